@@ -1,1 +1,1 @@
-"""Measurements of speed, size and quality beside bare baselines; no part of the product."""
+"""Measurements of speed, size and quality next to bare baselines; no part of the product."""

@@ -1,4 +1,4 @@
-"""The bench as a command: speed beside bare baselines, in one run and as ratios."""
+"""The bench as a command: speed next to bare baselines, in one run and as ratios."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Measure and print; takes about ten minutes at 100,000 passages. A load that was stopped goes on next time."""
+    """Measure and print; takes about ten minutes at 100,000 passages. A load that was stopped continues next time."""
     check_extra("eval")
     if arguments.sizing:
         return _sizing(arguments.sizing, out)
@@ -90,9 +90,9 @@ def _overhead(home: Path) -> JsonObject:
     from workbench.services.sample_corpus import load_sample
 
     lines = (questions_dir() / "queries.jsonl").read_text(encoding="utf-8").splitlines()
-    with open_bench(home) as workbench:
-        load_sample(workbench.documents)
-        return measure(workbench, [json.loads(line)["text"] for line in lines[:30]])
+    with open_bench(home) as wb:
+        load_sample(wb.documents)
+        return measure(wb, [json.loads(line)["text"] for line in lines[:30]])
 
 
 def _print(console: Console, result: Figures) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from benchmarks.measure import RETRIEVED, ChunkingScores, published, read_chunking_evaluation, score
-from evals.gateway import encoder_named, index_corpus, passages_of, search
+from evals.gateway import index_corpus
 from evals.test_set import TestSet
 from workbench.errors import WorkbenchError
 from workbench.retrieval.options import Ask
@@ -31,7 +31,7 @@ def reproduce(wb: Workbench, test_set: TestSet, say: Callable[[str], None]) -> l
     """Measure the published rows."""
     scores = []
     for chunker, size in PUBLISHED:
-        scores.append(published(test_set, encoder_named(wb, "minilm"), chunker, size))
+        scores.append(published(test_set, wb.corpus.encoder("minilm"), chunker, size))
         say(row(scores[-1]))
     return scores
 
@@ -53,13 +53,13 @@ def own_settings(
     passages = [
         (key, *passage.span)
         for document_id, key in corpus.keys.items()
-        for passage in passages_of(wb, document_id, corpus.index.name)
+        for passage in wb.documents.passages(document_id, index=corpus.index.name)
     ]
     measured: list[ChunkingScores] = []
     most = max(limit for limit, _ in cutoffs)
     for strategy in strategies:
         results = {
-            question.id: search(wb, question.text, Ask(strategy, most, corpus.scope, corpus.index.name))
+            question.id: wb.search_service.search(question.text, Ask(strategy, most, corpus.scope, corpus.index.name))
             for question in test_set.questions
         }
         for limit, cutoff in cutoffs:

@@ -15,10 +15,10 @@ from workbench.workbench import Workbench
 
 
 def deletion_speed(
-    workbench: Workbench, source: Source, timed: Timed, questions: Sequence[EncodedQuestion]
+    wb: Workbench, source: Source, timed: Timed, questions: Sequence[EncodedQuestion]
 ) -> dict[str, float]:
-    """Return how many documents went in how many seconds, and the median milliseconds of the searches meanwhile."""
-    documents = workbench.sources.get(source.id).documents_count
+    """Return the documents deleted, the seconds taken, and the median of concurrent searches in milliseconds."""
+    documents = wb.sources.get(source.id).documents_count
     times: list[float] = []
     failures: list[BaseException] = []
     over = threading.Event()
@@ -38,7 +38,7 @@ def deletion_speed(
     searcher.start()
     began = time.perf_counter()
     try:
-        workbench.sources.delete(source.id)
+        wb.sources.delete(source.id)
         seconds = time.perf_counter() - began
     finally:
         over.set()

@@ -92,7 +92,7 @@ def table(result: Figures) -> str:
 
 
 def plot(result: Figures, path: Path) -> None:
-    """Write a picture of the medians beside their baselines, one panel a size. Needs matplotlib."""
+    """Write a picture of the medians next to their baselines, one panel a size. Needs matplotlib."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -118,7 +118,7 @@ def plot(result: Figures, path: Path) -> None:
 
 
 def _walks(walks: Mapping[str, list[WalkRow]]) -> Iterator[str]:
-    """Yield the table of the graph's walk by its width; nothing where it was not measured."""
+    """Yield the table of the graph's walk by its width; nothing if it was not measured."""
     if not walks:
         return
     yield ""
@@ -131,7 +131,7 @@ def _walks(walks: Mapping[str, list[WalkRow]]) -> Iterator[str]:
 
 
 def _trade(rows: Sequence[TradeRow]) -> Iterator[str]:
-    """Yield the table of size against quality; nothing where it was not measured."""
+    """Yield the table of size against quality; nothing if it was not measured."""
     if not rows:
         return
     strategies = list(rows[0]["ndcg@10"])

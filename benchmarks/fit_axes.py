@@ -1,10 +1,10 @@
 """The fit of a model's 128 token axes to text: ``python -m benchmarks.fit_axes --model multilingual``.
 
-Writes the model's file of axes beside this one. The axes belong to the model, not to a corpus: fitted once on one
+Writes the model's file of axes next to this one. The axes belong to the model, not to a corpus: fitted once on one
 corpus they serve the others as well as their own would. Indexes store bits on these axes, so new ones mean that
 everything has to be embedded again. MiniLM's are fitted to the sample, which this command repeats; the multilingual
 model's to the sample and the Debian project's manuals (GPL) in eleven languages. The manuals do not come with the
-workbench: put them as Markdown into a folder beside the sample's articles and name it with ``--folder``.
+workbench: put them as Markdown into a folder next to the sample's articles and name it with ``--folder``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from workbench.models.bert.encoder import BertEncoder
 from workbench.models.minilm import MINILM
 from workbench.models.multilingual import MULTILINGUAL
 from workbench.models.token_axes import fit_token_axes, save_token_axes
+from workbench.sample import articles_dir
 
-SAMPLE = Path(__file__).resolve().parent.parent / "sample" / "articles"
 MODELS = {model.name: model for model in (MINILM, MULTILINGUAL)}
 PASSAGE_TOKENS = 200  # the length of the passages that the bits are kept of
 
@@ -49,7 +49,9 @@ def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fit_axes", description="Fit the token axes.")
     parser.add_argument("--model", choices=sorted(MODELS), default="minilm", help="whose axes (%(default)s)")
-    parser.add_argument("--folder", type=Path, default=SAMPLE, help="folder of Markdown files (default: the sample)")
+    parser.add_argument(
+        "--folder", type=Path, default=articles_dir(), help="folder of Markdown files (default: the sample)"
+    )
     parser.add_argument("--out", type=Path, help="file to write (default: the package's own)")
     arguments = parser.parse_args()
     model = MODELS[arguments.model]

@@ -1,4 +1,4 @@
-"""Ingestion beside the bare embedding session: the same texts, once through the model alone, once all the way in."""
+"""Ingestion next to the bare embedding session: the same texts, once through the model alone, once all the way in."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ PASSAGES_A_DOCUMENT = 5
 COMPARED, ROUNDS = 100, 2  # passages that are embedded in either precision, and how often
 
 
-def ingestion(workbench: Workbench, synthetic: SyntheticCorpus) -> dict[str, float]:
+def ingestion(wb: Workbench, synthetic: SyntheticCorpus) -> dict[str, float]:
     """Return passages a second of the whole way and of the embedding alone, and their ratio.
 
-    The way in is timed in two halves around the model alone, so that a machine that changes its speed meanwhile is
-    fair to both.
+    Ingestion is timed in two halves, before and after the model alone, so that changes of the machine's speed affect
+    both alike.
     """
     texts = [piece.text for piece in synthetic.passages(2 * DOCUMENTS * PASSAGES_A_DOCUMENT)]
     half = len(texts) // 2
-    encoder = workbench.corpus.encoder()
-    for earlier in workbench.corpus.sources.list(source_type="api"):
+    encoder = wb.corpus.encoder()
+    for earlier in wb.corpus.sources.list(source_type="api"):
         if earlier.title.startswith("ingestion "):  # of a bench that was ended: its texts would not be embedded again
-            workbench.sources.delete(earlier.id)
-    source = workbench.corpus.sources.create(f"ingestion {time.time_ns()}", source_type="api")
+            wb.sources.delete(earlier.id)
+    source = wb.corpus.sources.create(f"ingestion {time.time_ns()}", source_type="api")
     encoder.encode(texts[:16])  # both are warm before they are timed: the first of a process loads its modules
-    workbench.documents.ingest_items(source.id, [text_item("warm", "One document.", title="Warm")])
-    first = workbench.documents.ingest_items(source.id, _items(texts[:half], "a"))
+    wb.documents.ingest_items(source.id, [text_item("warm", "One document.", title="Warm")])
+    first = wb.documents.ingest_items(source.id, _items(texts[:half], "a"))
     stored = [
         NewPassage("", "", passage.text, f"Document {place}", 0, 0, 0, "english").embedded_text
         for place, document_id in enumerate(first.document_ids)
-        for passage in workbench.documents.passages(document_id)
+        for passage in wb.documents.passages(document_id)
     ]
     began = time.perf_counter()
     for _ in range(2):
         encoder.encode(stored)
     alone = 2 * len(stored) / (time.perf_counter() - began)
-    second = workbench.documents.ingest_items(source.id, _items(texts[half:], "b"))
-    workbench.sources.delete(source.id)
+    second = wb.documents.ingest_items(source.id, _items(texts[half:], "b"))
+    wb.sources.delete(source.id)
     whole = (first.passages + second.passages) / (first.seconds + second.seconds)
     return {
         "passages_per_s": round(whole, 2),
         "embedding_only_passages_per_s": round(alone, 2),
         "ratio": round(whole / alone, 3),
-    } | against_full_precision(workbench, stored[:COMPARED])
+    } | against_full_precision(wb, stored[:COMPARED])
 
 
-def against_full_precision(workbench: Workbench, texts: list[str]) -> dict[str, float]:
+def against_full_precision(wb: Workbench, texts: list[str]) -> dict[str, float]:
     """Return passages a CPU second as this machine embeds them, in full precision, and how many times the first is.
 
     Processor time, taken in turns, so that other work on the machine is no disturbance. Nothing for a model that has
     no choice of precision.
     """
-    model, settings = workbench.corpus.encoder(), workbench.settings
+    model, settings = wb.corpus.encoder(), wb.settings
     if model.name != MINILM.name:
         return {}
     encoders = (model, MiniLMEncoder(settings.models_dir, settings.embedding_threads, passages="float"))

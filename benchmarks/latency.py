@@ -1,4 +1,4 @@
-"""Latency of every strategy beside a bare baseline: the same question, one after the other, so that noise hits both."""
+"""Latency of every strategy and a bare baseline, measured in turns on each question, so that noise affects both."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Bench:
     """
 
     def __init__(self, corpus: BenchCorpus, synthetic: SyntheticCorpus, questions: int) -> None:
-        self._workbench, self._index = corpus.workbench, corpus.index
-        self._store = corpus.workbench.corpus.store(corpus.index)
+        self._workbench, self._index = corpus.wb, corpus.index
+        self._store = corpus.wb.corpus.store(corpus.index)
         self._small = ResolvedScope(source_ids=(corpus.small.id,))
         self.questions = synthetic.questions(questions)
         rng = np.random.default_rng(11)

@@ -34,7 +34,7 @@ class BenchCorpus:
     ``graph_seconds`` is 0 if nothing was loaded; it includes packing and measuring.
     """
 
-    workbench: Workbench
+    wb: Workbench
     index: Index
     large: Source
     small: Source
@@ -45,65 +45,65 @@ class BenchCorpus:
 
 
 def open_bench(home: Path) -> Workbench:
-    """Open a workbench of the bench's own below the data folder, so that nobody's corpus is touched."""
+    """Open a workbench of the bench's own below the data folder, so that no one's corpus is touched."""
     return Workbench.open(settings=Settings(home=home / "bench", database_url=None, _env_file=None))  # pyright: ignore[reportCallIssue]
 
 
-def held(workbench: Workbench, passages: int) -> int:
+def held(wb: Workbench, passages: int) -> int:
     """Return how many passages of the corpus of this size are loaded already."""
-    return workbench.corpus.indexes.counted(_name(passages)).passages_count if _sources(workbench, passages) else 0
+    return wb.corpus.indexes.counted(_name(passages)).passages_count if _sources(wb, passages) else 0
 
 
 def fill(
-    workbench: Workbench,
+    wb: Workbench,
     passages: int,
     synthetic: SyntheticCorpus,
     say: Say = lambda text: None,
     batch: int = BATCH,
 ) -> BenchCorpus:
     """Fill an index of its own with the first ``passages`` synthetic passages, from where an earlier run stopped."""
-    sources = _sources(workbench, passages) or _begin(workbench, passages)
-    index = workbench.corpus.indexes.get(_name(passages))
-    store = workbench.corpus.store(index)
-    first = held(workbench, passages)
+    sources = _sources(wb, passages) or _begin(wb, passages)
+    index = wb.corpus.indexes.get(_name(passages))
+    store = wb.corpus.store(index)
+    first = held(wb, passages)
     began = time.perf_counter()
     if first < passages:
-        _load(workbench, index, sources, synthetic, range(first, passages), batch, say)
+        _load(wb, index, sources, synthetic, range(first, passages), batch, say)
     loaded = time.perf_counter()
     graph_seconds = 0.0
     if first < passages:
         store.pack()
         store.maintain_graph(say)
         graph_seconds = time.perf_counter() - loaded
-        index = workbench.corpus.indexes.get(index.name)
-    return BenchCorpus(workbench, index, *sources, passages - first, loaded - began, graph_seconds)
+        index = wb.corpus.indexes.get(index.name)
+    return BenchCorpus(wb, index, *sources, passages - first, loaded - began, graph_seconds)
 
 
-def clear(workbench: Workbench, passages: int) -> None:
+def clear(wb: Workbench, passages: int) -> None:
     """Delete what is there of the corpus of this size; a deletion that was stopped is not taken for a corpus."""
     titles = {f"{_name(passages)} {part}" for part in PARTS}
-    mine = [source for source in workbench.corpus.sources.list(source_type="dataset") if source.title in titles]
+    mine = [source for source in wb.corpus.sources.list(source_type="dataset") if source.title in titles]
     for source in sorted(mine, key=lambda source: PARTS.index(source.title.split()[1]), reverse=True):
-        workbench.sources.delete(source.id)
+        wb.sources.delete(source.id)
 
 
 def _name(passages: int) -> str:
     return f"bench_{passages}"
 
 
-def _sources(workbench: Workbench, passages: int) -> tuple[Source, Source, Source] | None:
+def _sources(wb: Workbench, passages: int) -> tuple[Source, Source, Source] | None:
     """Return the sources of a corpus that was begun and from which nothing was deleted since."""
-    found = {source.title: source for source in workbench.corpus.sources.list(source_type="dataset")}
+    found = {source.title: source for source in wb.corpus.sources.list(source_type="dataset")}
     large, small, leaving = (found.get(f"{_name(passages)} {part}") for part in PARTS)
     if large is None or small is None or leaving is None:
         return None
-    indexed = workbench.corpus.indexes.of_dataset(large.id)
+    indexed = wb.corpus.indexes.of_dataset(large.id)
     return (large, small, leaving) if _name(passages) in indexed else None
 
 
-def _begin(workbench: Workbench, passages: int) -> tuple[Source, Source, Source]:
-    clear(workbench, passages)
-    corpus, name = workbench.corpus, _name(passages)
+def _begin(wb: Workbench, passages: int) -> tuple[Source, Source, Source]:
+    clear(wb, passages)
+    corpus, name = wb.corpus, _name(passages)
     large, small, leaving = (corpus.sources.create(f"{name} {part}", source_type="dataset") for part in PARTS)
     encoder = corpus.encoder()
     corpus.indexes.create(
@@ -118,7 +118,7 @@ def _begin(workbench: Workbench, passages: int) -> tuple[Source, Source, Source]
 
 
 def _load(
-    workbench: Workbench,
+    wb: Workbench,
     index: Index,
     sources: Sequence[Source],
     synthetic: SyntheticCorpus,
@@ -134,7 +134,7 @@ def _load(
         for first in range(numbers.start, numbers.stop, batch):
             pieces = coming.result() or []
             coming = maker.submit(next, batches, None)
-            _write(workbench, index, sources, pieces, first)
+            _write(wb, index, sources, pieces, first)
             now, done = time.perf_counter(), first + len(pieces)
             if now - told > TELLING:
                 told = now
@@ -142,11 +142,9 @@ def _load(
                 say(f"{done:,} of {numbers.stop:,} passages loaded; about {left / 60:.0f} min left")
 
 
-def _write(
-    workbench: Workbench, index: Index, sources: Sequence[Source], batch: list[SyntheticPassage], first: int
-) -> None:
+def _write(wb: Workbench, index: Index, sources: Sequence[Source], batch: list[SyntheticPassage], first: int) -> None:
     large, small, leaving = sources
-    corpus = workbench.corpus
+    corpus = wb.corpus
     with corpus.database.transaction() as connection:
         passages = []
         for start in range(0, len(batch), PASSAGES_A_DOCUMENT):

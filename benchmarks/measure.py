@@ -94,7 +94,7 @@ def published(
 
 
 def corpus_texts(test_set: TestSet) -> dict[str, str]:
-    """Return the texts of the corpora by key. Raises InvalidInput where they are not at hand."""
+    """Return the texts of the corpora by key. Raises InvalidInput if they are not available."""
     if not isinstance(test_set.corpus, FolderCorpus):
         raise InvalidInput(f"The test set {test_set.name!r} has no corpora at hand; read it from its folder.")
     return {item.key: item.load().decode() for item in test_set.corpus.documents}

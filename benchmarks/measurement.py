@@ -42,35 +42,35 @@ def run_bench(
 ) -> Figures:
     """Measure and return everything; ``say`` is told what is being done. Takes minutes: most of it is loading.
 
-    A load that was stopped goes on where it stopped. With ``keep`` the corpus stays for the next run, which then loads
-    nothing, and deleting is not timed. ``with_walks`` also tells what a wider walk of the graph finds.
+    An interrupted load is resumed. With ``keep`` the corpus is kept for the next run and deleting is not timed.
+    ``with_walks`` also measures the recall of the graph by ``ef_search``.
 
     Raises:
         ConfigurationError: the disk is too small for the largest size; nothing was loaded.
     """
-    with open_bench(home) as workbench:
-        loaded = [(size, held(workbench, size)) for size in sizes]
+    with open_bench(home) as wb:
+        loaded = [(size, held(wb, size)) for size in sizes]
         for size, there in loaded:
             say(outlook(size, there))
         check_disk(home, loaded, keep)
-        workbench.warm()
-        synthetic = SyntheticCorpus(workbench.corpus.encoder().dimensions)
+        wb.warm()
+        synthetic = SyntheticCorpus(wb.corpus.encoder().dimensions)
         result: Figures = {
             "machine": machine(), "sizes": {}, "load": {}, "recall": {}, "throughput": {}, "bytes_per_passage": 0,
             "deletion": {}, "ingestion": {}, "memory_mb": 0,
         }  # fmt: skip
         for size in sizes:
-            _measure(workbench, size, synthetic, result, say, questions, keep, with_walks)
+            _measure(wb, size, synthetic, result, say, questions, keep, with_walks)
         say("ingesting")
-        result["ingestion"] = ingestion(workbench, synthetic)
+        result["ingestion"] = ingestion(wb, synthetic)
         if with_trade:
-            result["trade"] = trade(workbench, say)
+            result["trade"] = trade(wb, say)
         result["memory_mb"] = round(_most_memory() / MB)
         return result
 
 
 def _measure(
-    workbench: Workbench,
+    wb: Workbench,
     size: int,
     synthetic: SyntheticCorpus,
     result: Figures,
@@ -81,9 +81,9 @@ def _measure(
 ) -> None:
     """Load one size, measure it into ``result`` and delete it, or keep it."""
     say(f"loading {size:,} passages")
-    corpus = fill(workbench, size, synthetic, say)
+    corpus = fill(wb, size, synthetic, say)
     # before LlamaIndex's own hybrid makes its full text, which only a question by it brings
-    result["bytes_per_passage"] = workbench.indexes.bytes_on_disk(corpus.index.name) // size
+    result["bytes_per_passage"] = wb.indexes.bytes_on_disk(corpus.index.name) // size
     bench = Bench(corpus, synthetic, questions)
     result["load"][str(size)] = _load(corpus)
     result["sizes"][str(size)] = {
@@ -100,9 +100,9 @@ def _measure(
         say(f"keeping the {size:,} passages for the next run; deleting is not timed")
         return
     say("deleting a quarter of it")
-    deletion = deletion_speed(workbench, corpus.leaving, bench.strategy("hybrid"), bench.questions)
+    deletion = deletion_speed(wb, corpus.leaving, bench.strategy("hybrid"), bench.questions)
     result["deletion"][str(size)] = deletion
-    clear(workbench, size)
+    clear(wb, size)
 
 
 def machine() -> str:

@@ -29,7 +29,7 @@ THRESHOLD = 0.05  # the tool's own default, so that both search the same
 Search = Callable[[str], Awaitable[object]]
 
 
-def measure(workbench: Workbench, queries: Sequence[str], *, rounds: int = 5, limit: int = 10) -> JsonObject:
+def measure(wb: Workbench, queries: Sequence[str], *, rounds: int = 5, limit: int = 10) -> JsonObject:
     """Return p50 in ms of a search in Python, over stdio and over HTTP, and what the protocol adds at p50.
 
     Each transport is a real server process on the workbench's own database, driven by the SDK's client.
@@ -37,16 +37,16 @@ def measure(workbench: Workbench, queries: Sequence[str], *, rounds: int = 5, li
     Raises:
         WorkbenchError: a server did not start or refused a search.
     """
-    return asyncio.run(_measure(workbench, list(queries), rounds, limit))
+    return asyncio.run(_measure(wb, list(queries), rounds, limit))
 
 
-async def _measure(workbench: Workbench, queries: list[str], rounds: int, limit: int) -> JsonObject:
+async def _measure(wb: Workbench, queries: list[str], rounds: int, limit: int) -> JsonObject:
     times: dict[str, list[float]] = {"python": [], "stdio": [], "http": []}
     async with AsyncExitStack() as stack:
         ways: dict[str, Search] = {
-            "python": _in_python(workbench, limit),
-            "stdio": await stack.enter_async_context(_over_stdio(workbench, limit)),
-            "http": await stack.enter_async_context(_over_http(workbench, limit)),
+            "python": _in_python(wb, limit),
+            "stdio": await stack.enter_async_context(_over_stdio(wb, limit)),
+            "http": await stack.enter_async_context(_over_http(wb, limit)),
         }
         for search in ways.values():
             for query in queries[:3]:
@@ -65,30 +65,30 @@ async def _measure(workbench: Workbench, queries: list[str], rounds: int, limit:
     }
 
 
-def _in_python(workbench: Workbench, limit: int) -> Search:
+def _in_python(wb: Workbench, limit: int) -> Search:
     from workbench.retrieval.options import Ask
 
     async def search(query: str) -> object:
-        return workbench.search_service.search(query, Ask(STRATEGY, limit, min_similarity=THRESHOLD))
+        return wb.search_service.search(query, Ask(STRATEGY, limit, min_similarity=THRESHOLD))
 
     return search
 
 
 @asynccontextmanager
-async def _over_stdio(workbench: Workbench, limit: int) -> AsyncGenerator[Search]:
+async def _over_stdio(wb: Workbench, limit: int) -> AsyncGenerator[Search]:
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters
 
-    server = StdioServerParameters(command=sys.executable, args=["-m", "mcp_app"], env=environment(workbench))
+    server = StdioServerParameters(command=sys.executable, args=["-m", "mcp_app"], env=environment(wb))
     async with Client(server) as client:
         yield _with(client, limit)
 
 
 @asynccontextmanager
-async def _over_http(workbench: Workbench, limit: int) -> AsyncGenerator[Search]:
+async def _over_http(wb: Workbench, limit: int) -> AsyncGenerator[Search]:
     from mcp import Client
 
-    async with http_server(environment(workbench)) as url, Client(url) as client:
+    async with http_server(environment(wb)) as url, Client(url) as client:
         yield _with(client, limit)
 
 
@@ -124,12 +124,12 @@ def _announced(process: subprocess.Popen[str]) -> str:
     raise WorkbenchError(f"The server did not start: {output.strip()}")
 
 
-def environment(workbench: Workbench) -> dict[str, str]:
+def environment(wb: Workbench) -> dict[str, str]:
     """Return the environment in which another process opens the same workbench."""
-    settings = workbench.settings
+    settings = wb.settings
     own = {
         "WORKBENCH_HOME": str(settings.home),
-        "WORKBENCH_DATABASE_URL": workbench.corpus.database.url,
+        "WORKBENCH_DATABASE_URL": wb.corpus.database.url,
         "WORKBENCH_EMBEDDING_MODEL": settings.embedding_model,
         "WORKBENCH_FILE_ROOTS": settings.file_roots,
     }

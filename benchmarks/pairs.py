@@ -12,7 +12,7 @@ from workbench.retrieval.strategies import STRATEGIES
 
 HYBRID = "hybrid"
 FULL_TEXT = "llamaindex-hybrid"  # makes the framework's full text of the whole index
-APART = ("vector", "keyword", HYBRID)  # strategies with a baseline of their own; the others stand beside hybrid
+APART = ("vector", "keyword", HYBRID)  # strategies with a baseline of their own; the others stand next to hybrid
 
 
 def latencies(

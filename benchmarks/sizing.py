@@ -36,7 +36,7 @@ class SizingRow(Value):
 
 def read_figures(path: Path) -> Figures:
     """Read what ``workbench bench --json`` wrote. Raises InvalidInput, saying how to make such a file."""
-    how = f"write one by 'workbench --json bench > {path.name}'"
+    how = f"write one with 'python -m benchmarks --json > {path.name}'"
     try:
         found: object = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

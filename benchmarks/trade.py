@@ -17,7 +17,7 @@ STRATEGIES = ("vector", "hybrid", "rerank")
 METRIC = "ndcg@10"
 
 
-def trade(workbench: Workbench, say: Callable[[str], None]) -> list[TradeRow]:
+def trade(wb: Workbench, say: Callable[[str], None]) -> list[TradeRow]:
     """Return for every way of cutting its passages, bytes on disk and nDCG@10 of three strategies on the sample.
 
     The same documents stand in each index, so bytes compare.
@@ -28,15 +28,15 @@ def trade(workbench: Workbench, say: Callable[[str], None]) -> list[TradeRow]:
         name = f"trade_{chunker}_{size}"
         say(f"cutting the sample by {chunker}, {size} tokens")
         with suppress(Conflict):  # it is there from an earlier bench
-            workbench.indexes.create(name, chunker=chunker, options={"size": size})
-        corpus = index_corpus(workbench, test_set, name)
-        measured = run(workbench, test_set, corpus, STRATEGIES, (METRIC,)).strategies
+            wb.indexes.create(name, chunker=chunker, options={"size": size})
+        corpus = index_corpus(wb, test_set, name)
+        measured = run(wb, test_set, corpus, STRATEGIES, (METRIC,)).strategies
         rows.append(
             {
                 "chunker": chunker,
                 "size": size,
                 "passages": corpus.index.passages_count,
-                "bytes": workbench.indexes.bytes_on_disk(corpus.index.name),
+                "bytes": wb.indexes.bytes_on_disk(corpus.index.name),
                 "ndcg@10": {
                     strategy: round(strategy_run.means[METRIC], 4) for strategy, strategy_run in measured.items()
                 },

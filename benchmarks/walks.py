@@ -22,7 +22,7 @@ def walks(corpus: BenchCorpus, questions: Sequence[EncodedQuestion]) -> list[Wal
     name = corpus.index.name
     exact = statement("vector_exact", name, scope="scope_everything")
     rows: list[WalkRow] = []
-    with corpus.workbench.corpus.database.transaction() as connection:
+    with corpus.wb.corpus.database.transaction() as connection:
         truths = [_ids(connection, exact, question)[0] for question in questions]
         for width in WIDTHS:
             connection.execute(statement("bench_width"), {"width": str(width)})

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from evals.experiments.catalogue import Experiments, run_together
 from evals.experiments.runs import Cell, cells_from
 from evals.experiments.tuning import StoredBook, optimise
-from evals.gateway import check_index, index_corpus
+from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint, Limits
 from evals.learning.learn import LEARNED_HERE, learn_from
 from evals.learning.training import check_enough
@@ -50,7 +50,7 @@ def runners(wb: Workbench) -> dict[str, Runner]:
 def enqueue_experiment(
     wb: Workbench, experiment_id: str, *, ragas: str = "none", limits: Mapping[str, float] | None = None
 ) -> Job:
-    """Run an experiment in the background, or go on with one that was stopped.
+    """Run an experiment in the background, or resume one that was stopped.
 
     ``ragas`` looks at the texts afterwards: "free" without a language model, "llm" with the configured one.
     ``limits`` (seconds, calls, tokens) win over the settings' for judging.
@@ -86,7 +86,7 @@ def enqueue_on_sample(
     if ragas == "llm":
         Endpoint.of(wb, Limits.from_settings(wb.settings))
     for index in {cell.index for cell in cells}:
-        check_index(wb, index)
+        wb.corpus.index(index)
     plan: JsonObject = {"title": title, "cells": [plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
     return enqueue_import(wb, SAMPLE, experiment=plan | {"metrics": list(check_metrics(metrics))})
 
@@ -118,12 +118,12 @@ def enqueue_learn(wb: Workbench, test_set: str, index: str | None = None) -> Job
     check_extra("eval")
     info = TestSetStore(wb).info(test_set)
     check_enough(info.title, info.answerable)
-    check_index(wb, index)
+    wb.corpus.index(index)
     return wb.jobs.enqueue("learn", f"Learning from {info.title}", {"dataset": info.id, "index": index})
 
 
 def job_of(wb: Workbench, experiment_id: str) -> Job | None:
-    """Return the newest job that runs an experiment; None where it was run by other means, or long ago."""
+    """Return the newest job that runs an experiment; None if it was run by other means, or long ago."""
     jobs = wb.jobs.list(kind="experiment", limit=RECENT)
     return next((job for job in jobs if job.parameters["experiment"] == experiment_id), None)
 
@@ -150,7 +150,7 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
 def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
     """Import a test set, then hand the experiment that was planned on it, if any, to a worker.
 
-    A job that goes on after its worker died takes the experiment that the worker made, if it made one.
+    A job that continues after its worker died takes the experiment that the worker made, if it made one.
     """
     outcome = run_import(wb, assignment)
     told = assignment.job.parameters.get("experiment")
@@ -172,7 +172,7 @@ def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
 
 
 def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Search for parameters; one that was stopped goes on with its answers and with the time that was left."""
+    """Search for parameters; one that was stopped continues with its answers and with the time that was left."""
     parameters, spent = assignment.job.parameters, assignment.job.done  # the job's progress counts seconds
     seconds, metric = as_number(parameters["seconds"]), as_text(parameters["metric"])
     test_set, index = TestSetStore(wb).load(as_text(parameters["dataset"])), as_text_or_none(parameters["index"])
@@ -201,7 +201,7 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
 
 
 def run_learn(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Train a ranker; one that was stopped begins again."""
+    """Train a ranker; one that was stopped restarts."""
     parameters = assignment.job.parameters
     test_set, index = as_text(parameters["dataset"]), as_text_or_none(parameters["index"])
     learned, _ = learn_from(

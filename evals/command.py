@@ -29,19 +29,23 @@ REGRESSED = 1  # the exit code where a strategy is significantly worse than the 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "test_set", metavar="DATASET", help="a folder (BEIR's form, or questions.jsonl), a stored test set, or 'sample'"
+        "test_set", metavar="DATASET", help="folder (BEIR format, or questions.jsonl), stored test set, or 'sample'"
     )
-    parser.add_argument("--strategies", metavar="A,B,C", help="default: all that need neither a scope nor an LLM")
+    parser.add_argument(
+        "--strategies", metavar="A,B,C", help="strategies (default: all that need neither a scope nor an LLM)"
+    )
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="set a strategy's parameter, as in learned.ranker=mine; may be repeated",
+        help="set a parameter, such as learned.ranker=mine; may be repeated",
     )
-    parser.add_argument("--metrics", metavar="M,N", help=f"of {', '.join(OFFERED)}; the first one is compared")
-    parser.add_argument("--limit-queries", type=int, metavar="N", help="ask only the first N questions")
-    parser.add_argument("--index", metavar="NAME", help="use the chunker and the model of this index")
+    parser.add_argument(
+        "--metrics", metavar="M,N", help=f"metrics: {', '.join(OFFERED)}; strategies are compared by the first"
+    )
+    parser.add_argument("--limit-queries", type=int, metavar="N", help="use only the first N questions")
+    parser.add_argument("--index", metavar="NAME", help="use the chunker and model of this index")
     parser.add_argument(
         "--baseline", metavar="FILE", help="exit with 1 if a strategy is significantly worse than in this file"
     )
@@ -54,17 +58,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--answers",
         action="store_true",
-        help="also answer each question that has a reference answer, and say how many answers hold it",
+        help="also answer questions with a reference answer, and report how many answers contain it",
     )
     parser.add_argument(
         "--document-cutoffs",
         metavar="A,B",
-        help="also say how many of the first ten documents reach each share of the best score, and their recall",
+        help="also report how many of the first ten documents reach each share of the best score, and recall",
     )
     for name, unit in (("seconds", float), ("calls", int), ("tokens", int)):
-        text = f"{name} that --ragas llm may take in all, divided evenly among the strategies (WORKBENCH_JUDGE_*)"
+        text = f"limit of {name} for --ragas llm in total, divided among the strategies (WORKBENCH_JUDGE_*)"
         parser.add_argument(f"--judge-{name}", type=unit, metavar="N", help=text)
-    parser.add_argument("--save", metavar="FILE", help="write the run as a baseline")
+    parser.add_argument("--save", metavar="FILE", help="write the run to a baseline file")
 
 
 def evaluate(
@@ -76,9 +80,9 @@ def evaluate(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> tuple[RunJson, int]:
-    """Evaluate as asked; say the tables and return (the JSON, the exit code).
+    """Evaluate, report the tables with ``say``, and return the JSON and the exit code.
 
-    ``scope`` is searched in place of the test set's own, if it narrows anything.
+    ``scope`` replaces the test set's own, unless it is everything.
 
     Raises:
         InvalidInput: wrong arguments, an unreadable test set, a baseline of another corpus.
@@ -126,7 +130,7 @@ def evaluate(
 
 
 def _tell_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:
-    """Report what cannot be found because it is not there."""
+    """Report judged documents that cannot be found."""
     from evals.experiments.leaderboard import judged_outside
 
     for sentence in judged_outside(wb, test_set):
@@ -139,7 +143,7 @@ def _tell_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: 
 
 
 def _tell_seen(wb: Workbench, run: EvalRun, say: Callable[[str], None]) -> None:
-    """Say so where a ranker was trained on the questions that it was measured with."""
+    """Report rankers that were trained on the measured questions."""
     from evals.learning.training import rankers_that_saw, sentence
 
     for ranker in rankers_that_saw(wb, run.test_set.name, run.strategies.values()):
@@ -155,7 +159,7 @@ def _measure_further(
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
 ) -> None:
-    """Add to the JSON, and say, the measures beside rankings that were asked for: answers, and cutoffs by document."""
+    """Add to the JSON, and say, the measures next to rankings that were asked for: answers, and cutoffs by document."""
     from evals.experiments import report
     from evals.experiments.cutoffs import document_cutoffs, reference_answers
 
@@ -205,7 +209,7 @@ def _judged(
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
 ) -> tuple[EvalRun, JudgeAgreement | None]:
-    """Return the run with ragas' figures, and how far the judge agrees with the test set where it is an LLM."""
+    """Return the run with ragas' figures, and how far the judge agrees with the test set if it is an LLM."""
     from evals.judges.agreement import Texts, judge_agreement
     from evals.judges.judging import judge_run, with_ragas
 

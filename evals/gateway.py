@@ -11,28 +11,22 @@ from functools import cache
 
 from evals.test_set import EVERYTHING, FolderCorpus, MeasuredScope, StoredCorpus, TestSet
 from workbench.errors import Cancelled, Conflict, NotFound, ScopeError, StorageError, UnreadableDocument
-from workbench.models.encoder import Encoder
-from workbench.models.llm import Llm
 from workbench.retrieval.options import Ask
 from workbench.retrieval.ranker import FeatureSheet
-from workbench.services.answers import Answer
 from workbench.services.checks import check_title
+from workbench.services.documents import IngestOptions
 from workbench.services.outages import once_more
 from workbench.storage.database import Row, new_id
 from workbench.storage.experiments import ExperimentTables, NewRun, RunTables
-from workbench.storage.job_parts import Part, PartsInHand
-from workbench.storage.passages import StoredPassage, documents_in_scope
+from workbench.storage.passages import documents_in_scope
 from workbench.storage.test_sets import TestSetTables
 from workbench.types import (
     DATASET,
     Document,
     Index,
-    JsonObject,
     OnProgress,
-    Ranker,
     ResolvedScope,
     Scope,
-    SearchResult,
     ShouldStop,
     Source,
 )
@@ -40,12 +34,7 @@ from workbench.types.parameter import CLUSTER
 from workbench.types.results import PageSpan
 from workbench.workbench import Workbench
 
-# --- The corpus as evaluation needs it: documents with texts and passages, searches, the queries of agents ---
-
-
-def documents_of(wb: Workbench, source_id: str | None = None) -> list[Document]:
-    """Return the documents of a source without their texts; of None those of the person's own sources."""
-    return wb.documents.list(source_id=source_id)
+# Documents and queries of the corpus
 
 
 def documents_in(wb: Workbench, scope: ResolvedScope, index: str | None = None) -> list[Document]:
@@ -109,62 +98,13 @@ def deleted_parts(wb: Workbench, measured: MeasuredScope) -> str:
     return " and ".join(lost)
 
 
-def document_of(wb: Workbench, document_id: str) -> Document:
-    """Return a document with its text. Raises NotFound."""
-    return wb.documents.get(document_id)
-
-
-def passages_of(wb: Workbench, document_id: str, index: str | None = None) -> Sequence[StoredPassage]:
-    """Return a document's passages in an index (None: the default one), in reading order. Raises NotFound."""
-    return wb.documents.passages(document_id, index=index)
-
-
-def source_named(wb: Workbench, key: str) -> Source:
-    """Return a source by id, title or URL. Raises NotFound."""
-    return wb.sources.get(key)
-
-
-def search(wb: Workbench, question: str, ask: Ask) -> SearchResult:
-    """Search as the faces do; raises what a search raises."""
-    return wb.search_service.search(question, ask)
-
-
-def answer(wb: Workbench, question: str, ask: Ask) -> Answer:
-    """Answer as the faces do; raises what an answer raises."""
-    return wb.answers.ask(question, ask).answer()
-
-
 def agent_queries(wb: Workbench, limit: int, *, zero_only: bool = False) -> list[str]:
     """Return what agents asked in their last ``limit`` queries, each once; ``zero_only``: those that found nothing."""
     calls = wb.tool_calls.list(queries_only=True, zero_only=zero_only, limit=limit)
     return list(dict.fromkeys(" ".join(call.query.split()) for call in calls if call.query and call.query.strip()))
 
 
-# --- The tables that evaluation keeps in the workbench's database, and the rules for what is kept there ---
-
-
-def tables_of_test_sets(wb: Workbench) -> TestSetTables:
-    """Return the tables of test sets with their versions."""
-    return TestSetTables(wb.corpus.database)
-
-
-def run_tables(wb: Workbench) -> RunTables:
-    """Return the tables of runs and their answers."""
-    return RunTables(wb.corpus.database)
-
-
-def complete_part(wb: Workbench, in_hand: PartsInHand, part: Part, result: JsonObject) -> None:
-    """Note what came of a part of a job whose work is stored already. Raises PartLost where others have it in hand."""
-    with wb.corpus.database.transaction() as connection:
-        in_hand.done(connection, part, result)
-
-
-def experiment_tables(wb: Workbench) -> ExperimentTables:
-    """Return the tables of experiments."""
-    return ExperimentTables(wb.corpus.database)
-
-
-# --- The features that the strategy ``learned`` weighs, of a question's candidates, and the orders of fixed ---
+# Features for training rankers
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +116,7 @@ class WeighedQuestion:
 
 
 def weighed_question(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
-    """Search as ``ask`` says, by the strategy ``learned``; None where nothing is found.
+    """Search as ``ask`` says, by the strategy ``learned``; None if nothing is found.
 
     Raises what a search raises.
     """
@@ -198,11 +138,6 @@ def _weighed(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
     rows = {key: row for row, key in enumerate(request.sheet.ids)}
     orders = {"hybrid": _rows(rows, passed[RETRIEVED]), "rerank": _rows(rows, passed[CLUSTER])}
     return WeighedQuestion(request.sheet, orders)
-
-
-def known_rankers(wb: Workbench) -> list[Ranker]:
-    """Return the ranker that comes with the workbench, then all that were kept, by name."""
-    return wb.rankers.list()
 
 
 def _rows(rows: dict[int, int], ids: Sequence[int]) -> tuple[int, ...]:
@@ -227,7 +162,7 @@ class IndexedCorpus:
 
     @property
     def index_hash(self) -> str:
-        """A hash that is equal where passages would be cut and embedded alike."""
+        """A hash that is equal if passages would be cut and embedded alike."""
         return settings_hash(self.index)
 
     def document_ids(self, keys: Iterable[str]) -> tuple[str, ...]:
@@ -260,7 +195,7 @@ def index_corpus(
     be read leaves nothing behind.
 
     Raises:
-        NotFound: no such index. Cancelled: ``should_stop`` said so. UnreadableDocument: no document can be read.
+        NotFound: no such index. Cancelled: ``should_stop`` returned True. UnreadableDocument: no document can be read.
         ScopeError: a part of the test set's scope has been deleted.
     """
     model = wb.corpus.index(like)
@@ -301,7 +236,7 @@ def page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
 
 
 def document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
-    """Return the key that judgments name -> the document's id; empty where judgments name ids."""
+    """Return the key that judgments name -> the document's id; empty if judgments name ids."""
     if not isinstance(test_set.corpus, StoredCorpus):
         return {}
     indexed = wb.corpus.documents.by_key(test_set.corpus.source_id, wb.corpus.index().name)
@@ -309,7 +244,7 @@ def document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
 
 
 def store_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
-    """Return the source that holds a test set's documents, made where there is none."""
+    """Return the source that holds a test set's documents, made if there is none."""
     title = f"{name} {corpus.hash[:12]}"
     for _ in range(2):
         for source in wb.corpus.sources.list(source_type=DATASET):
@@ -317,7 +252,7 @@ def store_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
                 return source
         try:
             return wb.corpus.sources.create(title, source_type=DATASET, metadata={"corpus_hash": corpus.hash})
-        except Conflict:  # another process made it a moment ago
+        except Conflict:  # another process has just created it
             continue
     raise Conflict(f"The corpus of {name!r} is being removed by another process; try again.")
 
@@ -327,31 +262,6 @@ def delete_corpus(wb: Workbench, source_id: str) -> None:
     for name in wb.corpus.indexes.of_dataset(source_id):
         wb.corpus.indexes.drop(name)
     wb.corpus.sources.delete(source_id, [])
-
-
-def check_index(wb: Workbench, name: str | None) -> str:
-    """Return the name of an index, None for that of the default one. Raises NotFound."""
-    return wb.corpus.index(name).name
-
-
-def bytes_on_disk(wb: Workbench, index: str) -> int:
-    """Return the bytes that an index takes on disk."""
-    return wb.corpus.indexes.bytes_on_disk(index)
-
-
-def encoder_of(wb: Workbench, index: Index) -> Encoder:
-    """Return the model that an index was embedded with. Raises ModelError where it is missing."""
-    return wb.corpus.encoder_of(index)
-
-
-def encoder_named(wb: Workbench, name: str) -> Encoder:
-    """Return a model by its name. Raises ModelError."""
-    return wb.corpus.encoder(name)
-
-
-def llm_of(wb: Workbench) -> Llm | None:
-    """Return the language model of a workbench; None without one. Raises ConfigurationError where it is half set."""
-    return wb.corpus.llm
 
 
 def _fill(
@@ -367,13 +277,12 @@ def _fill(
         wb.indexes.build(index.name, on_progress=on_progress, should_stop=should_stop)
         return ()
     try:
-        report = wb.documents.ingest_items(
-            source_id, corpus.documents, index=index.name, on_progress=on_progress, should_stop=should_stop
-        )
+        options = IngestOptions(index=index.name, on_progress=on_progress, should_stop=should_stop)
+        report = wb.documents.ingest_items(source_id, corpus.documents, options)
     except Cancelled:
         raise
     except Exception:
-        with suppress(StorageError):  # the first error tells more
+        with suppress(StorageError):  # the first error is more informative
             _delete_if_empty(wb, source_id)
         raise
     if _delete_if_empty(wb, source_id) and report.failures:
@@ -431,11 +340,11 @@ def _index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Inde
             embedding_model=like.embedding_model,
             dataset=source_id,
         )
-    except Conflict:  # another process made it a moment ago
+    except Conflict:  # another process has just created it
         return wb.corpus.indexes.get(name)
 
 
-# --- The one way from evaluation to the corpus: indexes, documents, searches, tables. Only ``evals.bench`` goes ---
+# Names for the rest of evaluation
 
 __all__ = [
     "ExperimentTables",
@@ -446,32 +355,16 @@ __all__ = [
     "TestSetTables",
     "WeighedQuestion",
     "agent_queries",
-    "answer",
-    "bytes_on_disk",
-    "check_index",
     "check_title",
-    "complete_part",
     "delete_corpus",
-    "document_of",
     "deleted_parts",
     "document_ids",
     "documents_in",
-    "documents_of",
-    "encoder_named",
-    "encoder_of",
-    "experiment_tables",
     "index_corpus",
-    "llm_of",
     "measured_scope",
     "new_id",
     "own_hash",
-    "passages_of",
     "resolved_scope",
-    "run_tables",
-    "search",
-    "source_named",
     "store_source",
-    "tables_of_test_sets",
-    "known_rankers",
     "weighed_question",
 ]

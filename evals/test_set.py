@@ -76,7 +76,7 @@ class FolderCorpus:
 
     @cached_property
     def hash(self) -> str:
-        """A hash that is equal where the same documents would be indexed."""
+        """A hash that is equal if the same documents would be indexed."""
         digest = hashlib.sha256()
         for item in self.documents:
             for part in (item.key, item.title or "", item.name):
@@ -112,7 +112,7 @@ class MeasuredScope(Value):
 
     @property
     def text(self) -> str:
-        """The scope as people read it, such as "project Shop, source Manuals"."""
+        """The scope as text, such as "project Shop, source Manuals"."""
         scope = self.scope
         parts = ["sources of no project"] if scope.kind == "global" else []
         if scope.project:
@@ -180,19 +180,19 @@ class TestSet:
 
     @property
     def over(self) -> str:
-        """The documents that are measured, as people read it."""
+        """The documents that are measured, as text."""
         return self.scope.text if self.corpus is None else OWN_CORPUS
 
     @cached_property
     def questions_hash(self) -> str:
-        """A hash that is equal where the same questions are judged alike, in whatever order they are listed."""
+        """A hash that is equal if the same questions are judged alike, in whatever order they are listed."""
         rows = sorted(json.dumps([q.id, q.text, q.reference_answer]) for q in self.questions)
         rows += sorted(json.dumps(_truth(judgment)) for judgment in self.judgments)
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
     @cached_property
     def asked_hash(self) -> str:
-        """A hash that is equal where the same answerable questions are asked, however they are judged."""
+        """A hash that is equal if the same answerable questions are asked, however they are judged."""
         rows = sorted(json.dumps([question.id, question.text]) for question in self.answerable)
         rows += sorted(f"{key} within {place[0]}" for key, places in self.pages.items() for place in places)
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
@@ -217,7 +217,7 @@ class TestSet:
 
     @cached_property
     def pages(self) -> dict[str, tuple[tuple[str, int], ...]]:
-        """Question id -> the (document, page) pairs that answer it, where pages were judged."""
+        """Question id -> the (document, page) pairs that answer it, if pages were judged."""
         places: dict[str, list[tuple[str, int]]] = {}
         for judgment in self.judgments:
             if judgment.grade > 0 and judgment.pages:
@@ -259,6 +259,6 @@ class TestSet:
 
 
 def _truth(judgment: Judgment) -> list[str | int | list[int] | None]:
-    """Return what a judgment says, for hashing; pages only where there are some, so that older hashes stand."""
+    """Return what a judgment says, for hashing; pages only if there are some, so that older hashes stand."""
     values: list[str | int | list[int] | None] = [judgment.question_id, judgment.document, judgment.grade]
     return [*values, judgment.start, judgment.end, *([list(judgment.pages)] if judgment.pages else [])]

@@ -16,7 +16,7 @@ from workbench.opening import Opening
 from workbench.types import plain
 
 if TYPE_CHECKING:
-    from workbench.services.tool_calls import ToolCall
+    from workbench.storage.tool_calls import ToolCall
 
 logger = logging.getLogger(__name__)
 
@@ -111,7 +111,7 @@ class CallLog:
 
 
 def _to_tool_call(note: CallNote) -> ToolCall:
-    from workbench.services.tool_calls import ToolCall
+    from workbench.storage.tool_calls import ToolCall
 
     query = note.given.get("query")
     return ToolCall(

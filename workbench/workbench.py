@@ -20,7 +20,7 @@ from workbench.services.backups import BackupService
 from workbench.services.citations import CitationService
 from workbench.services.corpus import Corpus
 from workbench.services.crawls import CrawlService
-from workbench.services.documents import DocumentService, Intake
+from workbench.services.documents import Destination, DocumentService, IngestOptions
 from workbench.services.explain import ExplainService
 from workbench.services.folders import FolderWork
 from workbench.services.health import HealthService, Status
@@ -30,9 +30,9 @@ from workbench.services.page_images import PagePictures
 from workbench.services.promotions import PromotionService, RankerService
 from workbench.services.search import DocumentSearch, Requests, SearchService
 from workbench.services.sources import ProjectService, SourceService
-from workbench.services.tool_calls import ToolCallService
 from workbench.services.workspaces import WorkspaceService
 from workbench.settings import Settings, load_settings
+from workbench.storage.tool_calls import ToolCalls
 from workbench.telemetry import export
 from workbench.types import Comparison, IngestReport, OnProgress, Scope, SearchResult, ShouldStop
 
@@ -48,16 +48,17 @@ if TYPE_CHECKING:
     from workbench.models.llm import Llm
     from workbench.retrieval.explain.explanation import Explanation
 
-# --- The corpus that the settings describe: its database, the replica that is read, and the models, loaded when ---
+# The corpus described by the settings
 
 BUILT_IN_RERANKER = "late-interaction"
 
 
 def open_corpus(settings: Settings) -> Corpus:
-    """Start or join the database and bring it up to date; begin telemetry where it is asked for.
+    """Start or join the database and apply its migrations; start telemetry if the settings ask for it.
 
     Raises:
-        StorageError: the database cannot be reached. ConfigurationError: an extra is missing.
+        StorageError: The database cannot be reached.
+        ConfigurationError: An extra is missing.
     """
     if settings.telemetry:
         export()
@@ -110,9 +111,9 @@ def _cross_encoder(settings: Settings) -> CrossEncoder | None:
 
 
 class Workbench:
-    """One corpus and everything that can be done with it; open it with ``Workbench.open()``.
+    """One corpus and its operations; open it with ``Workbench.open()``.
 
-    May be used from any thread, from a running event loop, and by several processes at once on one database.
+    It can be used from any thread and from a running event loop. Several processes can share one database.
     """
 
     def __init__(self, settings: Settings, corpus: Corpus, *, embedded: bool) -> None:
@@ -125,9 +126,9 @@ class Workbench:
         self.search_service = SearchService(corpus, self.requests)
         self.indexes = IndexService(corpus)
         self.sources = SourceService(corpus, self.indexes)
-        self.documents = DocumentService(corpus, self.sources, Intake(corpus, self.indexes))
+        self.documents = DocumentService(corpus, self.sources, self.indexes)
         self.document_search = DocumentSearch(corpus, self.requests, self.search_service)
-        self.tool_calls = ToolCallService(corpus)
+        self.tool_calls = ToolCalls(corpus.database)
         self.projects, self.citations = ProjectService(corpus), CitationService(corpus)
         self.articles = ArticleService(
             corpus, self.sources, self.documents, self.document_search, settings.articles_dir or articles_dir()
@@ -156,13 +157,13 @@ class Workbench:
     def open(
         cls, home: Path | str | None = None, database_url: str | None = None, *, settings: Settings | None = None
     ) -> Self:
-        """Open the workbench: start or join the database, bring it up to date.
+        """Open the workbench: start or join the database and apply its migrations.
 
-        Arguments win over the environment. Models load when they are first used.
+        Arguments override the environment. Models load on first use.
 
         Raises:
-            ConfigurationError: a setting is wrong.
-            StorageError: the database cannot be reached.
+            ConfigurationError: A setting is invalid.
+            StorageError: The database cannot be reached.
         """
         chosen = settings or load_settings(home=home, database_url=database_url)
         return cls(chosen, open_corpus(chosen), embedded=not chosen.database_url)
@@ -170,17 +171,18 @@ class Workbench:
     def work(self, further: Runners | None = None) -> WorkerHandle:
         """Run jobs in this process until the workbench is closed; a second call returns the same worker.
 
-        ``further`` are runners of kinds of jobs that others define (``evals.background.runners``).
+        Args:
+            further: Runners for additional kinds of jobs, such as ``evals.background.runners``.
 
         Raises:
-            StorageError: the queue cannot be reached.
+            StorageError: The queue cannot be reached.
         """
         if self._worker is None or not self._worker.is_alive:
             self._worker = self.start_worker(further)
         return self._worker
 
     def work_beside(self) -> None:
-        """Keep a process beside this one that runs jobs as soon as there are some, until the workbench is closed."""
+        """Run a worker process alongside this one, which starts when jobs are queued, until the workbench is closed."""
         from workbench.jobs.worker import WorkerProcess
         from workbench.settings import environment_of
 
@@ -190,17 +192,21 @@ class Workbench:
             self.beside.start()
 
     def start_worker(self, further: Runners | None = None, **options: Unpack[WorkerOptions]) -> WorkerHandle:
-        """Start a worker of the caller's own, who stops it; ``options`` are those of ``workbench.jobs.worker``.
+        """Start a worker that the caller stops.
+
+        Args:
+            further: Runners for additional kinds of jobs.
+            options: Options of ``workbench.jobs.worker.start_worker``.
 
         Raises:
-            StorageError: the queue cannot be reached.
+            StorageError: The queue cannot be reached.
         """
         from workbench.jobs.worker import start_worker
 
         return start_worker(self.jobs.table, self.jobs.queue, {**self.runners(), **(further or {})}, **options)
 
     def runners(self) -> dict[str, Runner]:
-        """Return the runners of the workbench's own kinds of jobs: ingest, index_build, crawl."""
+        """Return the runners of the built-in kinds of jobs: ingest, index_build, crawl."""
         from workbench.jobs.runners import own_runners
 
         folders = {"archive": self.archives.mirrored, "articles": self.articles.mirrored}
@@ -209,9 +215,10 @@ class Workbench:
         )
 
     def close(self, *, waits: bool = True) -> None:
-        """Give running jobs back to the queue, and every connection.
+        """Return running jobs to the queue and close all connections.
 
-        Without ``waits`` the worker's process gives its jobs back and ends by itself, a moment after this one.
+        Args:
+            waits: False to let the worker process finish by itself, shortly after this one.
         """
         if self.beside is not None:
             self.beside.stop(waits=waits)
@@ -229,7 +236,7 @@ class Workbench:
     ) -> None:
         self.close()
 
-    # --- the verbs of a notebook ------------------------------------------------------------------------------------
+    # Operations for notebooks
 
     def ingest(
         self,
@@ -243,27 +250,32 @@ class Workbench:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> IngestReport:
-        """Read files and folders into a source, with a progress bar unless ``on_progress`` takes its place.
+        """Read files and folders into a source, with a progress bar unless ``on_progress`` replaces it.
+
+        Args:
+            paths: Files, folders or zip archives.
+            source: Id or title; created if no source has that title. By default named after the path.
+            project: Id or title of the project of a new source.
+            folder: Name of a folder in that project.
+            tags: Tags to add to the source.
+            index: Index to fill; the default index and all promoted ones if None.
+            on_progress: Called with each ``Progress``.
+            should_stop: Polled between documents; return True to stop.
 
         Raises:
-            InvalidInput: none of the paths exists. NotFound: no such project, folder or index.
+            InvalidInput: None of the paths exists.
+            NotFound: No such project, folder or index.
+            Cancelled: ``should_stop`` returned True; documents stored so far are kept.
         """
         from workbench.formatting import progress_bar
 
         if not isinstance(paths, str | Path | Iterable):
-            raise InvalidInput(f"A path cannot be {paths!r}; give a text or a Path.")
+            raise InvalidInput(f"Invalid path {paths!r}: expected str or Path.")
         places = [paths] if isinstance(paths, str | Path) else list(paths)
         with progress_bar("Ingest", on_progress) as show:
-            return self.documents.ingest(
-                places,
-                source=source,
-                project=project,
-                folder=folder,
-                tags=tags,
-                index=index,
-                on_progress=show,
-                should_stop=should_stop,
-            )
+            destination = Destination(source=source, project=project, folder=folder, tags=tags)
+            options = IngestOptions(index=index, on_progress=show, should_stop=should_stop)
+            return self.documents.ingest(places, destination, options)
 
     def search(
         self,
@@ -277,8 +289,17 @@ class Workbench:
     ) -> SearchResult:
         """Return the best passages for a query, best first.
 
+        Args:
+            query: Question or keywords.
+            strategy: Name of a strategy, or NAME@INDEX; by default the one that serves the scope.
+            limit: Maximum number of passages, 1 to 200.
+            scope: Part of the corpus to search; everything if None.
+            index: Index to search; the default index if None.
+            parameters: Parameters of the strategy, by name.
+
         Raises:
-            InvalidInput: an empty query, unknown strategy or parameter. ScopeError: an unknown name in the scope.
+            InvalidInput: The query is empty, or the strategy or a parameter is unknown.
+            ScopeError: The scope contains an unknown name.
         """
         return self.search_service.search(query, Ask(strategy, limit, scope or Scope(), index, parameters or {}))
 
@@ -292,7 +313,20 @@ class Workbench:
         index: str | None = None,
         parameters: Mapping[str, Mapping[str, object]] | None = None,
     ) -> Comparison:
-        """Answer one query by several strategies, side by side. Raises what ``search`` raises."""
+        """Run one query with several strategies, side by side.
+
+        Args:
+            query: Question or keywords.
+            strategies: Names of strategies, each NAME or NAME@INDEX.
+            limit: Maximum number of passages for each strategy, 1 to 200.
+            scope: Part of the corpus to search; everything if None.
+            index: Index to search; the default index if None.
+            parameters: Parameters by strategy and name.
+
+        Raises:
+            InvalidInput: The query is empty, or a strategy or parameter is unknown.
+            ScopeError: The scope contains an unknown name.
+        """
         ask = Ask(None, limit, scope or Scope(), index)
         return self.search_service.compare(query, strategies, ask, parameters=parameters)
 
@@ -307,10 +341,21 @@ class Workbench:
         index: str | None = None,
         parameters: Mapping[str, object] | None = None,
     ) -> Answer | AnswerStream:
-        """Answer a question with numbered citations: by the configured LLM, without one by cited extracts.
+        """Answer a question with numbered citations, using the configured LLM, or extracts if there is none.
 
-        With ``stream`` an iterator over the pieces comes back, whose ``answer()`` is the whole. Raises what
-        ``search`` raises, and ModelError where the LLM fails in the middle of an answer.
+        Args:
+            query: Question to answer.
+            strategy: Name of a strategy, or NAME@INDEX; by default the one that serves the scope.
+            limit: Maximum number of passages to answer from, 1 to 20.
+            scope: Part of the corpus to search; everything if None.
+            stream: True to return an iterator over the pieces, whose ``answer()`` returns the complete answer.
+            index: Index to search; the default index if None.
+            parameters: Parameters of the strategy, by name.
+
+        Raises:
+            InvalidInput: The query is empty, or the strategy or a parameter is unknown.
+            ScopeError: The scope contains an unknown name.
+            ModelError: The LLM failed in the middle of an answer.
         """
         answering = self.answers.ask(query, Ask(strategy, limit, scope or Scope(), index, parameters or {}))
         return answering if stream else answering.answer()
@@ -328,10 +373,23 @@ class Workbench:
         parameters: Mapping[str, object] | None = None,
         elsewhere: bool = True,
     ) -> Explanation:
-        """Say why a passage or document stands where it stands in a search, or where it fell out.
+        """Explain the rank of a passage or document in a search, or at which stage it was dropped.
 
-        ``elsewhere`` also ranks it by every other strategy that needs no further model. Raises what ``search`` raises,
-        and NotFound where there is no such passage or document.
+        Args:
+            query: Question or keywords.
+            passage_id: Passage to explain; give either this or ``document_id``.
+            document_id: Document to explain, by its best passage.
+            strategy: Name of a strategy, or NAME@INDEX; by default the one that serves the scope.
+            limit: Number of passages that count as found, 1 to 200.
+            scope: Part of the corpus to search; everything if None.
+            index: Index to search; the default index if None.
+            parameters: Parameters of the strategy, by name.
+            elsewhere: Also rank it with every other strategy that needs no additional model.
+
+        Raises:
+            InvalidInput: The query is empty, or the strategy or a parameter is unknown.
+            ScopeError: The scope contains an unknown name.
+            NotFound: No such passage or document.
         """
         ask = Ask(strategy, limit, scope or Scope(), index, parameters or {})
         return self.explaining.explain(query, ask, passage_id=passage_id, document_id=document_id, elsewhere=elsewhere)
@@ -345,7 +403,12 @@ class Workbench:
         index: str | None = None,
         parameters: Mapping[str, object] | None = None,
     ) -> RetrieverQueryEngine:
-        """Return a LlamaIndex query engine of a strategy, to build on. Raises what ``search`` raises."""
+        """Return the LlamaIndex query engine of a strategy.
+
+        Raises:
+            InvalidInput: The strategy or a parameter is unknown.
+            ScopeError: The scope contains an unknown name.
+        """
         return self.search_service.query_engine(Ask(strategy, limit, scope or Scope(), index, parameters or {}))
 
     def status(self) -> Status:
@@ -353,7 +416,7 @@ class Workbench:
         return self.health.status()
 
     def warm(self) -> None:
-        """Load the default model and what a search imports, so that the first one is as fast as the others."""
+        """Load the default model and the modules that a search needs, so that the first search is fast."""
         self.search_service.warm()
 
     def __repr__(self) -> str:

@@ -2,7 +2,7 @@
 
 A cell of the matrix is a run. A run is kept under the hash of everything it depends on, so that a cell nothing has
 changed for is never run again, in this experiment or another; each answer is stored when it is there, so that an
-experiment that was stopped or killed goes on where it was.
+experiment that was stopped or killed continues where it was.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from evals.experiments.runs import (
     scored,
     stored_answer,
 )
-from evals.gateway import Row, bytes_on_disk, check_index, complete_part, experiment_tables, own_hash, run_tables
+from evals.gateway import ExperimentTables, Row, RunTables, own_hash
 from evals.measures.metrics import DEFAULT_METRICS, Verdicts, check_metrics
 from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
@@ -38,12 +38,12 @@ AskAll = Callable[[Experiment, TestSet], Sequence[ShareOutcome]]
 
 
 class Experiments:
-    """The verbs over experiments."""
+    """Operations on experiments."""
 
     def __init__(self, wb: Workbench) -> None:
         self._wb = wb
         self.test_sets = TestSetStore(wb)
-        self._experiments, self._runs = experiment_tables(wb), run_tables(wb)
+        self._experiments, self._runs = ExperimentTables(wb.corpus.database), RunTables(wb.corpus.database)
 
     def create(
         self,
@@ -57,7 +57,7 @@ class Experiments:
     ) -> Experiment:
         """Plan an experiment on the present version of a stored test set; ``run`` carries it out.
 
-        It has a new id where none is given.
+        It has a new id if none is given.
 
         Raises:
             NotFound: no such test set or index. InvalidInput: a wrong metric, or no answerable question.
@@ -68,7 +68,7 @@ class Experiments:
         if not chosen.answerable:
             raise InvalidInput(f"No question of {info.title!r} has a relevant document; judge some first.")
         for index in {cell.index for cell in cells}:
-            check_index(self._wb, index)
+            self._wb.corpus.index(index)
         plan: JsonObject = {
             "cells": [plain(cell) for cell in cells],
             "metrics": list(check_metrics(metrics)),
@@ -110,13 +110,13 @@ class Experiments:
         should_stop: ShouldStop | None = None,
         ask_all: AskAll | None = None,
     ) -> Experiment:
-        """Carry out what is not done yet. A cell that fails is noted and the others go on.
+        """Carry out what is not done yet. A cell that fails is noted and the others continue.
 
         ``ask_all`` asks all shares in another way than one after the other here, with progress and stops of its own.
 
         Raises:
             Conflict: the person's documents changed since the experiment began.
-            Cancelled: ``should_stop`` said so; ``run`` again goes on from there.
+            Cancelled: ``should_stop`` returned True; ``run`` again continues from there.
         """
         experiment = self.get(experiment_id)
         test_set = self.test_set(experiment)
@@ -167,7 +167,7 @@ class Experiments:
         if row["status"] == "done":
             answers = {answer["question_id"]: stored_answer(answer) for answer in self._runs.answers(row["id"])}
             run = scored(test_set, row["strategy"], row["parameters"], answers, experiment.metrics)
-        size = bytes_on_disk(self._wb, row["index_name"])
+        size = self._wb.corpus.indexes.bytes_on_disk(row["index_name"])
         cell = experiment.cells[row["position"]]
         place = (row["index_name"], size, row["error"], row["position"], row["extra"])
         return CellResult(cell, row["id"], row["status"], run, *place)
@@ -191,7 +191,7 @@ def _summary(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
     return f"{told}{asked:,} questions asked; {stored:,} answers were there already."
 
 
-# --- An experiment as a job that several workers share: one leads it, and each asks shares of its questions ---
+# An experiment as a shared job
 
 
 def run_together(wb: Workbench, experiment_id: str, assignment: Assignment) -> Experiment:
@@ -241,7 +241,8 @@ def _outcomes(
             before = [_outcome(result) for _, result in in_hand.results()]
             failed = any(each.failed and each.cell == share.cell for each in before)
             outcome = ShareOutcome(share.cell, 0, 0, failed=True) if failed else runs.answer(share)
-            complete_part(wb, in_hand, part, outcome.to_dict())
+            with wb.corpus.database.transaction() as connection:
+                in_hand.done(connection, part, outcome.to_dict())
         return [_outcome(result) for _, result in in_hand.results()]
 
 

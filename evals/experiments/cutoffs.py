@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from evals.gateway import IndexedCorpus, answer, search
+from evals.gateway import IndexedCorpus
 from evals.test_set import Question, TestSet
 from workbench.errors import Cancelled, InvalidInput
 from workbench.retrieval.options import Ask
 from workbench.types import OnProgress, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 
-# --- The cutoff by document: how many documents agents get without those far below the best, and at what recall ---
+# Cutoffs by document score
 
 DOCUMENTS = 10  # that an agent gets at most where it names no number
 PASSAGES = (50, 200)  # of the searches that bring them: the second one where the first brings too few documents
@@ -45,7 +45,7 @@ def document_cutoffs(
     """Ask every question once, and apply each cutoff to the scores of its documents, that of their best passage.
 
     Raises:
-        InvalidInput: a cutoff outside 0..1. Cancelled: ``should_stop`` said so.
+        InvalidInput: a cutoff outside 0..1. Cancelled: ``should_stop`` returned True.
     """
     for cutoff in cutoffs:
         if not 0 <= cutoff <= 1:
@@ -65,7 +65,7 @@ def _first_documents(wb: Workbench, corpus: IndexedCorpus, query: str, strategy:
     """Return the first ten documents with the scores of their best passages, best first."""
     scores: dict[str, float] = {}
     for limit in PASSAGES:
-        result = search(wb, query, Ask(strategy, limit, corpus.scope, corpus.index.name))
+        result = wb.search_service.search(query, Ask(strategy, limit, corpus.scope, corpus.index.name))
         for hit in result:
             scores.setdefault(corpus.key(hit.document_id), hit.score)
         if len(scores) >= DOCUMENTS or len(result) < limit:
@@ -114,10 +114,10 @@ def reference_answers(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> ReferenceAnswers:
-    """Answer every question that has a reference answer, by extracts where no LLM is configured.
+    """Answer every question that has a reference answer, by extracts if no LLM is configured.
 
     Raises:
-        InvalidInput: no question has a reference answer. Cancelled: ``should_stop`` said so.
+        InvalidInput: no question has a reference answer. Cancelled: ``should_stop`` returned True.
     """
     questions = [question for question in test_set.answerable if question.reference_answer]
     if not questions:
@@ -129,7 +129,7 @@ def reference_answers(
             raise Cancelled("Stopped; the answers so far are not kept.")
         if on_progress is not None:
             on_progress(Progress(number, len(questions), "answers"))
-        found = answer(wb, question.text, Ask(strategy, READ, corpus.scope, corpus.index.name))
+        found = wb.answers.ask(question.text, Ask(strategy, READ, corpus.scope, corpus.index.name)).answer()
         refused += found.refused
         texts.append("" if found.refused else MARK.sub("", found.text))
     return _compared(questions, texts, refused)
@@ -148,7 +148,7 @@ def _compared(questions: Sequence[Question], texts: Sequence[str], refused: int)
 
 
 def holds(text: str, reference: str) -> bool:
-    """Tell whether a text holds the words of a reference answer in their order; marks and letter case do not count."""
+    """Return whether a text contains the words of a reference answer in order, ignoring punctuation and case."""
     return f" {_plain(reference)} " in f" {_plain(text)} "
 
 

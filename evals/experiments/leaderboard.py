@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from evals.experiments.runs import CellResult, Experiment, StrategyRun
-from evals.gateway import deleted_parts, documents_in, documents_of, resolved_scope
+from evals.gateway import deleted_parts, documents_in, resolved_scope
 from evals.measures.metrics import metric_title
 from evals.measures.significance import EQUAL, Difference, bootstrap_interval, compare
 from evals.test_set import TestSet
@@ -24,7 +24,7 @@ ROUND = 6
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardLine(Value):
-    """One run on the leaderboard; ``interval`` is the 95 % bootstrap interval of the first metric.
+    """One run on the leaderboard; ``interval`` is the 95% bootstrap interval of the first metric.
 
     ``against_best`` is None for the leader. ``on_front``: no other run is both better and faster (at the median).
     """
@@ -223,12 +223,12 @@ def _line(result: CellResult, metric: str) -> LeaderboardLine:
     )
 
 
-# --- Two experiments side by side: each run of both, its two scores, and what chance explains ---
+# Two experiments side by side
 
 
 @dataclass(frozen=True, slots=True)
 class Score(Value):
-    """The mean of a run's metric over its questions, in 0..1, with the 95 % bootstrap interval."""
+    """The mean of a run's metric over its questions, in 0..1, with the 95% bootstrap interval."""
 
     mean: float
     interval: tuple[float, float]
@@ -236,9 +236,9 @@ class Score(Value):
 
 @dataclass(frozen=True, slots=True)
 class Pair(Value):
-    """One run as the first and as the second experiment have it; None where an experiment has no such finished run.
+    """One run as the first and as the second experiment have it; None if an experiment has no such finished run.
 
-    ``difference`` is second - first, paired by question; None where the two were asked different questions.
+    ``difference`` is second - first, paired by question; None if the two were asked different questions.
     """
 
     label: str
@@ -311,7 +311,7 @@ def _score(result: CellResult | None, metric: str) -> Score | None:
     return Score(round(result.run.means[metric], ROUND), (round(low, ROUND), round(high, ROUND)))
 
 
-# --- The story of a test set's experiments: who won and how surely, how that went over time, and what weakens it ---
+# Winners over time and weaknesses
 
 FEW = 30  # questions below which an interval is so wide that few differences can be told
 SATURATED = 0.95  # where every run is above it, nothing is left to tell them apart
@@ -319,7 +319,7 @@ SATURATED = 0.95  # where every run is above it, nothing is left to tell them ap
 
 @dataclass(frozen=True, slots=True)
 class Winner(Value):
-    """The best run of an experiment by a metric, with the 95 % bootstrap interval of its mean."""
+    """The best run of an experiment by a metric, with the 95% bootstrap interval of its mean."""
 
     experiment_id: str
     test_set_id: str
@@ -333,7 +333,7 @@ class Winner(Value):
 
 
 def winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner | None:
-    """Return the best run by the experiment's first metric; None where none is done."""
+    """Return the best run by the experiment's first metric; None if none is done."""
     metric = experiment.metrics[0]
     done = [(result.cell, result.run) for result in results if result.run is not None]
     if not done:
@@ -385,7 +385,7 @@ def judged_outside(wb: Workbench, test_set: TestSet) -> tuple[str, ...]:
     if test_set.corpus is not None or test_set.scope.is_everything or deleted_parts(wb, test_set.scope):
         return ()
     relevant = {key for grades in test_set.qrels.values() for key, grade in grades.items() if grade > 0}
-    present = {document.id for document in documents_of(wb)} & relevant
+    present = {document.id for document in wb.documents.list()} & relevant
     outside = present - {document.id for document in documents_in(wb, resolved_scope(wb, test_set.scope))}
     if not outside:
         return ()

@@ -190,7 +190,7 @@ def cutoff_table(cutoffs: Mapping[str, Sequence[DocumentCutoff]]) -> Table:
     return table
 
 
-# --- The gate: a saved run to hold a new one against, question by question ---
+# Comparison with a saved baseline
 
 BASELINE_DIGITS = 9  # far below what counts as a difference
 
@@ -265,7 +265,7 @@ def _shared(
     strategies: Sequence[str],
     metrics: Sequence[str],
 ) -> list[str]:
-    """Return the strategies of both. Raises InvalidInput where they do not stand on the same ground."""
+    """Return the strategies of both. Raises InvalidInput if they do not stand on the same ground."""
     hashes = baseline["hashes"]
     again = f"save it anew with --save {path.name}"
     if corpus_hash is not None and hashes.get("corpus") != corpus_hash:
@@ -300,7 +300,7 @@ def _notes(run: EvalRun, baseline: Baseline, shared: list[str]) -> list[str]:
 
 
 def read(path: Path) -> Baseline:
-    """Return a saved run. Raises InvalidInput where there is none, or the file is something else."""
+    """Return a saved run. Raises InvalidInput if there is none, or the file is something else."""
     try:
         payload = json.loads(path.read_text(encoding="utf-8"))
         parts = [payload[key] for key in ("hashes", "strategies", "questions")]
@@ -314,7 +314,7 @@ def read(path: Path) -> Baseline:
 
 
 def _is_measured(strategies: Mapping[str, Any], questions: Mapping[str, Any]) -> bool:
-    """Tell whether all strategies have the same metric, with a number for every question."""
+    """Return whether all strategies have the same metric, with a number for every question."""
     if not all(isinstance(entry, dict) and entry for entry in (*strategies.values(), *questions.values())):
         return False
     measured = [by_question for by_metric in questions.values() for by_question in by_metric.values()]

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 import workbench
-from evals.gateway import IndexedCorpus, NewRun, Row, experiment_tables, index_corpus, run_tables, search
+from evals.gateway import ExperimentTables, IndexedCorpus, NewRun, Row, RunTables, index_corpus
 from evals.measures.metrics import (
     DEFAULT_METRICS,
     FAMILIES,
@@ -43,33 +43,17 @@ from workbench.types import (
 )
 from workbench.workbench import Workbench
 
-# --- Hashes that say whether a stored run still stands: of the code that ranks, and of everything else it ---
+# Hashes of the code that ranks
 
 # Everything that decides a ranking: the legs, their fusion and stages, the models, and the SQL they run.
 RANKS = (
     "retrieval/**/*.py",
-    "retrieval/ranker/*.json",
+    "retrieval/*.json",
     "models/**/*.py",
-    "services/requests.py",
     "services/search.py",
     *(
         f"storage/{name}.py"
-        for name in (
-            "embedded_text",
-            "filters",
-            "lexicon",
-            "llama_store",
-            "passages",
-            "postings",
-            "ranking",
-            "rows",
-            "said_names",
-            "scores",
-            "side_read",
-            "surroundings",
-            "term_ranking",
-            "vector_store",
-        )
+        for name in ("documents", "graph", "llamaindex", "passages", "postings", "ranking", "store")
     ),
     *(f"storage/sql/{name}.sql" for name in ("search", "spelling", "surroundings")),
 )
@@ -123,7 +107,7 @@ class RankedPassage(Value):
 class Ranking(Value):
     """The ranking of one strategy for one question: documents best first, the first passages, and the time in ms.
 
-    ``within`` are the first passages of the document that holds the answer, searched alone, where pages were judged.
+    ``within`` are the first passages of the document that holds the answer, searched alone, if pages were judged.
     """
 
     question_id: str
@@ -185,7 +169,7 @@ def run(
 
     Raises:
         InvalidInput: an unknown strategy, parameter or metric, or no question that something is relevant to.
-        Cancelled: ``should_stop`` said so.
+        Cancelled: ``should_stop`` returned True.
     """
     names = list(dict.fromkeys(strategies or default_strategies()))
     checked = {name: check_parameters(name, (parameters or {}).get(name)) for name in names}
@@ -254,7 +238,7 @@ def warm(
 ) -> None:
     """Search once without timing it, so that the first load of a process is in no question's latency."""
     if not STRATEGIES[strategy].needs_llm:  # such a search costs money, and its latency is the LLM's
-        search(wb, question.text, Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters))
+        wb.search_service.search(question.text, Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters))
 
 
 def ask(
@@ -266,7 +250,7 @@ def ask(
     documents: int,
     pages: Mapping[str, Sequence[tuple[str, int]]] | None = None,
 ) -> Ranking:
-    """Ask one question and return at least ``documents`` documents where there are as many.
+    """Ask one question and return at least ``documents`` documents if there are as many.
 
     ``pages`` (question id -> (document, page)) asks a second time within the documents that hold the answer.
 
@@ -274,7 +258,7 @@ def ask(
     documents, deeper searches add theirs below, so that a person's first passages stay first.
     """
     first_ask = Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters)
-    first = search(wb, question.text, first_ask)
+    first = wb.search_service.search(question.text, first_ask)
     ranked = _documents(corpus, first)
     result = first
     for limit in DEEPER:
@@ -282,13 +266,13 @@ def ask(
             break
         if limit < min(documents, DEEPER[-1]):  # so many documents do not lie in so few passages
             continue
-        result = search(wb, question.text, replace(first_ask, limit=limit))
+        result = wb.search_service.search(question.text, replace(first_ask, limit=limit))
         ranked = list(dict.fromkeys([*ranked, *_documents(corpus, result)]))
     within: tuple[RankedPassage, ...] = ()
     if pages and question.id in pages:
         right = corpus.document_ids(dict.fromkeys(document for document, _ in pages[question.id]))
         alone = replace(first_ask, scope=replace(corpus.scope, document_ids=right))
-        within = _hits(corpus, search(wb, question.text, alone), paged=True)
+        within = _hits(corpus, wb.search_service.search(question.text, alone), paged=True)
     passages = _hits(corpus, first, paged=bool(pages))
     time = first.timings_ms["total"]
     return Ranking(question.id, tuple(ranked[:documents]), passages, time, first.degraded, within)
@@ -312,7 +296,7 @@ def _documents(corpus: IndexedCorpus, passages: Sequence[Passage]) -> list[str]:
     return list(dict.fromkeys(corpus.key(passage.document_id) for passage in passages))
 
 
-# --- The plan of an experiment: the cells of its matrix, what it was made on, and what came of each cell ---
+# Experiments, their cells and results
 
 MOST_CELLS = 500
 
@@ -353,7 +337,7 @@ class Experiment(Value):
 
     @property
     def over(self) -> str:
-        """The documents that were measured, as people read it."""
+        """The documents that were measured, as text."""
         return OWN_CORPUS if self.scope is None else self.scope.text
 
 
@@ -413,7 +397,7 @@ def experiment_from(row: Row) -> Experiment:
     )
 
 
-# --- The key under which a run's answers are kept: a hash of everything that they depend on ---
+# Keys of stored runs
 
 
 def run_values(
@@ -455,7 +439,7 @@ def _hit(row: Row) -> RankedPassage:
     return RankedPassage(**values)
 
 
-# --- The runs of an experiment's cells, asked in shares of some hundred questions; each answer is stored when ---
+# Running cells in shares of questions
 
 SHARE = 100  # questions
 STORED_AT_ONCE = 8  # answers a transaction: at most so many are asked again after a kill
@@ -504,7 +488,7 @@ class CellRuns:
         """Take ``on_progress``, which is told of the questions of all cells, as if no other process asked any."""
         self._wb, self._experiment, self._test_set = wb, experiment, test_set
         self._on_progress, self._should_stop = on_progress, should_stop
-        self._experiments, self._runs = experiment_tables(wb), run_tables(wb)
+        self._experiments, self._runs = ExperimentTables(wb.corpus.database), RunTables(wb.corpus.database)
         self._open: dict[int, _OpenRun] = {}
         self._done, self._part = 0, 0.0  # questions, and how far the share that is asked is
 
@@ -526,7 +510,7 @@ class CellRuns:
         return self._open[position]
 
     def answer(self, share: Share) -> ShareOutcome:
-        """Ask what has not been asked of a share; where a search fails the cell does, and its run tells why.
+        """Ask what has not been asked of a share; if a search fails the cell does, and its run tells why.
 
         Raises:
             Conflict: the person's documents changed since the experiment began.
@@ -555,7 +539,7 @@ class CellRuns:
         self._tell("done")
 
     def look(self) -> None:
-        """Raise Cancelled where somebody wants it to stop."""
+        """Raise Cancelled if a stop was requested."""
         if self._should_stop is not None and self._should_stop():
             raise Cancelled("Stopped; the answers so far are kept.")
 
@@ -589,7 +573,7 @@ class CellRuns:
         return _OpenRun(cell, row["id"], corpus, parameters)
 
     def _begin(self, share: Share, number: int, label: str) -> None:
-        """Tell how far it is. Raises Cancelled where somebody wants it to stop."""
+        """Tell how far it is. Raises Cancelled if somebody wants it to stop."""
         self._done = share.cell * len(self._test_set.answerable) + number
         self._part = (number - share.first) / max(1, share.last - share.first)
         self.look()

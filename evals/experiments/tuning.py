@@ -18,7 +18,7 @@ from typing import NotRequired, Protocol, TypedDict, cast
 
 from evals.experiments.leaderboard import pareto_front
 from evals.experiments.runs import Ranking, StrategyRun, ask, run_values, scored, stored_answer, warm
-from evals.gateway import IndexedCorpus, run_tables
+from evals.gateway import IndexedCorpus, RunTables
 from evals.measures.metrics import check_metrics, depth
 from evals.measures.significance import Difference, bootstrap_interval, compare
 from evals.test_set import Question, TestSet
@@ -28,7 +28,7 @@ from workbench.retrieval.strategies import check_parameters, strategy_named
 from workbench.types import OnProgress, Parameter, ParameterValue, Progress, ShouldStop, Value
 from workbench.workbench import Workbench
 
-# --- Settings to try in a search for parameters: drawn from the strategies' own parameter tables ---
+# Random candidates
 
 GRID = 20  # steps a float parameter is drawn from, so that candidates meet again and can be named
 MOST_DRAWN = 2_000  # random candidates at most; a small table has fewer different ones
@@ -81,7 +81,7 @@ def split(questions: Sequence[Question]) -> tuple[list[Question], list[Question]
     return ordered[:half], ordered[half:]
 
 
-# --- The answers of a search for parameters, kept so that a search that was stopped goes on where it was ---
+# Answers of candidates, in memory or stored
 
 
 class AnswerBook(Protocol):
@@ -97,7 +97,7 @@ class AnswerBook(Protocol):
 
 
 class PassingBook:
-    """Answers in memory, for a search that nobody resumes."""
+    """Answers in memory, for a search that no one resumes."""
 
     def __init__(self) -> None:
         self._answers: dict[str, dict[str, Ranking]] = {}
@@ -112,11 +112,11 @@ class PassingBook:
 
 
 class StoredBook:
-    """Answers in the database, as runs of their own; they end with the search, as nobody asks for them again."""
+    """Answers in the database, as runs of their own; they end with the search, as no one asks for them again."""
 
     def __init__(self, wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, depth: int) -> None:
         """Take ``depth``, the number of documents of each ranking."""
-        self._tables = run_tables(wb)
+        self._tables = RunTables(wb.corpus.database)
         self._test_set, self._corpus, self._depth = test_set, corpus, depth
         self._runs: dict[str, str] = {}
         self._answers: dict[str, dict[str, Ranking]] = {}
@@ -147,7 +147,7 @@ class StoredBook:
         return self._runs[candidate.key]
 
 
-# --- The rounds of a search for parameters: many candidates on few questions, the best third on three times as many ---
+# Rounds of successive halving
 
 KEEP = 3  # one in so many survives a round, and is asked so many times as many questions
 FIRST = 12  # questions of the first round
@@ -159,7 +159,7 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True)
 class Timer:
-    """The time of a search, in seconds of ``clock``; a search that goes on began so much earlier."""
+    """The time of a search, in seconds of ``clock``; a search that continues began so much earlier."""
 
     clock: Callable[[], float]
     began: float
@@ -234,7 +234,7 @@ class Rounds:
         return [self.measured[key] for key in sorted(values, key=lambda key: -values[key])]
 
     def cost(self, candidate: Candidate, questions: Sequence[Question]) -> float:
-        """Return the likely seconds to ask a candidate the rest of these questions; 0 where none is left."""
+        """Return the likely seconds to ask a candidate the rest of these questions; 0 if none is left."""
         answers = self._book.answers_of(candidate)
         return self.pace(candidate.strategy) * sum(question.id not in answers for question in questions)
 
@@ -246,10 +246,10 @@ class Rounds:
         """Ask a candidate what it was not asked yet and measure it on these questions.
 
         Raises:
-            OutOfTime: the time is over, and the candidate is not ``needed``. Cancelled: somebody wants it to stop.
+            OutOfTime: the time is over, and the candidate is not ``needed``. Cancelled: A stop was requested.
         """
         answers = dict(self._book.answers_of(candidate))
-        if answers and candidate.strategy not in self._costs:  # a search that goes on knows how long they took
+        if answers and candidate.strategy not in self._costs:  # a search that continues knows how long they took
             self._costs[candidate.strategy] = [answer.latency_ms / 1000 for answer in answers.values()]
         fresh: list[Ranking] = []
         before = self._timer.elapsed
@@ -339,12 +339,12 @@ def optimise(
 ) -> TuningResult:
     """Search for ``seconds``; every strategy's defaults take part, however short the time.
 
-    Where the time is short, fewer questions are asked and fewer settings tried, and ``notes`` say so. A search goes on
-    with the ``book`` of answers that an earlier one left, of which ``spent`` seconds are over.
+    If time is short, fewer questions are asked and fewer settings tried, which ``notes`` report. A resumed search
+    continues with the ``book`` of answers of an earlier one, which took ``spent`` seconds.
 
     Raises:
         InvalidInput: too few answerable questions to split, no time, or an unknown strategy or metric.
-        Cancelled: ``should_stop`` said so.
+        Cancelled: ``should_stop`` returned True.
     """
     check_metrics([metric])
     if seconds <= 0:
@@ -450,7 +450,7 @@ def _finalists(
     return tuple(sorted(finalists, key=lambda finalist: -finalist.held_out))
 
 
-# --- The outcome of a search for parameters as its job keeps it: ``TuningResult.to_dict``, read back ---
+# The stored result of a tuning job
 
 
 class StoredCandidate(TypedDict):
@@ -503,5 +503,5 @@ class StoredSearch(TypedDict):
 
 
 def search_of(job: Job) -> StoredSearch | None:
-    """Return the outcome of a job of the kind "optimise"; None where it has not come to its end."""
+    """Return the outcome of a job of the kind "optimise"; None if it has not ended."""
     return cast("StoredSearch", job.result) if job.result else None

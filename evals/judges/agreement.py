@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evals.experiments.runs import StrategyRun
-from evals.gateway import IndexedCorpus, document_of, passages_of
+from evals.gateway import IndexedCorpus
 from evals.judges.endpoint import Endpoint
 from evals.judges.ragas import NONSENSE, Sample, run_judging
 from evals.measures.metrics import Agreement, JudgeAgreement
@@ -62,7 +62,7 @@ def agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> Agreement:
     """Return how far two judges agree where both judged: the share of equal verdicts, and Cohen's kappa.
 
     A verdict is relevant or not (grade above 0). kappa = (observed - expected) / (1 - expected), where expected is
-    the agreement of two judges who say "relevant" as often but by chance (Cohen 1960); None where it is undefined.
+    the agreement of two judges who say "relevant" as often but by chance (Cohen 1960); None if it is undefined.
     """
     first = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in human}
     second = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in llm}
@@ -96,16 +96,16 @@ async def _grade_all(
         return list(await asyncio.gather(*(verdict_of(judgment) for judgment in judged)))
 
 
-# --- Answers that the judge's model gives from the passages, so that ragas has something to judge ---
+# Answers for the judge to score
 
 EMPTY = "The model's answer was empty."
 
 
 def answered(endpoint: Endpoint, samples: Sequence[Sample], should_stop: ShouldStop | None = None) -> list[Sample]:
-    """Return the samples with the model's answers; where there is none, ``no_answer`` says why.
+    """Return the samples with the model's answers; if there is none, ``no_answer`` says why.
 
     Raises:
-        Cancelled: ``should_stop`` said so.
+        Cancelled: ``should_stop`` returned True.
     """
 
     async def ask() -> list[Sample]:
@@ -125,7 +125,7 @@ async def _answered(endpoint: Endpoint, sample: Sample) -> Sample:
     return replace(sample, answer=answer, no_answer="" if answer else EMPTY)
 
 
-# --- Texts that a run's questions and judgments are about: read from the corpus once each ---
+# Texts of questions and judgments
 
 SHOWN = 5  # passages of an answer that count as its context
 MOST_REFERENCES = 20  # relevant passages a question is compared with, where whole documents were judged
@@ -159,7 +159,7 @@ class Texts:
         return self.text(judgment.document)[judgment.start : judgment.end]
 
     def text(self, key: str) -> str:
-        """Return a document's text; "" where it is gone."""
+        """Return a document's text; "" if it is gone."""
         if key not in self._texts:
             document = self._document(key)
             self._texts[key] = (document.text or "") if document else ""
@@ -170,7 +170,7 @@ class Texts:
         if self._corpus.keys and document_id not in self._corpus.keys:
             return None
         try:
-            return document_of(self._wb, document_id)
+            return self._wb.documents.get(document_id)
         except NotFound:  # judged once, deleted since
             return None
 
@@ -180,12 +180,12 @@ class Texts:
             return [text for text in map(self.judged, spans) if text]
         texts = []
         for document in filter(None, map(self._document, relevant)):
-            passages = passages_of(self._wb, document.id, self._corpus.index.name)
+            passages = self._wb.documents.passages(document.id, index=self._corpus.index.name)
             texts += [passage.text for passage in passages]
         return texts[:MOST_REFERENCES]
 
 
-# --- The agreement of a language model's grades with the test set's own: the worth of its other verdicts ---
+# Agreement of an LLM with the test set
 
 JUDGMENTS = 50  # of a test set that the LLM grades anew; each is a call
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evals.gateway import llm_of
 from workbench.errors import ConfigurationError, InvalidInput, ModelError
 from workbench.models.llm import HOW_TO_SET
 from workbench.settings import Settings
@@ -88,8 +87,8 @@ class Endpoint:
 
     @classmethod
     def of(cls, wb: Workbench, limits: Limits | None = None) -> Endpoint:
-        """Return the workbench's language model as a judge. Raises ConfigurationError where it has none."""
-        llm = llm_of(wb)
+        """Return the workbench's language model as a judge. Raises ConfigurationError if it has none."""
+        llm = wb.corpus.llm
         if llm is None:
             raise ConfigurationError(f"No LLM is configured; {HOW_TO_SET}.")
         limits = limits or Limits.from_settings(wb.settings)

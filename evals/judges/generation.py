@@ -1,4 +1,4 @@
-"""Made questions for a test set: by rules, or by an LLM where there is one; each is marked as what it is."""
+"""Made questions for a test set: by rules, or by an LLM if there is one; each is marked as what it is."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evals.gateway import document_of, documents_in, documents_of, passages_of, resolved_scope
+from evals.gateway import documents_in, resolved_scope
 from evals.judges.endpoint import Endpoint
 from evals.judges.ragas import NONSENSE, judge_llm, ragas, run_judging
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet
@@ -63,7 +63,7 @@ def add_written(wb: Workbench, store: TestSetStore, key: str, count: int, endpoi
     passages = [
         PassageToAsk(name, passage.text, *passage.span)
         for document, name in zip(documents, keys, strict=True)
-        for passage in passages_of(wb, document.id, index)
+        for passage in wb.documents.passages(document.id, index=index)
         if len(passage.text) >= MIN_PASSAGE_CHARS
     ]
     if not passages:
@@ -84,13 +84,13 @@ def _documents(wb: Workbench, test_set: TestSet) -> tuple[list[Document], list[s
         InvalidInput: there are none. ScopeError: a part of the scope has been deleted.
     """
     own = test_set.corpus if isinstance(test_set.corpus, StoredCorpus) else None
-    listed = documents_of(wb, own.source_id) if own else documents_in(wb, resolved_scope(wb, test_set.scope))
+    listed = wb.documents.list(source_id=own.source_id) if own else documents_in(wb, resolved_scope(wb, test_set.scope))
     if not listed:
         where = "" if own or test_set.scope.is_everything else f" in the scope of this test set ({test_set.scope.text})"
         raise InvalidInput(f"There are no documents{where} to make questions from; bring some in first.")
     if len(listed) > MOST_DOCUMENTS:
         listed = random.Random(SEED).sample(listed, MOST_DOCUMENTS)
-    documents = [document_of(wb, entry.id) for entry in listed]
+    documents = [wb.documents.get(entry.id) for entry in listed]
     return documents, [str(document.path) if own else document.id for document in documents]
 
 
@@ -100,7 +100,7 @@ def _index_name(wb: Workbench, test_set: TestSet) -> str:
     return index_corpus(wb, test_set).index.name
 
 
-# --- Questions written by an LLM, through ragas' prompts: one for each of some passages, with the answer it ---
+# Questions written by an LLM
 
 MIN_QUESTION_CHARS = 8  # characters of a question that asks anything
 

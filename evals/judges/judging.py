@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from evals.experiments.catalogue import Experiments
 from evals.experiments.runs import EvalRun, Experiment
-from evals.gateway import encoder_of, index_corpus
+from evals.gateway import index_corpus
 from evals.judges import FREE, JUDGED, JudgedMetric, Sample, judge
 from evals.judges.agreement import Texts, answered, judge_agreement
 from evals.judges.endpoint import Endpoint
@@ -35,12 +35,12 @@ def judge_run(
     to be judged with it (default: the strategies).
 
     Raises:
-        Cancelled: ``should_stop`` said so.
+        Cancelled: ``should_stop`` returned True.
     """
     texts = Texts(wb, run.test_set, run.corpus)
     judged: dict[str, dict[str, JudgedMetric]] = {}
     parts = parts or len(run.strategies)
-    encoder = encoder_of(wb, run.corpus.index)
+    encoder = wb.corpus.encoder_of(run.corpus.index)
     for name, strategy in run.strategies.items():
         samples: list[Sample] = []
         for question_id in list(strategy.answers)[:questions]:
@@ -64,10 +64,10 @@ def judge_experiment(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> None:
-    """Measure every run of an experiment by ragas, and keep the figures beside the run.
+    """Measure every run of an experiment by ragas, and keep the figures next to the run.
 
     Raises:
-        Cancelled: ``should_stop`` said so; the runs judged so far keep what was said of them.
+        Cancelled: ``should_stop`` returned True; the runs judged so far keep what was said of them.
     """
     experiments = Experiments(wb)
     test_set = experiments.test_set(experiment)
@@ -104,7 +104,7 @@ def _further(on_progress: OnProgress | None, label: str, before: int, total: int
 
 
 def with_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, JudgedMetric]]) -> EvalRun:
-    """Return the run with ragas' summaries beside each strategy's metrics."""
+    """Return the run with ragas' summaries next to each strategy's metrics."""
     strategies = {}
     for name, strategy in run.strategies.items():
         summaries = {metric: figures.summary() for metric, figures in judged.get(name, {}).items()}

@@ -26,7 +26,7 @@ from workbench.models.encoder import Encoder
 from workbench.models.llm import HOW_TO_SET
 from workbench.types import JsonObject, JsonValue, OnProgress, Progress, ShouldStop, Value
 
-# --- The way to ragas: imported quietly when first needed (it takes seconds), and given our endpoint as its LLM ---
+# Import of ragas and its LLM
 
 SCHEMA_FOLLOWS = "specified in JSON Schema:"  # the end of ragas' sentence before it
 MOST_LETTERS, MOST_ITEMS = 240, 8  # of a text and of a list that a grammar lets a model write
@@ -60,7 +60,7 @@ def ragas() -> Ragas:
 
 
 def schema_in(prompt: str) -> JsonObject | None:
-    """Return the JSON schema that ragas writes into its prompt; None where it writes none."""
+    """Return the JSON schema that ragas writes into its prompt; None if it writes none."""
     _, announced, rest = prompt.partition(SCHEMA_FOLLOWS)
     start = rest.find("{")
     if not announced or start < 0:
@@ -118,7 +118,7 @@ def judge_llm(endpoint: Endpoint) -> object:
     return JudgeLlm(run_config=RunConfig(max_retries=1, timeout=int(endpoint.limits.seconds)))
 
 
-# --- Judging that can be stopped: a question to an endpoint is given up soon after somebody wants that ---
+# Cancellable judging
 
 LOOK = 0.2  # seconds between looks whether to stop
 LAST = 1.0  # seconds that calls in flight get to close their connections
@@ -130,7 +130,7 @@ def run_judging(work: Callable[[], Coroutine[object, object, Result]], should_st
     """Run a coroutine in a loop of its own, whether or not the caller (a notebook) runs one, and return its result.
 
     Raises:
-        Cancelled: ``should_stop`` said so; calls in flight are given up.
+        Cancelled: ``should_stop`` returned True; calls in flight are given up.
     """
     load_ragas(should_stop)
     with ThreadPoolExecutor(1) as pool:
@@ -148,7 +148,7 @@ def load_ragas(should_stop: ShouldStop | None = None) -> None:
 
 
 def check(should_stop: ShouldStop | None) -> None:
-    """Raise Cancelled where somebody wants it to stop."""
+    """Raise Cancelled if a stop was requested."""
     if should_stop is not None and should_stop():
         raise Cancelled("Stopped; the judgments so far are kept.")
 
@@ -193,7 +193,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class JudgedMetric(Value):
-    """One metric over all samples; ``values`` None where it could not be measured, ``reasons`` says why, how often."""
+    """One metric over all samples; ``values`` None if it could not be measured, ``reasons`` says why, how often."""
 
     metric: str
     values: Mapping[str, float | None]
@@ -206,7 +206,7 @@ class JudgedMetric(Value):
 
     @property
     def mean(self) -> float | None:
-        """The mean over what was measured; None where nothing was."""
+        """The mean over what was measured; None if nothing was."""
         values = [value for value in self.values.values() if value is not None]
         return round(fmean(values), 6) if values else None
 
@@ -228,7 +228,7 @@ def judge(
     """Measure samples by ragas; runs to its end whatever the judge does.
 
     Raises:
-        Cancelled: ``should_stop`` said so.
+        Cancelled: ``should_stop`` returned True.
         InvalidInput: an unknown metric, or one that needs a judge or an encoder without one.
     """
     unknown = [name for name in metrics if name not in (*FREE, *JUDGED)]

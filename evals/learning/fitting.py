@@ -25,14 +25,14 @@ from workbench.retrieval.ranker import BEFORE, FAVOURS, NAMES, FeatureArray
 from workbench.types import OnProgress, Progress, ShouldStop
 from workbench.workbench import Workbench
 
-# --- The material that a ranker is trained on: of each judged question the candidates' features and their grades ---
+# Training material
 
 
 @dataclass(frozen=True)
 class QuestionSheet:
     """One question: rows are candidate passages, ``documents`` their keys, ``grades`` (0 or more) those of these.
 
-    ``eligible`` are the rows that may stand for their document: where spans were judged, the passages that touch one.
+    ``eligible`` are the rows that may stand for their document: if spans were judged, the passages that touch one.
     ``orders`` are rows, best first, by fixed strategy.
     """
 
@@ -127,7 +127,7 @@ def plain_prior() -> FeatureArray:
 
 
 def fit(sheets: Sequence[QuestionSheet], prior: FeatureArray, penalty: float) -> FeatureArray:
-    """Return the weights that fit the sheets best, drawn towards ``prior``; the prior itself where nothing teaches."""
+    """Return the weights that fit the sheets best, drawn towards ``prior``; the prior itself if nothing teaches."""
     weights = prior
     for _ in range(TURNS):
         features, wanted, held = _padded(sheets, weights)

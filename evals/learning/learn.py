@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from evals.gateway import check_index, index_corpus
+from evals.gateway import index_corpus
 from evals.learning.fitting import QuestionSheet, by_weights, fit_best, ranking
 from evals.learning.training import METRIC, Learned, check_enough, has_seen, priors_of, read_material, trained
 from evals.measures.metrics import measure
@@ -81,7 +81,7 @@ def _point(questions: int, figures: Sequence[tuple[float, float]]) -> CurvePoint
     )
 
 
-# --- The verb of people who learn: test sets by their names, a ranker, and where it is asked for the learning curve ---
+# Training by name of a test set
 
 LEARNED_HERE = "learned here"  # the name of a ranker until a person gives it one
 
@@ -114,7 +114,7 @@ def learn_from(
         (test_set, index_corpus(wb, test_set, index, on_progress=on_progress, should_stop=should_stop))
         for test_set in named
     ]
-    material = read_material(wb, indexed, check_index(wb, index), on_progress=on_progress, should_stop=should_stop)
+    material = read_material(wb, indexed, wb.corpus.index(index).name, on_progress=on_progress, should_stop=should_stop)
     learned = trained(material, name, afresh=afresh, on_progress=on_progress, should_stop=should_stop)
     if not with_curve:
         return learned, []

@@ -1,4 +1,4 @@
-"""Learning a ranker from judged questions: cross-validated beside fixed strategies, with the test that judges it."""
+"""Learning a ranker from judged questions: cross-validated next to fixed strategies, with the test that judges it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evals.experiments.runs import StrategyRun
-from evals.gateway import IndexedCorpus, known_rankers
+from evals.gateway import IndexedCorpus
 from evals.learning.fitting import (
     Fitted,
     QuestionSheet,
@@ -37,7 +37,7 @@ DECIMALS = 6  # of the weights that are kept
 
 @dataclass(frozen=True, slots=True)
 class Learned(Value):
-    """The outcome of training: the ranker, its cross-validated figures beside the fixed strategies', and the verdict.
+    """The outcome of training: the ranker, its cross-validated figures next to the fixed strategies', and the verdict.
 
     ``figures`` are nDCG@10, 0..1: "learned" of each question by weights that were trained without its fold, "default"
     by the ranker that comes with the workbench. ``difference`` compares the first with rerank, question by question.
@@ -49,7 +49,7 @@ class Learned(Value):
     difference: Difference
     is_worth_it: bool
     verdict: str
-    scope: str = ""  # the documents that were searched, as people read it
+    scope: str = ""  # the documents that were searched, as text
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Material:
     index: str
     sheets: Sequence[QuestionSheet]
     qrels: Mapping[str, Mapping[str, int]]
-    scope: str = ""  # the documents that were searched, as people read it
+    scope: str = ""  # the documents that were searched, as text
 
 
 def check_enough(title: str, questions: int) -> None:
@@ -75,7 +75,7 @@ def check_enough(title: str, questions: int) -> None:
 
 
 def has_seen(ranker: Ranker, titles: str) -> bool:
-    """Tell whether a ranker was trained on one of these test sets, by their titles with commas between."""
+    """Return whether a ranker was trained on one of these test sets, by their titles with commas between."""
     return not set(ranker.trained_on.split(SEPARATOR)).isdisjoint(titles.split(SEPARATOR))
 
 
@@ -94,7 +94,7 @@ def read_material(
 ) -> Material:
     """Ask every judged question once, of corpora that are cut and embedded like ``index``.
 
-    Raises InvalidInput where there are fewer than 30, or none with a relevant document that is found; Cancelled."""
+    Raises InvalidInput if there are fewer than 30, or none with a relevant document that is found; Cancelled."""
     titles = SEPARATOR.join(test_set.name for test_set, _ in test_sets)
     check_enough(titles, sum(len(test_set.answerable) for test_set, _ in test_sets))
     sheets: list[QuestionSheet] = []
@@ -198,13 +198,13 @@ def verdict(difference: Difference) -> str:
     return f"It is worth promoting: {how}."
 
 
-# --- Rankers that were trained on the questions they are measured with: on others they will reach less ---
+# Rankers trained on the measured questions
 
 
 def rankers_that_saw(wb: Workbench, title: str, runs: Iterable[StrategyRun]) -> list[str]:
     """Return the rankers of these runs that a test set of this title taught, each once; deleted ones are not known."""
     used = {str(run.parameters.get(RANKER.name, SHIPPED)) for run in runs if run.strategy == LEARNED}
-    return [ranker.name for ranker in known_rankers(wb) if ranker.name in used and has_seen(ranker, title)]
+    return [ranker.name for ranker in wb.rankers.list() if ranker.name in used and has_seen(ranker, title)]
 
 
 def sentence(ranker: str) -> str:

@@ -13,7 +13,7 @@ from workbench.runtime import check_extra
 from workbench.types import Value
 from workbench.types.results import PageSpan
 
-# --- The metrics that can be asked for, one row each: the options, the app's names and the guide's table read ---
+# The available metrics
 
 PAGES = (1, 5, 10)  # cutoffs at which pages are looked for
 
@@ -125,7 +125,7 @@ def measure(qrels: Qrels, rankings: Rankings, names: Sequence[str] = DEFAULT_MET
 
 
 def means(values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Return each metric's mean over the questions; 0 where there are none."""
+    """Return each metric's mean over the questions; 0 if there are none."""
     return {name: fmean(by_question.values()) if by_question else 0.0 for name, by_question in values.items()}
 
 
@@ -134,7 +134,7 @@ def _theirs(name: str) -> str:
     return f"{RANKED[family]}@{cutoff}"
 
 
-# --- Pages as truth: is a passage from a page that holds the evidence among the first K? ---
+# Pages as ground truth
 
 PagePlace = tuple[str, int]  # document key, page counted from 1
 
@@ -153,13 +153,13 @@ def pages_between(spans: Sequence[PageSpan], start: int, end: int) -> tuple[int,
     return tuple(page for page, begin, stop in spans if begin < end and start < stop)
 
 
-# --- Token-level metrics over character spans: how much of what answers was retrieved, and how much else with it ---
+# Metrics over character spans
 
 Range = tuple[str, int, int]  # document, start, end
 
 
 def span_measures(relevant: Iterable[Range], retrieved: Sequence[Range]) -> dict[str, float]:
-    """Return recall, precision and IoU of the retrieved passages; all 0 where nothing is relevant."""
+    """Return recall, precision and IoU of the retrieved passages; all 0 if nothing is relevant."""
     wanted = _union(relevant)
     length = _length(wanted)
     hit = _length(_intersection(wanted, _union(retrieved)))
@@ -208,7 +208,7 @@ def _length(stretches: Mapping[str, Sequence[tuple[int, int]]]) -> int:
     return sum(end - start for spans in stretches.values() for start, end in spans)
 
 
-# --- The verdicts that are kept beside a run's metrics: what ragas measured, and how far its judge can be trusted ---
+# Verdicts stored with a run
 
 
 class RagasSummary(TypedDict):
@@ -237,7 +237,7 @@ class JudgeAgreement(Agreement):
 
 
 class Verdicts(TypedDict, total=False):
-    """Everything that was said of a run besides its metrics; a part that nobody asked for is missing."""
+    """Everything that was said of a run besides its metrics; a part that no one asked for is missing."""
 
     ragas: dict[str, RagasSummary]
     judge: JudgeAgreement

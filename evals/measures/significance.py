@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Difference(Value):
-    """How ``a`` differs from ``b`` in a metric: ``difference`` = mean of a - b, with a 95 % bootstrap interval.
+    """How ``a`` differs from ``b`` in a metric: ``difference`` = mean of a - b, with a 95% bootstrap interval.
 
     ``p_corrected`` takes into account how many ``comparisons`` were made at once.
     """
@@ -55,7 +55,7 @@ class Difference(Value):
 
 
 def p_text(p: float) -> str:
-    """Return a p-value as people read it, such as "p = .016"."""
+    """Return a p-value as text, such as "p = .016"."""
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("= 0.", "= .")
 
 

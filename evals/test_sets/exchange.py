@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evals.gateway import agent_queries, document_of, documents_in, documents_of, new_id, resolved_scope, source_named
+from evals.gateway import agent_queries, documents_in, new_id, resolved_scope
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_of_spans
 from evals.test_sets.store import TestSetStore, checked_text, read_grade
 from workbench.errors import InvalidInput, WorkbenchError, choices
@@ -18,11 +18,11 @@ from workbench.ingestion.text import normalise
 from workbench.types import Document, JsonObject, Value
 from workbench.workbench import Workbench
 
-# --- The place of a quote in a text, also where reading has changed its blanks ---
+# The position of a quote in a text
 
 
 def locate(text: str, quote: str, near: int = 0) -> tuple[int, int] | None:
-    """Return (start, end) of the quote's occurrence that begins nearest to ``near``; None where it does not stand.
+    """Return (start, end) of the quote's occurrence that begins nearest to ``near``; None if it does not stand.
 
     Tried as it is, then as reading normalises it, then with any blanks between its words.
     """
@@ -107,7 +107,7 @@ def to_csv(test_set: TestSet) -> str:
 
 
 def export_folder(wb: Workbench, test_set: TestSet, folder: Path) -> Path:
-    """Write a stored test set in BEIR's form, with spans.jsonl beside it; ``load_test_set`` reads it back.
+    """Write a stored test set in BEIR's form, with spans.jsonl next to it; ``load_test_set`` reads it back.
 
     Raises:
         InvalidInput: the folder holds something else already, or cannot be written.
@@ -137,7 +137,7 @@ class _Documents:
     def __init__(self, wb: Workbench, test_set: TestSet) -> None:
         self._wb, self._own = wb, isinstance(test_set.corpus, StoredCorpus)
         if isinstance(test_set.corpus, StoredCorpus):
-            self._listed = documents_of(wb, test_set.corpus.source_id)
+            self._listed = wb.documents.list(source_id=test_set.corpus.source_id)
         else:
             self._listed = documents_in(wb, resolved_scope(wb, test_set.scope))
         self._names: dict[str, list[Document]] = {}
@@ -153,7 +153,7 @@ class _Documents:
     def text(self, document: Document) -> str:
         """Return a document's text, read once."""
         if document.id not in self._texts:
-            self._texts[document.id] = document_of(self._wb, document.id).text or ""
+            self._texts[document.id] = self._wb.documents.get(document.id).text or ""
         return self._texts[document.id]
 
     def find(self, row: Mapping[str, str]) -> tuple[Document, tuple[int, int] | None]:
@@ -180,7 +180,7 @@ class _Documents:
         if row.get("document") and not documents:
             raise InvalidInput(f"There is no document {row['document']!r}; use its id, path, title or URL.")
         if row.get("source"):
-            source = source_named(self._wb, row["source"])
+            source = self._wb.sources.get(row["source"])
             documents = [document for document in documents if document.source_id == source.id]
         return documents
 
@@ -244,15 +244,15 @@ def _csv_cells(judgment: Judgment) -> dict[str, object]:
 def _corpus_rows(wb: Workbench, test_set: TestSet) -> list[dict[str, object]]:
     """Return the rows of the test set's own corpus, or of the person's documents that were judged."""
     if isinstance(test_set.corpus, StoredCorpus):
-        listed = documents_of(wb, test_set.corpus.source_id)
+        listed = wb.documents.list(source_id=test_set.corpus.source_id)
         ids_by_name = {str(document.path): document.id for document in listed}
     else:
-        present = {document.id for document in documents_of(wb)}
+        present = {document.id for document in wb.documents.list()}
         judged = dict.fromkeys(judgment.document for judgment in test_set.judgments)
         ids_by_name = {document_id: document_id for document_id in judged if document_id in present}
     rows: list[dict[str, object]] = []
     for key, document_id in ids_by_name.items():
-        document = document_of(wb, document_id)
+        document = wb.documents.get(document_id)
         row: dict[str, object] = {
             "_id": key,
             "title": document.title.strip(),

@@ -12,7 +12,7 @@ from workbench.errors import InvalidInput, choices
 from workbench.ingestion.incoming import Incoming, files_under
 from workbench.types import JsonObject, JsonValue
 
-# --- Files of one JSON object a line, read with the line's number in every complaint ---
+# JSON lines files
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:
@@ -30,7 +30,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:
 
 
 def text_of(path: Path) -> str:
-    """Return a test set's file as text. Raises InvalidInput where it is missing or no UTF-8."""
+    """Return a test set's file as text. Raises InvalidInput if it is missing or no UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -40,7 +40,7 @@ def text_of(path: Path) -> str:
 
 
 def key_of(path: Path, number: int, row: JsonObject) -> str:
-    """Return a line's ``_id`` or ``id``. Raises InvalidInput where there is none."""
+    """Return a line's ``_id`` or ``id``. Raises InvalidInput if there is none."""
     key = row.get("_id", row.get("id"))
     if key is None or not clean_id(str(key)):
         raise InvalidInput(f"{path.name}, line {number}: there is no '_id' and no 'id'; give each line one.")
@@ -52,14 +52,14 @@ def clean_id(text: str) -> str:
     return text.replace("\x00", "").strip()
 
 
-# --- Reading a folder of documents with questions whose truth is pages: what analysts ask of reports and filings ---
+# Folders with pages as ground truth
 
 QUESTIONS = "questions.jsonl"
 KNOWN = ("id", "_id", "text", "answer", "document", "pages", "evidence")
 
 
 def is_page_folder(folder: Path) -> bool:
-    """Tell whether a folder holds questions with pages as truth."""
+    """Return whether a folder holds questions with pages as truth."""
     return (folder / QUESTIONS).is_file() and not (folder / "corpus.jsonl").is_file()
 
 
@@ -104,7 +104,7 @@ def page_documents(folder: Path) -> list[Incoming]:
 
 
 def _pages(row: JsonObject) -> tuple[int, ...]:
-    """Return the pages in order; empty where they are not a list of whole numbers from 1."""
+    """Return the pages in order; empty if they are not a list of whole numbers from 1."""
     values = row.get("pages")
     if not isinstance(values, list):
         return ()
@@ -113,7 +113,7 @@ def _pages(row: JsonObject) -> tuple[int, ...]:
 
 
 SAMPLE = "sample"
-SPANS = "spans.jsonl"  # beside BEIR's files: parts of documents that were judged
+SPANS = "spans.jsonl"  # next to BEIR's files: parts of documents that were judged
 QRELS = ("qrels.tsv", "qrels/test.tsv")
 LONGEST_SPAN_END = 2**31 - 1  # the largest whole number that the database holds
 UNTITLED = " "  # no context header is made of it, so that nothing but the text is embedded
@@ -211,7 +211,7 @@ def read_judgments(folder: Path, question_ids: Collection[str] = ()) -> tuple[Ju
     first = True
     for number, line in enumerate(text_of(path).split("\n"), start=1):
         cells = [clean_id(cell) for cell in line.split("\t")]
-        if len(cells) == 4:  # trec_eval's form has a column that nobody uses
+        if len(cells) == 4:  # trec_eval's form has a column that no one uses
             del cells[1]
         if not any(cells):
             continue

@@ -49,7 +49,7 @@ def enqueue_import(
 
 
 def run_import(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Import what the job names; one that was stopped goes on with the documents that are not indexed yet."""
+    """Import what the job names; one that was stopped continues with the documents that are not indexed yet."""
     parameters, files = assignment.job.parameters, wb.jobs.table.files
     path = as_text_or_none(parameters["path"])
     if path is not None:

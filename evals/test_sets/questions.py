@@ -150,7 +150,7 @@ FORMS = (
 
 
 def questions_of(sentence: str, is_common: Callable[[str], bool] = str.islower) -> Iterator[tuple[str, str]]:
-    """Yield (name of the form, question) for each form that a sentence has; nothing where its subject is not its own.
+    """Yield (name of the form, question) for each form that a sentence has; nothing if its subject is not its own.
 
     ``is_common`` tells of a word at the beginning of a sentence whether it is mostly written small.
     """
@@ -182,7 +182,7 @@ def question_of_heading(heading: str) -> str | None:
 
 
 def _stands_alone(part: str) -> bool:
-    """Tell whether a part can be understood without the sentence before it, and is not about the reader's wishes."""
+    """Return whether a part can be understood without the sentence before it, and is not about the reader's wishes."""
     return not ASIDE.search(part) and POINTING.isdisjoint(re.findall(r"[\w'’]+", part.lower()))
 
 
@@ -203,7 +203,7 @@ def _within(subject: str, is_common: Callable[[str], bool]) -> str:
     return first.lower() + blank + rest if first == first.capitalize() and is_common(first.lower()) else subject
 
 
-# --- Questions without an LLM: from English statements that have the form of an answer, and from headings that ask ---
+# Questions made by rules
 
 LETTER_WORD = re.compile(r"[^\W\d_][\w'-]*")
 ASKING = frozenset("what is are was were does do did how i can when where why who the a an of to in".split())  # noqa: SIM905

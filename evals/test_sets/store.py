@@ -10,13 +10,13 @@ from typing import ClassVar
 
 from evals.gateway import (
     Row,
+    TestSetTables,
     check_title,
     delete_corpus,
     index_corpus,
     measured_scope,
     new_id,
     store_source,
-    tables_of_test_sets,
 )
 from evals.test_set import (
     EVERYTHING,
@@ -64,7 +64,7 @@ class TestSetInfo(Value):
 
     @property
     def over(self) -> str:
-        """The documents that are measured, as people read it."""
+        """The documents that are measured, as text."""
         return OWN_CORPUS if self.source_id else self.scope.text
 
     @property
@@ -74,13 +74,13 @@ class TestSetInfo(Value):
 
 
 class TestSetStore:
-    """The verbs over stored test sets; every edit makes a new version and returns its number."""
+    """Operations on stored test sets; every edit makes a new version and returns its number."""
 
     __test__: ClassVar = False  # the name begins like a test's
 
     def __init__(self, wb: Workbench) -> None:
         self._wb = wb
-        self._tables = tables_of_test_sets(wb)
+        self._tables = TestSetTables(wb.corpus.database)
 
     def list(self) -> list[TestSetInfo]:
         """Return all test sets, oldest first."""
@@ -126,7 +126,7 @@ class TestSetStore:
 
         Raises:
             InvalidInput: the title belongs to a test set over another corpus.
-            Cancelled: ``should_stop`` said so; the documents that are indexed stay, for the next time.
+            Cancelled: ``should_stop`` returned True; the documents that are indexed stay, for the next time.
         """
         name = check_title(title or test_set.name)
         corpus = test_set.corpus
@@ -300,7 +300,7 @@ def _judgment_row(judgment: Judgment, judge: str) -> JsonObject:
     return judgment.to_dict() | {"judge": judge}
 
 
-# --- A test set by the name that people give it ---
+# Test sets by title, id or folder
 
 
 def named_test_set(wb: Workbench, key: str, scope: Scope | None = None) -> TestSet:

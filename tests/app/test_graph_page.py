@@ -87,7 +87,7 @@ def test_without_a_folder_of_archives_the_page_says_so_before_anything_is_asked(
     script.query_params["view"] = "archive"
     app = script.run()
     assert not app.exception
-    assert "No folder of archives is set; name it in WORKBENCH_ARCHIVES_DIR." in texts(app)
+    assert "No archives folder is set; set WORKBENCH_ARCHIVES_DIR." in texts(app)
     assert list(app.text_input) == []
 
 

@@ -9,7 +9,7 @@ import pytest
 from looks import assert_fits
 from playwright.sync_api import expect
 
-from workbench.services.tool_calls import ToolCall
+from workbench.storage.tool_calls import ToolCall
 
 pytestmark = pytest.mark.browser
 SLOW = 60_000  # ms: the first visit imports the MCP app

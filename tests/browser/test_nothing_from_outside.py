@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from evals.experiments.catalogue import Experiments, matrix
 from evals.test_set import Question
 from evals.test_sets.store import TestSetStore
-from workbench.services.tool_calls import ToolCall
+from workbench.storage.tool_calls import ToolCall
 
 pytestmark = pytest.mark.browser
 PATIENT = 60_000  # ms

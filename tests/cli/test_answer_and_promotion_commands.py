@@ -61,13 +61,13 @@ def test_expect_says_where_a_document_fell_out(animals: Callable[..., Ran]) -> N
     assert value["expected"]["fate"] == "not in the first of either leg"
     assert [step["kept"] for step in value["expected"]["course"]] == [True, True, False, False]
     shown = " ".join(animals("search", "cats", "--strategy", "keyword", "--expect", dogs).out.split())
-    assert "Dogs: not in the first of either leg" in shown and "In scope (2) > Found (1): fell out" in shown
+    assert "Dogs: not in the first of either leg" in shown and "In scope (2) > Found (1): dropped" in shown
     assert animals("search", "cats", "--expect", "doc_none").code == 2
 
 
 def test_a_misspelt_word_is_said_to_be_searched_as_another(animals: Callable[..., Ran]) -> None:
     ran = animals("search", "stranegrs")
-    assert "No document has the word 'stranegrs'; searched for 'strangers' too." in ran.err
+    assert "No document contains 'stranegrs'; also searched for 'strangers'." in ran.err
     assert json.loads(animals("search", "stranegrs", "--json").out)["corrections"] == {"stranegrs": ["strangers"]}
 
 
@@ -98,4 +98,4 @@ def test_a_promoted_strategy_serves_until_it_is_undone(animals: Callable[..., Ra
     assert "rerank serves there now" in animals("strategies", "undo").out
     assert json.loads(animals("search", "cats", "--json").out)["strategy"] == "rerank"
     again = animals("strategies", "undo")
-    assert again.code == 1 and "nothing to undo" in again.err
+    assert again.code == 1 and "Nothing is promoted" in again.err

@@ -27,7 +27,7 @@ def test_a_build_in_the_background_is_asked_for_once(workbench: Callable[..., Ra
     workbench("indexes", "create", "small")
     job = workbench("indexes", "build", "small", "--background", "--json").json["job"]
     again = workbench("indexes", "update", "small", "--background")
-    assert (again.code, f"being built already, by job {job}" in again.err) == (1, True)
+    assert (again.code, f"already being built by job {job}" in again.err) == (1, True)
     assert workbench("indexes", "update", "small", "--background", "--default").code == 2
 
 

@@ -58,7 +58,7 @@ def test_a_crawl_without_a_worker_waits_and_can_be_stopped_and_resumed(workbench
     job = json.loads(workbench("crawl", site, "--no-browser", "--json").out)
     assert job["status"] == "queued"
     assert json.loads(workbench("jobs", "cancel", job["id"], "--json").out)["status"] == "cancelled"
-    assert "nothing to stop" in workbench("jobs", "cancel", job["id"]).err
+    assert "is already" in workbench("jobs", "cancel", job["id"]).err
     ran = workbench("jobs", "resume", job["id"], "--wait", "--json")
     assert (ran.code, json.loads(ran.out)["status"]) == (0, "completed")
     again = json.loads(workbench("jobs", "recrawl", job["id"], "--wait", "--json").out)
@@ -78,7 +78,7 @@ def test_a_worker_apart_runs_jobs_and_ends_when_told(
         process.send_signal(signal.SIGTERM)
         assert process.stderr is not None
         said = process.stderr.read().decode()
-        assert (process.wait(), "running jobs go back" in said) == (0, True)
+        assert (process.wait(), "running jobs return" in said) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -62,18 +62,18 @@ def test_help_and_mistakes_load_nothing_heavy(words: tuple[str, ...]) -> None:
     ("words", "sentence"),
     [
         ((), ""),
-        (("--json",), "No command is given"),
+        (("--json",), "No command given"),
         (("serach", "x"), "did you mean 'search'?"),
         (("search",), "arguments are required: QUERY; see 'workbench search --help'."),
         (("search", "x", "--nonsense"), "nrecognized arguments: --nonsense"),
-        (("--nonsense", "search", "x"), "no option '--nonsense'"),
+        (("--nonsense", "search", "x"), "Unknown option '--nonsense'"),
         (("search", "x", "--strategy", "magic"), "use one of 'vector'"),
         (("search", "x", "--strategy", "hybrid", "--set", "vector_weight=2"), "from 0 to 1"),
         (("search", "x", "--set", "vector_weight"), "expected name=value"),
         (("search", "x", "--limit", "many"), "invalid int value: 'many'"),
         (("search", "x", "--since", "yesterday"), "YYYY-MM-DD"),
         (("search", "x", "--scope", "mine"), "choose from"),
-        (("compare", "x", "--strategies", ","), "names none"),
+        (("compare", "x", "--strategies", ","), "--strategies is empty"),
         (("compare", "x", "--set", "rerank.fusion=rrf", "--strategies", "vector"), "is not compared"),
         (("compare", "x", "--set", "fusion=rrf", "--strategies", "vector"), "None of the strategies"),
         (("sources",), "VERB"),
@@ -143,5 +143,5 @@ def test_output_that_a_full_disk_cannot_take_is_a_sentence_and_exit_code_1() -> 
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr.strip()) == (
         1,
-        "The output cannot be written (No space left on device); write it to another place.",
+        "Cannot write the output (No space left on device); redirect it elsewhere.",
     )

@@ -92,7 +92,7 @@ def test_ctrl_c_leaves_whole_documents_and_the_same_command_finishes(
     running.send_signal(signal.SIGINT)
     said = running.communicate(timeout=60)[1].decode()
     assert running.returncode == 130
-    assert "Stopping at the next whole document" in said and "Traceback" not in said
+    assert "Stopping after the current document" in said and "Traceback" not in said
     stored = wb.documents.count()
     assert 0 < stored < 1500
     assert wb.indexes.get().documents_count == stored

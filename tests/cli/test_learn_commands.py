@@ -53,7 +53,7 @@ def test_a_search_names_its_ranker_and_why_shows_what_it_weighed(
     assert workbench("rankers", "import", str(tmp_path / "short.json")).code == 0
     asked = ("search", "cats", "--strategy", "learned", "--set", "ranker=short")
     assert workbench(*asked, "--json").json["strategy"] == "learned"
-    assert "weighs" in workbench(*asked, "--explain").out
+    assert "features" in workbench(*asked, "--explain").out
     lost = workbench("search", "cats", "--strategy", "learned", "--set", "ranker=lost")
     assert lost.code != 0 and "Ranker not found: lost" in lost.err
 

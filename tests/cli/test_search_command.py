@@ -127,7 +127,7 @@ def test_a_comparison_is_not_written_where_it_cannot_be(workbench: Callable[...,
     refused = workbench("compare", "cats", "--export", "c.docx")
     assert refused.code != 0 and "let the name end in one of '.md', '.json', '.ipynb'" in refused.err
     nowhere = workbench("compare", "cats", "--export", str(tmp_path / "no" / "c.md"))
-    assert nowhere.code != 0 and "name a file in a folder that exists" in nowhere.err
+    assert nowhere.code != 0 and "choose a file in an existing folder" in nowhere.err
 
 
 def test_names_of_documents_are_preferred_ignored_or_the_only_ones(

@@ -20,7 +20,7 @@ def test_a_source_is_made_shown_changed_listed_and_deleted(workbench: Callable[.
     listed = workbench("sources", "list", "--json").json
     assert (listed["total"], listed["sources"][0]["title"]) == (1, "Papers 📄")
     assert workbench("sources", "delete", made["id"], "--json").json["title"] == "Papers 📄"
-    assert workbench("sources", "list").out.startswith("There are no sources")
+    assert workbench("sources", "list").out.startswith("No sources")
 
 
 def test_a_source_is_put_into_a_project_and_folder(workbench: Callable[..., Ran], animals: Path) -> None:
@@ -58,7 +58,7 @@ def test_a_document_is_made_from_a_text_changed_and_deleted(workbench: Callable[
     assert changed["outcome"] == "updated"
     shown = workbench("documents", "show", made["id"], "--passages", "--json").json
     assert "glide" in shown["text"] and "glide" in shown["passages"][0]["text"]
-    assert workbench("documents", "update", made["id"], "--title", " ").err == "The title is empty; give it a name.\n"
+    assert workbench("documents", "update", made["id"], "--title", " ").err == "The title is empty.\n"
     assert workbench("documents", "list", "--contains", "owl", "--json").json["total"] == 1
     assert workbench("documents", "list", "--named", "owls", "--json").json["total"] == 1
     assert workbench("documents", "list", "--named", "owls rest", "--json").json["total"] == 0
@@ -106,7 +106,7 @@ def test_an_index_that_lacks_documents_is_seen_and_brought_up_to_date(
         (("create", "x", "--option", "size=big"), "size cannot be 'big'; use a whole number"),
         (("create", "x", "--option", "colour=1"), "has no parameter 'colour'"),
         (("create", "Robert'); DROP TABLE sources;--"), "Invalid index name"),
-        (("update", "main"), "Say what to change"),
+        (("update", "main"), "Nothing to change"),
         (("build", "nowhere"), "Index not found: nowhere."),
     ],
 )
@@ -144,7 +144,7 @@ def test_one_document_is_told_in_the_singular(workbench: Callable[..., Ran], tmp
     (tmp_path / "gauge.md").write_text("# Tide gauge\n\nIt records the level of the sea.")
     workbench("ingest", str(tmp_path))
     assert ": 1 document, 1 passage" in workbench("doctor").out
-    assert "1 passage, fewer than asked by keyword" in workbench("search", "sea", "--strategy", "keyword").out
+    assert "1 passage, fewer than requested by keyword" in workbench("search", "sea", "--strategy", "keyword").out
     assert workbench("export", str(tmp_path / "all.zip")).out.startswith("Wrote 1 document, ")
 
 

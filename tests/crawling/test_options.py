@@ -42,7 +42,7 @@ def test_no_door_lets_a_wrong_option_in_and_nothing_is_left_behind(
     for door in (wb.crawls.start, wb.crawls.dry_run):
         with pytest.raises(InvalidInput, match="Invalid rate -1"):
             door(site.url, rate=-1)
-    with pytest.raises(InvalidInput, match="samples cannot be -1"):
+    with pytest.raises(InvalidInput, match="Invalid samples -1"):
         wb.crawls.dry_run(site.url, samples=-1)
     assert (wb.sources.count(), wb.jobs.list(), site.hits()) == (0, [], {})
     site.put({"/": page("Start")})

@@ -11,8 +11,7 @@ from evals.experiments.runs import ranking_files
 ROOT = Path(workbench.__file__).parent
 NOT_RANKING = {
     # places, connections and texts: they decide what is searched and shown, not in which order
-    *("database", "driver_errors", "framework_store", "indexes", "projects", "promotions", "replica", "sources"),
-    *("sqlalchemy_engines", "standing", "statements"),
+    *("database", "indexes", "projects", "promotions", "replica", "sources", "statements"),
 }
 
 

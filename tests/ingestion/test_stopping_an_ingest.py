@@ -12,6 +12,7 @@ from workbench import Workbench
 from workbench.errors import Cancelled
 from workbench.ingestion.incoming import upload
 from workbench.ingestion.prefetch import WriteBehind, run_ahead
+from workbench.services.documents import IngestOptions
 
 
 def stop() -> None:
@@ -50,7 +51,7 @@ def test_an_ingest_that_waits_for_another_writer_can_be_stopped(wb: Workbench) -
         asked = iter([False] * 4)
         with pytest.raises(Cancelled):
             wb.documents.ingest_items(
-                source.id, [upload("a.md", b"# A\n\nOne.")], should_stop=lambda: next(asked, True)
+                source.id, [upload("a.md", b"# A\n\nOne.")], IngestOptions(should_stop=lambda: next(asked, True))
             )
     assert wb.documents.count() == 0
     assert wb.documents.ingest_items(source.id, [upload("a.md", b"# A\n\nOne.")]).added == 1

@@ -58,7 +58,7 @@ def test_an_index_is_built_by_one_job_at_a_time_and_not_dropped_meanwhile(wb: Wo
     wb.indexes.create("small", chunker="token")
     job = wb.jobs.enqueue_index_build("small")
     assert {name: builder.id for name, builder in wb.jobs.building().items()} == {"small": job.id}
-    with pytest.raises(Conflict, match=f"being built already, by job {job.id}"):
+    with pytest.raises(Conflict, match=f"already being built by job {job.id}"):
         wb.jobs.enqueue_index_build("small")
     with pytest.raises(Conflict, match=f"built by job {job.id}; cancel the job first"):
         wb.indexes.delete("small")

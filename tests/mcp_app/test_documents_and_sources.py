@@ -33,7 +33,7 @@ def test_the_same_content_again_changes_nothing_and_says_so(agent: Agent, tmp_pa
 def test_content_without_words_is_not_said_to_be_a_file(agent: Agent) -> None:
     for content in (" \n", "\x00\x00"):
         refused = agent.failure("manage_document", action="create", content=content)
-        assert refused["error"] == "The text is empty; give the words of the document."
+        assert refused["error"] == "The text is empty."
         assert agent("manage_document", action="list")["total_count"] == 0
     assert agent("manage_source", action="list")["total_count"] == 0
 

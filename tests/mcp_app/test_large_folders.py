@@ -150,5 +150,5 @@ def test_the_page_of_archives_leaves_a_large_folder_to_a_job_too(wb: Workbench) 
     script.query_params["view"], script.query_params["q"] = "archive", "zebra"
     shown = script.run()
     assert not shown.exception
-    assert any("is being brought in" in element.value for element in shown.caption)
+    assert any("are being ingested" in element.value for element in shown.caption)
     assert (wb.documents.count(), len(wb.jobs.list(kind="ingest"))) == (0, 1)

@@ -133,7 +133,7 @@ ERRORS = {
         "Invalid URL: must start with http:// or https://", "Provide fully qualified URL",
     ),
     "no job named": ("manage_crawl_job", {"action": "get"}, "Missing required parameter: job_id", "list"),
-    "empty query": ("search_knowledge_base", {"query": "  "}, "The query is empty; ask something.", "again"),
+    "empty query": ("search_knowledge_base", {"query": "  "}, "The query is empty.", "again"),
 }  # fmt: skip
 
 

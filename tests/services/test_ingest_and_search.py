@@ -78,13 +78,13 @@ def test_scores_fall_with_rank_and_contributions_add_up(wb: Workbench, folder: C
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"source": 5}, "The source is 5, of the type int; give its name or id as a text"),
+        ({"source": 5}, "Invalid source 5: expected its name or id as str, not int"),
         ({"project": 5}, "The project is 5"),
         ({"folder": b"x"}, "The folder is b'x'"),
         ({"index": 5}, "The index is 5"),
         ({"tags": 5}, "The tags are 5; give a list of texts"),
         ({"tags": [5]}, "The tag is 5"),
-        ({"paths": 5}, "A path cannot be 5; give a text or a Path"),
+        ({"paths": 5}, "Invalid path 5: expected str or Path"),
         ({"paths": [None]}, "Invalid path None: expected str or Path"),
     ],
 )
@@ -145,10 +145,10 @@ def test_an_empty_query_is_refused_with_a_sentence(wb: Workbench, query: str) ->
 @pytest.mark.parametrize(
     ("asked", "sentence"),
     [
-        ({"query": None}, "The query is of the type NoneType"),
+        ({"query": None}, "Invalid query: expected str, not NoneType"),
         ({"query": "\ud83d"}, "half of a character"),
-        ({"limit": 2.5}, "limit cannot be 2.5; use a whole number"),
-        ({"limit": "5"}, "limit cannot be '5'"),
+        ({"limit": 2.5}, "Invalid limit 2.5: use a whole number"),
+        ({"limit": "5"}, "Invalid limit '5'"),
         ({"strategy": ["hybrid"]}, "A strategy cannot be"),
     ],
 )

@@ -91,7 +91,7 @@ def test_an_index_of_an_earlier_form_of_its_model_serves_words_and_says_how_to_b
     polyglot: Workbench,
 ) -> None:
     polyglot.corpus.database.rows(sql.SQL("UPDATE indexes SET dimensions = 7"))
-    told = r"holds 7 numbers a passage, by an earlier form of the model 'hash', .* create NEW --model hash --build"
+    told = r"has 7 dimensions, from an earlier version of the model 'hash', .* create NEW --model hash --build"
     with Workbench.open(settings=polyglot.settings) as later:
         result = later.search("lighthouse at night", "rerank", 2)
         assert result[0].document_title == "Harbours"

@@ -110,7 +110,7 @@ def test_agents_read_the_picture_as_a_resource(logs: Workbench, mode: str) -> No
 
 def test_a_text_without_pages_says_that_it_has_none(wb: Workbench) -> None:
     wb.documents.create(text="The bell buoy rang.", title="Bell")
-    with pytest.raises(NotFound, match="Only PDFs and pictures have pages"):
+    with pytest.raises(NotFound, match="Only PDFs and pictures have page images"):
         wb.pages.of_passage(wb.search("bell buoy")[0])
 
 

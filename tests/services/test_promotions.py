@@ -64,7 +64,7 @@ def test_versions_are_kept_and_undone_one_by_one(places: Workbench) -> None:
     assert places.promotions.undo(PROJECT).strategy == "vector"  # pyright: ignore[reportOptionalMemberAccess]
     assert serves(places, PROJECT) == "vector"
     assert places.promotions.undo(PROJECT) is None and serves(places, PROJECT) == "rerank"
-    with pytest.raises(Conflict, match="nothing to undo"):
+    with pytest.raises(Conflict, match="Nothing is promoted"):
         places.promotions.undo(PROJECT)
     assert places.promotions.promote("mmr", scope=PROJECT).version == 3
     assert [item.note for item in places.promotions.history(PROJECT)] == ["", "", "won on the sample"]

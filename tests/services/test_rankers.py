@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evals.experiments.runs import run_values
-from evals.gateway import index_corpus, run_tables
+from evals.gateway import RunTables, index_corpus
 from evals.test_sets.folders import load_test_set
 from workbench import Workbench
 from workbench.errors import Conflict, InvalidInput, NotFound
@@ -145,13 +145,13 @@ def test_what_is_promoted_serves_with_its_ranker_which_cannot_be_deleted_meanwhi
         river.rankers.delete("mine")
     river.promotions.undo()
     river.rankers.delete("mine")
-    with pytest.raises(Conflict, match="comes with the workbench and stays"):
+    with pytest.raises(Conflict, match="is built in and cannot be deleted"):
         river.rankers.delete("default")
 
 
 def test_what_a_deleted_ranker_found_is_no_answer_for_the_next_of_its_name(river: Workbench) -> None:
     sample = load_test_set("sample").first(2)
-    corpus, tables = index_corpus(river, sample), run_tables(river)
+    corpus, tables = index_corpus(river, sample), RunTables(river.corpus.database)
     values = run_values(sample, corpus, "learned", check_parameters("learned", {"ranker": "mine"}), 10)
     began = tables.begin(values)
     assert tables.begin(values)["id"] == began["id"]

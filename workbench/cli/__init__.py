@@ -1,4 +1,4 @@
-"""The ``workbench`` command: thin, light to import, one module a command."""
+"""The ``workbench`` command: thin, fast to import, one module per command."""
 
 from workbench.cli.main import main
 

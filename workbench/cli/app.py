@@ -19,20 +19,20 @@ PORT = 8501
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--port", type=int, default=PORT, metavar="N", help="where to serve it (%(default)s)")
-    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="the address to listen on (%(default)s)")
-    parser.add_argument("--no-sample", action="store_true", help="leave an empty corpus empty")
+    parser.add_argument("--port", type=int, default=PORT, metavar="N", help="port to listen on (%(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="address to listen on (%(default)s)")
+    parser.add_argument("--no-sample", action="store_true", help="do not load the sample into an empty corpus")
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Serve until Ctrl-C; on a first run the sample is loaded before the first page."""
+    """Serve until Ctrl-C; on first run, load the sample before the first page."""
     if not 1 <= arguments.port <= 65535:
-        raise InvalidInput(f"--port cannot be {arguments.port}; use a number from 1 to 65535.")
+        raise InvalidInput(f"Invalid --port {arguments.port}: use a number from 1 to 65535.")
     check_extra("app")
     from workbench.app.shell.serve import serve
 
-    def first_run(workbench: Workbench, should_stop: ShouldStop) -> None:
-        load_sample_once(workbench, out, should_stop)
+    def first_run(wb: Workbench, should_stop: ShouldStop) -> None:
+        load_sample_once(wb, out, should_stop)
 
     prepare = None if arguments.no_sample else first_run
-    end_now(serve(arguments.port, host=arguments.host, prepare=prepare))  # the server's threads would be waited for
+    end_now(serve(arguments.port, host=arguments.host, prepare=prepare))  # does not wait for the server's threads

@@ -24,20 +24,18 @@ _MARK = re.compile(r"(</?mark>)")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
-    search = verbs.add("search", "Find archived documents by word, misspelt word and meaning.", _search)
+    search = verbs.add("search", "Find archived documents by words, typos and meaning.", _search)
     search.add_argument("query", metavar="QUERY")
-    search.add_argument(
-        "--exact", action="store_true", help="exact words only: no other spellings, no likeness in meaning"
-    )
-    search.add_argument("--citations", action="store_true", help="also show who cites whom")
-    search.add_argument("--depth", type=int, default=1, metavar="N", help="levels of citations, 1 to 3")
+    search.add_argument("--exact", action="store_true", help="match exact words only, no typos or meaning")
+    search.add_argument("--citations", action="store_true", help="also show citations")
+    search.add_argument("--depth", type=int, default=1, metavar="N", help="steps of citations, 1 to 3")
     search.add_argument("--limit", type=int, default=10, metavar="N")
-    verbs.add("refresh", "Bring the folder's changes in.", _refresh)
+    verbs.add("refresh", "Ingest the folder's changes.", _refresh)
 
 
 def _search(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        result = workbench.archives.search(
+    with opened() as wb:
+        result = wb.archives.search(
             arguments.query,
             fuzzy=not arguments.exact,
             citations=arguments.citations,
@@ -45,7 +43,7 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
             limit=arguments.limit,
         )
         ends = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
-        titles = {key: document.title for key, document in workbench.citations.documents(ends).items()}
+        titles = {key: document.title for key, document in wb.citations.documents(ends).items()}
     for note in (*result.degraded, result.nothing_close):
         out.remark(note)
     out.show(result, lambda console: _print(console, result, titles))
@@ -54,9 +52,9 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
 
 def _refresh(arguments: argparse.Namespace, out: Out) -> int:
     del arguments
-    with opened() as workbench, stoppable(out) as should_stop, out.progress("Archives") as show:
-        source = workbench.sources.get(workbench.archives.refresh(show, should_stop))
-    sentence = f"{source.title} holds {source.documents_count:,} documents."
+    with opened() as wb, stoppable(out) as should_stop, out.progress("Archives") as show:
+        source = wb.sources.get(wb.archives.refresh(show, should_stop))
+    sentence = f"{source.title} has {source.documents_count:,} documents."
     out.show(source, lambda console: console.print(sentence))
     return 0
 
@@ -65,9 +63,9 @@ def _print(console: Console, result: ArchiveResult, titles: dict[str, str]) -> N
     from rich.text import Text
 
     if not result.results:
-        console.print("Nothing in the archives matches.")
+        console.print("No document in the archives matches.")
     for typed, meant in result.guesses:
-        console.print(f"'{typed}' was not found; searched for words like '{meant}'.")
+        console.print(f"'{typed}' was not found; searched for '{meant}' instead.")
     for hit in result.results:
         console.print(Text(f"{hit.score:.3f}  {printable(hit.title)}", style="bold"))
         console.print(Text(f"       {printable(hit.path)}", style="dim"))

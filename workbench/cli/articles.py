@@ -22,42 +22,42 @@ run = run_verb
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
-    listing = verbs.add("list", "List articles, Live and Experimental ones.", _list)
+    listing = verbs.add("list", "List articles with the status Live or Experimental.", _list)
     listing.add_argument("--category", choices=ARTICLE_CATEGORIES)
     listing.add_argument("--limit", type=int, default=50, metavar="N")
     verbs.add("show", "Print one article.", _show).add_argument("slug", metavar="SLUG")
     search = verbs.add("search", "Find articles by title, tags and description, or by meaning.", _search)
     search.add_argument("query", metavar="QUERY")
-    search.add_argument("--semantic", action="store_true", help="by meaning, through the query engine")
-    search.add_argument("--content", action="store_true", help="with the articles' text")
+    search.add_argument("--semantic", action="store_true", help="search by meaning")
+    search.add_argument("--content", action="store_true", help="include the text of the articles")
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        articles = workbench.articles.list(arguments.category, arguments.limit)
+    with opened() as wb:
+        articles = wb.articles.list(arguments.category, arguments.limit)
     return _print(out, articles)
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        article = workbench.articles.get(arguments.slug)
+    with opened() as wb:
+        article = wb.articles.get(arguments.slug)
     text = f"{article.title}\n{article.description}\n\n{article.content}"
     out.show(article, lambda console: console.print(printable(text), soft_wrap=True))
     return 0
 
 
 def _search(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
+    with opened() as wb:
         if not arguments.semantic:
-            return _print(out, workbench.articles.search(arguments.query, content=arguments.content))
-        found = workbench.articles.search_by_meaning(arguments.query, content=arguments.content)
+            return _print(out, wb.articles.search(arguments.query, content=arguments.content))
+        found = wb.articles.search_by_meaning(arguments.query, content=arguments.content)
     for note in (*found.degraded, found.nothing_close):
         out.remark(note)
     return _print(out, found, found.evidence)
 
 
 def _print(out: Out, articles: Sequence[Article], evidence: Evidence | None = None) -> int:
-    """Print articles; ``evidence`` is that of a search by meaning."""
+    """Print articles, and the evidence of a search by meaning."""
     rows = [
         (article.slug, article.category, article.title, article.last_updated, article.status) for article in articles
     ]

@@ -1,4 +1,4 @@
-"""``workbench ask``: an answer with numbered citations, as it comes."""
+"""``workbench ask``: stream an answer with numbered citations."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY")
     add_strategy(parser)
     parser.add_argument("--limit", type=int, default=SHOWN, metavar="N", help="passages to answer from (%(default)s)")
-    parser.add_argument("--index", metavar="NAME", help="search this index in place of the default one")
+    parser.add_argument("--index", metavar="NAME", help="index to search, instead of the default one")
     add_parameters(parser)
     add_scope(parser)
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Answer; a refusal, where nothing in the documents answers, is an answer too."""
-    with opened() as workbench:
-        stream = workbench.answers.ask(
+    """Print the answer; a refusal, if the documents do not contain one, is a success too."""
+    with opened() as wb:
+        stream = wb.answers.ask(
             arguments.query,
             Ask(
                 arguments.strategy,

@@ -1,4 +1,4 @@
-"""``workbench compare``: a question answered by several strategies, side by side."""
+"""``workbench compare``: run several strategies on one question, side by side."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--strategies",
         default=",".join(COMPARED),
         metavar="A,B,C",
-        help="strategies between commas, each NAME or NAME@INDEX (%(default)s)",
+        help="comma-separated strategies, each NAME or NAME@INDEX (%(default)s)",
     )
-    parser.add_argument("--limit", type=int, default=10, metavar="N", help="passages of each strategy (%(default)s)")
+    parser.add_argument("--limit", type=int, default=10, metavar="N", help="passages per strategy (%(default)s)")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--index", metavar="NAME", help="search this index in place of the default one")
-    where.add_argument("--indexes", default="", metavar="A,B", help="ask every strategy on each of these, side by side")
+    where.add_argument("--index", metavar="NAME", help="index to search, instead of the default one")
+    where.add_argument("--indexes", default="", metavar="A,B", help="run every strategy on each of these indexes")
     parser.add_argument(
         "--export",
         metavar="FILE",
-        help="also write it to a file: .md to read, .json, or .ipynb, a notebook that asks again",
+        help="also write the comparison to a file: .md, .json, or a notebook that repeats it (.ipynb)",
     )
     add_parameters(parser)
     add_scope(parser)
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Compare and print the rankings beside each other."""
+    """Compare strategies and print their rankings side by side."""
     indexes = [name.strip() for name in arguments.indexes.split(",") if name.strip()]
     names = across(names_of(arguments.strategies), list(dict.fromkeys(indexes)))
     parameters = parameters_by_strategy(names, arguments.set)
     scope = scope_of(arguments)
-    with opened() as workbench:
-        comparison = workbench.compare(
+    with opened() as wb:
+        comparison = wb.compare(
             arguments.query,
             strategies=names,
             limit=arguments.limit,
@@ -77,9 +77,7 @@ def _export(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InvalidInput(
-            f"{path} cannot be written ({error.strerror}); name a file in a folder that exists."
-        ) from None
+        raise InvalidInput(f"Cannot write {path} ({error.strerror}); choose a file in an existing folder.") from None
 
 
 def _print(console: Console, comparison: Comparison) -> None:
@@ -105,7 +103,7 @@ def _print(console: Console, comparison: Comparison) -> None:
 
 
 def _cell(passage: Passage, query: str, own: str, ranks: dict[str, dict[str, int]]) -> Text:
-    """Return one passage of one column, with the change of its rank against the first column."""
+    """Return the cell of a passage, with the change of rank from the first column."""
     from rich.text import Text
 
     first = next(iter(ranks))

@@ -13,7 +13,7 @@ from workbench.errors import Cancelled, InvalidInput, StorageError, choices
 
 if TYPE_CHECKING:
     from workbench.app.connect.connections import FileChange
-    from workbench.services.tool_calls import Caller
+    from workbench.storage.tool_calls import Caller
     from workbench.settings import Settings
 
 

@@ -1,4 +1,4 @@
-"""``workbench crawl``: bring a website in, or see what that would do."""
+"""``workbench crawl``: crawl a website into a source, or preview a crawl."""
 
 from __future__ import annotations
 
@@ -19,92 +19,93 @@ if TYPE_CHECKING:
     from workbench.crawling.preview import DryRun
     from workbench.workbench import Workbench
 
-SHOWN = 20  # rows of a list that is only a look
+SHOWN = 20  # rows of a preview
 FAILED = ("failed", "cancelled")
-REFRESH = "ask for every page in full, whatever an earlier crawl knows of it"
-ACCEPT_REMOVALS = "remove documents of pages that are gone even if they are more than a fifth of the source"
+REFRESH = "download every page again, even if unchanged since an earlier crawl"
+ACCEPT_REMOVALS = "remove documents of missing pages even if they are more than 20%% of the source"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("url", metavar="URL", help="the page to start from")
-    parser.add_argument("--recursive", action="store_true", help="follow links, the site's maps and its llms.txt")
-    parser.add_argument("--max-pages", type=number, default=100, metavar="N", help="pages at most (%(default)s)")
-    parser.add_argument("--max-depth", type=number, metavar="N", help="links away from the start page at most")
+    parser.add_argument("url", metavar="URL", help="page to start from")
+    parser.add_argument("--recursive", action="store_true", help="follow links, sitemaps and llms.txt")
+    parser.add_argument(
+        "--max-pages", type=number, default=100, metavar="N", help="maximum number of pages (%(default)s)"
+    )
+    parser.add_argument("--max-depth", type=number, metavar="N", help="maximum number of links from the start page")
     parser.add_argument(
         "--within",
         choices=("path", "host", "domain"),
         default="path",
-        help="the part of the web to stay in (%(default)s)",
+        help="stay within the path, host or domain of the start page (%(default)s)",
     )
     parser.add_argument(
-        "--include", action="append", default=[], metavar="P", help="only addresses that contain this; may be repeated"
+        "--include", action="append", default=[], metavar="P", help="only URLs that contain this; may be repeated"
     )
     parser.add_argument(
-        "--exclude", action="append", default=[], metavar="P", help="no addresses that contain this; may be repeated"
+        "--exclude", action="append", default=[], metavar="P", help="no URLs that contain this; may be repeated"
     )
-    parser.add_argument("--source", metavar="S", help="the source (title or id) to crawl into")
-    parser.add_argument("--project", metavar="ID", help="the project of a new source")
-    parser.add_argument("--folder", metavar="NAME", help="the folder of that project")
+    parser.add_argument("--source", metavar="S", help="title or id of the source to fill")
+    parser.add_argument("--project", metavar="ID", help="project of a new source")
+    parser.add_argument("--folder", metavar="NAME", help="folder in that project")
     parser.add_argument("--tag", action="append", default=[], metavar="T", help="tag the source; may be repeated")
     browser = parser.add_mutually_exclusive_group()
     browser.add_argument("--browser", action="store_true", help="render every page in Chromium, not only empty ones")
     browser.add_argument("--no-browser", action="store_true", help="never start a browser")
-    parser.add_argument(
-        "--keep-gone", action="store_true", help="keep documents whose pages are gone, marked as removed"
-    )
+    parser.add_argument("--keep-gone", action="store_true", help="keep documents of missing pages, marked as removed")
     parser.add_argument("--refresh", action="store_true", help=REFRESH)
     parser.add_argument("--accept-removals", action="store_true", help=ACCEPT_REMOVALS)
     parser.add_argument(
-        "--rate", type=number, metavar="N", help="requests a second to one host, in place of a polite rate"
+        "--rate", type=number, metavar="N", help="requests per second and host, instead of the automatic rate"
     )
-    parser.add_argument("--concurrency", type=number, metavar="N", help="requests at once, 1 to 32")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be fetched, and store nothing")
-    parser.add_argument("--wait", action="store_true", help="run the crawl here and show its progress until it ends")
+    parser.add_argument("--concurrency", type=number, metavar="N", help="concurrent requests, 1 to 32")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be fetched without storing anything")
+    parser.add_argument("--wait", action="store_true", help="run the crawl in this process and show its progress")
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Start a crawl, or look; 1 when a crawl that was waited for brought nothing in."""
+    """Start or preview a crawl; return 1 if a crawl run here failed."""
     options = _options(arguments)
     storing = [f"--{name}" for name in ("wait", "source", "project", "folder", "tag") if getattr(arguments, name)]
     if arguments.dry_run and storing:
-        raise InvalidInput(f"--dry-run stores nothing; leave out {' and '.join(storing)}, or --dry-run itself.")
-    with opened() as workbench:
+        raise InvalidInput(f"--dry-run stores nothing and cannot be combined with {' and '.join(storing)}.")
+    with opened() as wb:
         if arguments.dry_run:
-            report = workbench.crawls.dry_run(arguments.url, **options)
+            report = wb.crawls.dry_run(arguments.url, **options)
             out.show(report, lambda console: _print_dry_run(console, report))
             return 0
         place = {"source": arguments.source, "project": arguments.project, "folder": arguments.folder}
-        crawl = workbench.crawls.start(arguments.url, **place, tags=arguments.tag, **options).to_dict()
+        crawl = wb.crawls.start(arguments.url, **place, tags=arguments.tag, **options).to_dict()
         if arguments.wait:
-            return wait_for(workbench, as_text(crawl["id"]), out)
+            return wait_for(wb, as_text(crawl["id"]), out)
         out.show(crawl, lambda console: print_crawl(console, crawl))
+        job = crawl["id"]
         out.message(
-            f"A worker crawls it (the app, the MCP server, or 'workbench worker'); 'workbench jobs show {crawl['id']}'."
+            f"Queued for a worker (the app, the MCP server or 'workbench worker'); see 'workbench jobs show {job}'."
         )
     return 0
 
 
-def wait_for(workbench: Workbench, job_id: str, out: Out) -> int:
-    """Work here until a crawl has ended, show how it goes, then the outcome; Ctrl-C cancels it."""
-    workbench.work()
+def wait_for(wb: Workbench, job_id: str, out: Out) -> int:
+    """Run jobs here until a crawl has ended, show its progress, then its outcome; Ctrl-C cancels it."""
+    wb.work()
     with out.progress("Crawl") as show, stoppable(out) as should_stop:
         is_cancelled = False
-        while not (job := workbench.jobs.wait(job_id, timeout=0.3, on_progress=show)).is_finished:
+        while not (job := wb.jobs.wait(job_id, timeout=0.3, on_progress=show)).is_finished:
             if should_stop() and not is_cancelled:
-                workbench.jobs.cancel(job_id)
+                wb.jobs.cancel(job_id)
                 is_cancelled = True
-    crawl = workbench.crawls.get(job_id).to_dict()
+    crawl = wb.crawls.get(job_id).to_dict()
     out.show(crawl, lambda console: print_crawl(console, crawl))
     if crawl["pages_failed"]:
-        out.message(f"Every failed address with its reason: 'workbench jobs show {job_id}'.")
+        out.message(f"List failed addresses with 'workbench jobs show {job_id}'.")
     if as_object(crawl["outcomes"])["held"]:
         out.message(f"Remove the held documents with 'workbench jobs accept-removals {job_id}'.")
     return 1 if job.status in FAILED else 0
 
 
 def print_crawl(console: Console, crawl: JsonObject) -> None:
-    """Print a crawl with its counts."""
+    """Print the fields and counts of a crawl."""
     done, total = as_whole(crawl["pages_done"]), as_whole(crawl["pages_total"])
     outcomes = {name: as_whole(count) for name, count in as_object(crawl["outcomes"]).items()}
     fields = {name: crawl[name] for name in ("id", "url", "source_id", "status")} | {
@@ -119,7 +120,7 @@ def print_crawl(console: Console, crawl: JsonObject) -> None:
     print_fields(console, fields)
     if reasons := as_object(crawl["not_fetched"]):
         rows = [(reason, count) for reason, count in list(reasons.items())[:SHOWN]]
-        print_table(console, ("Not fetched, because", "Addresses"), rows, "")
+        print_table(console, ("Reason not fetched", "Addresses"), rows, "")
 
 
 def _options(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``workbench doctor``: try everything a search depends on."""
+"""``workbench doctor``: check everything that a search depends on."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare nothing: the command takes no arguments of its own."""
+    """Declare no arguments."""
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Print one line a check; 1 when one failed."""
+    """Print one line per check; return 1 if one failed."""
     checks = _checks()
     well = all(check.ok for check in checks)
     out.show({"ok": well, "checks": checks}, lambda console: _print(console, checks))
@@ -29,9 +29,9 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
 
 def _checks() -> list[Check]:
     try:
-        with opened() as workbench:
-            return workbench.health.doctor()
-    except WorkbenchError as error:  # without a database nothing else can be tried
+        with opened() as wb:
+            return wb.health.doctor()
+    except WorkbenchError as error:  # without a database nothing else can be checked
         from workbench.services.health import Check
 
         return [Check("database", False, str(error))]

@@ -24,20 +24,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
     listing = verbs.add("list", "List documents, oldest first.", _list)
-    listing.add_argument("--source", metavar="ID", help="only those of this source (id or title)")
+    listing.add_argument("--source", metavar="ID", help="only documents of this source (id or title)")
     listing.add_argument("--type", metavar="TYPE", help="only this type, such as pdf")
     listing.add_argument("--contains", metavar="TEXT", help="only titles with this text")
-    listing.add_argument("--named", metavar="WORDS", help="only those with these words in title, path or URL")
-    listing.add_argument("--limit", type=int, default=100, metavar="N", help="how many (%(default)s)")
+    listing.add_argument("--named", metavar="WORDS", help="only documents with these words in title, path or URL")
+    listing.add_argument("--limit", type=int, default=100, metavar="N", help="maximum number (%(default)s)")
     listing.add_argument("--offset", type=int, default=0, metavar="N")
     show = verbs.add("show", "Show one document with its text.", _show)
     show.add_argument("id", metavar="ID")
-    show.add_argument("--passages", action="store_true", help="show the passages that an index cut it into")
-    show.add_argument("--index", metavar="NAME", help="the index for --passages")
-    create = verbs.add("create", "Store one file or one text.", _create)
-    create.add_argument("--source", metavar="ID", help="where it belongs (Uploads)")
+    show.add_argument("--passages", action="store_true", help="show its passages in an index")
+    show.add_argument("--index", metavar="NAME", help="index for --passages")
+    create = verbs.add("create", "Create a document from a file or a text.", _create)
+    create.add_argument("--source", metavar="ID", help="source to add it to (Uploads)")
     _add_content(create)
-    update = verbs.add("update", "Change what is given, the content included.", _update)
+    update = verbs.add("update", "Change the given fields or the content.", _update)
     update.add_argument("id", metavar="ID")
     _add_content(update)
     delete = verbs.add("delete", "Delete a document with its passages.", _delete)
@@ -46,35 +46,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_content(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--file", metavar="PATH", help="take the content from this file")
-    parser.add_argument("--text", metavar="TEXT", help="take this text (Markdown); - reads standard input")
+    parser.add_argument("--file", metavar="PATH", help="read the content from this file")
+    parser.add_argument("--text", metavar="TEXT", help="content as Markdown; - for standard input")
     parser.add_argument("--title", metavar="TITLE")
     parser.add_argument("--url", metavar="URL")
     parser.add_argument("--meta", action="append", default=[], metavar="NAME=VALUE", help="metadata; may be repeated")
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        source = workbench.sources.get(arguments.source).id if arguments.source else None
+    with opened() as wb:
+        source = wb.sources.get(arguments.source).id if arguments.source else None
         conditions = {"source_id": source, "document_type": arguments.type, "contains": arguments.contains}
         conditions["named"] = arguments.named
-        documents = workbench.documents.list(limit=arguments.limit, offset=arguments.offset, **conditions)
-        total = workbench.documents.count(**conditions)
+        documents = wb.documents.list(limit=arguments.limit, offset=arguments.offset, **conditions)
+        total = wb.documents.count(**conditions)
     rows = [(d.id, d.title, d.document_type, d.path or d.url, d.passages_count) for d in documents]
 
     def human(console: Console) -> None:
-        print_table(console, ("Id", "Title", "Type", "Place", "Passages"), rows, "There are no such documents.")
+        print_table(console, ("Id", "Title", "Type", "Path or URL", "Passages"), rows, "No documents.")
 
     out.show({"documents": documents, "total": total}, human)
     if len(documents) < total:
-        out.message(f"{len(documents):,} of {total:,} are shown; --limit and --offset show others.")
+        out.message(f"{len(documents):,} of {total:,} shown; use --limit and --offset to see more.")
     return 0
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        document = workbench.documents.get(arguments.id)
-        passages = workbench.documents.passages(document.id, index=arguments.index) if arguments.passages else []
+    with opened() as wb:
+        document = wb.documents.get(arguments.id)
+        passages = wb.documents.passages(document.id, index=arguments.index) if arguments.passages else []
     value = document.to_dict()
     if arguments.passages:
         value["passages"] = [
@@ -96,9 +96,9 @@ def _show(arguments: argparse.Namespace, out: Out) -> int:
 def _create(arguments: argparse.Namespace, out: Out) -> int:
     path, text = _content(arguments)
     if path is None and text is None:
-        raise InvalidInput("A document needs content; give it by --file or --text.")
-    with opened() as workbench:
-        written = workbench.documents.create(
+        raise InvalidInput("No content given; use --file or --text.")
+    with opened() as wb:
+        written = wb.documents.create(
             path=path,
             text=text,
             source=arguments.source,
@@ -111,8 +111,8 @@ def _create(arguments: argparse.Namespace, out: Out) -> int:
 
 def _update(arguments: argparse.Namespace, out: Out) -> int:
     path, text = _content(arguments)
-    with opened() as workbench:
-        written = workbench.documents.update(
+    with opened() as wb:
+        written = wb.documents.update(
             arguments.id,
             path=path,
             text=text,
@@ -124,10 +124,10 @@ def _update(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        document = workbench.documents.get(arguments.id)
+    with opened() as wb:
+        document = wb.documents.get(arguments.id)
         confirm(arguments, out, f"{document.title!r} has {document.passages_count:,} passages.")
-        deletion = workbench.documents.delete(document.id)
+        deletion = wb.documents.delete(document.id)
     out.show(
         deletion, lambda console: console.print(f"Deleted {deletion.title!r} with {deletion.passages:,} passages.")
     )
@@ -136,9 +136,9 @@ def _delete(arguments: argparse.Namespace, out: Out) -> int:
 
 def _content(arguments: argparse.Namespace) -> tuple[Path | None, str | None]:
     if arguments.file is not None and arguments.text is not None:
-        raise InvalidInput("Content comes from --file or from --text, not from both.")
+        raise InvalidInput("Use either --file or --text, not both.")
     if arguments.file is not None and not Path(arguments.file).is_file():
-        raise UnreadableDocument(f"There is no such file: {arguments.file!r}.")
+        raise UnreadableDocument(f"No such file: {arguments.file!r}.")
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     return (Path(arguments.file) if arguments.file is not None else None), text
 

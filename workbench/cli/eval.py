@@ -20,15 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Evaluate; 1 when a strategy is significantly worse than the baseline."""
+    """Evaluate; return 1 if a strategy is significantly worse than the baseline."""
     check_extra("eval")
     from evals.command import evaluate
 
-    with opened() as workbench, out.progress("Evaluate") as show, stoppable(out) as should_stop:
+    with opened() as wb, out.progress("Evaluate") as show, stoppable(out) as should_stop:
         scope = scope_of(arguments)
-        payload, code = evaluate(
-            workbench, arguments, say=out.message, scope=scope, on_progress=show, should_stop=should_stop
-        )
-    if out.as_json or not sys.stdout.isatty():  # a person who reads the table in a terminal is spared the JSON
+        payload, code = evaluate(wb, arguments, say=out.message, scope=scope, on_progress=show, should_stop=should_stop)
+    if out.as_json or not sys.stdout.isatty():  # no JSON in a terminal, which shows the tables
         Out(as_json=True).show(payload, lambda console: None)
     return code

@@ -11,16 +11,16 @@ from workbench.formatting import counted, size_text
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("file", metavar="FILE", help="the file to write, such as backup.zip")
-    parser.add_argument("--force", action="store_true", help="replace the file where it exists")
+    parser.add_argument("file", metavar="FILE", help="file to write, such as backup.zip")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Export: documents, passages with their vectors, projects, judgments, everything."""
-    with opened() as workbench, out.progress("Export") as show:
-        report = workbench.backups.write(arguments.file, replace=arguments.force, on_progress=show)
+    """Export documents, passages with vectors, projects, judgments and everything else."""
+    with opened() as wb, out.progress("Export") as show:
+        report = wb.backups.write(arguments.file, replace=arguments.force, on_progress=show)
     sentence = (
-        f"Wrote {counted(report.documents, 'document')}, with those of test sets ({report.rows:,} rows, "
+        f"Wrote {counted(report.documents, 'document')}, including test sets ({report.rows:,} rows, "
         f"{size_text(report.bytes)}), to {report.path}"
     )
     out.show(report, lambda console: console.print(sentence, soft_wrap=True))

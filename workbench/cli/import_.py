@@ -15,12 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Import; nothing is embedded again, and nothing is changed where it fails."""
-    with opened() as workbench, out.progress("Import") as show:
-        report = workbench.backups.read(arguments.file, on_progress=show)
+    """Import without embedding again; if it fails, nothing is changed."""
+    with opened() as wb, out.progress("Import") as show:
+        report = wb.backups.read(arguments.file, on_progress=show)
     sentence = (
         f"Restored {counted(report.documents, 'document')} in {counted(report.sources, 'source')}, "
-        f"with those of test sets ({report.rows:,} rows)."
+        f"including test sets ({report.rows:,} rows)."
     )
     out.show(report, lambda console: console.print(sentence, soft_wrap=True))
     return 0

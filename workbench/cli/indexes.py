@@ -1,4 +1,4 @@
-"""``workbench indexes``: several ways of cutting and embedding the same documents, side by side."""
+"""``workbench indexes``: chunk and embed the same documents in several ways, side by side."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ run = run_verb
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
-    verbs.add("list", "List indexes with what they hold.", _list)
+    verbs.add("list", "List indexes with their counts.", _list)
     verbs.add("show", "Show one index.", _show).add_argument("name", metavar="NAME")
-    create = verbs.add("create", "Make an empty index; 'build' fills it from the stored documents.", _create)
+    create = verbs.add("create", "Create an empty index; 'build' fills it from the stored documents.", _create)
     create.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
-    create.add_argument("--chunker", default="structure", metavar="C", help="how documents are cut (%(default)s)")
-    create.add_argument("--option", action="append", default=[], metavar="K=V", help="an option of the chunker")
-    create.add_argument("--model", metavar="M", help="the embedding model (WORKBENCH_EMBEDDING_MODEL)")
-    create.add_argument("--build", action="store_true", help="fill it now")
+    create.add_argument("--chunker", default="structure", metavar="C", help="chunker (%(default)s)")
+    create.add_argument(
+        "--option", action="append", default=[], metavar="K=V", help="option of the chunker; may be repeated"
+    )
+    create.add_argument("--model", metavar="M", help="embedding model (WORKBENCH_EMBEDDING_MODEL)")
+    create.add_argument("--build", action="store_true", help="build it now")
     _add_background(create)
-    update = verbs.add("update", "Bring an index up to date, or make it the default.", _update)
+    update = verbs.add("update", "Update an index, or make it the default.", _update)
     update.add_argument("name", metavar="NAME")
-    update.add_argument("--build", action="store_true", help="add what it lacks")
-    update.add_argument("--default", action="store_true", help="use it for every search that names no index")
+    update.add_argument("--build", action="store_true", help="add missing documents")
+    update.add_argument("--default", action="store_true", help="make it the default for searches")
     _add_background(update)
-    build = verbs.add("build", "The same as 'update NAME --build'.", _build)
+    build = verbs.add("build", "Same as 'update NAME --build'.", _build)
     build.add_argument("name", metavar="NAME")
     _add_background(build)
-    verbs.add("default", "The same as 'update NAME --default'.", _default).add_argument("name", metavar="NAME")
-    delete = verbs.add("delete", "Drop an index; its documents stay.", _delete)
+    verbs.add("default", "Same as 'update NAME --default'.", _default).add_argument("name", metavar="NAME")
+    delete = verbs.add("delete", "Delete an index; its documents are kept.", _delete)
     delete.add_argument("name", metavar="NAME")
     add_yes(delete)
 
 
 def _add_background(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--background", action="store_true", help="let a worker fill it; 'workbench jobs' shows how far"
-    )
+    parser.add_argument("--background", action="store_true", help="build it as a job; see 'workbench jobs'")
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        indexes = workbench.indexes.list()
-        sizes = {index.name: workbench.indexes.bytes_on_disk(index.name) for index in indexes}
+    with opened() as wb:
+        indexes = wb.indexes.list()
+        sizes = {index.name: wb.indexes.bytes_on_disk(index.name) for index in indexes}
     rows = [
         (
             index.name,
@@ -69,85 +69,87 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
     ]
     columns = ("Name", "Status", "Chunker", "Options", "Model", "Documents", "Passages", "On disk")
     value = {"indexes": [index.to_dict() | {"bytes": sizes[index.name]} for index in indexes], "total": len(indexes)}
-    out.show(value, lambda console: print_table(console, columns, rows, "There are no indexes."))
+    out.show(value, lambda console: print_table(console, columns, rows, "No indexes."))
     return 0
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        return _print(out, workbench, workbench.indexes.get(arguments.name))
+    with opened() as wb:
+        return _print(out, wb, wb.indexes.get(arguments.name))
 
 
 def _create(arguments: argparse.Namespace, out: Out) -> int:
     options = assignments(arguments.option, "--option")
-    with opened() as workbench:
-        index = workbench.indexes.create(
+    with opened() as wb:
+        index = wb.indexes.create(
             arguments.name, chunker=arguments.chunker, options=options, embedding_model=arguments.model
         )
         if arguments.background:
-            return _enqueue(out, workbench, index.name)
+            return _enqueue(out, wb, index.name)
         if arguments.build:
-            index = _filled(workbench, out, index.name)
-        return _print(out, workbench, index)
+            index = _filled(wb, out, index.name)
+        return _print(out, wb, index)
 
 
 def _update(arguments: argparse.Namespace, out: Out) -> int:
     if arguments.background and arguments.default:
-        raise InvalidInput("An index becomes the default once it is built: use --default when its job has ended.")
+        raise InvalidInput("Use --default after the build job has ended, not with --background.")
     if not (arguments.build or arguments.default or arguments.background):
-        raise InvalidInput("Say what to change: --build adds what the index lacks, --default makes it the default.")
-    with opened() as workbench:
-        index = workbench.indexes.get(arguments.name)
+        raise InvalidInput(
+            "Nothing to change; use --build to add missing documents, or --default to make it the default."
+        )
+    with opened() as wb:
+        index = wb.indexes.get(arguments.name)
         if arguments.background:
-            return _enqueue(out, workbench, index.name)
+            return _enqueue(out, wb, index.name)
         if arguments.build:
-            index = _filled(workbench, out, index.name)
+            index = _filled(wb, out, index.name)
         if arguments.default:
-            workbench.indexes.set_default(index.name)
-        return _print(out, workbench, workbench.indexes.get(index.name))
+            wb.indexes.set_default(index.name)
+        return _print(out, wb, wb.indexes.get(index.name))
 
 
 def _build(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
+    with opened() as wb:
         if arguments.background:
-            return _enqueue(out, workbench, arguments.name)
-        return _print(out, workbench, _filled(workbench, out, arguments.name))
+            return _enqueue(out, wb, arguments.name)
+        return _print(out, wb, _filled(wb, out, arguments.name))
 
 
 def _default(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        workbench.indexes.set_default(arguments.name)
-        return _print(out, workbench, workbench.indexes.get(arguments.name))
+    with opened() as wb:
+        wb.indexes.set_default(arguments.name)
+        return _print(out, wb, wb.indexes.get(arguments.name))
 
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        index = workbench.indexes.get(arguments.name)
-        confirm(arguments, out, f"The index {index.name!r} holds {index.passages_count:,} passages.")
-        workbench.indexes.delete(index.name)
-    out.show(index, lambda console: console.print(f"Dropped the index {index.name!r}; its documents stay."))
+    with opened() as wb:
+        index = wb.indexes.get(arguments.name)
+        confirm(arguments, out, f"The index {index.name!r} has {index.passages_count:,} passages.")
+        wb.indexes.delete(index.name)
+    out.show(index, lambda console: console.print(f"Deleted the index {index.name!r}; its documents are kept."))
     return 0
 
 
-def _enqueue(out: Out, workbench: Workbench, name: str) -> int:
-    """Hand the build to a worker."""
-    job = workbench.jobs.enqueue_index_build(name)
-    value = {"job": job.id, "index": name, "status": job.status, "missing_documents": workbench.indexes.missing(name)}
+def _enqueue(out: Out, wb: Workbench, name: str) -> int:
+    """Queue the build for a worker."""
+    job = wb.jobs.enqueue_index_build(name)
+    value = {"job": job.id, "index": name, "status": job.status, "missing_documents": wb.indexes.missing(name)}
     out.message(
-        f"A worker builds it: the app's and the MCP server's, or 'workbench worker'. See: workbench jobs show {job.id}"
+        f"Queued for a worker (the app, the MCP server or 'workbench worker'); see 'workbench jobs show {job.id}'."
     )
     out.show(value, lambda console: print_fields(console, value))
     return 0
 
 
-def _filled(workbench: Workbench, out: Out, name: str) -> Index:
+def _filled(wb: Workbench, out: Out, name: str) -> Index:
     with out.progress(f"Build {name}") as show, stoppable(out) as should_stop:
-        return workbench.indexes.build(name, on_progress=show, should_stop=should_stop)
+        return wb.indexes.build(name, on_progress=show, should_stop=should_stop)
 
 
-def _print(out: Out, workbench: Workbench, index: Index) -> int:
-    size = workbench.indexes.bytes_on_disk(index.name)
-    value = index.to_dict() | {"bytes": size, "missing_documents": workbench.indexes.missing(index.name)}
+def _print(out: Out, wb: Workbench, index: Index) -> int:
+    size = wb.indexes.bytes_on_disk(index.name)
+    value = index.to_dict() | {"bytes": size, "missing_documents": wb.indexes.missing(index.name)}
     row = {name: item for name, item in value.items() if name != "bytes"} | {"on_disk": size_text(size)}
     out.show(value, lambda console: print_fields(console, row))
     return 0

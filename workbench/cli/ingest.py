@@ -18,29 +18,27 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a file, a folder or a zip archive of files")
-    parser.add_argument("--source", metavar="TITLE|ID", help="where they belong; made when there is none of that title")
-    parser.add_argument("--project", metavar="ID", help="the project of a new source")
-    parser.add_argument("--folder", metavar="NAME", help="the folder of that project")
+    parser.add_argument(
+        "--source", metavar="TITLE|ID", help="source to add them to; created if no source has that title"
+    )
+    parser.add_argument("--project", metavar="ID", help="project of a new source")
+    parser.add_argument("--folder", metavar="NAME", help="folder in that project")
     parser.add_argument("--tag", action="append", default=[], metavar="T", help="tag the source; may be repeated")
-    parser.add_argument(
-        "--index", metavar="NAME", help="fill this index, in place of the default and the promoted ones"
-    )
-    parser.add_argument(
-        "--background", action="store_true", help="let a worker read them; 'workbench jobs' shows how far"
-    )
+    parser.add_argument("--index", metavar="NAME", help="fill this index instead of the default and the promoted ones")
+    parser.add_argument("--background", action="store_true", help="ingest as a job; see 'workbench jobs'")
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Ingest; 1 when nothing could be read."""
+    """Ingest; return 1 if no document could be read."""
     from workbench.ingestion.readers import absence, expanded
 
     if (sentence := absence([expanded(path) for path in arguments.paths])) is not None:
         raise UnreadableDocument(sentence)
     if arguments.background:
         return _enqueue(arguments, out)
-    with opened() as workbench, out.progress("Ingest") as show, stoppable(out) as should_stop:
+    with opened() as wb, out.progress("Ingest") as show, stoppable(out) as should_stop:
         try:
-            report = workbench.ingest(
+            report = wb.ingest(
                 arguments.paths,
                 source=arguments.source,
                 project=arguments.project,
@@ -51,27 +49,27 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
                 should_stop=should_stop,
             )
         except Cancelled as error:
-            raise Cancelled(f"{error} The same command goes on from there.") from error
+            raise Cancelled(f"{error} Repeat the command to continue.") from error
     out.show(report, lambda console: _print(console, report))
     read = report.added + report.updated + report.unchanged
     if not read:
-        out.message("Nothing could be read; see 'workbench ingest --help' and the reasons above.")
+        out.message("No document could be read; see the reasons above and 'workbench ingest --help'.")
     return 0 if read else 1
 
 
 def _enqueue(arguments: argparse.Namespace, out: Out) -> int:
-    """Leave the work to a worker, which must see the files at the same place."""
+    """Queue the work for a worker, which must see the files under the same paths."""
     from workbench.ingestion.incoming import own_title
     from workbench.ingestion.readers import expanded
     from workbench.services.sources import UPLOADS, PlaceNames
 
-    with opened() as workbench:
+    with opened() as wb:
         if arguments.index:
-            workbench.indexes.get(arguments.index)  # of an unknown one the job would tell too late, as of the place
+            wb.indexes.get(arguments.index)  # an unknown index or project fails here, not later in the job
         place = PlaceNames(project=arguments.project, folder=arguments.folder)
         title = arguments.source or own_title([expanded(path) for path in arguments.paths]) or UPLOADS
-        source = workbench.sources.ensure(title, **place, tags=arguments.tag, for_ingest=True)
-        job = workbench.jobs.enqueue_ingest(
+        source = wb.sources.ensure(title, **place, tags=arguments.tag, for_ingest=True)
+        job = wb.jobs.enqueue_ingest(
             arguments.paths,
             source=title,
             **place,
@@ -81,7 +79,7 @@ def _enqueue(arguments: argparse.Namespace, out: Out) -> int:
         )
     value = {"job": job.id, "title": job.title, "status": job.status}
     out.message(
-        f"A worker reads it: the app's and the MCP server's, or 'workbench worker'. See: workbench jobs show {job.id}"
+        f"Queued for a worker (the app, the MCP server or 'workbench worker'); see 'workbench jobs show {job.id}'."
     )
     out.show(value, lambda console: print_fields(console, value))
     return 0
@@ -91,7 +89,7 @@ def _print(console: Console, report: IngestReport) -> None:
     counts = [(report.added, "added"), (report.updated, "updated"), (report.unchanged, "unchanged")]
     counts.append((len(report.failures), "failed"))
     console.print("Documents: " + ", ".join(f"{count:,} {what}" for count, what in counts))
-    print_passages = f"Passages stored: {report.passages:,}; embedded anew: {report.embedded:,}; {report.seconds:.1f} s"
+    print_passages = f"Passages stored: {report.passages:,}; embedded: {report.embedded:,}; {report.seconds:.1f} s"
     console.print(print_passages)
     if report.source_id:
         console.print(f"Source: {report.source_id}")
@@ -103,4 +101,4 @@ def _print(console: Console, report: IngestReport) -> None:
         console.print(report.offer, markup=False, highlight=False)
     if report.failures:
         rows = [(failure.path, failure.error) for failure in report.failures]
-        print_table(console, ("Not read", "Why"), rows, "")
+        print_table(console, ("Not read", "Reason"), rows, "")

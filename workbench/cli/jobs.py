@@ -1,4 +1,4 @@
-"""``workbench jobs``: watch long work, stop it, go on with it."""
+"""``workbench jobs``: watch, cancel and resume long-running work."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = Verbs(parser)
     listing = verbs.add("list", "List jobs, newest first.", _list)
     listing.add_argument("--kind", metavar="K", help="only jobs of this kind, such as crawl")
-    listing.add_argument("--status", metavar="S", help="only jobs in this state, such as running")
-    listing.add_argument("--limit", type=int, default=50, metavar="N", help="how many (%(default)s)")
-    show = verbs.add("show", "Show one job, its log, and what failed.", _show)
+    listing.add_argument("--status", metavar="S", help="only jobs with this status, such as running")
+    listing.add_argument("--limit", type=int, default=50, metavar="N", help="maximum number (%(default)s)")
+    show = verbs.add("show", "Show a job with its log and failures.", _show)
     show.add_argument("id", metavar="ID")
     show.add_argument("--log", type=int, default=LOG_LINES, metavar="N", help="lines of its log (%(default)s)")
     for name, purpose, act in (
-        ("cancel", "Stop a job; its finished work stays.", _cancel),
-        ("resume", "Let a stopped or failed job go on from where it was.", _resume),
+        ("cancel", "Stop a job; finished work is kept.", _cancel),
+        ("resume", "Resume a cancelled or failed job.", _resume),
         ("retry-failed", "Fetch the failed pages of a crawl again.", _retry_failed),
-        ("accept-removals", "Remove the documents that a crawl held back.", _accept_removals),
+        ("accept-removals", "Accept the removals that a crawl held back.", _accept_removals),
         ("recrawl", "Crawl the same site again, as a new job.", _recrawl),
     ):
         verb = verbs.add(name, purpose, act)
         verb.add_argument("id", metavar="ID")
         if act is not _cancel:
-            verb.add_argument("--wait", action="store_true", help="run it here until it ends")
+            verb.add_argument("--wait", action="store_true", help="run it in this process until it ends")
         if act is _recrawl:
             verb.add_argument("--refresh", action="store_true", help=REFRESH)
             verb.add_argument("--accept-removals", action="store_true", help=ACCEPT_REMOVALS)
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        jobs = workbench.jobs.list(kind=arguments.kind, status=arguments.status, limit=arguments.limit)
+    with opened() as wb:
+        jobs = wb.jobs.list(kind=arguments.kind, status=arguments.status, limit=arguments.limit)
     rows = [
         (
             job.id,
@@ -69,7 +69,7 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
     value = {"jobs": [job.to_dict() for job in jobs], "total": len(jobs)}
 
     def human(console: Console) -> None:
-        print_table(console, ("Id", "Kind", "Status", "Done", "What", "Since"), rows, "There are no jobs.")
+        print_table(console, ("Id", "Kind", "Status", "Done", "Title", "Created"), rows, "No jobs.")
         for job in jobs:
             if job.stalled:
                 console.print(f"{job.id}: {job.stalled}")
@@ -79,86 +79,86 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        job = workbench.jobs.get(arguments.id)
-        return _print(workbench, job, out, arguments.log)
+    with opened() as wb:
+        job = wb.jobs.get(arguments.id)
+        return _print(wb, job, out, arguments.log)
 
 
 def _cancel(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        return _print(workbench, workbench.jobs.cancel(arguments.id), out)
+    with opened() as wb:
+        return _print(wb, wb.jobs.cancel(arguments.id), out)
 
 
 def _resume(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        workbench.jobs.resume(arguments.id)
-        return _going_on(workbench, arguments.id, arguments.wait, out)
+    with opened() as wb:
+        wb.jobs.resume(arguments.id)
+        return _follow(wb, arguments.id, arguments.wait, out)
 
 
 def _retry_failed(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        workbench.crawls.retry_failed(arguments.id)
-        return _going_on(workbench, arguments.id, arguments.wait, out)
+    with opened() as wb:
+        wb.crawls.retry_failed(arguments.id)
+        return _follow(wb, arguments.id, arguments.wait, out)
 
 
 def _accept_removals(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        workbench.crawls.accept_removals(arguments.id)
-        return _going_on(workbench, arguments.id, arguments.wait, out)
+    with opened() as wb:
+        wb.crawls.accept_removals(arguments.id)
+        return _follow(wb, arguments.id, arguments.wait, out)
 
 
 def _recrawl(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
+    with opened() as wb:
         changes = {"refresh": arguments.refresh, "accept_removals": arguments.accept_removals}
-        crawl = workbench.crawls.recrawl(arguments.id, **changes)
-        return _going_on(workbench, crawl.id, arguments.wait, out)
+        crawl = wb.crawls.recrawl(arguments.id, **changes)
+        return _follow(wb, crawl.id, arguments.wait, out)
 
 
-def _going_on(workbench: Workbench, job_id: str, wait: bool, out: Out) -> int:
+def _follow(wb: Workbench, job_id: str, wait: bool, out: Out) -> int:
     if not wait:
-        return _print(workbench, workbench.jobs.get(job_id), out)
+        return _print(wb, wb.jobs.get(job_id), out)
     from evals.background import runners
 
-    workbench.work(runners(workbench))
+    wb.work(runners(wb))
     with out.progress("Job") as show:
-        job = workbench.jobs.wait(job_id, on_progress=show)
-    _print(workbench, job, out)
+        job = wb.jobs.wait(job_id, on_progress=show)
+    _print(wb, job, out)
     return 1 if job.status in FAILED else 0
 
 
-def _print(workbench: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> int:
-    log = workbench.jobs.log(job.id, limit=lines) if lines else []
-    parts = workbench.jobs.parts(job.id).to_json()
+def _print(wb: Workbench, job: Job, out: Out, lines: int = LOG_LINES) -> int:
+    log = wb.jobs.log(job.id, limit=lines) if lines else []
+    parts = wb.jobs.parts(job.id).to_json()
     value: dict[str, Any] = job.to_dict() | parts | {"log": log}
     failures: list[dict[str, Any]] = []
     held: list[CrawlPage] = []
     not_fetched: Mapping[str, int] = {}
     if job.kind == "crawl":
-        failures = workbench.crawls.failures(job.id)
-        held = workbench.crawls.pages(job.id, outcome="held")
-        crawl = workbench.crawls.get(job.id)
+        failures = wb.crawls.failures(job.id)
+        held = wb.crawls.pages(job.id, outcome="held")
+        crawl = wb.crawls.get(job.id)
         not_fetched = crawl.not_fetched
         value |= {"crawl": crawl, "failures": failures}
         value |= {"held": [{"url": page.url, "reason": page.reason} for page in held]}
 
     def human(console: Console) -> None:
         names = ("id", "kind", "title", "status", "done", "total", "message", "error", "worker")
-        fields = {name: getattr(job, name) for name in names} | {"since": _moment(job.created_at)}
+        fields = {name: getattr(job, name) for name in names} | {"created": _moment(job.created_at)}
         if job.stalled:
             fields["stalled"] = job.stalled
         if not job.is_finished and job.total:
             fields["progress"] = ", ".join(filter(None, (f"{job.share:.0%}", time_left(job.seconds_left))))
         if parts:
-            fields |= {"parts": f"{parts['parts_done']} of {parts['parts']}", "workers at it": parts["hands"]}
+            fields |= {"parts": f"{parts['parts_done']} of {parts['parts']}", "workers": parts["hands"]}
         print_fields(console, fields)
         if failures:
             rows = [(failure["url"], failure["reason"]) for failure in failures]
-            print_table(console, ("Failed", "Why"), rows, "")
+            print_table(console, ("Failed", "Reason"), rows, "")
         if held:
-            print_table(console, ("Removal held", "Why"), [(page.url, page.reason) for page in held], "")
+            print_table(console, ("Removal held", "Reason"), [(page.url, page.reason) for page in held], "")
             console.print(f"Remove them with 'workbench jobs accept-removals {job.id}'.")
         if not_fetched:
-            print_table(console, ("Not fetched, because", "Addresses"), list(not_fetched.items()), "")
+            print_table(console, ("Reason not fetched", "Addresses"), list(not_fetched.items()), "")
         if log:
             print_table(console, ("Log", ""), [(_moment(line.at), line.message) for line in log], "")
 

@@ -1,4 +1,4 @@
-"""``workbench learn``: train a ranker on judged questions, and say whether it is worth promoting."""
+"""``workbench learn``: train a ranker on judged questions, and report whether it is worth promoting."""
 
 from __future__ import annotations
 
@@ -25,37 +25,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "test_sets",
         metavar="TEST_SET",
         nargs="+",
-        help="a stored test set by title or id, a folder, or 'sample'; several are learned from together",
+        help="title or id of a stored test set, a folder, or 'sample'; several are combined",
     )
-    parser.add_argument("--index", metavar="NAME", help="use the chunker and the model of this index")
-    parser.add_argument("--save", metavar="NAME", help="keep the ranker, for --set ranker=NAME of the strategy learned")
-    parser.add_argument("--output", metavar="FILE", help="write the ranker as JSON, also where it is not kept")
+    parser.add_argument("--index", metavar="NAME", help="use the chunker and model of this index")
+    parser.add_argument(
+        "--save", metavar="NAME", help="store the ranker, for use with --strategy learned --set ranker=NAME"
+    )
+    parser.add_argument("--output", metavar="FILE", help="write the ranker to a JSON file")
     parser.add_argument("--name", metavar="NAME", default="learned here", help="its name in that file (%(default)s)")
+    parser.add_argument("--afresh", action="store_true", help="start from rerank alone, not from the built-in ranker")
     parser.add_argument(
-        "--afresh", action="store_true", help="begin from rerank alone, not from the ranker that comes with this"
+        "--curve",
+        action="store_true",
+        help="also compute the learning curve: train on parts of one half, measure on the other",
     )
-    parser.add_argument(
-        "--curve", action="store_true", help="also train on parts of one half and measure on the other half"
-    )
-    parser.add_argument("--force", action="store_true", help="replace the file where it exists")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
     add_scope(parser)
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Train; the table says what each strategy reaches, the sentence whether the ranker is worth promoting."""
+    """Train; print the score of each strategy, and whether the ranker is worth promoting."""
     check_extra("eval")
     from evals.learning.learn import learn_from
     from workbench.retrieval.ranker import checked_name, file_text
 
     target = Path(arguments.output) if arguments.output else None
     if target is not None and target.exists() and not arguments.force:
-        raise Conflict(f"The file {str(target)!r} exists; --force replaces it.")
+        raise Conflict(f"The file {str(target)!r} already exists; use --force to replace it.")
     name = checked_name(arguments.save or arguments.name)
-    with opened() as workbench, out.progress("Learn") as show, stoppable(out) as should_stop:
+    with opened() as wb, out.progress("Learn") as show, stoppable(out) as should_stop:
         if arguments.save:
-            name = workbench.rankers.check_new(name)  # before the work, which would be lost
+            name = wb.rankers.check_new(name)  # before the training, which would be lost
         learned, curve = learn_from(
-            workbench,
+            wb,
             arguments.test_sets,
             name,
             index=arguments.index,
@@ -68,11 +70,11 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         if target is not None:
             target.write_text(file_text(learned.ranker), encoding="utf-8")
         if arguments.save:
-            workbench.rankers.save(learned.ranker)
+            wb.rankers.save(learned.ranker)
     value = learned.to_dict() | {"curve": [point.to_dict() for point in curve], "saved": bool(arguments.save)}
     out.show(value, lambda console: _print(console, learned, curve))
     if arguments.save:
-        out.message(f"Kept. Try it: workbench search \"a question\" --strategy learned --set 'ranker={name}'")
+        out.message(f"Saved. Try it: workbench search \"a question\" --strategy learned --set 'ranker={name}'")
     return 0
 
 
@@ -85,7 +87,7 @@ def _print(console: Console, learned: Learned, curve: list[CurvePoint]) -> None:
     heaviest = sorted(FEATURES, key=lambda feature: -abs(weights.get(feature.name, 0.0)))
     print_table(
         console,
-        ("Feature", "Weight", "What it is"),
+        ("Feature", "Weight", "Meaning"),
         [(feature.title, f"{weights.get(feature.name, 0.0):+.2f}", feature.why) for feature in heaviest],
         "",
     )

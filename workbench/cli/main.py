@@ -1,4 +1,7 @@
-"""The way from the words on the command line to an exit code: 0 done, 1 failed, 2 asked wrongly, 130 interrupted."""
+"""The command line: parses arguments, runs a command and returns its exit code.
+
+0 success, 1 failure, 2 usage error, 130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -49,46 +52,46 @@ from workbench.cli.output import Out, forget_output
 from workbench.errors import Cancelled, InvalidInput, NotFound, ScopeError, WorkbenchError
 from workbench.runtime import collect_seldom, end_in_order, end_now, missing_extra, multiply_on_one_thread
 
-# --- Every command: its name, the module that serves it, and its line in the help ---
+# Commands with their modules and help
 
 
 class CommandModule(Protocol):
-    """A module that serves one command."""
+    """A module that implements a command."""
 
     def add_arguments(self, parser: argparse.ArgumentParser, /) -> None:
-        """Declare what the command takes."""
+        """Declare the arguments."""
 
     def run(self, arguments: argparse.Namespace, out: Out, /) -> int:
-        """Do it and return the exit code."""
+        """Run the command and return the exit code."""
         ...
 
 
 COMMANDS: dict[str, tuple[CommandModule, str]] = {
     "ingest": (ingest, "Read files and folders into a source"),
     "search": (search, "Find the passages that answer a question"),
-    "compare": (compare, "Answer a question by several strategies, side by side"),
+    "compare": (compare, "Run several strategies on one question, side by side"),
     "ask": (ask, "Answer a question with numbered citations"),
     "sources": (sources, "List, show, create, update or delete sources"),
     "documents": (documents, "List, show, create, update or delete documents"),
     "projects": (projects, "List, show, create, update or delete projects and their folders"),
-    "indexes": (indexes, "Make, build, switch and drop indexes over the same documents"),
-    "strategies": (strategies, "List the ways to retrieve, with their parameters"),
-    "eval": (evaluate, "Measure strategies on a test set, and hold them against a baseline"),
-    "learn": (learn, "Train the strategy learned on judged questions"),
+    "indexes": (indexes, "List, create, build, switch or delete indexes"),
+    "strategies": (strategies, "List strategies with their parameters, and promote one"),
+    "eval": (evaluate, "Measure strategies on a test set, and compare with a baseline"),
+    "learn": (learn, "Train a ranker on judged questions"),
     "rankers": (rankers, "List, show, export, import or delete trained rankers"),
-    "crawl": (crawl, "Crawl a website into a source, or show what a crawl would fetch"),
-    "jobs": (jobs, "List long work, and cancel, resume or retry it"),
-    "worker": (worker, "Run jobs, here or on any machine that reaches the database"),
+    "crawl": (crawl, "Crawl a website into a source, or preview a crawl"),
+    "jobs": (jobs, "List, show, cancel, resume or retry jobs"),
+    "worker": (worker, "Run jobs, on any machine that reaches the database"),
     "articles": (articles, "List, read and search the articles on disk"),
     "workspace": (workspace, "Embed conversations on disk, and search them"),
     "archives": (archives, "Search the archives, and follow citations"),
     "app": (app, "Serve the app in the browser"),
-    "serve": (serve, "Serve the app, MCP and the HTTP API behind one address"),
+    "serve": (serve, "Serve the app, MCP and the HTTP API on one port"),
     "mcp": (mcp, "Serve the tools to agents over MCP"),
-    "notebooks": (notebooks, "Copy the notebooks that come with it into a folder of your own"),
-    "connect": (connect, "Let a desktop client start this workbench, or say which client has called"),
+    "notebooks": (notebooks, "Copy the notebooks into a folder"),
+    "connect": (connect, "Configure an MCP client, or list clients that have called"),
     "status": (status, "Show counts, sizes and versions"),
-    "doctor": (doctor, "Try everything a search depends on and say how it went"),
+    "doctor": (doctor, "Check everything that a search depends on"),
     "export": (export, "Export everything into one file"),
     "import": (import_, "Read an exported file into an empty workbench"),
 }
@@ -100,7 +103,7 @@ _WRONGLY = (InvalidInput, NotFound, ScopeError)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; never raises. Without ``argv`` the process is ours, and ends here."""
+    """Run one command and return its exit code; never raises. Without ``argv``, end the process."""
     if argv is not None:
         return run(argv)
     _replace_closed_streams()
@@ -116,28 +119,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         forget_output()
         code = code or _report(_unwritten(error), FAILED, as_json=False, debug=False)
-    return end_now(code)  # taking a thousand modules apart would last half a second
+    return end_now(code)  # a normal interpreter shutdown takes half a second
 
 
 def run(words: Sequence[str]) -> int:
-    """Run one command and return its exit code; every error becomes a sentence."""
+    """Run one command and return its exit code; errors become messages."""
     options = _options(words)
     as_json = "--json" in options
     return guard(lambda: _run(words, as_json=as_json), as_json=as_json, debug="--debug" in options)
 
 
 def guard(work: Callable[[], int], *, as_json: bool, debug: bool) -> int:
-    """Do the work of a command and return its exit code; every error becomes a sentence and a code."""
+    """Run ``work`` and return the exit code; an error becomes a message and a code."""
     report = functools.partial(_report, as_json=as_json, debug=debug)
     try:
         return work()
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it
         forget_output()
         return DONE
-    except SystemExit:  # the same, noticed by rich, which has closed stdout already
+    except SystemExit:  # the same, raised by rich after it closed stdout
         return DONE
     except KeyboardInterrupt:
-        return report("Interrupted; documents that were stored before stay.", INTERRUPTED)
+        return report("Interrupted; documents stored so far are kept.", INTERRUPTED)
     except Cancelled as error:
         return report(str(error), INTERRUPTED)
     except _WRONGLY as error:
@@ -150,14 +153,14 @@ def guard(work: Callable[[], int], *, as_json: bool, debug: bool) -> int:
         if error.filename is None and error.errno in _OUTPUT_FAILED:
             return report(_unwritten(error), FAILED)
         return report(unforeseen(error), FAILED)
-    except Exception as error:  # noqa: BLE001 - the last boundary: a person gets a sentence, --debug the traceback
+    except Exception as error:  # noqa: BLE001 - the last boundary: a message, with --debug a traceback
         return report(unforeseen(error), FAILED)
 
 
 def unforeseen(error: Exception) -> str:
-    """Return the sentence for an error that nobody expected."""
+    """Return the message for an unexpected error."""
     first = (str(error).strip().splitlines() or [""])[0]
-    return f"Something unforeseen failed ({type(error).__name__}: {first}); run it again with --debug to see where."
+    return f"Unexpected error ({type(error).__name__}: {first}); run it again with --debug for a traceback."
 
 
 def _run(words: Sequence[str], *, as_json: bool) -> int:
@@ -168,7 +171,7 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
         leading.append(rest.pop(0))
     unknown = [flag for flag in leading if flag not in ("-h", "--help", "--version", "--json", "--debug")]
     if unknown:
-        raise InvalidInput(f"There is no option {unknown[0]!r} before the command; see 'workbench --help'.")
+        raise InvalidInput(f"Unknown option {unknown[0]!r} before the command; see 'workbench --help'.")
     if "--version" in leading:
         return _version(as_json)
     if "-h" in leading or "--help" in leading:
@@ -176,7 +179,7 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
         return DONE
     if not rest:
         if as_json:
-            raise InvalidInput("No command is given; see 'workbench --help' for the commands.")
+            raise InvalidInput("No command given; see 'workbench --help'.")
         print(help_text())
         return ASKED_WRONGLY
     return _run_command(rest[0], rest[1:], as_json)
@@ -185,37 +188,37 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
 def _run_command(name: str, words: Sequence[str], as_json: bool) -> int:
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else "see 'workbench --help' for the commands."
-        raise InvalidInput(f"There is no command {name!r}; {hint}")
+        hint = f"did you mean {near[0]!r}?" if near else "see 'workbench --help'."
+        raise InvalidInput(f"Unknown command {name!r}; {hint}")
     module, purpose = COMMANDS[name]
     return run_module(module, f"workbench {name}", purpose, words, as_json)
 
 
 def run_module(module: CommandModule, program: str, purpose: str, words: Sequence[str], as_json: bool) -> int:
-    """Read the arguments of one command, run it and return its exit code."""
+    """Parse the arguments of a command, run it and return its exit code."""
     parser = Parser(prog=program, description=f"{purpose}.")
     add_common(parser)
     module.add_arguments(parser)
     try:
         arguments = parser.parse_args(list(words))
-    except SystemExit:  # --help printed itself
+    except SystemExit:  # after --help
         return DONE
     return module.run(arguments, Out(as_json=as_json))
 
 
 def help_text() -> str:
-    """Return the overview that ``workbench --help`` prints."""
+    """Return the text of ``workbench --help``."""
     lines = [f"  {name:<11} {purpose}" for name, (_, purpose) in COMMANDS.items()]
     return "\n".join(
         [
             "usage: workbench COMMAND [ARGUMENT]... [--json] [--debug]",
             "",
-            "One corpus, many ways to retrieve from it, and the evidence for which way is best.",
+            "One corpus, many ways to retrieve from it, and measurements of which is best.",
             "",
             *lines,
             "",
-            "Every command takes --json (one JSON document on stdout) and --help.",
-            "Settings come from WORKBENCH_* variables and from .env; see .env.example.",
+            "Every command accepts --json (one JSON document on stdout) and --help.",
+            "Settings are read from WORKBENCH_* variables and .env; see .env.example.",
         ]
     )
 
@@ -228,7 +231,7 @@ def _version(as_json: bool) -> int:
 
 
 def _options(words: Sequence[str]) -> list[str]:
-    """Return the words up to ``--``, behind which everything is text."""
+    """Return the words before ``--``, after which nothing is an option."""
     return list(words[: words.index("--")]) if "--" in words else list(words)
 
 
@@ -240,13 +243,13 @@ def _report(sentence: str, code: int, *, as_json: bool, debug: bool) -> int:
     if as_json:
         try:
             print(json.dumps({"error": sentence, "exit_code": code}, ensure_ascii=False), flush=True)
-        except OSError:  # nobody reads it, or its disk is full: the code still tells
+        except OSError:  # closed, or the disk is full: the exit code remains
             forget_output()
     return code
 
 
 def _unwritten(error: OSError) -> str:
-    return f"The output cannot be written ({error.strerror}); write it to another place."
+    return f"Cannot write the output ({error.strerror}); redirect it elsewhere."
 
 
 def _check_text(words: Sequence[str]) -> None:
@@ -255,22 +258,22 @@ def _check_text(words: Sequence[str]) -> None:
             word.encode("utf-8")
         except UnicodeEncodeError:
             printable_word = word.encode("utf-8", "backslashreplace").decode()
-            raise InvalidInput(f"The argument {printable_word!r} is not valid UTF-8; write it in UTF-8.") from None
+            raise InvalidInput(f"The argument {printable_word!r} is not valid UTF-8.") from None
 
 
 def _replace_closed_streams() -> None:
-    """Open the null device for a standard stream that was closed (``2>&-``): else a socket would get its number."""
+    """Open the null device for closed standard streams (``2>&-``); otherwise a socket would get their number."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free, which is this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
         if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - stays open for the process
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open until the process ends
 
 
 def _speak_utf8() -> None:
-    """Write UTF-8 whatever the locale says: JSON is UTF-8, and a passage may hold any character."""
+    """Write UTF-8 regardless of the locale: JSON is UTF-8, and passages contain any character."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]

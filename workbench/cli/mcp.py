@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Serve until the client leaves; stdout belongs to the protocol."""
+    """Serve until the client disconnects; stdout is reserved for the protocol."""
     del out
     from mcp_app.__main__ import options
     from mcp_app.serving import serve

@@ -1,4 +1,4 @@
-"""``workbench notebooks``: copy the notebooks that come with the package into a folder of one's own."""
+"""``workbench notebooks``: copy the package's notebooks into a folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 PACKAGE = Path(__file__).parent.parent
 PLACES = (PACKAGE / "notebooks", PACKAGE.parent / "notebooks")  # in a wheel, and in a checkout
-# modules and a style that the notebooks use, and their companion in marimo's form
+# modules and a style used by the notebooks, and a marimo notebook
 BESIDE = ("sandbox.py", "labels.py", "connection.py", "workbench.mplstyle", "strategies_live.py")
 NEXT = "pip install 'rag-workbench[app,crawl,eval]' jupyterlab && jupyter lab"
 
@@ -22,35 +22,39 @@ NEXT = "pip install 'rag-workbench[app,crawl,eval]' jupyterlab && jupyter lab"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("action", choices=("copy",), help="copy them")
-    parser.add_argument("folder", type=Path, metavar="DIR", help="the folder to copy them into; it is made")
-    parser.add_argument("--force", action="store_true", help="overwrite notebooks that are there already")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="folder to copy them into; created if missing")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Copy the notebooks and what they import."""
+    """Copy the notebooks and the files they use."""
     folder = arguments.folder.expanduser()
     sources = notebook_files()
     taken = [path.name for path in sources if (folder / path.name).exists()]
     if taken and not arguments.force:
-        raise Conflict(f"{folder} has {taken[0]} already; choose another folder, or overwrite it with --force.")
+        raise Conflict(f"{folder} already has {taken[0]}; choose another folder, or use --force to overwrite it.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in sources:
             shutil.copyfile(path, folder / path.name)
     except OSError as error:
-        raise ConfigurationError(f"{error.filename or folder} cannot be written ({error.strerror}).") from error
+        raise ConfigurationError(f"Cannot write {error.filename or folder} ({error.strerror}).") from error
     notebooks = [path.name for path in sources if path.suffix == ".ipynb"]
     value = {"folder": str(folder), "notebooks": notebooks}
-    said = (
-        f"{len(notebooks)} notebooks are in {folder}. To open them: {NEXT} {folder}\n"
-        f"Beside them strategies_live.py, for marimo: pip install marimo && marimo edit {folder / 'strategies_live.py'}"
+    text = (
+        f"Copied {len(notebooks)} notebooks to {folder}. To open them: {NEXT} {folder}\n"
+        f"For strategies_live.py: pip install marimo && marimo edit {folder / 'strategies_live.py'}"
     )
-    out.show(value, lambda console: console.print(said, soft_wrap=True, markup=False))
+    out.show(value, lambda console: console.print(text, soft_wrap=True, markup=False))
     return 0
 
 
 def notebook_files() -> list[Path]:
-    """Return the notebooks, then the files beside them. Raises ConfigurationError where they did not come along."""
+    """Return the notebooks, then the files that they use.
+
+    Raises:
+        ConfigurationError: The package does not contain them.
+    """
     for place in PLACES:
         notebooks = sorted(place.glob("[0-9]*.ipynb"))
         if notebooks:

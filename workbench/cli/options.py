@@ -1,4 +1,4 @@
-"""An argument parser whose mistakes are sentences, and the options that every command has."""
+"""An argument parser that raises InvalidInput, and options shared by several commands."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from workbench.retrieval.options import strategy_of
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
 from workbench.types import ParameterValue, Scope
 
-# --- Asking before something is deleted, where a person sits at a terminal ---
+# Confirmation of deletions
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
     """Add ``--yes``."""
-    parser.add_argument("--yes", action="store_true", help="delete without asking")
+    parser.add_argument("--yes", action="store_true", help="delete without confirmation")
 
 
 def confirm(arguments: argparse.Namespace, out: Out, sentence: str) -> None:
-    """Ask on a terminal; scripts, pipes and ``--json`` are taken at their word.
+    """Ask for confirmation on a terminal; never in scripts, pipes or with ``--json``.
 
     Raises:
-        Cancelled: the answer was not yes.
+        Cancelled: The answer was not yes.
     """
     if arguments.yes or out.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
@@ -40,36 +40,36 @@ VerbFunction = Callable[[argparse.Namespace, "Out"], int]
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that raises InvalidInput where argparse would print its usage and exit."""
+    """An argument parser that raises InvalidInput instead of printing its usage and exiting."""
 
     def __init__(self, *, prog: str | None = None, description: str | None = None, help: str | None = None) -> None:
-        del help  # shown by the parser above
+        del help  # shown by the parent parser
         super().__init__(prog=prog, description=description, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        """Say what was wrong and where the help is."""
+        """Raise InvalidInput with the problem and a hint to the help."""
         text = message[:1].upper() + message[1:].rstrip(".")
         raise InvalidInput(f"{text}; see '{self.prog} --help'.")
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """Add ``--json`` and ``--debug``; absent ones leave what the parser above has set."""
+    """Add ``--json`` and ``--debug``, without defaults that would override the parent parser's."""
     parser.add_argument(
         "--json", action="store_true", default=argparse.SUPPRESS, help="print one JSON document and nothing else"
     )
     parser.add_argument(
-        "--debug", action="store_true", default=argparse.SUPPRESS, help="show the traceback of an error"
+        "--debug", action="store_true", default=argparse.SUPPRESS, help="print the traceback of an error"
     )
 
 
 class Verbs:
-    """The verbs of a command such as ``sources``: each with arguments and a function of its own."""
+    """The subcommands of a command such as ``sources``, each with its arguments and function."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self._verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb_name")
 
     def add(self, name: str, purpose: str, run: VerbFunction) -> argparse.ArgumentParser:
-        """Add a verb and return its parser."""
+        """Add a subcommand and return its parser."""
         verb = self._verbs.add_parser(name, help=purpose, description=purpose)
         add_common(verb)
         verb.set_defaults(verb=run)
@@ -77,12 +77,12 @@ class Verbs:
 
 
 def run_verb(arguments: argparse.Namespace, out: Out) -> int:
-    """Run the verb that was asked for."""
+    """Run the selected subcommand."""
     return arguments.verb(arguments, out)
 
 
 def number(text: str) -> int | float | str:
-    """Read a number; a text that is none stays, for the option's own check to refuse in the words of every face."""
+    """Parse a number; return other text unchanged, for the check of the option to reject."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -91,37 +91,51 @@ def number(text: str) -> int | float | str:
     return text
 
 
-# --- The options that say what a search may see ---
+# Options of a scope
 
 KINDS = ("all", "global", "project")
 USES_OF_NAMES = ("prefer", "only", "ignore")
 
 
 def add_scope(parser: argparse.ArgumentParser) -> None:
-    """Add the scope's options to a parser."""
+    """Add the options of a scope to a parser."""
     group = parser.add_argument_group("scope")
-    group.add_argument("--scope", choices=KINDS, default="all", help="everything, global sources, or one project's")
-    group.add_argument("--source", action="append", metavar="ID", help="a source's id or title; may be repeated")
-    group.add_argument("--project", metavar="ID", help="a project's id or title")
-    group.add_argument("--folder", metavar="NAME", help="a folder of that project")
+    group.add_argument(
+        "--scope", choices=KINDS, default="all", help="everything, global sources only, or one project only"
+    )
+    group.add_argument("--source", action="append", metavar="ID", help="id or title of a source; may be repeated")
+    group.add_argument("--project", metavar="ID", help="id or title of a project")
+    group.add_argument("--folder", metavar="NAME", help="folder in that project")
     group.add_argument("--tag", action="append", default=[], metavar="T", help="any of these tags; may be repeated")
-    group.add_argument("--type", action="append", default=[], metavar="TYPE", help="document types, such as pdf")
-    group.add_argument("--language", action="append", default=[], metavar="NAME", help="such as de, german, zh or cjk")
+    group.add_argument(
+        "--type", action="append", default=[], metavar="TYPE", help="document type, such as pdf; may be repeated"
+    )
+    group.add_argument(
+        "--language",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="language, such as de, german, zh or cjk; may be repeated",
+    )
     group.add_argument(
         "--names",
         choices=USES_OF_NAMES,
         default="prefer",
-        help="documents that the question names come first, are the only ones, or are as any other (%(default)s)",
+        help="prefer documents named in the question, search only them, or ignore names (%(default)s)",
     )
     group.add_argument(
         "--ignore-name", action="append", default=[], metavar="NAME", help="do not prefer this name; may be repeated"
     )
-    group.add_argument("--since", metavar="DATE", help="documents of this day or later (YYYY-MM-DD)")
-    group.add_argument("--until", metavar="DATE", help="documents of this day or earlier")
+    group.add_argument("--since", metavar="DATE", help="documents from this date or later (YYYY-MM-DD)")
+    group.add_argument("--until", metavar="DATE", help="documents from this date or earlier (YYYY-MM-DD)")
 
 
 def scope_of(arguments: argparse.Namespace) -> Scope:
-    """Return the scope that the options describe. Raises InvalidInput for a text that is no date."""
+    """Return the scope of the options.
+
+    Raises:
+        InvalidInput: A date is invalid.
+    """
     return Scope(
         kind=arguments.scope,
         project=arguments.project,
@@ -143,18 +157,18 @@ def _date(text: str | None, option: str) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise InvalidInput(f"{option} cannot be {text!r}; write a day as YYYY-MM-DD.") from None
+        raise InvalidInput(f"Invalid {option} {text!r}: use the format YYYY-MM-DD.") from None
 
 
-# --- The options that choose strategies and set their parameters, checked against the table before anything is ---
+# Strategies and their parameters
 
 
 def add_strategy(parser: argparse.ArgumentParser) -> None:
-    """Add ``--strategy``; without it what is promoted for the scope serves, else the built-in default."""
+    """Add ``--strategy``; by default the promoted strategy of the scope, else the built-in default."""
     parser.add_argument(
         "--strategy",
         metavar="S",
-        help=f"one of {', '.join(STRATEGIES)}, or S@INDEX (what is promoted there, else {DEFAULT_STRATEGY})",
+        help=f"one of {', '.join(STRATEGIES)}, or S@INDEX (default: the promoted one, else {DEFAULT_STRATEGY})",
     )
 
 
@@ -165,28 +179,32 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="set a strategy's parameter ('workbench strategies show NAME' lists them); may be repeated",
+        help="set a parameter of the strategy (see 'workbench strategies show NAME'); may be repeated",
     )
 
 
 def parameters_of(strategy: str | None, texts: Sequence[str]) -> dict[str, ParameterValue]:
-    """Return the given parameters of one strategy, in their types, as they are where no strategy is named.
+    """Return the parameters of a strategy with their types; unchecked if no strategy is given.
 
     Raises:
-        InvalidInput: an unknown strategy, or a parameter it does not have; the message names the valid ones.
+        InvalidInput: The strategy or a parameter is unknown; the message lists valid ones.
     """
     values = assignments(texts, "--set")
-    if strategy is None:  # a promoted one is known once the database is open, and checks them then
+    if strategy is None:  # a promoted strategy checks them after the database is opened
         return dict(values)
     checked = check_parameters(strategy_of(strategy), values)
     return {name: checked[name] for name in values}
 
 
 def names_of(text: str) -> list[str]:
-    """Return the strategies of ``a,b@index,c``. Raises InvalidInput naming the valid ones."""
+    """Return the strategies of ``a,b@index,c``.
+
+    Raises:
+        InvalidInput: A strategy is unknown, or none is given; the message lists valid ones.
+    """
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise InvalidInput(f"--strategies names none; use some of {choices(STRATEGIES, 20)}.")
+        raise InvalidInput(f"--strategies is empty; use some of {choices(STRATEGIES, 20)}.")
     for name in names:
         strategy_named(strategy_of(name))
     return names

@@ -1,4 +1,4 @@
-"""The output of a command: one JSON document or readable text on stdout, everything else on stderr."""
+"""Output of a command: JSON or text on stdout, messages and progress on stderr."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from workbench.types import Countdown, OnProgress, Progress, plain, time_left
 if TYPE_CHECKING:
     from rich.console import Console
 
-PIPED_WIDTH = 120  # columns where there is no terminal to ask
+PIPED_WIDTH = 120  # columns without a terminal
 
 
 class Out:
-    """Where one command's output goes; ``as_json`` keeps stdout to one document."""
+    """The output of one command; with ``as_json``, stdout has a single JSON document."""
 
     def __init__(self, *, as_json: bool = False) -> None:
         self.as_json = as_json
         self._has_reader = True
 
     def show(self, value: object, human: Callable[[Console], None]) -> None:
-        """Print ``value`` as JSON, or let ``human`` print it.
+        """Print ``value`` as JSON, or call ``human`` to print it.
 
-        A reader that leaves early (``| head -1``) does not end the command, whose exit code still counts; one that
-        prints again, as when it watches, ends by BrokenPipeError.
+        A closed stdout (``| head -1``) does not fail the command; printing again, as in a watch, raises
+        BrokenPipeError.
         """
         if not self._has_reader:
             raise BrokenPipeError
@@ -43,17 +43,17 @@ class Out:
             self._has_reader = False
 
     def message(self, text: str) -> None:
-        """Print a message to stderr, beside the result."""
-        with suppress(OSError):  # stderr has no reader, or its disk is full
+        """Print a message to stderr."""
+        with suppress(OSError):  # stderr is closed, or the disk is full
             print(printable(text), file=sys.stderr, flush=True)
 
     def remark(self, text: str) -> None:
-        """Print a message where there is one: nothing for ""."""
+        """Print a message to stderr unless it is empty."""
         if text:
             self.message(text)
 
     def console(self) -> Console:
-        """Return a console on stdout that takes every text literally."""
+        """Return a console on stdout without markup."""
         from rich.console import Console
 
         console = Console(markup=False, highlight=False, emoji=False, soft_wrap=False)
@@ -63,7 +63,7 @@ class Out:
 
     @contextmanager
     def progress(self, title: str) -> Generator[OnProgress]:
-        """Yield a function that shows progress on stderr, where somebody watches it."""
+        """Yield a function that shows progress on stderr if that is a terminal."""
         if not sys.stderr.isatty():
             yield lambda progress: None
             return
@@ -75,7 +75,7 @@ class Out:
         countdown = Countdown()
 
         class TimeLeftColumn(ProgressColumn):
-            """The time left, which counts down also while there is no news."""
+            """The time left, which also counts down between updates."""
 
             def render(self, task: Task) -> Text:
                 return Text(time_left(countdown.seconds_left))
@@ -105,12 +105,12 @@ class Out:
 
 
 def forget_output() -> None:
-    """Let what is still written to stdout go nowhere."""
+    """Discard further output to stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def printable(text: str) -> str:
-    """Return a text without the characters that would steer a terminal."""
+    """Replace control characters of a text with spaces."""
     return "".join(char if char.isprintable() or char in "\n\t" else " " for char in text)
 
 
@@ -121,7 +121,10 @@ def print_table(
     empty: str,
     yielding: int | None = None,
 ) -> None:
-    """Print rows under headings; numbers to the right, the first column never broken, or all but the yielding one."""
+    """Print a table, with numbers right-aligned.
+
+    The first column is never wrapped; with ``yielding``, only the column of this number is.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -141,7 +144,7 @@ def print_table(
 
 
 def print_fields(console: Console, fields: Mapping[str, object]) -> None:
-    """Print one thing, a field a line."""
+    """Print one field per line."""
     from rich.table import Table
     from rich.text import Text
 
@@ -154,7 +157,7 @@ def print_fields(console: Console, fields: Mapping[str, object]) -> None:
 
 
 def cell_text(value: object) -> str:
-    """Return a value as a person reads it in a table."""
+    """Format a value for a table."""
     value = plain(value)
     if value is None or value == "" or value == []:
         return "-"

@@ -17,10 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = Verbs(parser)
     verbs.add("list", "List projects.", _list)
     verbs.add("show", "Show one project with its folders.", _show).add_argument("id", metavar="ID")
-    create = verbs.add("create", "Make a project.", _create)
+    create = verbs.add("create", "Create a project.", _create)
     create.add_argument("title", metavar="TITLE")
     create.add_argument("--description", default="", metavar="TEXT")
-    update = verbs.add("update", "Change the fields that are given.", _update)
+    update = verbs.add("update", "Change the given fields.", _update)
     update.add_argument("id", metavar="ID")
     update.add_argument("--title", metavar="TITLE")
     update.add_argument("--description", metavar="TEXT")
@@ -28,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     delete.add_argument("id", metavar="ID")
     add_yes(delete)
     verbs.add("folders", "List a project's folders.", _folders).add_argument("project", metavar="PROJECT")
-    making = _folder_verb(verbs, "create-folder", "Make a folder in a project.", _create_folder)
+    making = _folder_verb(verbs, "create-folder", "Create a folder in a project.", _create_folder)
     _add_looks(making)
-    changing = _folder_verb(verbs, "update-folder", "Change the fields that are given of a folder.", _update_folder)
+    changing = _folder_verb(verbs, "update-folder", "Change the given fields of a folder.", _update_folder)
     changing.add_argument("--name", dest="new_name", metavar="NAME")
     _add_looks(changing)
     _folder_verb(verbs, "delete-folder", "Delete a folder; its sources stay in the project.", _delete_folder)
@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _folder_verb(verbs: Verbs, name: str, purpose: str, serve: VerbFunction) -> argparse.ArgumentParser:
     verb = verbs.add(name, purpose, serve)
-    verb.add_argument("project", metavar="PROJECT", help="the project's id or title")
-    verb.add_argument("name", metavar="FOLDER", help="the folder's name or id")
+    verb.add_argument("project", metavar="PROJECT", help="id or title of the project")
+    verb.add_argument("name", metavar="FOLDER", help="name or id of the folder")
     return verb
 
 
@@ -55,71 +55,71 @@ def _looks(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        projects = workbench.projects.list()
+    with opened() as wb:
+        projects = wb.projects.list()
     rows = [(project.id, project.title, project.description, project.source_count) for project in projects]
     columns = ("Id", "Title", "Description", "Sources")
-    empty = "There are no projects; make one by 'workbench projects create TITLE'."
+    empty = "No projects; create one with 'workbench projects create TITLE'."
     value = {"projects": projects, "total": len(projects)}
     out.show(value, lambda console: print_table(console, columns, rows, empty))
     return 0
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        project = workbench.projects.get(arguments.id)
-        folders = workbench.projects.folders(project.id)
+    with opened() as wb:
+        project = wb.projects.get(arguments.id)
+        folders = wb.projects.folders(project.id)
     return _print(out, project, folders)
 
 
 def _create(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        return _print(out, workbench.projects.create(arguments.title, arguments.description))
+    with opened() as wb:
+        return _print(out, wb.projects.create(arguments.title, arguments.description))
 
 
 def _update(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        changed = workbench.projects.update(arguments.id, title=arguments.title, description=arguments.description)
+    with opened() as wb:
+        changed = wb.projects.update(arguments.id, title=arguments.title, description=arguments.description)
     return _print(out, changed)
 
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        project = workbench.projects.get(arguments.id)
+    with opened() as wb:
+        project = wb.projects.get(arguments.id)
         confirm(arguments, out, f"{project.title!r} has {project.source_count:,} sources.")
-        deletion = workbench.projects.delete(project.id)
+        deletion = wb.projects.delete(project.id)
     sentence = f"Deleted {deletion.title!r} with {deletion.sources:,} sources and {deletion.documents:,} documents."
     out.show(deletion, lambda console: console.print(sentence))
     return 0
 
 
 def _folders(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        folders = workbench.projects.folders(arguments.project)
+    with opened() as wb:
+        folders = wb.projects.folders(arguments.project)
     rows = [(folder.id, folder.name, folder.description, folder.source_count) for folder in folders]
     columns = ("Id", "Name", "Description", "Sources")
     value = {"folders": folders, "total": len(folders)}
-    out.show(value, lambda console: print_table(console, columns, rows, "This project has no folders."))
+    out.show(value, lambda console: print_table(console, columns, rows, "No folders in this project."))
     return 0
 
 
 def _create_folder(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        folder = workbench.projects.create_folder(arguments.project, arguments.name, **_looks(arguments))
+    with opened() as wb:
+        folder = wb.projects.create_folder(arguments.project, arguments.name, **_looks(arguments))
     return _print(out, folder)
 
 
 def _update_folder(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        folder = workbench.projects.update_folder(
+    with opened() as wb:
+        folder = wb.projects.update_folder(
             arguments.project, arguments.name, name=arguments.new_name, **_looks(arguments)
         )
     return _print(out, folder)
 
 
 def _delete_folder(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        folder = workbench.projects.delete_folder(arguments.project, arguments.name)
+    with opened() as wb:
+        folder = wb.projects.delete_folder(arguments.project, arguments.name)
     sentence = f"Deleted the folder {folder.name!r}; its {folder.source_count:,} sources stay in the project."
     out.show(folder, lambda console: console.print(sentence))
     return 0

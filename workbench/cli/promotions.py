@@ -1,4 +1,4 @@
-"""``workbench strategies promote | undo | history``: which strategy serves a scope when none is named."""
+"""``workbench strategies promote | undo | history``: the default strategy of each scope."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 def add_promotions(verbs: Verbs) -> None:
     """Declare the verbs."""
-    promote = verbs.add("promote", "Let a strategy serve a scope from now on.", _promote)
-    promote.add_argument("name", metavar="NAME", help="a strategy, or STRATEGY@INDEX")
-    promote.add_argument("--index", metavar="INDEX", help="with this index in place of the default one")
-    promote.add_argument("--note", default="", metavar="TEXT", help="the reason, for people who look later")
+    promote = verbs.add("promote", "Make a strategy the default of a scope.", _promote)
+    promote.add_argument("name", metavar="NAME", help="strategy, or STRATEGY@INDEX")
+    promote.add_argument("--index", metavar="INDEX", help="index to search, instead of the default one")
+    promote.add_argument("--note", default="", metavar="TEXT", help="reason, shown in the history")
     add_parameters(promote)
     _add_place(promote)
-    _add_place(verbs.add("undo", "Take a scope's newest promotion back.", _undo))
-    _add_place(verbs.add("history", "List what was promoted, newest first.", _history))
+    _add_place(verbs.add("undo", "Undo the newest promotion of a scope.", _undo))
+    _add_place(verbs.add("history", "List promotions, newest first.", _history))
 
 
 def _add_place(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--project", metavar="ID", help="for a project; without a place, for every search")
-    parser.add_argument("--folder", metavar="NAME", help="for a folder of that project")
+    parser.add_argument("--project", metavar="ID", help="for a project (default: for all searches)")
+    parser.add_argument("--folder", metavar="NAME", help="for a folder in that project")
     parser.add_argument("--source", metavar="ID", help="for one source")
 
 
@@ -42,8 +42,8 @@ def _place(arguments: argparse.Namespace) -> Scope:
 
 def _promote(arguments: argparse.Namespace, out: Out) -> int:
     parameters = parameters_of(arguments.name, arguments.set)
-    with opened() as workbench:
-        promoted = workbench.promotions.promote(
+    with opened() as wb:
+        promoted = wb.promotions.promote(
             arguments.name, scope=_place(arguments), parameters=parameters, index=arguments.index, note=arguments.note
         )
     out.show(promoted, lambda console: _table(console, [promoted]))
@@ -51,18 +51,18 @@ def _promote(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _undo(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        serving = workbench.promotions.undo(_place(arguments))
-        built_in = workbench.promotions.built_in
+    with opened() as wb:
+        serving = wb.promotions.undo(_place(arguments))
+        built_in = wb.promotions.built_in
     name = serving.strategy if serving else built_in
-    out.show({"serving": serving, "strategy": name}, lambda console: console.print(f"{name} serves there now."))
+    out.show({"serving": serving, "strategy": name}, lambda console: console.print(f"{name} is the default there now."))
     return 0
 
 
 def _history(arguments: argparse.Namespace, out: Out) -> int:
     place = _place(arguments)
-    with opened() as workbench:
-        promotions = workbench.promotions.history(None if place == Scope() else place)
+    with opened() as wb:
+        promotions = wb.promotions.history(None if place == Scope() else place)
     out.show({"promotions": promotions}, lambda console: _table(console, promotions))
     return 0
 
@@ -72,12 +72,12 @@ def _table(console: Console, promotions: Sequence[Promotion]) -> None:
         (
             f"{item.scope_title or item.scope} {item.version}",
             item.strategy,
-            item.index or "the default",
+            item.index or "default",
             item.parameters,
-            "serves" if item.serves else ("undone" if item.undone_at else "replaced"),
+            "in effect" if item.serves else ("undone" if item.undone_at else "replaced"),
             item.note,
         )
         for item in promotions
     ]
     columns = ("Scope and version", "Strategy", "Index", "Parameters", "State", "Note")
-    print_table(console, columns, rows, "Nothing is promoted; the built-in default serves everywhere.")
+    print_table(console, columns, rows, "No promotions; the built-in default is used everywhere.")

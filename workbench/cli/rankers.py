@@ -17,45 +17,45 @@ run = run_verb
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
-    verbs.add("list", "List rankers, with what they were trained on.", _list)
+    verbs.add("list", "List rankers with their training data.", _list)
     verbs.add("show", "Show one ranker with its weights.", _show).add_argument("name", metavar="NAME")
     export = verbs.add("export", "Write a ranker as a JSON file.", _export)
     export.add_argument("name", metavar="NAME")
-    export.add_argument("file", metavar="FILE", help="the file to write, such as ranker.json")
-    export.add_argument("--force", action="store_true", help="replace the file where it exists")
-    restore = verbs.add("import", "Keep the ranker of a JSON file.", _import)
+    export.add_argument("file", metavar="FILE", help="file to write, such as ranker.json")
+    export.add_argument("--force", action="store_true", help="replace an existing file")
+    restore = verbs.add("import", "Store a ranker from a JSON file.", _import)
     restore.add_argument("file", metavar="FILE")
-    restore.add_argument("--name", metavar="NAME", help="under another name than the file's")
+    restore.add_argument("--name", metavar="NAME", help="name to store it under, instead of the one in the file")
     delete = verbs.add("delete", "Delete a ranker.", _delete)
     delete.add_argument("name", metavar="NAME")
     add_yes(delete)
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        rankers = workbench.rankers.list()
+    with opened() as wb:
+        rankers = wb.rankers.list()
     rows = [
         (ranker.name, ranker.trained_on, ranker.questions, ranker.index, _figure(ranker, "learned"),
          _figure(ranker, "rerank"), ranker.created_at.date().isoformat() if ranker.created_at else "")
         for ranker in rankers
     ]  # fmt: skip
-    columns = ("Name", "Trained on", "Questions", "Index", "nDCG@10", "Rerank", "Since")
+    columns = ("Name", "Trained on", "Questions", "Index", "nDCG@10", "Rerank", "Created")
     value = {"rankers": rankers, "total": len(rankers)}
     out.show(value, lambda console: print_table(console, columns, rows, ""))
     return 0
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        return _print(out, workbench.rankers.get(arguments.name))
+    with opened() as wb:
+        return _print(out, wb.rankers.get(arguments.name))
 
 
 def _export(arguments: argparse.Namespace, out: Out) -> int:
     target = Path(arguments.file)
     if target.exists() and not arguments.force:
-        raise Conflict(f"The file {str(target)!r} exists; --force replaces it.")
-    with opened() as workbench:
-        text = workbench.rankers.export(arguments.name)
+        raise Conflict(f"The file {str(target)!r} already exists; use --force to replace it.")
+    with opened() as wb:
+        text = wb.rankers.export(arguments.name)
     target.write_text(text, encoding="utf-8")
     value = {"ranker": arguments.name, "path": str(target)}
     out.show(value, lambda console: console.print(f"Wrote the ranker {arguments.name!r} to {target}", soft_wrap=True))
@@ -65,18 +65,16 @@ def _export(arguments: argparse.Namespace, out: Out) -> int:
 def _import(arguments: argparse.Namespace, out: Out) -> int:
     source = Path(arguments.file)
     if not source.is_file():
-        raise NotFound("file", str(source), "Give one that 'workbench rankers export' wrote.")
-    with opened() as workbench:
-        return _print(
-            out, workbench.rankers.restore(source.read_text(encoding="utf-8", errors="replace"), arguments.name)
-        )
+        raise NotFound("file", str(source), "Use a file written by 'workbench rankers export'.")
+    with opened() as wb:
+        return _print(out, wb.rankers.restore(source.read_text(encoding="utf-8", errors="replace"), arguments.name))
 
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        ranker = workbench.rankers.get(arguments.name)
+    with opened() as wb:
+        ranker = wb.rankers.get(arguments.name)
         confirm(arguments, out, f"The ranker {ranker.name!r} was trained on {ranker.questions:,} questions.")
-        workbench.rankers.delete(ranker.name)
+        wb.rankers.delete(ranker.name)
     out.show(ranker, lambda console: console.print(f"Deleted the ranker {ranker.name!r}."))
     return 0
 

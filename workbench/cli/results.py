@@ -1,4 +1,4 @@
-"""Found passages on a terminal: one block each, the matched words marked, and why on request."""
+"""Search results on a terminal: one block per passage, with matches highlighted and optional explanations."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Explanation
     from workbench.types import Passage, SearchResult
 
-# --- An explanation on a terminal: legs, words, the likes of the question's words, and the other strategies' ranks ---
+# Explanations
 
 INDENT = (0, 0, 0, 11)
-WORTH_A_WORD = 0.01  # of the score: features that add less are left out
+WORTH_A_WORD = 0.01  # share of the score; smaller features are omitted
 
 
 def print_why(console: Console, why: Explanation) -> None:
-    """Print what an explanation adds to a passage's own lines."""
+    """Print the explanation of a passage."""
     from rich.padding import Padding
     from rich.text import Text
 
@@ -41,8 +41,8 @@ def print_why(console: Console, why: Explanation) -> None:
 def _lines(why: Explanation) -> list[tuple[str, str]]:
     legs = [
         f"{name} {leg.score:.3f}"
-        + (f" (number {leg.rank} {'of the candidates' if name in RERANKERS else 'in scope'})" if leg.rank else "")
-        + (f" (its vote counts {leg.vote:.0%} for this question)" if leg.vote < 1 else "")
+        + (f" (rank {leg.rank} {'of the candidates' if name in RERANKERS else 'in scope'})" if leg.rank else "")
+        + (f" (weighted {leg.vote:.0%} for this question)" if leg.vote < 1 else "")
         for name, leg in why.legs.items()
     ]
     terms = [f"{term.term} x{term.frequency} {term.share:.0%}" for term in why.terms]
@@ -56,28 +56,28 @@ def _lines(why: Explanation) -> list[tuple[str, str]]:
     ]
     ranks = [f"{name} {rank if rank is not None else '-'}" for name, rank in why.elsewhere.items()]
     lines = [
-        ("stands", ", ".join(legs)),
-        ("weighs", ", ".join(features)),
-        ("prefers", " · ".join(name.text for name in why.preferring)),
-        ("words", ", ".join(terms) or "none of the question's"),
-        ("lacks", ", ".join(why.missing_terms)),
-        ("alike", ", ".join(likes)),
+        ("legs", ", ".join(legs)),
+        ("features", ", ".join(features)),
+        ("boosted", " · ".join(name.text for name in why.preferring)),
+        ("terms", ", ".join(terms) or "none of the question's"),
+        ("missing", ", ".join(why.missing_terms)),
+        ("similar", ", ".join(likes)),
         ("elsewhere", ", ".join(ranks)),
-        ("way", _way(why)),
+        ("stages", _way(why)),
     ]
     return [(label, text) for label, text in lines if text]
 
 
 def _way(why: Explanation) -> str:
-    """Return the steps of a passage that fell out, up to the one where it did; "" for one that is shown."""
+    """Return the stages of a dropped passage, up to the one that dropped it; "" for one that is shown."""
     lost = next((place for place, step in enumerate(why.course) if not step.kept), None)
     if lost is None:
         return ""
     steps = [
-        step.title + (f" (number {step.rank} of {step.count})" if step.rank is not None else f" ({step.count})")
+        step.title + (f" (rank {step.rank} of {step.count})" if step.rank is not None else f" ({step.count})")
         for step in why.course[: lost + 1]
     ]
-    return " > ".join(steps) + ": fell out"
+    return " > ".join(steps) + ": dropped"
 
 
 SHOWN = 420  # characters of a passage: four lines of an ordinary terminal
@@ -92,13 +92,18 @@ def print_result(
     spoken: bool = False,
     headers: Mapping[str, str] | None = None,
 ) -> None:
-    """Print a search's passages, best first, each with its legs and what explains it where that was asked for.
+    """Print the passages of a search, best first.
 
-    ``spoken`` says of each passage in which language it is; ``headers`` are those of the tables that passages go on
-    with, by passage.
+    Args:
+        console: Where to print.
+        result: The search result.
+        explain: Also print the legs of each passage.
+        why: Explanations to print with their passages.
+        spoken: Also print the language of each passage.
+        headers: Table headers by passage id, for passages that continue a table.
     """
     if not result.results:
-        console.print("Nothing was found. Widen the scope, or see 'workbench sources list' for what there is.")
+        console.print("No results. Widen the scope, or run 'workbench sources list' to see the sources.")
         return
     for passage in result:
         _print_passage(console, passage, result.query, (headers or {}).get(passage.passage_id, ""), spoken=spoken)
@@ -108,12 +113,12 @@ def print_result(
                 print_why(console, explained)
         console.print()
     took = result.timings_ms.get("total", 0.0)
-    fewer = ", fewer than asked" if result.under_filled else ""
+    fewer = ", fewer than requested" if result.under_filled else ""
     console.print(f"{counted(len(result), 'passage')}{fewer} by {result.strategy} in {took:.0f} ms", style="dim")
 
 
 def marked(query: str, text: str) -> Text:
-    """Return a text with the query's words marked."""
+    """Return a text with the query's words highlighted."""
     from rich.text import Text
 
     line = Text()
@@ -143,7 +148,7 @@ def _print_passage(console: Console, passage: Passage, query: str, header: str, 
 
 
 def _drawn(query: str, excerpt: TableExcerpt) -> Table:
-    """Return rows of a table below the names of their columns, with the question's words marked."""
+    """Return rows of a table with column names, with the query's words highlighted."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim", show_header=any(excerpt.names))
@@ -160,8 +165,8 @@ def _print_legs(console: Console, passage: Passage) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("found by", "rank there", "its score", "adds"):
-        table.add_column(name, justify="left" if name == "found by" else "right")
+    for name in ("leg", "rank", "score", "contribution"):
+        table.add_column(name, justify="left" if name == "leg" else "right")
     for name, leg in passage.attribution.items():
         rank = str(leg.rank) if leg.rank is not None else "-"
         table.add_row(name, rank, f"{leg.score:.4f}", f"{leg.contribution:+.4f}")

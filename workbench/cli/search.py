@@ -1,4 +1,4 @@
-"""``workbench search``: find the passages that answer a question, and on request why these and not another."""
+"""``workbench search``: find the passages that answer a question, and explain their ranks on request."""
 
 from __future__ import annotations
 
@@ -24,18 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("query", metavar="QUERY")
     add_strategy(parser)
-    parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many passages, 1 to 200 (%(default)s)")
+    parser.add_argument("--limit", type=int, default=10, metavar="N", help="number of passages, 1 to 200 (%(default)s)")
+    parser.add_argument("--offset", type=int, default=0, metavar="N", help="number of passages to skip (%(default)s)")
+    parser.add_argument("--index", metavar="NAME", help="index to search, instead of the default one")
+    parser.add_argument("--explain", action="store_true", help="explain the score of each passage")
     parser.add_argument(
-        "--offset", type=int, default=0, metavar="N", help="skip so many, for the next page (%(default)s)"
+        "--expect", metavar="DOCUMENT", help="explain the rank of this document (by id), or why it is not found"
     )
-    parser.add_argument("--index", metavar="NAME", help="search this index in place of the default one")
-    parser.add_argument("--explain", action="store_true", help="show how each passage came by its score")
-    parser.add_argument(
-        "--expect", metavar="DOCUMENT", help="say at which rank this document (its id) is, or why it is not found"
-    )
-    parser.add_argument(
-        "--sample", action="store_true", help="load the sample corpus first, where there is no source yet"
-    )
+    parser.add_argument("--sample", action="store_true", help="load the sample corpus first if there is no source yet")
     add_parameters(parser)
     add_scope(parser)
 
@@ -45,7 +41,7 @@ def _quoted(words: Sequence[str]) -> str:
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Search and print what was found; finding nothing is no failure."""
+    """Search and print the results; finding nothing is a success."""
     check_limit(arguments.limit)
     if not 0 <= arguments.offset < MOST_RESULTS:
         raise InvalidInput(f"Invalid offset {arguments.offset}: a search ranks {MOST_RESULTS} passages; use 0 to 199.")
@@ -57,25 +53,25 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         parameters_of(arguments.strategy, arguments.set) or {},
     )
     explained, expected = [], None
-    with opened() as workbench:
+    with opened() as wb:
         if arguments.sample:
-            load_sample_once(workbench, out)
+            load_sample_once(wb, out)
         if arguments.explain:
-            result, explained = workbench.explaining.explain_hits(arguments.query, ask)
+            result, explained = wb.explaining.explain_hits(arguments.query, ask)
         else:
-            result = workbench.search_service.search(arguments.query, ask)
+            result = wb.search_service.search(arguments.query, ask)
         if arguments.expect:
-            expected = workbench.explaining.explain(arguments.query, ask, document_id=arguments.expect)
-        spoken = len(workbench.indexes.languages(result.index)) > 1
-        headers = {} if out.as_json else workbench.answers.table_headers(result.results, result.index)
+            expected = wb.explaining.explain(arguments.query, ask, document_id=arguments.expect)
+        spoken = len(wb.indexes.languages(result.index)) > 1
+        headers = {} if out.as_json else wb.answers.table_headers(result.results, result.index)
     for note in result.notes:
         out.message(note)
     shown = result.results[arguments.offset :]
     if result.results and not shown:
-        out.message(f"Only {len(result)} were found; use an --offset below {len(result)}.")
+        out.message(f"Only {len(result)} passages were found; use an --offset below {len(result)}.")
     result = replace(result, results=shown)
     for typed, meant in result.corrections.items():
-        out.message(f"No document has the word '{typed}'; searched for {_quoted(meant)} too.")
+        out.message(f"No document contains '{typed}'; also searched for {_quoted(meant)}.")
     value = result.to_dict() | ({"explanations": explained} if arguments.explain else {})
     value |= {"expected": expected} if expected else {}
 

@@ -1,4 +1,4 @@
-"""``workbench serve``: the app, MCP, the HTTP API and health behind one address."""
+"""``workbench serve``: the app, MCP, the HTTP API and health checks on one port."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     from mcp_app.__main__ import TOOLSETS_HELP
 
-    parser.add_argument("--port", type=int, default=PORT, metavar="N", help="where to serve it (%(default)s)")
-    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="the address to listen on (%(default)s)")
+    parser.add_argument("--port", type=int, default=PORT, metavar="N", help="port to listen on (%(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="address to listen on (%(default)s)")
     parser.add_argument(
-        "--base-path", default="", metavar="PATH", help="the path that a reverse proxy passes on, such as /workbench"
+        "--base-path", default="", metavar="PATH", help="path prefix behind a reverse proxy, such as /workbench"
     )
     parser.add_argument("--toolsets", default="", metavar="A,B", help=TOOLSETS_HELP)
-    parser.add_argument("--read-only", action="store_true", help="offer agents only tools that change nothing")
-    parser.add_argument("--no-sample", action="store_true", help="leave an empty corpus empty")
+    parser.add_argument("--read-only", action="store_true", help="offer agents only read-only tools")
+    parser.add_argument("--no-sample", action="store_true", help="do not load the sample into an empty corpus")
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Serve until Ctrl-C; beyond this machine only with a token."""
+    """Serve until Ctrl-C; other machines need a token."""
     if not 1 <= arguments.port <= 65535:
-        raise InvalidInput(f"--port cannot be {arguments.port}; use a number from 1 to 65535.")
+        raise InvalidInput(f"Invalid --port {arguments.port}: use a number from 1 to 65535.")
     check_extra("app")
     from workbench.app.shell.serve import PublicPlace, serve
 
@@ -42,8 +42,8 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     base_path = f"/{arguments.base_path.strip('/')}" if arguments.base_path.strip("/") else ""
     place = PublicPlace(base_path, names, arguments.read_only)
 
-    def first_run(workbench: Workbench, should_stop: ShouldStop) -> None:
-        load_sample_once(workbench, out, should_stop)
+    def first_run(wb: Workbench, should_stop: ShouldStop) -> None:
+        load_sample_once(wb, out, should_stop)
 
     prepare = None if arguments.no_sample else first_run
     end_now(serve(arguments.port, host=arguments.host, prepare=prepare, public=place))

@@ -1,4 +1,4 @@
-"""Opening the workbench for one command, and stopping it politely."""
+"""The workbench of one command, and cancellation with Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def opened() -> Generator[Workbench]:
-    """Open the workbench that the environment describes and close it at the end."""
+    """Open the workbench configured by the environment, and close it at the end."""
     from workbench.opening import start_database
     from workbench.settings import load_settings
 
@@ -26,13 +26,13 @@ def opened() -> Generator[Workbench]:
     start_database(settings)
     from workbench.workbench import Workbench
 
-    with Workbench.open(settings=settings) as workbench:
-        yield workbench
+    with Workbench.open(settings=settings) as wb:
+        yield wb
 
 
 @contextmanager
 def stoppable(out: Out) -> Generator[ShouldStop]:
-    """Yield ``should_stop``: the first Ctrl-C asks long work to stop at the next whole step, the second interrupts."""
+    """Yield ``should_stop``: the first Ctrl-C requests a stop after the current step, the second interrupts."""
     stopping = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield stopping.is_set
@@ -42,7 +42,7 @@ def stoppable(out: Out) -> Generator[ShouldStop]:
         if stopping.is_set():
             raise KeyboardInterrupt
         stopping.set()
-        out.message("Stopping at the next whole document; press Ctrl-C again to stop at once.")
+        out.message("Stopping after the current document; press Ctrl-C again to stop at once.")
 
     before = signal.signal(signal.SIGINT, ask)
     try:
@@ -51,21 +51,21 @@ def stoppable(out: Out) -> Generator[ShouldStop]:
         signal.signal(signal.SIGINT, before)
 
 
-# --- The sample corpus on a first run, so that there is something to search ---
+# The sample corpus on first run
 
 
-def load_sample_once(workbench: Workbench, out: Out, should_stop: ShouldStop | None = None) -> None:
-    """Load the sample into a workbench without a source, or go on where that was cut short; else do nothing.
+def load_sample_once(wb: Workbench, out: Out, should_stop: ShouldStop | None = None) -> None:
+    """Load the sample if there is no source yet, or if an earlier load was interrupted.
 
     Raises:
-        Cancelled: ``should_stop``, or without it Ctrl-C, said so.
+        Cancelled: ``should_stop`` returned True, or Ctrl-C was pressed if it is None.
     """
     from workbench.services.sample_corpus import load_sample, needs_sample
 
-    if not needs_sample(workbench.sources):
+    if not needs_sample(wb.sources):
         return
-    out.message("First run: loading the sample corpus, about 50 articles on retrieval.")
+    out.message("First run: loading the sample corpus (about 50 articles on retrieval).")
     with out.progress("Sample") as show, stoppable(out) as interrupted:
         stop = should_stop or interrupted
-        report = load_sample(workbench.documents, on_progress=show, should_stop=stop)
+        report = load_sample(wb.documents, on_progress=show, should_stop=stop)
     out.message(f"Loaded {report.added + report.unchanged:,} articles in {report.seconds:.0f} s.")

@@ -1,4 +1,4 @@
-"""``workbench sources``: the collections that documents come in."""
+"""``workbench sources``: collections of documents."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ TYPES = tuple(kind for kind in SOURCE_TYPES if kind != DATASET)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
-    listing = verbs.add("list", "List sources with their numbers of documents and passages.", _list)
+    listing = verbs.add("list", "List sources with their counts of documents and passages.", _list)
     listing.add_argument("--scope", choices=("global", "project"))
-    listing.add_argument("--project", metavar="ID", help="a project's id or title")
+    listing.add_argument("--project", metavar="ID", help="id or title of a project")
     listing.add_argument("--type", choices=SOURCE_TYPES)
     listing.add_argument("--limit", type=int, metavar="N")
     listing.add_argument("--offset", type=int, default=0, metavar="N")
-    verbs.add("show", "Show one source.", _show).add_argument("id", metavar="ID", help="its id, title or URL")
-    create = verbs.add("create", "Make an empty source.", _create)
+    verbs.add("show", "Show one source.", _show).add_argument("id", metavar="ID", help="id, title or URL")
+    create = verbs.add("create", "Create an empty source.", _create)
     create.add_argument("title", metavar="TITLE")
     create.add_argument("--type", choices=TYPES, default="upload")
     _add_fields(create)
-    update = verbs.add("update", "Change the fields that are given.", _update)
+    update = verbs.add("update", "Change the given fields.", _update)
     update.add_argument("id", metavar="ID")
     update.add_argument("--title", metavar="TITLE")
-    update.add_argument("--no-tags", action="store_true", help="remove all its tags")
+    update.add_argument("--no-tags", action="store_true", help="remove all tags")
     update.add_argument(
         "--language",
         metavar="NAME",
-        help="what its words are stemmed in, such as english; auto: each text tells its own",
+        help="language for stemming, such as english; auto detects it for each document",
     )
     _add_fields(update)
     delete = verbs.add("delete", "Delete a source with its documents and passages.", _delete)
@@ -44,39 +44,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_fields(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--url", metavar="URL")
-    parser.add_argument("--project", metavar="ID", help='its project; "" makes it global')
-    parser.add_argument("--folder", metavar="NAME", help='its folder in the project; "" takes it out')
-    parser.add_argument("--tag", action="append", metavar="T", help="its tags, replacing those it has; may be repeated")
+    parser.add_argument("--project", metavar="ID", help='project; "" makes the source global')
+    parser.add_argument("--folder", metavar="NAME", help='folder in the project; "" removes it from its folder')
+    parser.add_argument("--tag", action="append", metavar="T", help="tag, replacing the present ones; may be repeated")
 
 
 def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        project = workbench.projects.get(arguments.project).id if arguments.project else None
+    with opened() as wb:
+        project = wb.projects.get(arguments.project).id if arguments.project else None
         conditions = {"scope": arguments.scope, "project_id": project, "source_type": arguments.type}
-        sources = workbench.sources.list(limit=arguments.limit, offset=arguments.offset, **conditions)
-        total = workbench.sources.count(**conditions)
-        apart = [] if arguments.type else workbench.sources.of_families()
+        sources = wb.sources.list(limit=arguments.limit, offset=arguments.offset, **conditions)
+        total = wb.sources.count(**conditions)
+        apart = [] if arguments.type else wb.sources.of_families()
     rows = [
         (s.id, s.title, s.source_type, s.folder_name or s.scope, ", ".join(s.tags), s.documents_count, s.passages_count)
         for s in sources
     ]
-    columns = ("Id", "Title", "Type", "Place", "Tags", "Documents", "Passages")
-    empty = "There are no sources; bring documents in by 'workbench ingest PATH'."
+    columns = ("Id", "Title", "Type", "Project or folder", "Tags", "Documents", "Passages")
+    empty = "No sources; add documents with 'workbench ingest PATH'."
     out.show({"sources": sources, "total": total}, lambda console: print_table(console, columns, rows, empty))
     if apart:
         kinds = " or ".join(dict.fromkeys(source.source_type for source in apart))
-        out.remark(f"Conversations, articles and archives are listed apart: --type {kinds}.")
+        out.remark(f"Conversations, articles and archives are listed separately: --type {kinds}.")
     return 0
 
 
 def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        return _print(out, workbench.sources.get(arguments.id))
+    with opened() as wb:
+        return _print(out, wb.sources.get(arguments.id))
 
 
 def _create(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        source = workbench.sources.create(
+    with opened() as wb:
+        source = wb.sources.create(
             arguments.title,
             source_type=arguments.type,
             url=arguments.url,
@@ -88,8 +88,8 @@ def _create(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _update(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        source = workbench.sources.update(
+    with opened() as wb:
+        source = wb.sources.update(
             arguments.id,
             title=arguments.title,
             url=arguments.url,
@@ -102,10 +102,10 @@ def _update(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        source = workbench.sources.get(arguments.id)
+    with opened() as wb:
+        source = wb.sources.get(arguments.id)
         confirm(arguments, out, f"{source.title!r} has {source.documents_count:,} documents.")
-        deletion = workbench.sources.delete(source.id)
+        deletion = wb.sources.delete(source.id)
     sentence = f"Deleted {deletion.title!r} with {deletion.documents:,} documents and {deletion.passages:,} passages."
     out.show(deletion, lambda console: console.print(sentence))
     return 0

@@ -1,4 +1,4 @@
-"""``workbench status``: counts, indexes, sizes and versions, and the work that goes on; ``--watch`` looks again."""
+"""``workbench status``: counts, indexes, sizes, versions and current jobs; ``--watch`` refreshes them."""
 
 from __future__ import annotations
 
@@ -27,59 +27,59 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The state that one look shows."""
+    """The state shown by one refresh."""
 
     replica: ReplicaState | None
     work: Workload
     passages: PrecisionChoice | None
 
 
-PAUSE = 2.0  # seconds between two looks
+PAUSE = 2.0  # seconds between refreshes
 SHORTEST_PAUSE = 0.5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare how often to look again."""
+    """Declare the refresh interval."""
     parser.add_argument(
         "--watch",
         nargs="?",
         type=float,
         const=PAUSE,
         metavar="SECONDS",
-        help=f"look again every so many seconds ({PAUSE:g}) until Ctrl-C; with --json, a document a look",
+        help=f"refresh every SECONDS ({PAUSE:g}) until Ctrl-C; with --json, one document per refresh",
     )
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
     """Print counts, indexes, sizes and versions, once or until Ctrl-C."""
     if arguments.watch is not None and not arguments.watch >= SHORTEST_PAUSE:
-        raise InvalidInput(f"--watch looks every {SHORTEST_PAUSE:g} seconds at most, not every {arguments.watch:g}.")
-    with opened() as workbench:
+        raise InvalidInput(f"Invalid --watch {arguments.watch:g}: use at least {SHORTEST_PAUSE:g} seconds.")
+    with opened() as wb:
         if arguments.watch is None:
-            _show(workbench, out)
+            _show(wb, out)
         else:
             with suppress(KeyboardInterrupt):
-                _watch(workbench, arguments.watch, out)
+                _watch(wb, arguments.watch, out)
     return 0
 
 
-def _watch(workbench: Workbench, pause: float, out: Out) -> None:
-    """Show the state again and again, on a screen of its own where there is a terminal, and let the last look stay."""
+def _watch(wb: Workbench, pause: float, out: Out) -> None:
+    """Refresh the state until Ctrl-C, full-screen on a terminal, and leave the last one visible."""
     from rich.live import Live
     from rich.text import Text
 
     def look() -> Text:
         with console.capture() as captured:
             try:
-                seen = _seen(workbench)
-                _print_watched(console, workbench.health.status(seen.replica, seen.work), seen)
-            except StorageError as error:  # it may come back
+                seen = _seen(wb)
+                _print_watched(console, wb.health.status(seen.replica, seen.work), seen)
+            except StorageError as error:  # it may recover
                 console.print(str(error))
         return Text.from_ansi(captured.get())
 
     console = out.console()
     while out.as_json or not console.is_terminal:
-        _show(workbench, out)
+        _show(wb, out)
         time.sleep(pause)
     shown = look()
     with suppress(KeyboardInterrupt), Live(shown, console=console, auto_refresh=False, screen=True) as live:
@@ -90,25 +90,25 @@ def _watch(workbench: Workbench, pause: float, out: Out) -> None:
     console.print(shown)
 
 
-def _seen(workbench: Workbench) -> Seen:
-    health = workbench.health
+def _seen(wb: Workbench) -> Seen:
+    health = wb.health
     return Seen(health.replica(), health.work(), health.passages())
 
 
-def _show(workbench: Workbench, out: Out) -> None:
-    """Ask everything once and show it."""
-    seen = _seen(workbench)
-    status = workbench.health.status(seen.replica, seen.work)
+def _show(wb: Workbench, out: Out) -> None:
+    """Show the state once."""
+    seen = _seen(wb)
+    status = wb.health.status(seen.replica, seen.work)
     out.show(status, lambda console: _print(console, status, seen))
 
 
 def _print_watched(console: Console, status: Status, seen: Seen) -> None:
-    """Print what changes, the work first: a screen may be too short for the rest."""
+    """Print the changing parts, jobs first, because a screen may be too short for the rest."""
     _print_work(console, seen.work)
     documents = f"{status['corpus'].get('documents', 0):,}"
     print_fields(console, {**_replica(seen), "on disk": _disk(status), "documents": documents})
     _print_indexes(console, status)
-    console.print(f"Seen at {datetime.now():%H:%M:%S}; Ctrl-C ends it.")
+    console.print(f"Updated at {datetime.now():%H:%M:%S}; press Ctrl-C to stop.")
 
 
 def _replica(seen: Seen) -> dict[str, str]:
@@ -154,13 +154,13 @@ def _print_indexes(console: Console, status: Status) -> None:
         )
         for index in status["indexes"]
     ]
-    print_table(console, columns, rows, "There are no indexes.")
+    print_table(console, columns, rows, "No indexes.")
 
 
 def _print_work(console: Console, work: Workload) -> None:
     console.print(work.sentence)
     if work.jobs:
-        columns = ("Job", "Status", "Done", "Parts", "Workers", "Left")
+        columns = ("Job", "Status", "Done", "Parts", "Workers", "Time left")
         rows = [
             (
                 f"{job.title}\n{job.id}",

@@ -1,4 +1,4 @@
-"""``workbench strategies``: the ways to retrieve, with their parameters, and which of them serves where."""
+"""``workbench strategies``: strategies with their parameters, and promotions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
     verbs.add("list", "List all strategies.", _list)
-    show = verbs.add("show", "Show one strategy and what can be set.", _show)
+    show = verbs.add("show", "Show a strategy with its parameters.", _show)
     show.add_argument("name", metavar="NAME")
     add_promotions(verbs)
 
@@ -33,7 +33,7 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
         (strategy.name, strategy.summary, ", ".join(p.name for p in strategy.parameters))
         for strategy in STRATEGIES.values()
     ]
-    out.show(value, lambda console: print_table(console, ("Strategy", "What it does", "Parameters"), rows, ""))
+    out.show(value, lambda console: print_table(console, ("Strategy", "Description", "Parameters"), rows, ""))
     return 0
 
 
@@ -45,10 +45,10 @@ def _show(arguments: argparse.Namespace, out: Out) -> int:
     def human(console: Console) -> None:
         print_fields(
             console,
-            {"name": strategy.name, "title": strategy.title, "does": strategy.summary, "needs": strategy.needs},
+            {"name": strategy.name, "title": strategy.title, "description": strategy.summary, "needs": strategy.needs},
         )
         rows = [(p.name, p.default, _valid(p), p.why) for p in strategy.parameters]
-        print_table(console, ("Parameter", "Default", "Valid", "Why"), rows, "It has no parameters.")
+        print_table(console, ("Parameter", "Default", "Valid", "Description"), rows, "No parameters.")
 
     out.show(strategy, human)
     return 0

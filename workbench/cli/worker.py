@@ -1,4 +1,4 @@
-"""``workbench worker``: take jobs out of the queue, on any machine that reaches the database."""
+"""``workbench worker``: run queued jobs, on any machine that reaches the database."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from workbench.errors import InvalidInput, StorageError
 from workbench.runtime import end_now
 
 CONCURRENCY = 3
-MOST = 32
-BESIDE_PEOPLE = 5  # how much a worker beside an app or a server yields the processor to it
-PATIENCE = 0.7  # seconds that a running job gets to come to a whole document; then it goes back as it stands
+MOST = 32  # jobs at the same time
+BESIDE_PEOPLE = 5  # niceness of a worker started by an app or a server
+PATIENCE = 0.7  # seconds for a running job to finish its document before it returns to the queue
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "--concurrency", type=int, default=CONCURRENCY, metavar="N", help="jobs side by side (%(default)s)"
+        "--concurrency", type=int, default=CONCURRENCY, metavar="N", help="jobs at the same time (%(default)s)"
     )
     parser.add_argument(
         "--until-input-ends",
         action="store_true",
-        help="end when standard input is closed, as when the process that started it ends",
+        help="stop when standard input is closed, as when the parent process ends",
     )
 
 
 def run(arguments: argparse.Namespace, out: Out) -> int:
-    """Work until Ctrl-C or SIGTERM; running jobs go back into the queue."""
+    """Run jobs until Ctrl-C or SIGTERM; running jobs return to the queue."""
     if not 1 <= arguments.concurrency <= MOST:
-        raise InvalidInput(f"--concurrency cannot be {arguments.concurrency}; use a number from 1 to {MOST}.")
+        raise InvalidInput(f"Invalid --concurrency {arguments.concurrency}: use a number from 1 to {MOST}.")
     from evals.background import runners
 
     stopping = threading.Event()
@@ -49,16 +49,16 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         if sys.platform != "win32":
             os.nice(BESIDE_PEOPLE)
         threading.Thread(target=lambda: (sys.stdin.buffer.read(), stopping.set()), daemon=True).start()
-    with opened() as workbench:
-        worker = workbench.start_worker(runners(workbench), concurrency=arguments.concurrency)
-        out.message(f"Worker {worker.name} takes jobs; Ctrl-C gives running ones back and ends it.")
+    with opened() as wb:
+        worker = wb.start_worker(runners(wb), concurrency=arguments.concurrency)
+        out.message(f"Worker {worker.name} is running; press Ctrl-C to stop it and return running jobs to the queue.")
         while worker.is_alive and not stopping.wait(0.2):
             continue
         if not worker.is_alive:
-            raise StorageError("The worker lost the queue; see its log above, then start it again.")
-        out.message("Stopping; running jobs go back into the queue.")
+            raise StorageError("The worker lost its connection to the queue; see the log above, then start it again.")
+        out.message("Stopping; running jobs return to the queue.")
         if not worker.leave(PATIENCE):
             end_now()
     if arguments.until_input_ends:
-        end_now()  # the process that started it waits; to take the interpreter down costs half a second, for nothing
+        end_now()  # the parent waits, and a normal interpreter shutdown takes half a second
     return 0

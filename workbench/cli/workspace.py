@@ -1,4 +1,4 @@
-"""``workbench workspace``: embed conversations on disk, search them, list those that are embedded."""
+"""``workbench workspace``: embed and search conversations on disk."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
     verbs = Verbs(parser)
     embed = _verb(verbs, "embed", "Embed new and changed conversations of a workspace or of one path in it.", _embed)
-    embed.add_argument("path", nargs="?", metavar="PATH", help="a conversation, a file in it, or a folder above some")
+    embed.add_argument(
+        "path", nargs="?", metavar="PATH", help="conversation, a file in it, or a folder of conversations"
+    )
     search = _verb(verbs, "search", "Find conversations.", _search)
     search.add_argument("query", metavar="QUERY")
     search.add_argument("--limit", type=int, default=10, metavar="N")
     search.add_argument("--type", default="", metavar="TYPE", help="only this type, such as plan")
     search.add_argument("--date", default="", metavar="YYYY-MM[-DD]", help="only this month or day")
-    similar = _verb(verbs, "similar", "Find the conversations that are like one.", _similar)
+    similar = _verb(verbs, "similar", "Find conversations similar to one.", _similar)
     similar.add_argument("path", metavar="PATH")
     similar.add_argument("--limit", type=int, default=10, metavar="N")
     _verb(verbs, "status", "Show which conversations are embedded.", _status)
@@ -39,14 +41,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _verb(verbs: Verbs, name: str, purpose: str, serve: VerbFunction) -> argparse.ArgumentParser:
     verb = verbs.add(name, purpose, serve)
-    verb.add_argument("--workspace", default=".", metavar="FOLDER", help="default: the working directory")
+    verb.add_argument(
+        "--workspace", default=".", metavar="FOLDER", help="workspace folder (default: the current directory)"
+    )
     return verb
 
 
 def _folder(arguments: argparse.Namespace) -> Path:
     folder = Path(arguments.workspace).expanduser().resolve()
     if not folder.is_dir():
-        raise InvalidInput(f"There is no folder {arguments.workspace!r}; name one that holds conversations.")
+        raise InvalidInput(f"No such folder {arguments.workspace!r}; use a folder of conversations.")
     return folder
 
 
@@ -54,9 +58,9 @@ def _embed(arguments: argparse.Namespace, out: Out) -> int:
     folder = _folder(arguments)
     path = (folder / arguments.path).resolve() if arguments.path else None
     if path is not None and not path.is_relative_to(folder):
-        raise InvalidInput(f"{arguments.path!r} lies outside the workspace; name its workspace by --workspace.")
-    with opened() as workbench, stoppable(out) as should_stop, out.progress("Embed") as show:
-        report = workbench.workspaces.embed(folder, path, show, should_stop)
+        raise InvalidInput(f"{arguments.path!r} is outside the workspace; set its workspace with --workspace.")
+    with opened() as wb, stoppable(out) as should_stop, out.progress("Embed") as show:
+        report = wb.workspaces.embed(folder, path, show, should_stop)
     for failure in report.failures:
         out.message(f"{failure.path}: {failure.error}")
     sentence = f"{report.embedded:,} embedded, {report.skipped:,} unchanged, {report.removed:,} removed."
@@ -65,8 +69,8 @@ def _embed(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _search(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        hits = workbench.workspaces.search(
+    with opened() as wb:
+        hits = wb.workspaces.search(
             _folder(arguments),
             arguments.query,
             limit=arguments.limit,
@@ -79,33 +83,33 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
 
 
 def _similar(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
-        hits = workbench.workspaces.similar(_folder(arguments), arguments.path, arguments.limit)
+    with opened() as wb:
+        hits = wb.workspaces.similar(_folder(arguments), arguments.path, arguments.limit)
     return _print(out, hits)
 
 
 def _status(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as workbench:
+    with opened() as wb:
         folder = _folder(arguments)
-        status, pending = workbench.workspaces.status(folder), workbench.workspaces.pending(folder)
+        status, pending = wb.workspaces.status(folder), wb.workspaces.pending(folder)
     changes = {"new": pending.new, "changed": pending.changed, "vanished": pending.vanished}
     row = {
         "conversations": status.num_documents,
         "passages": status.total_chunks,
         "database": status.db_path,
         "last": [f"{path} ({at[:16]})" for path, at in status.recent[:3]],
-        "on disk": ", ".join(f"{count} {what}" for what, count in changes.items()) if pending.any else "the same",
+        "on disk": ", ".join(f"{count} {what}" for what, count in changes.items()) if pending.any else "unchanged",
     }
     out.show({**status.to_dict(), "pending": changes}, lambda console: print_fields(console, row))
     if pending.any:
-        out.message("The disk differs from what is embedded; 'workbench workspace embed' brings it up to date.")
+        out.message("Files on disk have changed; run 'workbench workspace embed' to update.")
     return 0
 
 
 def _print(out: Out, hits: Sequence[ConversationHit], evidence: Evidence | None = None) -> int:
-    """Print conversations; ``evidence`` is that of a question."""
+    """Print conversations, and the evidence of a search."""
     rows = [(hit.conversation, hit.score, hit.title, hit.date or "") for hit in hits]
-    empty = "Nothing was found; 'workbench workspace embed' brings conversations in."
+    empty = "No results; add conversations with 'workbench workspace embed'."
     value: dict[str, object] = {"results": list(hits), "total": len(hits)}
     if evidence is not None:
         value["evidence"] = evidence

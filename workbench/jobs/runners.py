@@ -18,7 +18,7 @@ from workbench.ingestion.progress import ItemNews
 from workbench.ingestion.sharing import SharedItems, in_parts
 from workbench.jobs.sharing import Assignment, Outcome, embedding_shared, progress_beside, progress_of, shared
 from workbench.services.crawls import CrawlService
-from workbench.services.documents import DocumentService
+from workbench.services.documents import DocumentService, IngestOptions
 from workbench.services.folders import MirroredFolder
 from workbench.services.indexes import IndexService
 from workbench.services.sources import UPLOADS, SourceService
@@ -236,17 +236,16 @@ def _stored(
     """Store all files, or the parts that this worker takes, and record the outcome of each."""
     record = FileRecord(jobs.files, assignment.job.id, files.positions)
     try:
-        return documents.ingest_items(
-            source_id,
-            files.items,
-            failures=files.failures,
+        options = IngestOptions(
             index=as_text_or_none(assignment.job.parameters["index"]),
+            failures=files.failures,
             on_progress=on_progress,
             should_stop=assignment.should_stop,
             on_items=record,
             shared=shared_items,
             hands=hands,
         )
+        return documents.ingest_items(source_id, files.items, options)
     finally:
         record.flush()
 

@@ -23,56 +23,50 @@ if TYPE_CHECKING:
     from workbench.retrieval.answering.synthesis import AnswerDraft
     from workbench.retrieval.query import Request
 
-SHOWN = 8  # passages an answer rests on at most: about 1,600 tokens, what small local models read well
+SHOWN = 8  # passages for an answer by default: about 1,600 tokens, which small local models handle well
 MOST_SHOWN = 20
 AS_ASKED = Ask(limit=SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Citation(Value):
-    """The passage of a document that a mark [number] in an answer opens.
+    """The passage that a mark [number] in an answer refers to."""
 
-    ``quotes`` are the (start, end) of the sentences in the document that were quoted; empty where an LLM wrote.
-    """
-
-    number: int
+    number: int  # from 1
     passage_id: str
     document_id: str
     document_title: str
     source_id: str
     path: str | None
     url: str | None
-    start: int
+    start: int  # of the passage in the document's text, in characters
     end: int
     text: str
-    quotes: tuple[tuple[int, int], ...] = ()
+    quotes: tuple[tuple[int, int], ...] = ()  # (start, end) of each quoted sentence; empty for answers by an LLM
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Value):
-    """A cited answer. ``kind`` is "llm", "extracts" (sentences of the passages) or "refused" (nothing relevant).
-
-    ``citations`` are those that the text marks, by number; ``passages`` everything that was found.
-    """
+    """An answer with citations."""
 
     query: str
     text: str
-    kind: str
-    model: str
+    kind: str  # "llm", "extracts" (sentences from the passages) or "refused" (nothing relevant was found)
+    model: str  # the LLM that wrote it; "" for others
     strategy: str
     index: str
-    citations: tuple[Citation, ...]
-    passages: tuple[Passage, ...]
-    degraded: tuple[str, ...]
-    timings_ms: Mapping[str, float]
+    citations: tuple[Citation, ...]  # those that the text refers to, by number
+    passages: tuple[Passage, ...]  # everything that the search found
+    degraded: tuple[str, ...]  # a note for each part that was unavailable
+    timings_ms: Mapping[str, float]  # by step
 
     @property
     def refused(self) -> bool:
-        """True when nothing relevant was found."""
+        """True if nothing relevant was found."""
         return self.kind == "refused"
 
     def page(self, citation: Citation) -> str:
-        """Return the page that a cited passage begins on, with the number that it bears: "2 (41)"; "" without pages."""
+        """Return the page on which a cited passage starts, with its printed number: "2 (41)"; "" without pages."""
         return self.passages[citation.number - 1].page
 
     def _repr_markdown_(self) -> str:
@@ -88,7 +82,7 @@ class Answer(Value):
 
 
 class AnswerStream:
-    """An answer as it comes: iterate over its pieces once, then ``answer()``; it reads on by itself if need be."""
+    """A streamed answer: iterate over its pieces once, then call ``answer()``, which reads any remaining pieces."""
 
     def __init__(self, result: SearchResult, draft: AnswerDraft, model: str, request: Request, began: float) -> None:
         self._result, self._draft, self._model = result, draft, model
@@ -97,21 +91,29 @@ class AnswerStream:
 
     @property
     def passages(self) -> tuple[Passage, ...]:
-        """The passages found, known before the first piece; the marks count these from 1."""
+        """The passages found, available before the first piece; marks number them from 1."""
         return self._result.results
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the text piece by piece. Raises ModelError where the LLM fails in the middle."""
+        """Yield the text piece by piece.
+
+        Raises:
+            ModelError: The LLM failed in the middle of the answer.
+        """
         return self._pieces
 
     def answer(self) -> Answer:
-        """Return the whole answer. Raises ModelError where the LLM fails in the middle."""
+        """Return the complete answer.
+
+        Raises:
+            ModelError: The LLM failed in the middle of the answer.
+        """
         for _ in self._pieces:
             pass
         draft, result, trace = self._draft, self._result, self._request.trace
         citations = tuple(_citation(number, draft) for number in draft.cited)
         if draft.kind == "llm" and not citations:
-            trace.note("answer: the LLM cited no passage; check what it says against the passages")
+            trace.note("answer: the LLM cited no passage; check the answer against the passages")
         timings = {name: round(ms, 3) for name, ms in trace.timings_ms.items()}
         timings[TOTAL] = round((time.perf_counter() - self._began) * 1000, 3)
         return Answer(
@@ -129,25 +131,28 @@ class AnswerStream:
 
 
 class AnswerService:
-    """The verb ``ask``."""
+    """Answers questions from passages."""
 
     def __init__(self, corpus: Corpus, requests: Requests) -> None:
         self._corpus, self._requests = corpus, requests
 
     @read_once_more
     def ask(self, query: str, ask: Ask = AS_ASKED) -> AnswerStream:
-        """Search, and begin to answer from what was found.
+        """Search, and start to answer from the passages found.
+
+        If the LLM cannot be reached, the answer consists of extracts, with a note.
 
         Raises:
-            InvalidInput: a limit outside 1..20. ConfigurationError: an LLM is half configured. Further what
-                ``search`` raises. An LLM that cannot be asked is no error: extracts answer, and a note says so.
+            InvalidInput: The limit is outside 1..20, or the query, strategy or a parameter is invalid.
+            ScopeError: The scope contains an unknown name.
+            ConfigurationError: An LLM is only partly configured.
         """
         from workbench.retrieval.answering.synthesis import draft
         from workbench.retrieval.pipeline import run
 
         check_query(query)
         if not 1 <= ask.limit <= MOST_SHOWN:
-            raise InvalidInput(f"limit cannot be {ask.limit}; use a whole number from 1 to {MOST_SHOWN}.")
+            raise InvalidInput(f"Invalid limit {ask.limit}: expected a whole number from 1 to {MOST_SHOWN}.")
         began = time.perf_counter()
         request = self._requests.of(ask)
         if request.number(CUTOFF, otherwise=MACHINES_CUTOFF) == 0 and CUTOFF.name not in ask.parameters:
@@ -159,7 +164,7 @@ class AnswerService:
 
     @read_once_more
     def table_headers(self, hits: Sequence[Passage], index: str) -> dict[str, str]:
-        """Return passage id -> the Markdown of the header of the table that it goes on with, where it does."""
+        """Return passage id -> header row in Markdown, for passages that continue a table."""
         from workbench.retrieval.answering.synthesis import table_headers
 
         headers = table_headers(self._requests.of(Ask(limit=len(hits), index=index)), hits)

@@ -1,4 +1,4 @@
-"""Archives: a folder of dated research notes and saved pages, searched by word, misspelt word and meaning."""
+"""Archives: a folder of dated research notes and saved pages, with search by words, typos and meaning."""
 
 from __future__ import annotations
 
@@ -31,49 +31,46 @@ if TYPE_CHECKING:
     from workbench.storage.passages import StoredPassage
 
 MOST_RESULTS = 50
-DEPTH = 200  # passages that are ranked: several of each of the documents that are shown
+DEPTH = 200  # passages to rank: several for each document shown
 PASSAGES_SHOWN = 3  # of one document, for its snippets
 LONGEST_TITLE = 200  # characters
 
 
 @dataclass(frozen=True, slots=True)
 class Highlight(Value):
-    """The places of the question's words in one field: HTML-escaped snippets; ``<mark>`` is the only markup."""
+    """Matches in one field."""
 
-    field: str
-    snippets: tuple[str, ...]
+    field: str  # "title" or "content"
+    snippets: tuple[str, ...]  # HTML-escaped; ``<mark>`` around the matches is the only markup
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveHit(Value):
-    """A document that was found; ``source`` is "research" or "url", ``date`` is its folder's or its own."""
+    """A document found in the archives."""
 
     id: str
     title: str
     path: str
-    source: str
-    date: str | None
-    score: float
+    source: str  # "research" or "url"
+    date: str | None  # ISO; that of its folder, or its own
+    score: float  # 0..1
     highlights: tuple[Highlight, ...]
     citations: DocumentCitations | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveResult(Value):
-    """Documents for a question, best first; ``guesses`` are (typed word, the word it was taken for).
-
-    ``evidence`` says whether any of them is close to the question at all, ``degraded`` what could not serve.
-    """
+    """Documents found for a query."""
 
     query: str
-    results: tuple[ArchiveHit, ...]
-    guesses: tuple[tuple[str, str], ...] = ()
-    evidence: Evidence = CLOSE
-    degraded: tuple[str, ...] = ()
+    results: tuple[ArchiveHit, ...]  # best first
+    guesses: tuple[tuple[str, str], ...] = ()  # (typed word, word searched instead)
+    evidence: Evidence = CLOSE  # whether any result is close to the query
+    degraded: tuple[str, ...] = ()  # a note for each part that was unavailable
 
     @property
     def nothing_close(self) -> str:
-        """The sentence that says why nothing of what was found is close; "" where something is, or nothing is there."""
+        """A sentence on why no result is close to the query; "" if one is, or if there are no results."""
         return far_sentence(self.results, self.evidence)
 
     def edges(self) -> list[DocumentCitation]:
@@ -88,7 +85,7 @@ class ArchiveResult(Value):
 
 
 class ArchiveService:
-    """The verbs over one folder of archives."""
+    """Operations on one folder of archives."""
 
     def __init__(
         self,
@@ -108,24 +105,32 @@ class ArchiveService:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> str:
-        """Bring the folder's changes in and return the id of its source.
+        """Ingest the folder's changes and return the id of its source.
 
         Raises:
-            ConfigurationError: no folder is set, or it is none.
+            ConfigurationError: No folder is set, or it does not exist.
         """
         return self.mirrored().refresh(on_progress, should_stop)
 
     def mirrored(self, folder: Path | None = None) -> MirroredFolder:
-        """Return the folder beside its source, or another one. Raises ConfigurationError as ``checked_folder`` does."""
+        """Return the configured folder, or another one, paired with its source.
+
+        Raises:
+            ConfigurationError: No folder is set, or it does not exist.
+        """
         from workbench.ingestion.archive_files import archive_items
 
         place = folder or self.checked_folder()
         return self._mirror.of(place, lambda: archive_items(place))
 
     def checked_folder(self) -> Path:
-        """Return the folder of archives, absolute. Raises ConfigurationError: none is set, or it is none."""
+        """Return the absolute path of the archives.
+
+        Raises:
+            ConfigurationError: No folder is set, or it does not exist.
+        """
         if self._folder is None:
-            raise ConfigurationError("No folder of archives is set; name it in WORKBENCH_ARCHIVES_DIR.")
+            raise ConfigurationError("No archives folder is set; set WORKBENCH_ARCHIVES_DIR.")
         folder = self._folder.expanduser().resolve()
         if not folder.is_dir():
             raise ConfigurationError(f"There is no folder {folder}; correct WORKBENCH_ARCHIVES_DIR.")
@@ -142,30 +147,37 @@ class ArchiveService:
         should_stop: ShouldStop | None = None,
         bring_in: bool = True,
     ) -> ArchiveResult:
-        """Return the best documents, one result each, scores in 0..1.
+        """Return the best documents, one result each.
 
-        ``fuzzy`` also finds documents by misspelt words and by meaning; without it one of the words must stand there.
-        Without ``bring_in`` what is new or changed on disk is left to a job.
+        Args:
+            query: Question or keywords.
+            fuzzy: Also match typos and meaning; if False, a document must contain one of the words.
+            citations: Also return the citations of each document.
+            depth: Steps of citations, 1 to 3.
+            limit: Maximum number of documents, 1 to 50.
+            should_stop: Polled while changes are ingested.
+            bring_in: Ingest new and changed files first; if False, that is left to a job.
 
         Raises:
-            InvalidInput: an empty query, a limit outside 1..50, a depth outside 1..3. ConfigurationError: no folder.
+            InvalidInput: The query is empty, or the limit or the depth is out of range.
+            ConfigurationError: No folder is set, or it does not exist.
         """
         check_query(query)
         check_depth(depth)
         if not 1 <= limit <= MOST_RESULTS:
-            raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_RESULTS}.")
+            raise InvalidInput(f"Invalid limit {limit}: use a whole number from 1 to {MOST_RESULTS}.")
         source_id = self._fresh_source(should_stop) if bring_in else self.mirrored().source()
         result = self._documents(query, ResolvedScope(source_ids=(source_id,)), fuzzy, limit)
         if not citations:
             return result
-        if not self._caught_up:  # documents that came in before links were read this way; then there are none
+        if not self._caught_up:  # for documents ingested by an earlier version; afterwards there are none left
             self._citations.catch_up()
             self._caught_up = True
         around = self._citations.of([hit.id for hit in result.results], depth)
         return replace(result, results=tuple(replace(hit, citations=around[hit.id]) for hit in result.results))
 
     def _fresh_source(self, should_stop: ShouldStop | None) -> str:
-        """Return the source's id after a refresh; where the model is missing, what came in before still answers."""
+        """Return the source's id after a refresh; if the model is missing, use what was ingested before."""
         try:
             return self.refresh(should_stop=should_stop)
         except ModelError:
@@ -200,7 +212,7 @@ class ArchiveService:
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """A document with its passages, best first, and its best passage's score."""
+    """A document with its best score (0..1) and its passages, best first."""
 
     score: float
     passages: tuple[StoredPassage, ...]

@@ -1,4 +1,4 @@
-"""Articles with the corpus behind them: what the files alone give, and a search by meaning."""
+"""Articles: listed, read and searched as files on disk, and searched by meaning in the corpus."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from workbench.types import Findings, JsonObject, Scope, ShouldStop, Value
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
 
-# --- Articles as files: Markdown with front matter in three folders, listed, read and searched as they are on ---
+# Articles as Markdown files with front matter
 
-SUFFIXES = (".md", ".mdx")  # of articles; some of the Markdown reader's
-SHOWN = ("Live", "Experimental")  # the only statuses that exist for a reader
-TITLE, TAG, DESCRIPTION = 3, 2, 1  # what a match weighs
-LONGEST_FILE = 4 * MB  # bytes; no article is that long
+SUFFIXES = (".md", ".mdx")  # of articles
+SHOWN = ("Live", "Experimental")  # statuses that are shown to readers; articles with others are hidden
+TITLE, TAG, DESCRIPTION = 3, 2, 1  # weights of a match
+LONGEST_FILE = 4 * MB  # bytes; larger files are no articles
 
 
 @dataclass(frozen=True, slots=True)
 class Article(Value):
-    """An article; ``content`` is None where only the description was asked for."""
+    """An article with its front matter."""
 
     slug: str
     category: str
     title: str
     description: str
     tags: tuple[str, ...]
-    last_updated: str
+    last_updated: str  # ISO date
     status: str
-    content: str | None = None
+    content: str | None = None  # Markdown; None if only the description was requested
 
     def to_dict(self) -> JsonObject:
         """Return the JSON form of the articles tools."""
@@ -60,12 +60,12 @@ class Article(Value):
         return values if self.content is None else values | {"content": self.content}
 
     def without_content(self) -> Article:
-        """Return the article's description alone."""
+        """Return a copy without the content."""
         return replace(self, content=None)
 
 
 class ArticleFolder:
-    """The verbs over one folder of articles that need its files alone; thread-safe."""
+    """Operations on a folder of articles that read only its files; thread-safe."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -76,12 +76,12 @@ class ArticleFolder:
         """Return articles without content, by category and title.
 
         Raises:
-            InvalidInput: no such category, or a limit under 1.
+            InvalidInput: No such category, or the limit is below 1.
         """
         if category is not None and category not in CATEGORIES:
             raise InvalidInput(f"There is no category {category!r}; use one of {choices(CATEGORIES)}.")
         if limit < 1:
-            raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1.")
+            raise InvalidInput(f"Invalid limit {limit}: use a whole number of at least 1.")
         articles = [article for article in self._all() if category in (None, article.category)]
         return [article.without_content() for article in articles[:limit]]
 
@@ -89,7 +89,8 @@ class ArticleFolder:
         """Return an article with its content, by SLUG or CATEGORY/SLUG.
 
         Raises:
-            NotFound: no such article. Ambiguous: several categories have one of that slug.
+            NotFound: No such article.
+            Ambiguous: Several categories have an article with this slug.
         """
         found = [article for article in self._all() if slug in (article.slug, f"{article.category}/{article.slug}")]
         if not found:
@@ -99,9 +100,9 @@ class ArticleFolder:
         return found[0]
 
     def search(self, query: str, *, content: bool = False) -> list[Article]:
-        """Return the articles that hold the query, whole, in title, a tag or the description; "" matches all.
+        """Return the articles that contain the whole query in the title, a tag or the description; "" matches all.
 
-        Ordered by score (title 3, any tag 2, description 1), then by date, newest first.
+        They are ordered by score (title 3, any tag 2, description 1), then by date, newest first.
         """
         scored = [(score_match(article, query), article) for article in self._all()]
         matching = sorted((item for item in scored if item[0] > 0), key=lambda item: _newest_first(item[1]))
@@ -109,9 +110,9 @@ class ArticleFolder:
         return ranked if content else [article.without_content() for article in ranked]
 
     def search_by_words(self, question: str, *, content: bool = False) -> list[Article]:
-        """Return the articles that hold any word of a question, however it ends: those with most of its words first.
+        """Return the articles that contain any word of a question, compared by stem, most matching words first.
 
-        Of as many words, the order is that of ``search`` for each of them; words of the text alone score nothing.
+        Articles with equally many are ordered by the sum of their scores as in ``search``; the text scores 0.
         """
         words = telling_stems(question)
         scored = [(*_words_held(article, words), article) for article in self._all()]
@@ -120,19 +121,23 @@ class ArticleFolder:
         return ranked if content else [article.without_content() for article in ranked]
 
     def place(self) -> Path:
-        """Return the folder, with links followed. Raises ConfigurationError where there is none."""
+        """Return the folder with symbolic links resolved.
+
+        Raises:
+            ConfigurationError: The folder does not exist.
+        """
         folder = self._folder.expanduser().resolve()
         if not folder.is_dir():
             raise ConfigurationError(f"There is no folder {folder}; correct WORKBENCH_ARTICLES_DIR.")
         return folder
 
     def _all(self) -> list[Article]:
-        """Return the articles that exist for a reader, by category and title."""
+        """Return all articles that are shown to readers, by category and title."""
         articles = self.by_path().values()
         return sorted(articles, key=lambda article: (CATEGORIES.index(article.category), article.title, article.slug))
 
     def by_path(self) -> dict[str, Article]:
-        """Return the articles that exist for a reader by path; a file is read again only when it has changed."""
+        """Return the articles that are shown to readers, by path; only changed files are read again."""
         folder = self.place()
         with self._lock:
             before, self._read = self._read, {}
@@ -147,7 +152,7 @@ class ArticleFolder:
 
 
 def read_article(path: Path, category: str) -> Article | None:
-    """Return the article in a file, or None where the file is none (no front matter, broken, unreadable, huge)."""
+    """Return the article in a file; None if it has no title in front matter, is unreadable or too large."""
     from workbench.errors import UnreadableDocument
     from workbench.ingestion.readers.plain_text import split_front_matter
     from workbench.ingestion.text import decode, normalise
@@ -173,7 +178,7 @@ def read_article(path: Path, category: str) -> Article | None:
 
 
 def score_match(article: Article, query: str) -> int:
-    """Return 3 for the query in the title, plus 2 in any tag, plus 1 in the description; case does not count."""
+    """Return 3 for a match in the title, plus 2 for any tag, plus 1 for the description; case is ignored."""
     wanted = query.lower()
     score = TITLE if wanted in article.title.lower() else 0
     score += TAG if any(wanted in tag.lower() for tag in article.tags) else 0
@@ -181,7 +186,7 @@ def score_match(article: Article, query: str) -> int:
 
 
 def _words_held(article: Article, words: Collection[str]) -> tuple[int, int]:
-    """Return how many of the words an article holds anywhere, and the sum of what they score."""
+    """Return how many of the words an article contains, and the sum of their scores."""
     scores = {word: score_match(article, word) for word in words}
     text = (article.content or "").lower()
     return sum(scores[word] > 0 or word in text for word in words), sum(scores.values())
@@ -191,7 +196,7 @@ def _newest_first(article: Article) -> float:
     try:
         return -float(date.fromisoformat(article.last_updated[:10]).toordinal())
     except ValueError:
-        return 0.0  # no date that can be read: after all that have one
+        return 0.0  # without a valid date, after all others
 
 
 def _text(value: object) -> str:
@@ -209,7 +214,7 @@ SEMANTIC_RESULTS = 20
 
 
 class ArticleService(ArticleFolder):
-    """The verbs over one folder of articles."""
+    """Operations on a folder of articles, including search by meaning."""
 
     def __init__(
         self,
@@ -232,9 +237,18 @@ class ArticleService(ArticleFolder):
         should_stop: ShouldStop | None = None,
         bring_in: bool = True,
     ) -> Findings[Article]:
-        """Return the articles that answer a question best, by the default strategy, and whether any is close.
+        """Return the best articles for a question, by the default strategy, and whether any is close.
 
-        Without ``bring_in`` what is new or changed on disk is left to a job. Raises what a search raises.
+        Args:
+            query: Question or keywords.
+            content: Return the articles with their content.
+            limit: Maximum number of articles.
+            should_stop: Polled while changes are ingested.
+            bring_in: Ingest new and changed files first; if False, that is left to a job.
+
+        Raises:
+            InvalidInput: The query is empty, or the limit is out of range.
+            ConfigurationError: The folder does not exist.
         """
         folder, articles = self.mirrored(), self.by_path()
         source_id = folder.refresh(should_stop=should_stop) if bring_in else folder.source()
@@ -244,7 +258,11 @@ class ArticleService(ArticleFolder):
         return Findings(tuple(shown), result.searched.evidence, result.searched.degraded)
 
     def mirrored(self, folder: Path | None = None) -> MirroredFolder:
-        """Return the folder beside its source, or another one. Raises ConfigurationError where there is none."""
+        """Return the folder, or another one, paired with its source.
+
+        Raises:
+            ConfigurationError: The folder does not exist.
+        """
         articles = self if folder is None else ArticleFolder(folder)
         place = articles.place()
         return self._mirror.of(place, lambda: _items(place, articles.by_path()))

@@ -1,4 +1,4 @@
-"""Everything a workbench holds, in one file and back: for moving to another machine or database, and for safety."""
+"""Export and import of a whole workbench as one file, for backups and moves to another machine or database."""
 
 from __future__ import annotations
 
@@ -16,53 +16,60 @@ from workbench.types import OnProgress, Progress, Value
 
 @dataclass(frozen=True, slots=True)
 class BackupReport(Value):
-    """The contents of a backup file; ``bytes`` is its size."""
+    """The contents of a backup file."""
 
     path: str
-    bytes: int
-    created_at: str
-    version: str
+    bytes: int  # size of the file
+    created_at: str  # ISO time
+    version: str  # of the workbench that wrote it
     projects: int
     sources: int
     documents: int
     indexes: tuple[str, ...]
-    rows: int
+    rows: int  # of all tables
     seconds: float
 
 
 class BackupService:
-    """The verbs ``export`` and ``import``."""
+    """Writes and restores backup files."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self._backup = Backup(corpus.database, Queue(corpus.database.url))
 
     def write(self, path: Path | str, *, replace: bool = False, on_progress: OnProgress | None = None) -> BackupReport:
-        """Write everything as of this moment into one file; it appears under its name only when it is whole.
+        """Write a snapshot of everything to one file, which gets its name only when it is complete.
+
+        Args:
+            path: File to write.
+            replace: Replace an existing file.
+            on_progress: Called with each ``Progress``.
 
         Raises:
-            Conflict: the file exists and may not be replaced. InvalidInput: its folder cannot be written.
+            Conflict: The file exists and ``replace`` is False.
+            InvalidInput: The file cannot be written.
         """
         target, began = Path(path), time.perf_counter()
         if target.exists() and not replace:
-            raise Conflict(f"{target} exists already; name another file, or let it be replaced (--force).")
+            raise Conflict(f"{target} already exists; choose another file, or use --force to replace it.")
         unfinished = target.with_name(target.name + ".part")
         try:
-            manifest = self._backup.write(unfinished, __version__, on_progress or _nobody)
+            manifest = self._backup.write(unfinished, __version__, on_progress or _ignore)
             unfinished.replace(target)
         except OSError as error:
             raise InvalidInput(
-                f"{target} cannot be written ({error.strerror or error}); name another place."
+                f"Cannot write {target} ({error.strerror or error}); choose another location."
             ) from error
         finally:
             unfinished.unlink(missing_ok=True)
         return _report(target, manifest, began)
 
     def read(self, path: Path | str, *, on_progress: OnProgress | None = None) -> BackupReport:
-        """Restore a file into this workbench, which must hold no sources and no projects.
+        """Restore a file into this workbench, which must have no sources and no projects.
 
         Raises:
-            InvalidInput: no such file, or no export this version reads. Conflict: the workbench is not empty.
+            InvalidInput: No such file, or it is not an export that this version can read.
+            Conflict: The workbench is not empty.
         """
         source, began = Path(path), time.perf_counter()
         try:
@@ -70,15 +77,15 @@ class BackupService:
                 pass
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise InvalidInput(f"{source} cannot be read ({reason}); name a file written by export.") from error
-        manifest = self._backup.read(source, on_progress or _nobody)
+            raise InvalidInput(f"Cannot read {source} ({reason}); use a file written by 'workbench export'.") from error
+        manifest = self._backup.read(source, on_progress or _ignore)
         for index in manifest["indexes"]:
             self._corpus.store(self._corpus.index(index["name"])).maintain_graph()
         return _report(source, manifest, began)
 
 
-def _nobody(progress: Progress) -> None:
-    """Do nothing: nobody watches."""
+def _ignore(progress: Progress) -> None:
+    """Ignore progress that no one asked for."""
 
 
 def _report(path: Path, manifest: Manifest, began: float) -> BackupReport:

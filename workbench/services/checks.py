@@ -1,4 +1,4 @@
-"""Names that people give to sources, projects and documents: titles, URLs, tags, checked before they are kept."""
+"""Checks of titles, URLs, tags and queries, and of the size of work, before anything is stored or run."""
 
 from __future__ import annotations
 
@@ -9,85 +9,117 @@ from pathlib import PurePath
 from workbench.errors import InvalidInput
 from workbench.types.results import MOST_RANKED
 
-UPLOADS = "Uploads"  # the title of the source for documents that come in without one
-LONGEST_URL = 4_000  # characters; browsers and servers take less
+UPLOADS = "Uploads"  # title of the source for documents without one
+LONGEST_URL = 4_000  # characters; browsers and servers accept fewer
 
 
 def check_key(what: str, key: object) -> None:
-    """Raise InvalidInput where ``key``, by which a person names something, is no text; ``what`` is "source"."""
+    """Check that a name or id is a str.
+
+    Args:
+        what: What the key names, such as "source".
+        key: Value to check.
+
+    Raises:
+        InvalidInput: The key is not a str.
+    """
     if not isinstance(key, str):
-        raise InvalidInput(f"The {what} is {key!r}, of the type {type(key).__name__}; give its name or id as a text.")
+        raise InvalidInput(f"Invalid {what} {key!r}: expected its name or id as str, not {type(key).__name__}.")
 
 
 def check_title(title: str) -> str:
-    """Return a title without control characters. Raises InvalidInput when it is empty or overlong."""
+    """Return a title without control characters.
+
+    Raises:
+        InvalidInput: The title is empty or longer than 300 characters.
+    """
     clean = " ".join("".join(char if char.isprintable() else " " for char in title).split())
     if not clean:
-        raise InvalidInput("The title is empty; give it a name.")
+        raise InvalidInput("The title is empty.")
     if len(clean) > 300:
         raise InvalidInput(f"The title has {len(clean)} characters; shorten it to at most 300.")
     return clean
 
 
 def check_url(url: str | None) -> str | None:
-    """Return the URL. Raises InvalidInput when it is overlong."""
+    """Return the URL unchanged.
+
+    Raises:
+        InvalidInput: The URL is too long.
+    """
     if url is not None and len(url) > LONGEST_URL:
         raise InvalidInput(f"The URL has {len(url):,} characters; use one of at most {LONGEST_URL:,}.")
     return url
 
 
 def clean_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
-    """Return tags trimmed, each once, empty ones left out; one text is one tag."""
+    """Return tags stripped, without duplicates and empty ones; a single str is one tag.
+
+    Raises:
+        InvalidInput: The tags are not strings.
+    """
     if not isinstance(tags, Iterable):
-        raise InvalidInput(f"The tags are {tags!r}; give a list of texts.")
+        raise InvalidInput(f"Invalid tags {tags!r}: expected a list of str.")
     texts = [tags] if isinstance(tags, str) else list(tags)
     for tag in texts:
         check_key("tag", tag)
     return tuple(dict.fromkeys(tag.strip().replace("\x00", "") for tag in texts if tag.strip()))
 
 
-# --- The limits of a question: a text of some length, for a number of passages ---
+# Limits of a query
 
 LONGEST_QUERY = 10_000  # characters
-MOST_CONVERSATIONS = 100  # that one question to a workspace ranks
+MOST_CONVERSATIONS = 100  # ranked for one query in a workspace
 MOST_RESULTS = MOST_RANKED
 
 
 def check_limit(limit: int) -> None:
-    """Refuse a number of passages that cannot be found. Raises InvalidInput."""
+    """Check a number of passages.
+
+    Raises:
+        InvalidInput: The limit is not a whole number from 1 to 200.
+    """
     if not isinstance(limit, Integral) or not 1 <= limit <= MOST_RESULTS:
-        raise InvalidInput(f"limit cannot be {limit!r}; use a whole number from 1 to {MOST_RESULTS}.")
+        raise InvalidInput(f"Invalid limit {limit!r}: use a whole number from 1 to {MOST_RESULTS}.")
 
 
 def check_query(query: object) -> None:
-    """Refuse a query that cannot be answered. Raises InvalidInput."""
+    """Check the text of a query.
+
+    Raises:
+        InvalidInput: The query is no str, is empty or too long, or contains an unpaired surrogate.
+    """
     if not isinstance(query, str):
-        raise InvalidInput(f"The query is of the type {type(query).__name__}; ask with a text.")
+        raise InvalidInput(f"Invalid query: expected str, not {type(query).__name__}.")
     if not query.isascii() and any("\ud800" <= char <= "\udfff" for char in query):
-        raise InvalidInput("The query holds half of a character (a lone surrogate); write it anew.")
+        raise InvalidInput("The query contains an unpaired surrogate; remove it and try again.")
     if not query.replace("\x00", "").strip():
-        raise InvalidInput("The query is empty; ask something.")
+        raise InvalidInput("The query is empty.")
     if len(query) > LONGEST_QUERY:
         raise InvalidInput(f"The query has {len(query):,} characters; shorten it to at most {LONGEST_QUERY:,}.")
 
 
 def check_similarity(similarity: float) -> None:
-    """Refuse a least cosine that no passage can be held against. Raises InvalidInput."""
+    """Check a minimum cosine similarity.
+
+    Raises:
+        InvalidInput: It is outside 0..1.
+    """
     if not 0 <= similarity <= 1:
-        raise InvalidInput(f"min_similarity cannot be {similarity}; use a number from 0 to 1.")
+        raise InvalidInput(f"Invalid min_similarity {similarity}: use a number from 0 to 1.")
 
 
-# --- From which size on work is left to a job: nobody who asks for something else waits for it, nor does a tool ---
+# The size from which work becomes a job
 
-LARGE = 150_000  # bytes: about two seconds of embedding on two cores; larger work becomes a job
+LARGE = 150_000  # bytes of text: about two seconds of embedding on two cores
 PACKED, PACKED_TIMES = (".pdf", ".docx", ".pptx", ".xlsx", ".epub"), 5
-PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")  # of pages, which are read by OCR: seconds each
+PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")  # read by OCR, which takes seconds
 
 
 def work_bytes(name: str, size: int) -> int:
-    """Return how many bytes of text a file of ``size`` bytes is as much work as, by its name's ending.
+    """Return the estimated bytes of text in a file of ``size`` bytes, by its suffix.
 
-    Packed files hold several times their size in text; a picture is always too much to wait for.
+    Compressed formats contain several times their size; a picture always exceeds ``LARGE``.
     """
     suffix = PurePath(name).suffix.lower()
     if suffix in PICTURES:

@@ -1,4 +1,4 @@
-"""Citations between documents: what a document cites, what cites it, the graph, and the links that lead nowhere."""
+"""Citations between documents: outgoing, incoming, as a graph, and broken links."""
 
 from __future__ import annotations
 
@@ -12,80 +12,79 @@ from workbench.storage.citations import CitedDocument, StoredCitation
 from workbench.types import OnProgress, Progress, Value
 
 LEAST_DEPTH, MOST_DEPTH = 1, 3
-MOST_NODES = 300  # what one picture can show and a person can read
-WIDEST = 150  # documents of one step that are followed further: more than any answer can show
-ENOUGH = 50  # citations of one document in one direction, after which they are not followed further
-MENTION_CONFIDENCE = 0.6  # a title written out in words, without a link
-BATCH = 200
+MOST_NODES = 300  # a larger graph is not readable as a picture
+WIDEST = 150  # documents of one step that are followed further: more than any result shows
+ENOUGH = 50  # citations of one document in one direction, after which no further step is taken
+MENTION_CONFIDENCE = 0.6  # for a title in plain text, without a link
+BATCH = 200  # documents
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentCitation(Value):
-    """One document citing another; ``depth`` counts the steps from the document that was asked about, from 1.
-
-    ``confidence`` is 1.0 for a link, 0.9 for a bare path, 0.6 for a title in words.
-    """
+    """One document that cites another."""
 
     source_id: str
     target_id: str
     target_url: str
-    context: str
-    confidence: float
+    context: str  # the sentence with the citation
+    confidence: float  # 1.0 for a link, 0.9 for a bare path, 0.6 for a title in plain text
     kind: str
-    depth: int = 1
+    depth: int = 1  # steps from the requested document
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentCitations(Value):
-    """The documents that a document cites (``citing``) and that cite it (``cited``), nearest first."""
+    """The citations of one document, nearest first."""
 
-    citing: tuple[DocumentCitation, ...] = ()
-    cited: tuple[DocumentCitation, ...] = ()
+    citing: tuple[DocumentCitation, ...] = ()  # documents that it cites
+    cited: tuple[DocumentCitation, ...] = ()  # documents that cite it
 
 
 @dataclass(frozen=True, slots=True)
 class GraphNode(Value):
-    """A document in a graph: ``cites`` and ``cited_by`` count documents within the graph's sources."""
+    """A document in a citation graph."""
 
     id: str
     title: str
     source_id: str
     source_title: str
-    cites: int = 0
+    cites: int = 0  # documents in the graph's sources
     cited_by: int = 0
     document_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Edge(Value):
-    """One document citing another, ``links`` times; ``context`` is the first sentence that does."""
+    """All citations of one document by another."""
 
-    source: str
-    target: str
-    confidence: float
-    links: int
-    context: str
+    source: str  # id of the citing document
+    target: str  # id of the cited document
+    confidence: float  # the highest of them, 0..1
+    links: int  # number of citations
+    context: str  # the sentence with the first one
 
 
 @dataclass(frozen=True, slots=True)
 class Graph(Value):
-    """Documents and their citations of each other; ``left_out`` ones with fewer links than the others are not in it."""
+    """Documents and the citations among them."""
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[Edge, ...]
-    left_out: int = 0
+    left_out: int = 0  # documents omitted because others have more citations
 
 
 @dataclass(frozen=True, slots=True)
 class Overview(Value):
-    """The links of a source in counts, of which ``links`` is the sum.
+    """Counts of the links in sources; ``links`` is their sum.
 
     Attributes:
         resolved: Links to another document.
-        within: Links to a place in the same document.
+        within: Links within the same document.
         external: Links to the web.
-        broken: Links that should lead to a document of the source and do not.
-        unjudged: Bare paths and empty targets, which may never have been meant as links to a document.
+        broken: Links to documents of the source that do not exist.
+        unjudged: Bare paths and empty targets, which may not be meant as links.
+        most_cited: Documents with the most citations, in falling order.
+        orphans: Documents without any citation in either direction.
     """
 
     links: int
@@ -100,7 +99,7 @@ class Overview(Value):
 
 @dataclass(frozen=True, slots=True)
 class BrokenLink(Value):
-    """A link that should lead to a document of its source and does not."""
+    """A link to a document of its source that does not exist."""
 
     document_id: str
     title: str
@@ -109,19 +108,23 @@ class BrokenLink(Value):
 
 
 class CitationService:
-    """The verbs over citations."""
+    """Operations on citations."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus, self._citations = corpus, corpus.citations
 
     def of(self, document_ids: Sequence[str], depth: int = 1, *, mentions: bool = True) -> dict[str, DocumentCitations]:
-        """Return what given documents cite and what cites them, ``depth`` (1..3) steps outward, each edge once.
+        """Return the citations of documents in both directions, nearest first, each one once.
 
-        Nearest first; from a document with 50 citations or more in a direction no further step is taken, and
-        titles mentioned in words count for the first step only.
+        Documents with 50 or more citations in one direction are not followed further in that direction.
+
+        Args:
+            document_ids: Documents to start from.
+            depth: Number of steps, 1 to 3.
+            mentions: Also count titles in plain text, in the first step.
 
         Raises:
-            InvalidInput: a depth outside 1..3.
+            InvalidInput: The depth is outside 1..3.
         """
         check_depth(depth)
         outward = self._follow(document_ids, depth, forward=True, mentions=mentions)
@@ -129,7 +132,7 @@ class CitationService:
         return {key: DocumentCitations(tuple(outward[key]), tuple(inward[key])) for key in document_ids}
 
     def documents(self, ids: Iterable[str]) -> dict[str, CitedDocument]:
-        """Return given documents as a graph shows them."""
+        """Return documents by id, with title and source."""
         return self._citations.documents(list(dict.fromkeys(ids)))
 
     def graph(
@@ -138,9 +141,9 @@ class CitationService:
         document_ids: Sequence[str] | None = None,
         limit: int = MOST_NODES,
     ) -> Graph:
-        """Return the graph of sources (None: everything a person has), or of given documents and what they touch.
+        """Return the graph of sources (None for all of the user's), or of documents and their neighbours.
 
-        Of more than ``limit`` documents the best linked are kept.
+        If there are more than ``limit`` documents, those with the most citations are kept.
         """
         pairs = self._pairs(source_ids)
         if document_ids is not None:
@@ -155,7 +158,7 @@ class CitationService:
         return Graph(self._nodes(keys, pairs), edges, left_out=len(degree) + len(unlinked) - len(keys))
 
     def overview(self, source_ids: Sequence[str] | None = None, limit: int = 20) -> Overview:
-        """Return the counts of links, the most cited documents and those without any link to or from another."""
+        """Return counts of links, the most cited documents and those without citations."""
         pairs = self._pairs(source_ids)
         linked = {end for edge in pairs for end in (edge.source, edge.target)}
         cited = Counter(edge.target for edge in pairs)
@@ -167,12 +170,12 @@ class CitationService:
         )
 
     def broken(self, source_ids: Sequence[str] | None = None, limit: int = 200) -> list[BrokenLink]:
-        """Return links that should lead to a document of their source and do not."""
+        """Return links to documents of their source that do not exist."""
         links = self._citations.broken(source_ids, limit)
         return [BrokenLink(link.document_id, link.title, link.target, link.context) for link in links]
 
     def catch_up(self, on_progress: OnProgress | None = None) -> int:
-        """Read the links of documents that were stored before links were read this way; returns how many."""
+        """Extract the links of documents stored by an earlier version, and return the number of documents."""
         from workbench.ingestion.citations import reread
 
         corpus, done = self._corpus, 0
@@ -186,7 +189,7 @@ class CitationService:
     def _follow(
         self, document_ids: Sequence[str], depth: int, *, forward: bool, mentions: bool
     ) -> dict[str, list[DocumentCitation]]:
-        """Walk from each document; a document is entered once from each start, so that loops end."""
+        """Follow citations from each document; each document is visited once per start, so that cycles end."""
         citations: dict[str, list[DocumentCitation]] = {key: [] for key in document_ids}
         entered = {key: {key} for key in document_ids}
         frontier = {key: [key] for key in document_ids}
@@ -209,7 +212,7 @@ class CitationService:
         return citations
 
     def _edges(self, ids: Sequence[str], *, forward: bool, mentions: bool) -> list[StoredCitation]:
-        """Return one edge a pair of documents: the surest, then the first."""
+        """Return one citation per pair of documents: the one with the highest confidence."""
         links = self._citations.leading_from(ids) if forward else self._citations.leading_to(ids)
         best: dict[tuple[str, str], StoredCitation] = {}
         for edge in links:
@@ -258,9 +261,13 @@ class CitationService:
 
 
 def check_depth(depth: int) -> None:
-    """Refuse a depth outside 1..3. Raises InvalidInput."""
+    """Check the depth of citations.
+
+    Raises:
+        InvalidInput: It is outside 1..3.
+    """
     if not LEAST_DEPTH <= depth <= MOST_DEPTH:
-        raise InvalidInput(f"The depth of citations cannot be {depth}; use a whole number from 1 to 3.")
+        raise InvalidInput(f"Invalid depth {depth}: use a whole number from 1 to 3.")
 
 
 def _citation(edge: StoredCitation, depth: int) -> DocumentCitation:

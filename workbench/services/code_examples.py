@@ -1,4 +1,4 @@
-"""Code in documents: the marked blocks of Markdown and the passages of source files, with the heading above."""
+"""Code in documents: fenced blocks of Markdown and passages of source files, with their heading."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import PurePath
 from workbench.errors import NotFound
 from workbench.types import Document, Passage, Value
 
-NEAR = 1_500  # characters between a passage and a block that it may speak of
+NEAR = 1_500  # characters between a passage and a block that may belong to it
 _MARK = re.compile(r" {0,3}(?:`{3,}|~{3,})[ \t]*\{?\.?([\w+#.-]*)")
-_NAMES = {  # words that mean the same language; endings of files among them
+_NAMES = {  # aliases and file suffixes of languages
     "py": "python", "js": "javascript", "ts": "typescript", "sh": "bash", "shell": "bash", "yml": "yaml",
     "rb": "ruby", "rs": "rust", "golang": "go", "c++": "cpp", "md": "markdown",
 }  # fmt: skip
@@ -20,21 +20,24 @@ _NAMES = {  # words that mean the same language; endings of files among them
 
 @dataclass(frozen=True, slots=True)
 class CodeExample(Value):
-    """A block of code and the passage it was found by; ``start`` is its place in the document's text, in characters."""
+    """A block of code and the passage it was found by."""
 
     passage: Passage
     code: str
-    language: str
-    heading: str
-    start: int
+    language: str  # lower case; "" if not stated
+    heading: str  # path of headings above it, joined by " > "
+    start: int  # in the document's text, in characters
 
 
 def code_near(
     read: Callable[[str], Document], passages: Mapping[str, Sequence[Passage]], language: str = ""
 ) -> Iterator[CodeExample]:
-    """Yield code in or near passages, document by document in the order given, each block once, nearest first.
+    """Yield code in or near passages, by document in the given order, nearest first, each block once.
 
-    ``read`` returns a document with its text; ``language`` narrows, "" does not.
+    Args:
+        read: Returns a document with its text; may raise NotFound.
+        passages: Passages found, by document id.
+        language: Only code in this language; "" for all.
     """
     wanted = named(language)
     for document_id, group in passages.items():
@@ -48,7 +51,7 @@ def code_near(
 
 
 def named(language: str) -> str:
-    """Return a language by the one name it has here: "py" and "Python" are "python"."""
+    """Return the canonical name of a language: "python" for "py" and "Python"."""
     word = language.strip().lower().removeprefix(".")
     return _NAMES.get(word, word)
 
@@ -79,5 +82,5 @@ def _examples(document: Document, passages: Sequence[Passage]) -> Iterator[CodeE
 
 
 def _distance(example: CodeExample, passages: Sequence[Passage]) -> tuple[int, int]:
-    """Order by the rank of the passage, then by the place in the text."""
+    """Return the sort key: the rank of the passage, then the position in the text."""
     return min(passage.rank for passage in passages if passage.passage_id == example.passage.passage_id), example.start

@@ -1,4 +1,4 @@
-"""The ground of every service: the tables, the models and one store an index, opened once a process."""
+"""The shared basis of the services: tables, models and one store per index, opened once per process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ DEFAULT_INDEX = "main"
 
 
 class Corpus:
-    """The shared ground of the services; thread-safe."""
+    """Tables, models and stores that the services share; thread-safe."""
 
     def __init__(
         self,
@@ -48,7 +48,16 @@ class Corpus:
         load_llm: Callable[[], Llm | None] = lambda: None,
         load_cross_encoder: Callable[[], CrossEncoder | None] = lambda: None,
     ) -> None:
-        """Take ``load_encoder``, which turns a model's name into an encoder (once a name); None is not configured."""
+        """Open the tables.
+
+        Args:
+            database: The primary, for writes.
+            reader: Database that searches read: a replica, or the primary.
+            load_encoder: Loads an encoder by its model's name; called once per name.
+            default_model: Model of new indexes.
+            load_llm: Returns the LLM, or None if none is configured.
+            load_cross_encoder: Returns the cross-encoder, or None if none is configured.
+        """
         self.database, self.reader = database, reader
         self.projects, self.sources = Projects(database), Sources(database)
         self.documents, self.indexes = Documents(database), Indexes(database)
@@ -63,10 +72,10 @@ class Corpus:
         self._lock = threading.RLock()
 
     def encoder(self, name: str | None = None) -> Encoder:
-        """Return a model by name, by default the one new indexes use.
+        """Return a model by name, by default the one for new indexes.
 
         Raises:
-            ModelError: the model an index was built with cannot be loaded here.
+            ModelError: The model cannot be loaded here.
         """
         wanted = name or self.default_model
         with self._lock:
@@ -75,35 +84,43 @@ class Corpus:
             return self._encoders[wanted]
 
     def encoder_of(self, index: Index) -> Encoder:
-        """Return the model an index was built with. Raises ModelError saying which one is missing, or has changed."""
+        """Return the model that an index was built with.
+
+        Raises:
+            ModelError: The model cannot be loaded here, or its dimensions have changed.
+        """
         model = index.embedding_model
         try:
             encoder = self.encoder(model)
         except WorkbenchError as error:
             raise ModelError(
                 f"The index {index.name!r} was built with the model {model!r}, which cannot be used "
-                f"here: {error} Or search another index."
+                f"here: {error} Or use another index."
             ) from error
         if model in BUILT_IN and encoder.dimensions != index.dimensions:
             raise ModelError(
-                f"The index {index.name!r} holds {index.dimensions} numbers a passage, by an earlier form of the model "
-                f"{model!r}, which gives {encoder.dimensions} now; build a new one: workbench indexes create NEW "
+                f"The index {index.name!r} has {index.dimensions} dimensions, from an earlier version of the model "
+                f"{model!r}, which now has {encoder.dimensions}; build a new one: workbench indexes create NEW "
                 f"--model {model} --build, then: workbench indexes default NEW."
             )
         return encoder
 
     @cached_property
     def llm(self) -> Llm | None:
-        """The configured LLM, or None. Raises ConfigurationError where it is half configured."""
+        """The configured LLM, or None; raises ConfigurationError if its configuration is incomplete."""
         return self._load_llm()
 
     @cached_property
     def cross_encoder(self) -> CrossEncoder | None:
-        """The configured cross-encoder, or None. Raises ConfigurationError naming the package it lacks."""
+        """The configured cross-encoder, or None; raises ConfigurationError if its package is not installed."""
         return self._load_cross_encoder()
 
     def index(self, name: str | None = None) -> Index:
-        """Return an index by name, or the default one, which is made on first use. Raises NotFound."""
+        """Return an index by name, or the default one, which is created on first use.
+
+        Raises:
+            NotFound: No such index.
+        """
         if name is not None:
             check_key("index", name)
         try:
@@ -117,11 +134,11 @@ class Corpus:
         return index
 
     def last_seen_index(self, name: str | None = None) -> Index:
-        """Return an index as ``index`` did the last time: callers have to look whether it is still so."""
+        """Return the index that the last call of ``index`` returned; the caller must check whether it is current."""
         return self._last_seen.get(name) or self.index(name)
 
     def store(self, index: Index) -> PassageStore:
-        """Return the store of an index, kept while its row stays as it is, with what LlamaIndex reads it by."""
+        """Return the store of an index, cached until the index's row changes."""
         from workbench.storage.store import PassageStore
 
         with self._lock:
@@ -134,7 +151,7 @@ class Corpus:
             return store
 
     def names(self, index: Index) -> KeptNames:
-        """Return the names of an index's documents, kept while its row stays as it is."""
+        """Return the names of an index's documents, cached until the index is recreated."""
         from workbench.retrieval.names import KeptNames
 
         with self._lock:
@@ -145,10 +162,13 @@ class Corpus:
             return kept
 
     def warm(self) -> None:
-        """Load what the first search of the default index would wait for. Raises ModelError.
+        """Load what the first search of the default index needs.
 
-        The model and the names of the documents load beside the framework's import: they are the work of native code
-        and of the database, it is the interpreter's.
+        The model and the document names load in parallel with LlamaIndex's import: they run in native code and in the
+        database, the import in the interpreter.
+
+        Raises:
+            ModelError: The model cannot be loaded here.
         """
         index = self.index()
         with ThreadPoolExecutor(2, thread_name_prefix="warm") as pool:
@@ -166,41 +186,41 @@ class Corpus:
 
     @property
     def replica(self) -> Replica | None:
-        """The replica that searches read, where one is set."""
+        """The replica that searches read, or None."""
         return self.reader if isinstance(self.reader, Replica) else None
 
     @property
     def has_lost_its_replica(self) -> bool:
-        """True while the replica is unavailable, so that a read that has just failed may succeed on the primary."""
+        """True while the replica is unavailable, so that a failed read may succeed on the primary."""
         return self.replica is not None and self.replica.is_away
 
     def _reader_of(self, index: str) -> Database:
-        """Return the database that an index is searched in: the replica once it has the index's tables."""
+        """Return the database for searches of an index: the replica once it has the index's tables."""
         if self.reader is self.database:
             return self.database
         try:
             follows = Indexes(self.reader).bytes_on_disk(index) > 0
-        except StorageError:  # a search will say it; writing needs no replica
+        except StorageError:  # a search reports it; writing needs no replica
             return self.reader
         return self.reader if follows else self.database
 
     def stores_alike(self, index: Index) -> list[PassageStore]:
-        """Return the stores of the other indexes of the same model, whose vectors can be used again."""
+        """Return the stores of other indexes with the same model, whose vectors can be reused."""
         others = (self.indexes.get(name) for name in self.indexes.of_model(index.embedding_model) if name != index.name)
         return [self.store(other) for other in others if other.dimensions == index.dimensions]
 
     def writer_of(self, index: Index, hands: EmbeddingHands | None = None) -> IndexWriter:
-        """Return the writer that brings documents into this index; by ``hands`` other workers embed for it, too."""
+        """Return the writer that adds documents to an index; with ``hands`` other workers help to embed."""
         from workbench.ingestion.writing import IndexWriter
 
         others = self.stores_alike(index)
         return IndexWriter(self.documents, self.indexes, self.store(index), self.encoder_of(index), others, hands)
 
     def close(self) -> None:
-        """Give back every connection of the databases and of the stores."""
+        """Close every connection of the databases and stores."""
         from workbench.storage.llamaindex import dispose
 
-        loaded = self.__dict__.get("llm")  # asked or not: closing is no reason to load it
+        loaded = self.__dict__.get("llm")  # without loading it only to close it
         if loaded is not None:
             loaded.close()
 
@@ -221,5 +241,5 @@ class Corpus:
                 dimensions=encoder.dimensions,
                 is_default=True,
             )
-        except Conflict:  # another process made it a moment ago
+        except Conflict:  # another process has just created it
             return

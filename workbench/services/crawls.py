@@ -1,4 +1,4 @@
-"""Crawls: start, watch, stop, go on with, repeat cheaply; and the dry run that shows what one would do."""
+"""Crawls: start, watch, cancel, resume and repeat them, and preview one with a dry run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, fields
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -20,17 +19,19 @@ from workbench.errors import Cancelled, Conflict, CrawlRefused, InvalidInput, No
 from workbench.runtime import check_extra
 from workbench.services.checks import check_key, check_title
 from workbench.services.corpus import Corpus
-from workbench.services.documents import DocumentService
+from workbench.services.documents import DocumentService, IngestOptions
 from workbench.services.jobs import JobService
 from workbench.services.sources import PlaceNames, SourceService
 from workbench.storage.crawls import CrawlPage, CrawlPlan, Crawls, PageCount
 from workbench.storage.job_parts import EmbeddingHands, PartLost
 from workbench.storage.jobs import FINISHED, Job
 from workbench.types import (
+    IngestReport,
     JsonObject,
     JsonValue,
     OnProgress,
     Progress,
+    ShouldStop,
     Source,
     Value,
     as_object,
@@ -42,19 +43,21 @@ from workbench.types import (
 if TYPE_CHECKING:
     from workbench.crawling.egress import Guard
     from workbench.crawling.preview import DryRun
+    from workbench.ingestion.incoming import Incoming
+    from workbench.ingestion.pipeline import AfterWrite
 
-# --- A crawl as every face shows it: what it is to do, how far it is, and what it found different ---
+# A crawl with its counts
 
 OUTCOMES = (
     "added", "changed", "unchanged", "duplicate", "redirected", "removed", "held", "failed", "forbidden", "not_allowed",
     "left_out",
 )  # fmt: skip
-READ = ("added", "changed", "unchanged", "duplicate")  # outcomes of pages that were fetched and read
+READ = ("added", "changed", "unchanged", "duplicate")  # outcomes of pages with text
 REPORTED = ("added", "changed", "unchanged", "removed", "failed")
 
 
 class RunningCrawl(Protocol):
-    """A crawl job in a worker's hand, as the worker gives it to ``CrawlService.run``."""
+    """A crawl job that a worker runs, as passed to ``CrawlService.run``."""
 
     @property
     def job(self) -> Job:
@@ -62,7 +65,7 @@ class RunningCrawl(Protocol):
         ...
 
     def should_stop(self) -> bool:
-        """Tell whether to stop now."""
+        """Return whether to stop now."""
         ...
 
     def log(self, message: str, level: str = "info") -> None:
@@ -72,32 +75,28 @@ class RunningCrawl(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlCounts(Value):
-    """The counts of a crawl's pages, all of one moment, by the names that the tools use.
+    """The counts of a crawl's pages at one moment, by the names that the tools use.
 
-    Of ``pages_found`` addresses ``pages_total`` are to be fetched (the others are forbidden by the site, not allowed
-    here, or left out), and each of these is in one of three states: ``pages_done``, ``pages_waiting`` (fetched, to be
-    stored) or ``pages_pending`` (to be fetched). ``pages_crawled`` were fetched and read (copies included); ``report``
-    says what differs from the crawl before: added, changed, unchanged, removed, failed. Removals that wait to be
-    accepted are ``outcomes["held"]``. ``bytes`` of main text.
+    ``pages_total`` is the sum of ``pages_done``, ``pages_waiting`` and ``pages_pending``.
     """
 
-    pages_crawled: int
+    pages_crawled: int  # fetched with text, duplicates included
     pages_failed: int
-    pages_pending: int
-    pages_waiting: int
+    pages_pending: int  # not fetched yet
+    pages_waiting: int  # fetched, not stored yet
     pages_done: int
-    pages_total: int
-    pages_found: int
+    pages_total: int  # all pages to fetch
+    pages_found: int  # including those the site forbids, those not allowed here, and those left out
     documents_created: int
-    total_chunks: int
-    bytes: int
-    outcomes: Mapping[str, int]
-    report: Mapping[str, int]
+    total_chunks: int  # passages
+    bytes: int  # of main text
+    outcomes: Mapping[str, int]  # pages by outcome; "held" are removals that wait to be accepted
+    report: Mapping[str, int]  # changes since the previous crawl: added, changed, unchanged, removed, failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrawlJob(CrawlCounts):
-    """A crawl as every face shows it, with the counts of its pages."""
+    """A crawl with its settings, status and page counts."""
 
     id: str
     source_id: str
@@ -105,7 +104,7 @@ class CrawlJob(CrawlCounts):
     status: str
     recursive: bool
     max_pages: int
-    not_fetched: Mapping[str, int]  # every address that was met and not fetched, counted by its reason
+    not_fetched: Mapping[str, int]  # number of addresses that were found and not fetched, by reason
     exclude_patterns: tuple[str, ...]
     message: str
     error_message: str | None
@@ -118,12 +117,12 @@ class CrawlJob(CrawlCounts):
 
     @property
     def is_finished(self) -> bool:
-        """True when it has ended, well or not."""
+        """True if it has ended, successfully or not."""
         return self.status in FINISHED
 
     @property
     def progress(self) -> Progress:
-        """How far it is, in pages."""
+        """The progress in pages."""
         return Progress(self.pages_done, self.pages_total, self.message)
 
 
@@ -151,7 +150,7 @@ def counts_of(rows: Sequence[PageCount]) -> CrawlCounts:
 
 
 def counts_of_pages(pages: Iterable[CrawlPage]) -> list[PageCount]:
-    """Return how many of these pages there are of each state and outcome."""
+    """Count pages by state and outcome."""
     groups: dict[tuple[str, str | None], list[CrawlPage]] = {}
     for page in pages:
         groups.setdefault((page.state, page.outcome), []).append(page)
@@ -162,7 +161,7 @@ def counts_of_pages(pages: Iterable[CrawlPage]) -> list[PageCount]:
 
 
 def message_of(job: Job, counts: CrawlCounts) -> str:
-    """Return the sentence on a crawl; of one that runs or was cancelled it is made from the counts beside it."""
+    """Return the status message of a crawl; if it is running or cancelled, computed from the counts."""
     if job.status not in ("running", "cancelled"):
         return job.message
     numbers = standing(
@@ -176,7 +175,7 @@ def message_of(job: Job, counts: CrawlCounts) -> str:
 
 
 def described(job: Job, plan: CrawlPlan, rows: Sequence[PageCount], reasons: Mapping[str, int]) -> CrawlJob:
-    """Return a crawl with its counts; ``reasons`` counts the addresses that were not fetched."""
+    """Return a crawl with its counts; ``reasons`` are numbers of addresses not fetched, by reason."""
     counts = counts_of(rows)
     return CrawlJob(
         id=job.id,
@@ -199,29 +198,25 @@ def described(job: Job, plan: CrawlPlan, rows: Sequence[PageCount], reasons: Map
     )
 
 
-# --- The source that a crawl goes into: a named one, the one of its host, or a new one ---
+# The source that a crawl fills
 
-MOST_NAMESAKES = 1_000  # sources of one title that are told apart by a number
+MOST_NAMESAKES = 1_000  # sources with the same title and a number
 LONGEST_NUMBERED = 290  # characters of a title before its number
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlTarget:
-    """Where the documents of a crawl are to go.
+    """Where to store the documents of a crawl."""
 
-    ``source`` is an id or title, ``title`` that of a source to be made; ``new`` asks for a source of its own even
-    where the host has one.
-    """
-
-    source: str | None = None
-    title: str | None = None
+    source: str | None = None  # id or title of a source
+    title: str | None = None  # of a source to create
     project: str | None = None
     folder: str | None = None
     tags: Sequence[str] = ()
-    new: bool = False
+    new: bool = False  # create a source even if there is one for the host
 
     def to_json(self) -> JsonObject:
-        """Return the target as its job keeps it."""
+        """Return the target as stored in its job."""
         return {
             "source": self.source,
             "title": self.title,
@@ -233,30 +228,31 @@ class CrawlTarget:
 
 
 def target_of(job: Job) -> CrawlTarget:
-    """Return the target that a job keeps."""
+    """Return the target stored in a job."""
     kept = as_object(job.parameters.get("target") or {})
     names = {name: as_text_or_none(kept.get(name)) for name in ("source", "title", "project", "folder")}
     return CrawlTarget(**names, tags=as_texts(kept.get("tags") or []), new=bool(kept.get("new")))
 
 
 def source_of_plan(sources: SourceService, plan: CrawlPlan, job: Job) -> Source:
-    """Return the source of a crawl, made anew where it went away because nothing had come in."""
+    """Return the source of a crawl; recreate it if it was removed because it was empty."""
     if plan.source_id:
         return sources.get(plan.source_id)
     return source_of_crawl(sources, plan.url, target_of(job))[0]
 
 
 def source_of_crawl(sources: SourceService, url: str, target: CrawlTarget) -> tuple[Source, bool]:
-    """Return the source, and whether it was made just now; a crawl that brings nothing into it takes it away again.
+    """Return the source of a crawl, and whether it was created now; an empty one is removed after the crawl.
 
     Raises:
-        NotFound: no such source, project or folder. InvalidInput: the title or the tags cannot be used.
-        Conflict: too many sources have that title.
+        NotFound: No such source, project or folder.
+        InvalidInput: The title or the tags are invalid.
+        Conflict: Too many sources have this title.
     """
     place = PlaceNames(project=target.project, folder=target.folder)
     if target.source:
         if target.new:
-            raise InvalidInput("Give a source or ask for a new one, not both.")
+            raise InvalidInput("Give either a source or new_source, not both.")
         return sources.ensure(target.source, **place, tags=target.tags, source_type="crawl", for_ingest=True), False
     title = check_title(target.title or f"Crawled: {urlsplit(url).netloc}")
     for number in range(1, MOST_NAMESAKES if target.new else 2):
@@ -275,7 +271,7 @@ T = TypeVar("T")
 
 
 class CrawlService:
-    """The verbs over crawls."""
+    """Operations on crawls."""
 
     def __init__(
         self,
@@ -287,12 +283,21 @@ class CrawlService:
         allow_hosts: Sequence[str] = (),
         browser_url: str = "",
     ) -> None:
-        """Take ``allow_hosts``, which may be private, and ``browser_url``, a given browser's CDP address."""
+        """Create the service.
+
+        Args:
+            corpus: Tables and models.
+            sources: Creates the source of a crawl.
+            documents: Stores the pages.
+            jobs: Queues the crawls.
+            allow_hosts: Hosts that may be in a private network.
+            browser_url: CDP address of a running browser; "" to start one if needed.
+        """
         self._corpus, self._sources, self._documents, self._jobs = corpus, sources, documents, jobs
         self._allow_hosts, self._browser_url = tuple(allow_hosts), browser_url
         self.table = Crawls(corpus.database)
 
-    # --- starting ---------------------------------------------------------------------------------------------------
+    # Start a crawl
 
     def start(
         self,
@@ -306,14 +311,24 @@ class CrawlService:
         new_source: bool = False,
         **options: object,
     ) -> CrawlJob:
-        """Start a crawl and return it (``CrawlService.get``); ``options`` are those of ``CrawlOptions``.
+        """Start a crawl and return it.
 
-        Without a source it goes into the one of its host, made when there is none; with ``new_source`` into one that
-        is made for it, numbered where its title is taken. A refused crawl leaves no source and no job.
+        A refused crawl leaves no source and no job.
+
+        Args:
+            url: Page to start from.
+            source: Id or title of the source; by default the one for the host, created if there is none.
+            title: Title of a new source.
+            project: Project of a new source.
+            folder: Folder of a new source, in the project.
+            tags: Tags of the source.
+            new_source: Always create a source, with a number if its title is taken.
+            options: Fields of ``CrawlOptions``.
 
         Raises:
-            InvalidInput: no web address, or an option out of range. CrawlRefused: the address leads to a private
-            network. NotFound: no such source, project or folder.
+            InvalidInput: The URL is invalid, or an option is out of range.
+            CrawlRefused: The address is in a private network.
+            NotFound: No such source, project or folder.
         """
         options_read = CrawlOptions.read(options)
         address = self.checked(url)
@@ -327,21 +342,21 @@ class CrawlService:
             raise
 
     def recrawl(self, job_id: str, **changes: object) -> CrawlJob:
-        """Crawl the same again as a new job, with ``changes`` to its options; an unchanged page costs one question."""
+        """Repeat a crawl as a new job, with ``changes`` to its options; unchanged pages are not downloaded again."""
         plan = self.table.plan(job_id)
-        once = {"refresh": False, "accept_removals": False}  # asked for one crawl, not for those after it
+        once = {"refresh": False, "accept_removals": False}  # options for a single crawl
         options = CrawlOptions.read(dict(plan.options) | once | changes)
         job = self._crawl_job(job_id)
         return self._enqueue(plan.url, source_of_plan(self._sources, plan, job), options, target_of(job))
 
     def dry_run(self, url: str, *, samples: int = 3, **options: object) -> DryRun:
-        """Look at a site without storing anything: what would be fetched, what not and why, samples, an estimate."""
+        """Preview a crawl without storing anything: pages to fetch or skip with reasons, samples, an estimate."""
         from workbench.crawling.preview import LOOKED_AT, dry_run
         from workbench.crawling.site import Site
 
         options_read = CrawlOptions.read(options)
         if type(samples) is not int or not 0 <= samples <= LOOKED_AT:
-            raise InvalidInput(f"samples cannot be {samples!r}; use a whole number from 0 to {LOOKED_AT}.")
+            raise InvalidInput(f"Invalid samples {samples!r}: use a whole number from 0 to {LOOKED_AT}.")
         address = self.checked(url)
 
         async def look() -> DryRun:
@@ -354,7 +369,13 @@ class CrawlService:
         return _in_new_loop(look)
 
     def fetch(self, url: str) -> WebPage:
-        """Return one page's text without storing it. Raises InvalidInput, CrawlRefused or UnreadableDocument."""
+        """Return the text of one page without storing it.
+
+        Raises:
+            InvalidInput: The URL is invalid.
+            CrawlRefused: The address is in a private network.
+            UnreadableDocument: The page has no readable text.
+        """
         from workbench.crawling.preview import read_page
         from workbench.crawling.site import Site
 
@@ -370,7 +391,13 @@ class CrawlService:
         return _in_new_loop(look)
 
     def checked(self, url: str) -> str:
-        """Return the canonical form of an address. Raises InvalidInput, CrawlRefused, or ConfigurationError."""
+        """Return the canonical form of an address.
+
+        Raises:
+            InvalidInput: The URL is invalid.
+            CrawlRefused: The address is in a private network.
+            ConfigurationError: The extra ``crawl`` is not installed.
+        """
         check_extra("crawl")
         check_key("url", url)
         text = url.strip()
@@ -386,14 +413,22 @@ class CrawlService:
         guard.check_name(address)
         return address
 
-    # --- watching ---------------------------------------------------------------------------------------------------
+    # Watch crawls
 
     def get(self, job_id: str) -> CrawlJob:
-        """Return a crawl with its counts. Raises NotFound."""
+        """Return a crawl with its counts.
+
+        Raises:
+            NotFound: No such crawl.
+        """
         return self._described(self._crawl_job(job_id))
 
     def watch(self, job_id: str) -> tuple[CrawlJob, Sequence[CrawlPage]]:
-        """Return a crawl with all its pages, of one moment: its counts are those of the pages. Raises NotFound."""
+        """Return a crawl and all its pages at the same moment, so that the counts match the pages.
+
+        Raises:
+            NotFound: No such crawl.
+        """
         job = self._crawl_job(job_id)
         pages = self.table.pages(job_id)
         reasons = self.table.reasons(job_id)
@@ -413,9 +448,14 @@ class CrawlService:
     def pages(
         self, job_id: str, *, outcome: str | None = None, limit: int | None = None, offset: int = 0
     ) -> list[CrawlPage]:
-        """Return the pages of a crawl in the order they were met; ``outcome`` narrows. Raises NotFound."""
+        """Return the pages of a crawl in the order they were found, all or those with an outcome.
+
+        Raises:
+            NotFound: No such crawl.
+            InvalidInput: No such outcome.
+        """
         if outcome is not None and outcome not in OUTCOMES:
-            raise InvalidInput(f"outcome cannot be {outcome!r}; use one of {choices(OUTCOMES, 20)}.")
+            raise InvalidInput(f"Invalid outcome {outcome!r}: use one of {choices(OUTCOMES, 20)}.")
         self._crawl_job(job_id)
         return self.table.pages(job_id, outcome=outcome, limit=limit, offset=offset)
 
@@ -423,47 +463,72 @@ class CrawlService:
         """Return every failed address with its reason."""
         return [{"url": page.url, "reason": page.reason} for page in self.pages(job_id, outcome="failed")]
 
-    # --- steering ---------------------------------------------------------------------------------------------------
+    # Control crawls
 
     def cancel(self, job_id: str) -> CrawlJob:
-        """Stop a crawl; its stored pages stay. Raises NotFound or Conflict."""
+        """Stop a crawl; stored pages are kept.
+
+        Raises:
+            NotFound: No such crawl.
+            Conflict: It has already ended.
+        """
         self._crawl_job(job_id)
         return self._described(self._jobs.cancel(job_id))
 
     def resume(self, job_id: str) -> CrawlJob:
-        """Let a stopped or failed crawl go on from where it was. Raises NotFound or Conflict."""
+        """Resume a cancelled or failed crawl.
+
+        Raises:
+            NotFound: No such crawl.
+            Conflict: It is running, or completed.
+        """
         self._crawl_job(job_id)
         return self._described(self._jobs.resume(job_id))
 
     def retry_failed(self, job_id: str) -> CrawlJob:
-        """Fetch the failed pages of a finished crawl again, and nothing else. Raises NotFound or Conflict."""
+        """Fetch only the failed pages of a finished crawl again.
+
+        Raises:
+            NotFound: No such crawl.
+            Conflict: It is running, or no page failed.
+        """
         job = self._crawl_job(job_id)
         if not job.is_finished:
-            raise Conflict(f"Crawl {job_id} is {job.status}; wait until it has ended, or cancel it.")
+            raise Conflict(f"Crawl {job_id} is {job.status}; wait until it ends, or cancel it.")
         if not self.table.retry_failed(job_id):
-            raise Conflict(f"Crawl {job_id} has no failed pages to try again.")
+            raise Conflict(f"Crawl {job_id} has no failed pages to retry.")
         self._jobs.table.requeue(job_id)
         return self.get(job_id)
 
     def accept_removals(self, job_id: str) -> CrawlJob:
-        """Visit the pages whose removal was held once more, and remove the documents of those still gone or forbidden.
+        """Visit the pages with held removals again, and remove the documents of those still gone or forbidden.
 
-        Raises NotFound or Conflict.
+        Raises:
+            NotFound: No such crawl.
+            Conflict: It is running, or has no held removals.
         """
         job = self._crawl_job(job_id)
         if not job.is_finished:
-            raise Conflict(f"Crawl {job_id} is {job.status}; wait until it has ended, or cancel it.")
+            raise Conflict(f"Crawl {job_id} is {job.status}; wait until it ends, or cancel it.")
         if not self.table.accept_held(job_id):
             raise Conflict(f"Crawl {job_id} has no held removals to accept.")
         self._jobs.table.requeue(job_id)
         return self.get(job_id)
 
-    # --- running (the worker calls this) ----------------------------------------------------------------------------
+    # Run a crawl in a worker
 
     def run(self, running: RunningCrawl, hands: EmbeddingHands, on_progress: OnProgress) -> tuple[str, JsonObject, str]:
-        """Run a crawl job to its end; returns (status, result, message). Raises Cancelled, PartLost or CrawlRefused.
+        """Run a crawl job and return its status, result and message.
 
-        By ``hands`` other workers embed its pages, too.
+        Args:
+            running: The job, with its stop signal and log.
+            hands: Lets other workers help to embed its pages.
+            on_progress: Called with each ``Progress``.
+
+        Raises:
+            Cancelled: The job was asked to stop.
+            PartLost: Another worker took over.
+            CrawlRefused: No page could be crawled.
         """
         check_extra("crawl")
         from workbench.crawling.crawl import Crawl
@@ -477,7 +542,13 @@ class CrawlService:
             self.table.fills(job_id, source.id)
             plan = self.table.plan(job_id)
         index = self._corpus.index().name
-        ingest = partial(self._documents.ingest_items, hands=hands)
+
+        def ingest(
+            source_id: str, items: Sequence[Incoming], *, should_stop: ShouldStop, after_write: AfterWrite
+        ) -> IngestReport:
+            options = IngestOptions(should_stop=should_stop, after_write=after_write, hands=hands)
+            return self._documents.ingest_items(source_id, items, options)
+
         storing = Storing(self.table, job_id, plan.source_id, index, ingest)
         memory = self.table.memory(plan.source_id, job_id, index)
 
@@ -500,7 +571,9 @@ class CrawlService:
                 if site.browser_trouble:
                     running.log(f"Some pages may need a browser: {site.browser_trouble}", "warning")
 
-        with self._sources.settling(plan.source_id, unless=(Cancelled, PartLost)):  # it goes on into the same source
+        with self._sources.settling(
+            plan.source_id, unless=(Cancelled, PartLost)
+        ):  # it will resume into the same source
             try:
                 _in_new_loop(crawl)
             except Cancelled:
@@ -509,7 +582,7 @@ class CrawlService:
             return self._ended(job_id)
 
     def guard(self) -> Guard:
-        """Return a new guard over the allowed hosts."""
+        """Return a new guard against requests to private networks, except to the allowed hosts."""
         from workbench.crawling.egress import Guard
 
         return Guard(self._allow_hosts)
@@ -520,7 +593,7 @@ class CrawlService:
         if not counts.pages_crawled and not counts.outcomes["removed"] and not held:
             not_fetched = ("failed", "forbidden", "not_allowed", "left_out")
             bad = [page for page in self.table.pages(job_id) if page.outcome in not_fetched]
-            reason = f"{bad[0].url}: {bad[0].reason}" if bad else "The start page leads nowhere."
+            reason = f"{bad[0].url}: {bad[0].reason}" if bad else "The start page has no content and no links."
             raise CrawlRefused(f"Nothing could be crawled. {reason}")
         status = "completed_with_errors" if counts.pages_failed or held else "completed"
         message = ending(counts.pages_done, counts.pages_total, counts.outcomes)
@@ -529,7 +602,7 @@ class CrawlService:
             message = f"{message} {removals_held(held, documents)}"
         return status, counts.to_dict(), message
 
-    # --- the ground -------------------------------------------------------------------------------------------------
+    # Rows and jobs
 
     def _described(self, job: Job) -> CrawlJob:
         return described(job, self.table.plan(job.id), self.table.counts(job.id), self.table.reasons(job.id))
@@ -555,6 +628,6 @@ class CrawlService:
 
 
 def _in_new_loop(start: Callable[[], Coroutine[None, None, T]]) -> T:
-    """Run a coroutine in a loop of its own, also where the caller's thread runs one (a notebook)."""
+    """Run a coroutine in a new event loop, even if the caller's thread runs one (a notebook)."""
     with ThreadPoolExecutor(1, thread_name_prefix="crawl") as pool:
         return pool.submit(copy_context().run, lambda: asyncio.run(start())).result()

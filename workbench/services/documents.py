@@ -1,4 +1,4 @@
-"""Documents: brought in, listed, read, changed and deleted. The one door to all of these verbs."""
+"""Documents: ingest, list, read, change and delete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.storage.database import Connection, clean
 from workbench.storage.documents import NewDocument
 from workbench.storage.jobs import pace_of_ingests
 from workbench.telemetry import INGEST, measured
-from workbench.types import Document, IngestFailure, IngestReport, OnProgress, Progress, ShouldStop, Value
+from workbench.types import Document, Index, IngestFailure, IngestReport, OnProgress, Progress, ShouldStop, Value
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import Incoming
@@ -30,106 +30,53 @@ if TYPE_CHECKING:
     from workbench.storage.job_parts import EmbeddingHands
     from workbench.storage.passages import StoredPassage
 
-# --- The intake: documents on their way into a source, its citations and the indexes that serve ---
+# Values for bringing documents in
 
 
-class Intake:
-    """The composer of the ingestion pipeline, for one source and one index at a time."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """The source that files are read into; it is created if no source has that title."""
 
-    def __init__(self, corpus: Corpus, indexes: IndexService) -> None:
-        self._corpus, self._indexes = corpus, indexes
-
-    def take(
-        self,
-        source_id: str,
-        items: Sequence[Incoming],
-        *,
-        failures: Iterable[IngestFailure] = (),
-        index: str | None = None,
-        on_progress: OnProgress | None = None,
-        should_stop: ShouldStop | None = None,
-        after_write: AfterWrite | None = None,
-        on_items: OnItems | None = None,
-        shared: SharedItems | None = None,
-        hands: EmbeddingHands | None = None,
-    ) -> IngestReport:
-        """Bring items into a source; see ``DocumentService.ingest_items``."""
-        pace: float | None = None
-        if on_progress is not None and items:  # the framework takes seconds to be imported
-            from workbench.ingestion.progress import FIRST_PACE, Forecast
-
-            pace = pace_of_ingests(self._corpus.database) or FIRST_PACE
-            forecast = Forecast([item.size for item in items], pace)
-            message = f"0 of about {forecast.total:,} passages embedded" if forecast.total else "reading"
-            on_progress(Progress(0, len(items), message, seconds_left=forecast.seconds_left))
-        import_framework()
-        from workbench.ingestion.citations import citation_writer
-        from workbench.ingestion.pipeline import Pipeline
-
-        corpus = self._corpus
-        write_citations = citation_writer(corpus.citations)
-
-        def written(connection: Connection, document_id: str, document: NewDocument) -> None:
-            write_citations(connection, document_id, document)
-            if after_write is not None:
-                after_write(connection, document_id, document)
-
-        chosen = corpus.index(index)
-        pipeline = Pipeline(
-            corpus.database,
-            corpus.documents,
-            corpus.writer_of(chosen, shared.parts.embedding if shared is not None else hands),
-            after_write=written,
-            on_items=on_items,
-            pace=pace,
-        )
-        report = pipeline.ingest(
-            source_id,
-            items,
-            failures=failures,
-            on_progress=on_progress,
-            should_stop=should_stop,
-            shared=shared,
-        )
-        if shared is not None and not shared.parts.leads:
-            return report
-        if report.added + report.updated:
-            corpus.store(chosen).maintain_graph(saying(on_progress, len(items)))
-        if index is None:
-            self._bring_up_to_date(chosen.name, on_progress, should_stop)
-        changed = chosen.is_default and report.added + report.updated
-        offer = self._indexes.language_offer(report.document_ids) if changed else None
-        return replace(report, offer=f"{offer.sentence} {offer.way}") if offer else report
-
-    def _bring_up_to_date(self, filled: str, on_progress: OnProgress | None, should_stop: ShouldStop | None) -> None:
-        """Let the new documents be found by the searches that a promotion sends to another index."""
-        for name in self._corpus.promotions.indexes():
-            if name == filled:
-                continue
-
-            def tell(progress: Progress, name: str = name) -> None:
-                if on_progress is not None:
-                    on_progress(replace(progress, message=f"index {name}: {progress.message}"))
-
-            with suppress(ModelError):  # its model is gone: searches say so, and what the index lacks
-                self._indexes.build(name, on_progress=tell, should_stop=should_stop)
+    source: str | None = None  # id or title; None for a title taken from the paths
+    project: str | None = None  # of a source that is created
+    folder: str | None = None  # of the project
+    tags: Sequence[str] = ()
 
 
-# --- One file or one text, as the item that ingestion takes ---
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestOptions:
+    """How items are brought into a source, who is notified, and who helps."""
+
+    index: str | None = None  # None for the default index; indexes that serve by promotion are then updated, too
+    failures: Iterable[IngestFailure] = ()  # of items that could not be read before; the report includes them
+    on_progress: OnProgress | None = None
+    should_stop: ShouldStop | None = None
+    after_write: AfterWrite | None = None  # (connection, document id, document), in the transaction of the write
+    on_items: OnItems | None = None  # (events, connection), in the transaction of the write if there is one
+    shared: SharedItems | None = None  # the parts of a job that several workers share; only the leader reports
+    hands: EmbeddingHands | None = None  # lets other workers help to embed, for a job without parts
+
+
+# One file or text as an item to ingest
 
 
 def single_item(
     path: Path | None, text: str | None, *, title: str | None, url: str | None, metadata: Mapping[str, object]
 ) -> Incoming:
-    """Return what is to be ingested. Raises InvalidInput or UnreadableDocument; nothing was read or written."""
+    """Return a file or a text as an item; nothing is read or written yet.
+
+    Raises:
+        InvalidInput: Neither or both of path and text are given, the text is empty, or the path is a folder.
+        UnreadableDocument: There is no such file, or its type is not supported.
+    """
     from workbench.ingestion.incoming import content_hash, files_under, text_item
 
     if (path is None) == (text is None):
-        raise InvalidInput("Give a file or a text, one of the two.")
+        raise InvalidInput("Give either a file or a text.")
     if text is not None:
-        text = str(clean(text))  # unlike in a file, where a NUL tells that the whole is no text
+        text = str(clean(text))  # removes NUL; a file that contains NUL is rejected as binary
         if not text.strip():
-            raise InvalidInput("The text is empty; give the words of the document.")
+            raise InvalidInput("The text is empty.")
         key = f"text:{content_hash(text.encode())}"
         return text_item(key, text, title=title or "", url=url, metadata=metadata)
     assert path is not None
@@ -138,122 +85,160 @@ def single_item(
         reason = files.failures[0].error if files.failures else "There is no such file."
         raise UnreadableDocument(f"{path.name}: {reason}")
     if path.is_dir():
-        raise InvalidInput(f"{path.name} is a folder; give one file.")
+        raise InvalidInput(f"{path.name} is a folder; give a file.")
     return replace(files.items[0], key=f"file:{path.resolve()}", title=title, url=url, metadata=metadata)
 
 
-# --- The result of writing one document ---
+# The result of writing one document
 
 
 @dataclass(frozen=True, slots=True)
 class WriteResult(Value):
-    """A document and what became of it; "unchanged" means that its source held this content already.
-
-    ``offer`` is that of ``IngestReport``.
-    """
+    """The outcome of creating or updating a document."""
 
     document: Document
-    outcome: Literal["created", "updated", "unchanged"]
-    offer: str = ""
+    outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already held this content
+    offer: str = ""  # as in ``IngestReport``
 
 
-TURNS = 64  # contents that are written side by side
+NEW_SOURCE, DEFAULTS = Destination(), IngestOptions()
+TURNS = 64  # locks, so that equal texts created at the same time become one document
 
 
 class DocumentService:
-    """The verbs over documents."""
+    """Operations on documents."""
 
-    def __init__(self, corpus: Corpus, sources: SourceService, intake: Intake) -> None:
-        self._corpus, self._sources, self._intake = corpus, sources, intake
+    def __init__(self, corpus: Corpus, sources: SourceService, indexes: IndexService) -> None:
+        self._corpus, self._sources, self._indexes = corpus, sources, indexes
         self._turns = tuple(threading.Lock() for _ in range(TURNS))
 
-    # --- bringing many in -------------------------------------------------------------------------------------------
+    # Ingest many documents
 
     def ingest(
         self,
         paths: Iterable[Path | str],
-        *,
-        source: str | None = None,
-        project: str | None = None,
-        folder: str | None = None,
-        tags: Sequence[str] = (),
-        index: str | None = None,
-        on_progress: OnProgress | None = None,
-        should_stop: ShouldStop | None = None,
+        destination: Destination = NEW_SOURCE,
+        options: IngestOptions = DEFAULTS,
     ) -> IngestReport:
-        """Read files and folders into a source (its id or title; made when no source has that title).
+        """Read files and folders into a source.
 
-        A source that was made and in which nothing could be stored goes away again; the report then names none.
+        A source that was created for them is removed if nothing could be stored; the report then names no source.
 
         Raises:
-            InvalidInput: none of the paths exists, or an argument is of the wrong type. NotFound: no such index.
-            Cancelled: ``should_stop`` said so; the stored documents stay.
+            InvalidInput: None of the paths exists, or an argument has the wrong type.
+            NotFound: No such index.
+            Cancelled: ``should_stop`` returned True; documents stored so far are kept.
         """
         from workbench.ingestion.incoming import files_under, own_title
         from workbench.ingestion.readers import absence, expanded
 
-        named = {"source": source, "project": project, "folder": folder, "index": index}
-        for noun, key in named.items():
+        keys = {
+            "source": destination.source,
+            "project": destination.project,
+            "folder": destination.folder,
+            "index": options.index,
+        }
+        for noun, key in keys.items():
             if key is not None:
                 check_key(noun, key)
         places = [expanded(path) for path in paths]
         if (sentence := absence(places)) is not None:
             raise InvalidInput(sentence)
-        self._corpus.index(index)  # before a source is made for nothing
-        title = source or own_title(places) or UPLOADS
-        target = self._sources.ensure(title, project=project, folder=folder, tags=tags, for_ingest=True)
+        self._corpus.index(options.index)  # fails before a source is created
+        target = self._sources.ensure(
+            destination.source or own_title(places) or UPLOADS,
+            project=destination.project,
+            folder=destination.folder,
+            tags=destination.tags,
+            for_ingest=True,
+        )
         with self._sources.settling(target.id):
             files = files_under(places)
-            report = self.ingest_items(
-                target.id,
-                files.items,
-                failures=files.failures,
-                index=index,
-                on_progress=on_progress,
-                should_stop=should_stop,
-            )
+            report = self.ingest_items(target.id, files.items, replace(options, failures=files.failures))
         stands = bool(report.document_ids) or self._sources.stands(target.id)
         return replace(report, left_out=files.left_out, source_id=target.id if stands else "")
 
     def ingest_items(
-        self,
-        source_id: str,
-        items: Sequence[Incoming],
-        *,
-        failures: Iterable[IngestFailure] = (),
-        index: str | None = None,
-        on_progress: OnProgress | None = None,
-        should_stop: ShouldStop | None = None,
-        after_write: AfterWrite | None = None,
-        on_items: OnItems | None = None,
-        shared: SharedItems | None = None,
-        hands: EmbeddingHands | None = None,
+        self, source_id: str, items: Sequence[Incoming], options: IngestOptions = DEFAULTS
     ) -> IngestReport:
-        """Bring uploads, pages or texts into an existing source, and into one index.
-
-        Where none is named it is the default one, and those that serve by promotion are brought up to date, too.
-        ``after_write(connection, document id, document)`` runs in the transaction that writes a document;
-        ``on_items(news, connection)`` is told what becomes of each item, in that transaction where there is one.
-        ``shared`` are the parts of a job in which several workers do this together; only the leading one reports.
-        By ``hands`` (of a job without parts) others help to embed many passages.
-        """
-        with measured(INGEST, self._corpus.index(index).name, items=len(items)) as told:
-            report = self._intake.take(
-                source_id,
-                items,
-                failures=failures,
-                index=index,
-                on_progress=on_progress,
-                should_stop=should_stop,
-                after_write=after_write,
-                on_items=on_items,
-                shared=shared,
-                hands=hands,
-            )
-            told.tell(**report.counts)
+        """Bring files, uploads, pages or texts into an existing source, and into one index."""
+        index = self._corpus.index(options.index)
+        with measured(INGEST, index.name, items=len(items)) as span:
+            pace = self._show_forecast(items, options.on_progress)
+            report = self._run_pipeline(source_id, items, index, pace, options)
+            if options.shared is None or options.shared.parts.leads:
+                report = self._complete(report, len(items), index, options)
+            span.tell(**report.counts)
         return report
 
-    # --- one document -----------------------------------------------------------------------------------------------
+    def _show_forecast(self, items: Sequence[Incoming], on_progress: OnProgress | None) -> float | None:
+        """Report the size and expected duration of the work; return the pace that this assumes."""
+        if on_progress is None or not items:
+            return None
+        from workbench.ingestion.progress import FIRST_PACE, Forecast
+
+        pace = pace_of_ingests(self._corpus.database) or FIRST_PACE
+        forecast = Forecast([item.size for item in items], pace)
+        message = f"0 of about {forecast.total:,} passages embedded" if forecast.total else "reading"
+        on_progress(Progress(0, len(items), message, seconds_left=forecast.seconds_left))
+        return pace
+
+    def _run_pipeline(
+        self, source_id: str, items: Sequence[Incoming], index: Index, pace: float | None, options: IngestOptions
+    ) -> IngestReport:
+        import_framework()  # takes seconds, so the first progress is reported before
+        from workbench.ingestion.citations import citation_writer
+        from workbench.ingestion.pipeline import Pipeline
+
+        corpus, shared = self._corpus, options.shared
+        write_citations = citation_writer(corpus.citations)
+
+        def after_write(connection: Connection, document_id: str, document: NewDocument) -> None:
+            write_citations(connection, document_id, document)
+            if options.after_write is not None:
+                options.after_write(connection, document_id, document)
+
+        pipeline = Pipeline(
+            corpus.database,
+            corpus.documents,
+            corpus.writer_of(index, shared.parts.embedding if shared is not None else options.hands),
+            after_write=after_write,
+            on_items=options.on_items,
+            pace=pace,
+        )
+        return pipeline.ingest(
+            source_id,
+            items,
+            failures=options.failures,
+            on_progress=options.on_progress,
+            should_stop=options.should_stop,
+            shared=shared,
+        )
+
+    def _complete(self, report: IngestReport, items: int, index: Index, options: IngestOptions) -> IngestReport:
+        """Maintain the graph, update the other indexes that serve, and add an offer for a new language."""
+        changed = bool(report.added + report.updated)
+        if changed:
+            self._corpus.store(index).maintain_graph(saying(options.on_progress, items))
+        if options.index is None:
+            self._update_promoted(index.name, options)
+        offer = self._indexes.language_offer(report.document_ids) if changed and index.is_default else None
+        return replace(report, offer=f"{offer.sentence} {offer.way}") if offer else report
+
+    def _update_promoted(self, filled: str, options: IngestOptions) -> None:
+        """Add the new documents to the other indexes that serve by promotion."""
+        for name in self._corpus.promotions.indexes():
+            if name == filled:
+                continue
+
+            def show(progress: Progress, name: str = name) -> None:
+                if options.on_progress is not None:
+                    options.on_progress(replace(progress, message=f"index {name}: {progress.message}"))
+
+            with suppress(ModelError):  # its model is missing: searches report that, and what the index lacks
+                self._indexes.build(name, on_progress=show, should_stop=options.should_stop)
+
+    # Create, change or delete one document
 
     def create(
         self,
@@ -267,23 +252,24 @@ class DocumentService:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> WriteResult:
-        """Bring one file or one text into a source (by default the source "Uploads").
+        """Ingest one file or one text into a source (by default the source "Uploads").
 
         Raises:
-            InvalidInput: neither or both of path and text. NotFound: no such source.
-            UnreadableDocument: the file cannot be turned into text.
+            InvalidInput: Neither or both of path and text are given.
+            NotFound: No such source.
+            UnreadableDocument: No text can be extracted from the file.
         """
         item = single_item(path, text, title=title and check_title(title), url=check_url(url), metadata=metadata or {})
         target = self._sources.get(source) if source else self._sources.ensure(UPLOADS, for_ingest=True)
         self._sources.check_editable(target.id)
         digest, settling = _hash(item), self._sources.settling(target.id)
-        # of equal contents at once the first makes the document
+        # if equal contents arrive at the same time, the first one creates the document
         with self._turns[hash((target.id, digest)) % TURNS], settling:
             same = self._corpus.documents.with_content(target.id, digest)
             if same is not None:
                 return WriteResult(self.get(same), "unchanged")
             written = self._write(target.id, item, on_progress, should_stop)
-        if text is not None and written.outcome == "updated":  # its key is its content: another caller was first
+        if text is not None and written.outcome == "updated":  # its key is its content, so another caller was first
             return replace(written, outcome="unchanged")
         return written
 
@@ -299,11 +285,12 @@ class DocumentService:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> WriteResult:
-        """Change title, URL and metadata (merged), and the content where one is given that differs.
+        """Change the title, URL and metadata (merged), and the content if a different one is given.
 
         Raises:
-            NotFound: no such document. InvalidInput: an empty or overlong title.
-            UnreadableDocument: the file cannot be turned into text.
+            NotFound: No such document.
+            InvalidInput: The title is empty or too long.
+            UnreadableDocument: No text can be extracted from the file.
         """
         check_key("document", document_id)
         title, url = None if title is None else check_title(title), check_url(url)
@@ -321,14 +308,18 @@ class DocumentService:
         return self._write(before.source_id, item, on_progress, should_stop)
 
     def delete(self, document_id: str) -> Deletion:
-        """Delete a document with its passages; reports what went. Raises NotFound."""
+        """Delete a document with its passages, and return what was deleted.
+
+        Raises:
+            NotFound: No such document.
+        """
         document = self.get(document_id)
         self._sources.check_editable(document.source_id)
         citations = self._corpus.citations.link_count([document_id])
         self._corpus.documents.delete([document_id])
         return Deletion("document", document_id, document.title, 0, 1, document.passages_count, citations)
 
-    # --- reading ----------------------------------------------------------------------------------------------------
+    # Read documents
 
     def list(
         self,
@@ -342,8 +333,13 @@ class DocumentService:
     ) -> list[Document]:
         """Return documents without their text, oldest first.
 
-        ``contains`` looks into titles, and takes the beginning of an id.
-        Every word of ``named`` stands in the title, the path or the URL, in any order.
+        Args:
+            source_id: Only documents of this source.
+            document_type: Only this type, such as "pdf".
+            contains: Text in the title, or the start of an id.
+            named: Words that must all occur in the title, path or URL, in any order.
+            limit: Maximum number of documents.
+            offset: Number of documents to skip.
         """
         return self._corpus.documents.list(
             source_id=source_id, document_type=document_type, contains=contains, named=named, limit=limit, offset=offset
@@ -357,22 +353,31 @@ class DocumentService:
         contains: str | None = None,
         named: str | None = None,
     ) -> int:
-        """Return how many documents ``list`` would give without a limit."""
+        """Return how many documents ``list`` returns without a limit."""
         return self._corpus.documents.count(
             source_id=source_id, document_type=document_type, contains=contains, named=named
         )
 
     def get(self, document_id: str) -> Document:
-        """Return a document with its whole text. Raises NotFound."""
+        """Return a document with its full text.
+
+        Raises:
+            NotFound: No such document.
+        """
         check_key("document", document_id)
         return self._corpus.documents.get(document_id)
 
     def file(self, document_id: str) -> tuple[str, str, bytes] | None:
-        """Return (name, media type, bytes) of the original, where it was kept (PDF)."""
+        """Return (name, media type, bytes) of the original file, or None if it was not kept."""
         return self._corpus.documents.file(document_id)
 
     def passages(self, document_id: str, *, index: str | None = None) -> Sequence[StoredPassage]:
-        """Return a document's passages in reading order, as an index holds them. Raises StorageError."""
+        """Return a document's passages in an index, in reading order.
+
+        Raises:
+            NotFound: No such index.
+            StorageError: The database cannot be reached.
+        """
         from workbench.storage.passages import passages_of_document
 
         store = self._corpus.store(self._corpus.index(index))
@@ -380,18 +385,36 @@ class DocumentService:
             return passages_of_document(connection, store.index.name, document_id)
 
     def at(self, url: str) -> Document:
-        """Return the document that came from an address. Raises NotFound, or Ambiguous if several did."""
+        """Return the document with this URL.
+
+        Raises:
+            NotFound: No document has this URL.
+            Ambiguous: Several documents have this URL.
+        """
         check_key("document", url)
         return self._corpus.documents.get(self._corpus.documents.at(url))
 
     def changed_since(self, moment: datetime | None, limit: int) -> tuple[Mapping[str, str], datetime]:
-        """Return documents added or changed after a moment (none where it is None) with their sources, and now."""
+        """Return the ids of documents changed after a moment with their source ids, and the current time.
+
+        No documents if ``moment`` is None.
+        """
         return self._corpus.documents.changed_since(moment, limit)
 
     def around(
         self, passage_id: str, before: int = 1, after: int = 1, *, index: str | None = None
     ) -> Sequence[StoredPassage]:
-        """Return a passage with so many before and after it in its document, in reading order. Raises NotFound."""
+        """Return a passage with its neighbours in the document, in reading order.
+
+        Args:
+            passage_id: Passage in the middle.
+            before: Number of passages before it.
+            after: Number of passages after it.
+            index: Index that holds the passage; the default index if None.
+
+        Raises:
+            NotFound: No such passage or index.
+        """
         from workbench.storage.passages import passage_named, passages_of_document
 
         store = self._corpus.store(self._corpus.index(index))
@@ -404,7 +427,7 @@ class DocumentService:
     def _describe(
         self, document_id: str, title: str | None, url: str | None, metadata: Mapping[str, object] | None
     ) -> Document:
-        """Change a document's title, URL and metadata, and with them the addresses it can be cited by."""
+        """Change a document's title, URL and metadata, and update the citations that refer to it."""
         from workbench.ingestion.citations import reread
 
         changed = self._corpus.documents.update(document_id, title=title, url=url, metadata=metadata)
@@ -414,7 +437,8 @@ class DocumentService:
     def _write(
         self, source_id: str, item: Incoming, on_progress: OnProgress | None, should_stop: ShouldStop | None
     ) -> WriteResult:
-        report = self.ingest_items(source_id, [item], on_progress=on_progress, should_stop=should_stop)
+        options = IngestOptions(on_progress=on_progress, should_stop=should_stop)
+        report = self.ingest_items(source_id, [item], options)
         if report.failures:
             raise UnreadableDocument(report.failures[0].error)
         outcome = "created" if report.added else "updated" if report.updated else "unchanged"

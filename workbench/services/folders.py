@@ -1,4 +1,4 @@
-"""A source in step with a folder: new and changed files come in, vanished ones go, the rest is left alone."""
+"""Folders mirrored as sources: new and changed files are ingested, deleted ones removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.errors import Conflict, UnreadableDocument
 from workbench.ingestion.incoming import Stamps, stamps_of
 from workbench.services.checks import LARGE, work_bytes
 from workbench.services.corpus import Corpus
-from workbench.services.documents import DocumentService
+from workbench.services.documents import DocumentService, IngestOptions
 from workbench.services.jobs import JobService
 from workbench.services.sources import SourceService
 from workbench.storage.jobs import Job
@@ -25,41 +25,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """The changes of a step towards the folder; ``removed`` documents had no file any more."""
+    """The changes made by one synchronisation."""
 
     report: IngestReport
-    removed: int
+    removed: int  # documents whose file no longer exists
 
 
 @dataclass(frozen=True, slots=True)
 class Pending(Value):
-    """The things on disk that are not embedded as they are now; ``bytes`` of text in the new and changed ones."""
+    """The differences between files on disk and their source, in number of files."""
 
     new: int = 0
     changed: int = 0
     vanished: int = 0
     unchanged: int = 0
-    bytes: int = 0
+    bytes: int = 0  # estimated text of new and changed files
 
     @property
     def any(self) -> bool:
-        """True when embedding what is on disk would change something."""
+        """True if a synchronisation would change something."""
         return bool(self.new or self.changed or self.vanished)
 
 
 class FolderMirror:
-    """A mirror that brings a folder into a source when anything in it has changed since the last look; thread-safe.
+    """Synchronises sources with folders that have changed since the last check; thread-safe.
 
-    A look costs one ``stat`` a file (10,000 files in about 40 ms); only then are files read and compared by content.
+    A check costs one ``stat`` per file (about 40 ms for 10,000); only after a change are files compared by content.
     """
 
     def __init__(self, corpus: Corpus, sources: SourceService, documents: DocumentService, source_type: str) -> None:
         self._corpus, self._sources, self._documents, self.source_type = corpus, sources, documents, source_type
         self._stamps: dict[Path, tuple[str, Stamps]] = {}
-        self.lock = threading.Lock()  # of those that compare a folder or bring it in
+        self.lock = threading.Lock()  # held while a folder is compared or synchronised
 
     def source(self, folder: Path, *, for_ingest: bool = False) -> str:
-        """Return the id of the source that stands for a folder, made on first use; ``for_ingest`` as in sources."""
+        """Return the id of a folder's source, created on first use; ``for_ingest`` as in ``SourceService``."""
         source_id = self.known_source(folder)
         if source_id is not None:
             return source_id
@@ -71,37 +71,37 @@ class FolderMirror:
                 )
                 return made.id
             except Conflict:
-                source_id = self.known_source(folder)  # made by another process a moment ago, or only the name is taken
+                source_id = self.known_source(folder)  # just created by another process, unless only the title is taken
                 if source_id is not None:
                     return source_id
-        raise Conflict(f"Two sources are named {name!r} already; rename one of them.")
+        raise Conflict(f"Two sources are already named {name!r}; rename one of them.")
 
     def known_source(self, folder: Path) -> str | None:
-        """Return the id of the source that stands for a folder, or None where there is none yet."""
+        """Return the id of a folder's source, or None if there is none yet."""
         return self._corpus.sources.standing_for(folder.as_uri(), self.source_type)
 
     def of(self, folder: Path, items: Callable[[], Sequence[Incoming]]) -> MirroredFolder:
-        """Return a folder beside its source; ``items`` are what is in it, asked for only where something changed."""
+        """Return a folder paired with its source; ``items`` reads its files, and is only called after a change."""
         return MirroredFolder(self, folder, items)
 
     def is_known(self, folder: Path) -> bool:
-        """Tell whether nothing of a folder has changed since it was last found in step; a look at its files."""
+        """Return whether a folder is unchanged since it last matched its source, by the metadata of its files."""
         known = self._stamps.get(folder)
         return known is not None and known == (self.known_source(folder), stamps_of(folder))
 
     def note(self, folder: Path, source_id: str, stamps: Stamps) -> None:
-        """Note that a folder whose files were so is in step with its source."""
+        """Record that a folder with these file stamps matches its source."""
         self._stamps[folder] = (source_id, stamps)
 
     def state(self, folder: Path) -> str:
-        """Return a text that differs where a folder's files, its source or the index have changed."""
+        """Return a hash of a folder's file stamps, its source and the default index."""
         state = (self.known_source(folder), self._corpus.index().name, sorted(stamps_of(folder).items()))
         return hashlib.sha256(repr(state).encode()).hexdigest()
 
     def pending(
         self, source_id: str | None, items: Sequence[Incoming], still_there: Callable[[str], bool] = lambda key: False
     ) -> Pending:
-        """Compare items with a source, by content; its other documents have vanished unless ``still_there`` says no."""
+        """Compare items with a source by content; other documents count as vanished unless ``still_there(key)``."""
         from workbench.ingestion.incoming import content_hash
 
         indexed = self._corpus.documents.by_key(source_id, self._corpus.index().name) if source_id else {}
@@ -110,7 +110,7 @@ class FolderMirror:
             try:
                 data = item.load()
             except (UnreadableDocument, OSError):
-                continue  # empty or unreadable: embedding says so
+                continue  # empty or unreadable: reported by the ingest
             document = indexed.get(item.key)
             if document is not None and content_hash(data) == document.content_hash == document.indexed_hash:
                 unchanged += 1
@@ -130,8 +130,10 @@ class FolderMirror:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> SyncReport:
-        """Bring items in and remove the source's other documents, unless ``still_there`` says of a key to keep it."""
-        report = self._documents.ingest_items(source_id, items, on_progress=on_progress, should_stop=should_stop)
+        """Ingest items and remove the source's other documents, except those for which ``still_there(key)`` is true."""
+        report = self._documents.ingest_items(
+            source_id, items, IngestOptions(on_progress=on_progress, should_stop=should_stop)
+        )
         present = {item.key for item in items}
         indexed = self._corpus.documents.by_key(source_id, self._corpus.index().name)
         vanished_ids = [indexed[key].id for key in indexed if key not in present and not still_there(key)]
@@ -142,7 +144,7 @@ class FolderMirror:
 
 @dataclass(frozen=True, slots=True)
 class MirroredFolder:
-    """A folder that is searched as it is on disk, beside the source that holds it."""
+    """A folder paired with the source that mirrors it."""
 
     mirror: FolderMirror
     folder: Path
@@ -150,15 +152,15 @@ class MirroredFolder:
 
     @property
     def kind(self) -> str:
-        """The type of its source: "archive", "articles"."""
+        """The type of its source, such as "archive" or "articles"."""
         return self.mirror.source_type
 
     def source(self) -> str:
-        """Return the id of its source, made on first use."""
+        """Return the id of its source, created on first use."""
         return self.mirror.source(self.folder)
 
     def is_known(self) -> bool:
-        """Tell whether nothing has changed since it was last found in step; a look at its files."""
+        """Return whether it is unchanged since it last matched its source, by the metadata of its files."""
         return self.mirror.is_known(self.folder)
 
     def pending(self) -> Pending:
@@ -171,22 +173,22 @@ class MirroredFolder:
             return pending
 
     def state(self) -> str:
-        """Return a text that differs where the folder's files, its source or the index have changed."""
+        """Return a hash of the folder's file stamps, its source and the default index."""
         return self.mirror.state(self.folder)
 
     def settle(self) -> None:
-        """Take the folder as it is for being in step: what its source lacks cannot be read."""
+        """Record the folder as synchronised; what its source lacks is unreadable."""
         self.mirror.note(self.folder, self.source(), stamps_of(self.folder))
 
     def refresh(self, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> str:
-        """Return the id of the folder's source, in step with it."""
+        """Synchronise the folder if it has changed, and return the id of its source."""
         with self.mirror.lock:
             if not self.is_known():
                 self._bring_in(on_progress, should_stop)
             return self.source()
 
     def bring_in(self, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> SyncReport:
-        """Bring the folder's changes in, and say what they were."""
+        """Synchronise the folder, and return the changes."""
         with self.mirror.lock:
             return self._bring_in(on_progress, should_stop)
 
@@ -197,63 +199,61 @@ class MirroredFolder:
         return report
 
 
-# --- Changes of folders that are searched as they are on disk, left to a job where they are large ---
+# Large changes of folders as jobs
 
 
 class SearchedFolder(Protocol):
-    """The verbs over a folder that its search brings up to date: archives, articles."""
+    """A service over a folder that is synchronised before a search: archives, articles."""
 
     def mirrored(self) -> MirroredFolder:
-        """Return the folder beside its source. Raises ConfigurationError where there is none."""
+        """Return the folder paired with its source; raises ConfigurationError if it does not exist."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FolderJob:
-    """A job that brings a folder's changes in, or that failed at it: until then searches answer with what is there."""
+    """A job that synchronises a folder, or that failed to; until it completes, searches use the indexed state."""
 
     job: Job
 
     @property
     def sentence(self) -> str:
-        """Say that the answer is not of everything on disk."""
+        """A note that the search did not cover everything on disk."""
         if self.job.is_finished:
             why = f": {self.job.error.rstrip('.')}" if self.job.error else ""
-            return (
-                f"Not everything on disk could be searched: the job that was to bring it in is {self.job.status}{why}."
-            )
-        return "What is new or changed on disk is being brought in; until then the index has what was there before."
+            return f"Some files on disk were not searched: the job that ingests them is {self.job.status}{why}."
+        return "New and changed files are being ingested; until then, searches use their previous state."
 
 
 class FolderWork:
-    """The choice between bringing a folder in where it is searched, and a job."""
+    """Decides whether a folder's changes are ingested at once or by a job."""
 
     def __init__(self, jobs: JobService) -> None:
         self._jobs, self._lock = jobs, threading.Lock()
 
     def left_to_job(self, folder: SearchedFolder) -> FolderJob | None:
-        """Return the job that is to bring a folder's changes in; None where these are small enough to be waited for.
+        """Return the job that ingests a folder's changes; None if they are small enough to ingest at once.
 
-        Of one state of the folder there is one job: one that failed or was cancelled is not begun anew, and stands
-        until it is resumed or the folder changes.
+        There is one job per state of the folder: one that failed or was cancelled is not restarted until it is resumed
+        or the folder changes.
         """
         mirrored = folder.mirrored()
         if mirrored.is_known():
             return None
-        with self._lock:  # several searches at once ask for one job
+        with self._lock:  # concurrent searches share one job
             wanted = {"mirrored": mirrored.kind, "folder": str(mirrored.folder)}
             unfinished = self._jobs.with_parameters("ingest", wanted, unfinished=True)
             if unfinished is not None:
                 return FolderJob(unfinished)
             if mirrored.pending().bytes <= LARGE:
                 return None
-            source_id = mirrored.source()  # made before its state is told
+            source_id = mirrored.source()  # created first, because the state contains its id
             wanted["state"] = mirrored.state()
             job = self._jobs.with_parameters("ingest", wanted)
             if job is None:
                 title = f"Embed {mirrored.folder.name}"
                 return FolderJob(self._jobs.enqueue("ingest", title, {"paths": [], **wanted}, source_id=source_id))
-            if job.status in ("completed", "completed_with_errors"):  # what is left cannot be read
+            if job.status in ("completed", "completed_with_errors"):  # the remaining files are unreadable
                 mirrored.settle()
                 return None
             return FolderJob(job)

@@ -1,4 +1,4 @@
-"""Contents and health: the counts for ``status``, the checks for ``doctor``."""
+"""Status and health: the counts of ``status`` and the checks of ``doctor``."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from workbench.storage.statements import statement
 from workbench.types import APART_TYPES, Index, JsonObject, ParameterValue, Value
 
 SHOWN_PACKAGES = ("llama-index-core", "llama-index-vector-stores-postgres", "streamlit", "mcp", "ragas", "crawl4ai")
-LEAST_FREE = 2 * GB  # bytes of disk below which ingestion may soon fail
+LEAST_FREE = 2 * GB  # bytes of disk; with less, ingestion may soon fail
 
 COUNTED = ("projects", "sources", "documents", "conversations", "articles", "archives")  # by ``status``
 
 
 @dataclass(frozen=True, slots=True)
 class Check(Value):
-    """One thing that was tried; ``detail`` says what was seen, or what to do."""
+    """The result of one check."""
 
     name: str
     ok: bool
-    detail: str
+    detail: str  # what was found, or what to do
 
 
 class DatabaseStatus(TypedDict):
-    """The database and its versions; ``bytes`` is its size on disk."""
+    """The database: kind, versions and size on disk in bytes."""
 
     embedded: bool
     postgres: str
@@ -47,7 +47,7 @@ class DatabaseStatus(TypedDict):
 
 
 class IndexStatus(TypedDict):
-    """An index as ``Index.to_dict`` writes it, and ``bytes``, its size on disk."""
+    """The fields of ``Index.to_dict``, and the size on disk in ``bytes``."""
 
     name: str
     chunker: str
@@ -67,16 +67,17 @@ class IndexStatus(TypedDict):
 
 
 class ModelStatus(TypedDict):
-    """The model of new indexes; ``passages`` is a ``PrecisionChoice``, as ``to_dict`` writes it."""
+    """The model of new indexes; ``passages`` is the JSON of a ``PrecisionChoice``."""
 
     name: str
     passages: JsonObject | None
 
 
 class Status(TypedDict):
-    """The JSON of ``workbench status``; ``corpus`` counts by kind, ``packages`` are versions.
+    """The JSON of ``workbench status``.
 
-    ``work`` is a ``Workload`` and ``replica`` a ``ReplicaState``, as ``to_dict`` writes them.
+    ``corpus`` has counts by kind and ``packages`` versions by name; ``work`` is the JSON of a ``Workload`` and
+    ``replica`` that of a ``ReplicaState``.
     """
 
     version: str
@@ -93,7 +94,7 @@ class Status(TypedDict):
 
 
 class HealthService:
-    """The verbs ``status`` and ``doctor``."""
+    """Reports the status and checks the parts that a search depends on."""
 
     def __init__(self, corpus: Corpus, home: Path, embedded: bool) -> None:
         self._corpus, self._home, self._embedded = corpus, home, embedded
@@ -102,8 +103,8 @@ class HealthService:
         """Return counts, indexes, sizes in bytes and versions.
 
         Args:
-            replica: State of the replica if the caller has just asked for it; asked for by default.
-            work: State of the jobs and workers if the caller has just asked for it; asked for by default.
+            replica: State of the replica, if already known; queried by default.
+            work: State of the jobs and workers, if already known; queried by default.
         """
         self._corpus.index()
         replica, work = replica or self.replica(), work or self.work()
@@ -140,24 +141,28 @@ class HealthService:
         }
 
     def work(self) -> Workload:
-        """Return the workers that live, and the jobs that wait or run with their parts."""
+        """Return the live workers, and the queued and running jobs with their parts."""
         return workload(self._corpus.database)
 
     def replica(self) -> ReplicaState | None:
-        """Return how far the replica that searches read is behind; None where none is set."""
+        """Return the state and lag of the replica that searches read; None if none is set."""
         replica = self._corpus.replica
         return replica.state() if replica else None
 
     def passages(self) -> PrecisionChoice | None:
-        """Return in which precision passages are embedded here; None before the first was, or without a choice."""
+        """Return the precision in which passages are embedded here; None if not chosen yet, or without a choice."""
         return remembered_choice(self._corpus.default_model, self._home / "models")
 
     def check_database(self) -> None:
-        """Look whether the database answers, and start nothing. Raises StorageError where it does not."""
+        """Check that the database answers, without starting it.
+
+        Raises:
+            StorageError: It does not answer.
+        """
         self._corpus.database.check()
 
     def doctor(self, replica: ReplicaState | None = None) -> list[Check]:
-        """Try everything a person depends on, one check each; ``replica`` as for ``status``."""
+        """Check everything that a search depends on; ``replica`` as for ``status``."""
         replica = replica or self.replica()
         tries: tuple[tuple[str, Callable[[], str]], ...] = (
             ("database", self._database),
@@ -207,26 +212,26 @@ class HealthService:
         return work.sentence
 
     def _vector_search(self) -> str:
-        """Describe how each index is searched. Raises WorkbenchError if a graph loses passages."""
+        """Describe how each index is searched; raises WorkbenchError if a graph finds too few passages."""
         indexes = self._corpus.indexes.list()
         lossy = [index for index in indexes if (state := graph_state(index.graph)) and not state.is_sound]
         if lossy:
             names = ", ".join(f"{index.name} ({search_sentence(index)})" for index in lossy)
             raise WorkbenchError(
-                f"No graph finds enough of the passages of {names}. Searches are exact, and slower; look for thousands "
-                "of passages with nearly the same text, and leave them out."
+                f"No graph finds enough passages of {names}. Searches are exact, and slower; look for thousands of "
+                "passages with nearly the same text, and remove them."
             )
         return "; ".join(f"{index.name}: {search_sentence(index)}" for index in indexes)
 
     def _disk(self) -> str:
         free = shutil.disk_usage(_existing(self._home)).free
         if free < LEAST_FREE:
-            raise WorkbenchError(f"Only {size_text(free)} are free under {self._home}; make room.")
+            raise WorkbenchError(f"Only {size_text(free)} of disk is free at {self._home}; free up space.")
         return f"{size_text(free)} free"
 
 
 def search_sentence(index: Index) -> str:
-    """Describe how vectors of an index are searched: exactly, or by a graph that finds a measured share."""
+    """Describe how vectors of an index are searched: exactly, or by a graph with a measured recall."""
     state = graph_state(index.graph)
     if state is None or index.passages_count <= SERVING["exact_up_to"]:
         return "exact"

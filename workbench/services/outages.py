@@ -16,7 +16,7 @@ Arguments = ParamSpec("Arguments")
 
 
 class _Service(Protocol):
-    """A service, as far as it knows the servers that it reads."""
+    """A service that reads from a corpus."""
 
     _corpus: Corpus
 
@@ -25,7 +25,7 @@ ReadingService = TypeVar("ReadingService", bound=_Service)
 
 
 def once_more(corpus: Corpus, read: Callable[[], Got]) -> Got:
-    """Read; if that loses the replica, read again from the primary. Raises what ``read`` raises otherwise."""
+    """Call ``read``; if the replica is lost during the call, repeat it on the primary."""
     try:
         return read()
     except StorageError:
@@ -37,7 +37,7 @@ def once_more(corpus: Corpus, read: Callable[[], Got]) -> Got:
 def read_once_more(
     verb: Callable[Concatenate[ReadingService, Arguments], Got],
 ) -> Callable[Concatenate[ReadingService, Arguments], Got]:
-    """Decorate a verb that only reads, so that it is repeated as ``once_more`` does."""
+    """Decorate a read-only method, so that it is repeated on the primary if the replica is lost."""
 
     @wraps(verb)
     def repeated(service: ReadingService, /, *values: Arguments.args, **named: Arguments.kwargs) -> Got:

@@ -1,4 +1,4 @@
-"""The pages of documents as pictures, with the words of a passage marked where they stand."""
+"""Page images of documents, with the words of a passage highlighted."""
 
 from __future__ import annotations
 
@@ -23,27 +23,30 @@ if TYPE_CHECKING:
     from workbench.types import Passage
     from workbench.types.results import ScannedPage
 
-# --- The lines of a page that a passage stands in: the words of its text, aligned with the words of the page ---
+# Lines of a page that contain a passage
 
 WORD = re.compile(r"[^\W_]+")
-PASSES = 3  # alignments in turn: columns and tables may be stored in another order than they are drawn in
-RUN = 2  # words in a row that a later pass needs
-LINE = 0.5  # share of a line's words from which on the line is marked as a whole
+PASSES = 3  # alignments; columns and tables may be stored in another order than they are drawn
+RUN = 2  # consecutive words required by a later pass
+LINE = 0.5  # share of matching words from which the whole line is marked
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word of the page: folded, its line, and its place among the line's words."""
+    """A word of the page."""
 
-    text: str
+    text: str  # case-folded
     line: int
-    place: int
+    place: int  # among the words of its line
 
 
 def boxes_of(text: str, span: Span, lines: Sequence[PageLine]) -> list[PageBox]:
-    """Return the boxes of a page's lines, or of words in them, that hold ``text[span]``.
+    """Return the boxes of lines, or of words in them, that contain ``text[span]``.
 
-    ``text`` is the page's stored text. A line of which at least half belongs to the passage is marked whole.
+    Args:
+        text: Stored text of the page.
+        span: Characters of the passage in this text.
+        lines: Lines of the page with their boxes; if half of a line matches, all of it is marked.
     """
     wanted = [match for match in WORD.finditer(text) if match.start() < span[1] and match.end() > span[0]]
     first = sum(1 for _ in WORD.finditer(text, 0, wanted[0].start())) if wanted else 0
@@ -62,7 +65,7 @@ def boxes_of(text: str, span: Span, lines: Sequence[PageLine]) -> list[PageBox]:
 
 
 def _aligned(stored: Sequence[str], drawn: Sequence[_Word], inside: range) -> list[_Word]:
-    """Return the page's words that are aligned with stored words inside the range."""
+    """Return the words of the page that align with stored words in a range."""
     words: list[_Word] = []
     left, right = list(enumerate(stored)), list(drawn)
     for turn in range(PASSES):
@@ -86,26 +89,26 @@ def _boxes(line: PageLine, places: set[int]) -> list[PageBox]:
     return [(min(lefts), min(tops), max(rights), max(bottoms))]
 
 
-MARKER = (255, 226, 120)  # laid over the paper as a felt pen is: what is dark stays dark
+MARKER = (255, 226, 120)  # multiplied with the page, so that dark text stays dark
 
 
 class PagePictures:
-    """The verbs over pages that are seen: where OCR read which word, and the picture of a page."""
+    """Page images and the positions of words read by OCR."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
 
     def scans(self, document_id: str, number: int | None = None) -> Sequence[ScannedPage]:
-        """Return the pages that OCR read, or the one of that number: each word's place in the text and on its page.
+        """Return pages read by OCR, or one of them: the position of each word in the text and on the page.
 
-        A page that has text of its own is among them with the words in its pictures; ``scanned_pages`` in the
-        document's metadata are those that were read as a whole.
+        Pages with embedded text have only the words in their pictures; the pages read completely are listed in the
+        document's metadata as ``scanned_pages``.
         """
         check_key("document", document_id)
         return self._corpus.documents.scans(document_id, number)
 
     def page_of(self, document_id: str, span: Span | None = None) -> int | None:
-        """Return the number of the page to show for a span: where it begins; of a picture without one the first."""
+        """Return the page on which a span starts; for a picture without a span the first one, else None."""
         record = self._corpus.documents.record(document_id)
         if record.document_type not in ("pdf", "picture") or (span is None and record.document_type == "pdf"):
             return None
@@ -113,24 +116,28 @@ class PagePictures:
         return next(pages, None)
 
     def label(self, document_id: str, number: int) -> str:
-        """Return the number that a page (from 1) bears, "" where that is its place in the file."""
+        """Return the printed number of a page (counted from 1); "" if it equals the count."""
         labels = self._corpus.documents.record(document_id).metadata.get("page_labels")
         label = labels.get(str(number)) if isinstance(labels, Mapping) else None
         return label if isinstance(label, str) and label != str(number) else ""
 
     def count(self, document_id: str) -> int:
-        """Return how many pages a document's file has; 0 where it has none."""
+        """Return the number of pages of a document's file; 0 without pages."""
         pages = self._corpus.documents.record(document_id).metadata.get("pages")
         return pages if isinstance(pages, int) else 0
 
     def of_passage(self, passage: Passage | str, index: str | None = None) -> Image:
-        """Return the picture of the page that a hit, or the passage of an id, begins on, with its lines marked.
+        """Return the image of the page on which a passage starts, with its lines highlighted.
 
-        A notebook shows it as it is: ``wb.pages.of_passage(result[0])``.
+        In a notebook: ``wb.pages.of_passage(result[0])``.
+
+        Args:
+            passage: A hit, or the id of a passage.
+            index: Index of a passage given by id; the default index if None.
 
         Raises:
-            NotFound: no such passage, or its document has no pages that can be seen. UnreadableDocument: it cannot be
-                drawn.
+            NotFound: No such passage, or its document has no page images.
+            UnreadableDocument: The page cannot be rendered.
         """
         if isinstance(passage, str):
             document_id, span = self._place(passage, index)
@@ -138,7 +145,7 @@ class PagePictures:
             document_id, span = passage.document_id, (passage.start, passage.end)
         number = self.page_of(document_id, span)
         if number is None:
-            raise NotFound("page of document", document_id, "Only PDFs and pictures have pages that can be seen.")
+            raise NotFound("page of document", document_id, "Only PDFs and pictures have page images.")
         return self.picture(document_id, number, span)
 
     def _place(self, passage_id: str, index: str | None) -> tuple[str, Span]:
@@ -150,12 +157,16 @@ class PagePictures:
         return passage.document_id, passage.span
 
     def picture(self, document_id: str, number: int, span: Span | None = None) -> Image:
-        """Return the picture of a page (from 1) of a document whose original is kept.
+        """Return the image of a page of a document whose original file is kept.
 
-        ``span`` are the characters of the document that are marked: lines of a PDF's text, words that OCR read.
+        Args:
+            document_id: Document.
+            number: Page, from 1.
+            span: Characters of the document to highlight.
 
         Raises:
-            NotFound: no original of that document. UnreadableDocument: no such page, or it cannot be drawn.
+            NotFound: The original file was not kept.
+            UnreadableDocument: No such page, or it cannot be rendered.
         """
         from workbench.ingestion.ocr.images import page_picture
 
@@ -175,15 +186,15 @@ class PagePictures:
         return _marked(picture, boxes)
 
     def _is_scan(self, document_id: str, number: int) -> bool:
-        """Tell whether OCR read the whole page; of others it reads the words in their pictures."""
+        """Return whether OCR read the whole page, not only its pictures."""
         return number in as_items(self._corpus.documents.record(document_id).metadata.get("scanned_pages"))
 
     def _boxes_of_lines(
         self, data: bytes, document_id: str, number: int, span: Span, scans: Sequence[ScannedPage]
     ) -> list[PageBox]:
-        """Return the boxes of the lines of a PDF's page that a span of its document's text stands in.
+        """Return the boxes of the lines of a PDF page that contain a span of the document's text.
 
-        Words that OCR read in its pictures are in no line.
+        Words that OCR read in pictures belong to no line.
         """
         from workbench.ingestion.readers.pdf.words import lines_of_page
 

@@ -1,4 +1,4 @@
-"""Promotion: the strategy that won a comparison serves a scope, until that is undone."""
+"""Promotions: which strategy serves a scope; and trained rankers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_NOTE = 1000  # characters
 
 
 class PromotionService:
-    """The verbs over promotions. The most specific scope wins: a source, its folder, its project, everywhere."""
+    """Operations on promotions. The most specific scope wins: source, folder, project, everywhere."""
 
     def __init__(self, corpus: Corpus, requests: Requests) -> None:
         self._corpus, self._requests = corpus, requests
@@ -33,12 +33,21 @@ class PromotionService:
         index: str | None = None,
         note: str = "",
     ) -> Promotion:
-        """Let a strategy, with its parameters and index, serve a scope from now on; "strategy@index" works too.
+        """Make a strategy, with its parameters and index, the default of a scope.
+
+        Args:
+            strategy: Name of a strategy, or NAME@INDEX.
+            scope: Everything (None), a project, a folder or one source.
+            parameters: Parameters of the strategy, by name.
+            index: Index to search; the default index if None.
+            note: Reason, up to 1,000 characters.
 
         Raises:
-            InvalidInput: an unknown strategy or parameter, or a scope that cannot have a promotion.
-            NotFound: no such index or ranker. ScopeError: no such project, folder or source.
-            ConfigurationError: the strategy needs a model that is not configured.
+            InvalidInput: The strategy, a parameter or the note is invalid.
+            NotFound: No such index or ranker.
+            ScopeError: No such project, folder or source, or the scope cannot have a promotion.
+            Conflict: The index is not completely built.
+            ConfigurationError: The strategy needs a model that is not configured.
         """
         strategy, index = named(strategy, index)
         checked = check_parameters(strategy, parameters)
@@ -46,52 +55,51 @@ class PromotionService:
             raise InvalidInput(f"The note has {len(note):,} characters; shorten it to at most {LONGEST_NOTE:,}.")
         chosen = self._corpus.index(index)
         if chosen.status != "ready":
-            raise Conflict(f"The index {chosen.name!r} is {chosen.status}; finish building it before it serves.")
+            raise Conflict(f"The index {chosen.name!r} is {chosen.status}; finish building it first.")
         key = self.key(scope)
         if key == EVERYWHERE and strategy_named(strategy).needs_scope:
             raise InvalidInput(
-                f"The strategy {strategy!r} needs a scope, so it cannot serve everywhere; promote it for a project, "
-                "a folder or a source."
+                f"The strategy {strategy!r} needs a scope; promote it for a project, a folder or a source."
             )
         self._requests.check_usable(strategy)
         self._requests.check_named(checked)
         return self._corpus.promotions.add(key, strategy, checked, chosen.name if index else None, note.strip())
 
     def undo(self, scope: Scope | None = None) -> Promotion | None:
-        """Take back a scope's newest promotion and return what serves it now (None: the built-in default).
+        """Undo a scope's newest promotion, and return the one that serves now (None for the built-in default).
 
         Raises:
-            Conflict: the scope has no promotion.
+            Conflict: The scope has no promotion.
         """
         key = self.key(scope)
         if not self._corpus.promotions.undo(key):
-            raise Conflict(f"Nothing is promoted for {key!r}, so there is nothing to undo.")
+            raise Conflict(f"Nothing is promoted for {key!r}.")
         return self.serving(scope)
 
     def serving(self, scope: Scope | None = None) -> Promotion | None:
-        """Return the promotion that serves a search in a scope; None where it is the built-in default."""
+        """Return the promotion that serves a scope; None for the built-in default."""
         return self._corpus.promotions.serving(promotion_keys(self._requests.resolve(scope or Scope())))
 
     def current(self) -> list[Promotion]:
-        """Return the promotions that serve now, one a scope."""
+        """Return the promotions in effect, one per scope."""
         return [promotion for promotion in self._corpus.promotions.list() if promotion.serves]
 
     def history(self, scope: Scope | None = None) -> list[Promotion]:
-        """Return all versions of a scope, newest first; of every scope where none is given."""
+        """Return all versions of a scope's promotions, newest first; of all scopes if None."""
         return self._corpus.promotions.list(None if scope is None else [self.key(scope)])
 
     def key(self, scope: Scope | None) -> str:
-        """Return the one key that a scope's own promotions have: "everywhere", "project:ID", "folder:ID", "source:ID".
+        """Return the key of a scope's promotions: "everywhere", "project:ID", "folder:ID" or "source:ID".
 
         Raises:
-            ScopeError: the scope has none, or names what does not exist.
+            ScopeError: The scope cannot have a promotion, or contains an unknown name.
         """
         scope = scope or Scope()
-        scope = replace(scope, names="prefer", ignored_names=())  # they belong to a question, not to a place
+        scope = replace(scope, names="prefer", ignored_names=())  # options of a question, not of a scope
         plain = Scope(kind=scope.kind, project=scope.project, folder=scope.folder, sources=scope.sources)
         if scope != plain or scope.kind == "global" or (scope.sources is not None and len(scope.sources) != 1):
             raise ScopeError(
-                "A strategy is promoted everywhere, for a project, a folder or one source; name one of them."
+                "A strategy can be promoted everywhere, for a project, a folder or one source; choose one of these."
             )
         resolved = self._requests.resolve(scope)
         if scope.sources:
@@ -103,35 +111,40 @@ class PromotionService:
 
     @property
     def built_in(self) -> str:
-        """The strategy that serves where nothing is promoted."""
+        """The strategy that serves if nothing is promoted."""
         return DEFAULT_STRATEGY
 
 
-# --- Rankers: the trained weights of the strategy ``learned``, listed, kept, exported and imported ---
+# Rankers: trained weights of the strategy learned
 
 
 class RankerService:
-    """The verbs over rankers. Their weights never change: another training is another ranker, under a name of its own.
+    """Operations on rankers. Their weights never change: each training creates a ranker with a new name.
 
-    Training is ``evals.learning``; it keeps what it found here.
+    Training is in ``evals.learning``.
     """
 
     def __init__(self, corpus: Corpus) -> None:
         self._table = corpus.rankers
 
     def list(self) -> list[Ranker]:
-        """Return the ranker that comes with the workbench, then all others by name."""
+        """Return the built-in ranker, then all others by name."""
         return [shipped(), *self._table.list()]
 
     def get(self, name: str) -> Ranker:
-        """Return a ranker. Raises NotFound."""
+        """Return a ranker.
+
+        Raises:
+            NotFound: No such ranker.
+        """
         return shipped() if name == SHIPPED else self._table.get(name)
 
     def check_new(self, name: str) -> str:
-        """Return a name under which a ranker can be kept, without surplus blanks.
+        """Return a valid, unused name for a ranker, without surplus spaces.
 
         Raises:
-            InvalidInput: a name that cannot be. Conflict: there is a ranker of that name.
+            InvalidInput: The name is invalid.
+            Conflict: There is a ranker with this name.
         """
         checked = checked_name(name)
         if any(ranker.name == checked for ranker in self.list()):
@@ -139,10 +152,11 @@ class RankerService:
         return checked
 
     def save(self, ranker: Ranker) -> Ranker:
-        """Keep a ranker and return it as it is kept.
+        """Store a ranker, and return it as stored.
 
         Raises:
-            InvalidInput: a name or weights that cannot be. Conflict: there is a ranker of that name.
+            InvalidInput: The name or the weights are invalid.
+            Conflict: There is a ranker with this name.
         """
         name = checked_name(ranker.name)
         checked_weights(dict(ranker.weights))
@@ -154,25 +168,33 @@ class RankerService:
         """Delete a ranker.
 
         Raises:
-            NotFound: there is none. Conflict: it comes with the workbench, or a promotion serves with it.
+            NotFound: No such ranker.
+            Conflict: It is the built-in one, or a promotion uses it.
         """
         ranker = self.get(name)
         if ranker.name == SHIPPED:
-            raise Conflict(f"The ranker {SHIPPED!r} comes with the workbench and stays.")
+            raise Conflict(f"The ranker {SHIPPED!r} is built in and cannot be deleted.")
         serving = self._table.serving(name)
         if serving:
-            raise Conflict(f"The ranker {name!r} serves {', '.join(serving)}; promote something else there first.")
+            raise Conflict(
+                f"The ranker {name!r} is in use for {', '.join(serving)}; promote something else there first."
+            )
         self._table.delete(name)
 
     def export(self, name: str) -> str:
-        """Return a ranker as the text of a JSON file. Raises NotFound."""
+        """Return a ranker as JSON.
+
+        Raises:
+            NotFound: No such ranker.
+        """
         return file_text(self.get(name))
 
     def restore(self, text: str, name: str | None = None) -> Ranker:
-        """Keep the ranker of an exported file, under another name where one is given.
+        """Store an exported ranker, under another name if one is given.
 
         Raises:
-            InvalidInput: the file is no ranker, or broken. Conflict: there is a ranker of that name.
+            InvalidInput: The text is not a valid ranker.
+            Conflict: There is a ranker with this name.
         """
         ranker = from_file(text)
         if name is not None:
@@ -181,4 +203,4 @@ class RankerService:
 
 
 def _taken(name: str) -> Conflict:
-    return Conflict(f"There is a ranker {name!r} already; choose another name, or delete that one first.")
+    return Conflict(f"There is already a ranker {name!r}; choose another name, or delete that one first.")

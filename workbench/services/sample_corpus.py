@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.errors import Ambiguous, NotFound
 from workbench.ingestion.readers import discover
 from workbench.sample import articles_dir
-from workbench.services.documents import DocumentService
+from workbench.services.documents import Destination, DocumentService, IngestOptions
 from workbench.services.sources import SourceService
 from workbench.types import IngestReport, OnProgress, ShouldStop
 
@@ -24,22 +24,22 @@ def load_sample(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> IngestReport:
-    """Bring the sample's articles into their source; known ones cost a hash each and embed nothing.
+    """Ingest the sample's articles into their source; unchanged articles are skipped.
 
     Raises:
-        Cancelled: ``should_stop`` said so; the articles stored before stay.
+        Cancelled: ``should_stop`` returned True; articles stored so far are kept.
     """
-    return documents.ingest(
-        [articles_dir()], source=SAMPLE_TITLE, tags=SAMPLE_TAGS, on_progress=on_progress, should_stop=should_stop
-    )
+    destination = Destination(source=SAMPLE_TITLE, tags=SAMPLE_TAGS)
+    options = IngestOptions(on_progress=on_progress, should_stop=should_stop)
+    return documents.ingest([articles_dir()], destination, options)
 
 
 def needs_sample(sources: SourceService) -> bool:
-    """Tell whether this is a first run (no source at all), or one was cut short while it loaded the sample."""
+    """Return whether there is no source yet, or only a partly loaded sample."""
     try:
         sample = sources.get(SAMPLE_TITLE)
     except NotFound:
         return sources.count() == 0
-    except Ambiguous:  # the person has given a source of their own that title
+    except Ambiguous:  # the user gave a source of their own that title
         return False
     return sample.documents_count < len(list(articles_dir().rglob("*.md"))) and sources.count() == 1

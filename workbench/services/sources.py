@@ -1,4 +1,4 @@
-"""Sources: made, listed, changed and deleted; each may lie in a project and a folder of it."""
+"""Sources, and the projects and folders that organise them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from workbench.storage.sources import the_one
 from workbench.text import AUTO, LANGUAGES, language_of
 from workbench.types import FAMILY_TYPES, SOURCE_TYPES, Folder, Project, Source, Value
 
-# --- The report of a deletion: everything that went with it ---
+# The report of a deletion
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion(Value):
-    """One deleted thing (``kind`` is "source", "document" or "project") and the number of things it took along."""
+    """What was deleted, with the numbers of sources, documents, passages and citations."""
 
-    kind: str
+    kind: str  # "source", "document" or "project"
     id: str
     title: str
     sources: int = 0
@@ -32,11 +32,11 @@ class Deletion(Value):
     citations: int = 0
 
 
-# --- Projects and folders: the places that sources can belong to ---
+# Projects and folders
 
 
 class ProjectService:
-    """The verbs over projects and their folders."""
+    """Operations on projects and their folders."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
@@ -46,19 +46,34 @@ class ProjectService:
         return self._corpus.projects.list()
 
     def get(self, key: str) -> Project:
-        """Return a project by id or exact title. Raises NotFound listing the projects."""
+        """Return a project by id or exact title.
+
+        Raises:
+            NotFound: No such project.
+        """
         return self._corpus.projects.get(key)
 
     def create(self, title: str, description: str = "", *, id: str | None = None) -> Project:
-        """Create a project. Raises InvalidInput or Conflict."""
+        """Create a project.
+
+        Raises:
+            InvalidInput: The title is empty or too long.
+            Conflict: There is a project with this title or id.
+        """
         return self._corpus.projects.create(check_title(title), description, id=id)
 
     def update(self, key: str, *, title: str | None = None, description: str | None = None) -> Project:
-        """Change the given fields; None leaves one as it is. Raises NotFound or Conflict."""
+        """Change the given fields; None keeps a field.
+
+        Raises:
+            NotFound: No such project.
+            InvalidInput: The title is empty or too long.
+            Conflict: Another project has this title.
+        """
         return self._corpus.projects.update(key, title=title and check_title(title), description=description)
 
     def delete(self, key: str) -> Deletion:
-        """Delete a project with its folders, sources and their documents; reports what went."""
+        """Delete a project with its folders, sources and documents, and return what was deleted."""
         project = self.get(key)
         sources = self._corpus.sources.list(project_id=project.id)
         names = [index.name for index in self._corpus.indexes.list()]
@@ -77,7 +92,11 @@ class ProjectService:
         )
 
     def folders(self, project: str) -> list[Folder]:
-        """Return a project's folders by name. Raises NotFound."""
+        """Return a project's folders by name.
+
+        Raises:
+            NotFound: No such project.
+        """
         return self._corpus.projects.folders(project)
 
     def create_folder(
@@ -88,7 +107,13 @@ class ProjectService:
         color: str = "#6366f1",
         icon_name: str = "folder",
     ) -> Folder:
-        """Create a folder of a project. Raises NotFound, InvalidInput or Conflict."""
+        """Create a folder in a project.
+
+        Raises:
+            NotFound: No such project.
+            InvalidInput: The name is empty or too long.
+            Conflict: The project has a folder with this name.
+        """
         return self._corpus.projects.create_folder(
             project, check_title(name), description=description, color=color, icon_name=icon_name
         )
@@ -103,13 +128,23 @@ class ProjectService:
         color: str | None = None,
         icon_name: str | None = None,
     ) -> Folder:
-        """Change the given fields of a folder, named by id or name. Raises NotFound or Conflict."""
+        """Change the given fields of a folder, identified by id or name; None keeps a field.
+
+        Raises:
+            NotFound: No such project or folder.
+            InvalidInput: The name is empty or too long.
+            Conflict: Another folder has this name.
+        """
         return self._corpus.projects.update_folder(
             project, folder, name=name and check_title(name), description=description, color=color, icon_name=icon_name
         )
 
     def delete_folder(self, project: str, folder: str) -> Folder:
-        """Delete a folder; its sources stay in the project. Raises NotFound."""
+        """Delete a folder; its sources stay in the project.
+
+        Raises:
+            NotFound: No such project or folder.
+        """
         return self._corpus.projects.delete_folder(project, folder)
 
 
@@ -128,7 +163,7 @@ class PlaceIds(TypedDict):
 
 
 class SourceService:
-    """The verbs over sources."""
+    """Operations on sources."""
 
     def __init__(self, corpus: Corpus, indexes: IndexService) -> None:
         self._corpus, self._indexes = corpus, indexes
@@ -142,16 +177,16 @@ class SourceService:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Source]:
-        """Return sources in the order they were made.
+        """Return sources in the order of creation.
 
-        Those of test sets, conversations, articles and archives only if ``source_type`` asks for them.
+        Those of test sets, conversations, articles and archives are included only if ``source_type`` selects them.
         """
         return self._corpus.sources.list(
             scope=scope, project_id=project_id, source_type=source_type, limit=limit, offset=offset
         )
 
     def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
-        """Return how many sources ``list`` would give without a limit."""
+        """Return how many sources ``list`` returns without a limit."""
         return self._corpus.sources.count(scope=scope, project_id=project_id, source_type=source_type)
 
     def of_families(self) -> list[Source]:
@@ -159,15 +194,20 @@ class SourceService:
         return [source for kind in FAMILY_TYPES for source in self.list(source_type=kind)]
 
     def ids(self) -> list[str]:
-        """Return the ids of the sources that ``list`` gives, without their counts."""
+        """Return the ids of the sources in ``list``, without counting their documents."""
         return self._corpus.sources.ids()
 
     def titles(self) -> dict[str, str]:
-        """Return id -> title of all sources, in the order they were made, without counting what is in them."""
+        """Return id -> title of all sources in the order of creation, without counting their documents."""
         return self._corpus.sources.titles()
 
     def get(self, key: str) -> Source:
-        """Return a source by id, exact title or URL. Raises NotFound, or Ambiguous if several have that name."""
+        """Return a source by id, exact title or URL.
+
+        Raises:
+            NotFound: No such source.
+            Ambiguous: Several sources have this title or URL.
+        """
         check_key("source", key)
         return self._corpus.sources.find(key)
 
@@ -182,10 +222,16 @@ class SourceService:
         tags: Sequence[str] = (),
         for_ingest: bool = False,
     ) -> Source:
-        """Create an empty source; ``for_ingest`` as in ``ensure``. Raises InvalidInput or Conflict."""
+        """Create an empty source; ``for_ingest`` as in ``ensure``.
+
+        Raises:
+            InvalidInput: The title, URL, type or a tag is invalid.
+            NotFound: No such project or folder.
+            Conflict: There is a source with this title in the same place.
+        """
         valid = [kind for kind in SOURCE_TYPES if kind != "dataset"]
         if source_type not in valid:
-            raise InvalidInput(f"A source cannot be of type {source_type!r}; use one of {choices(valid)}.")
+            raise InvalidInput(f"Invalid source type {source_type!r}: use one of {choices(valid)}.")
         place = self._place(project, folder)
         return self._corpus.sources.create(
             check_title(title),
@@ -206,9 +252,9 @@ class SourceService:
         source_type: str = "upload",
         for_ingest: bool = False,
     ) -> Source:
-        """Return the source with that id or title in that place, made when there is none; new tags are added.
+        """Return the source with an id or title in a project, created if there is none; tags are added to it.
 
-        One that is made ``for_ingest`` goes away again where ``settling`` ends with nothing in it.
+        If created with ``for_ingest``, it is deleted if it is empty when ``settling`` ends.
         """
         place = self._place(project, folder)
         try:
@@ -221,7 +267,7 @@ class SourceService:
                 return self._corpus.sources.create(
                     title, tags=tags_of_new, source_type=source_type, for_ingest=for_ingest, **place
                 )
-            except Conflict:  # another process made it a moment ago
+            except Conflict:  # another process has just created it
                 source = self._existing(title, place["project_id"])
         self._corpus.sources.claim(source.id)
         wanted = tuple(dict.fromkeys((*source.tags, *clean_tags(tags))))
@@ -232,21 +278,23 @@ class SourceService:
 
     @contextmanager
     def settling(self, source_id: str, *, unless: tuple[type[Exception], ...] = ()) -> Generator[None]:
-        """Fill a source inside; one made ``for_ingest`` that is empty afterwards goes away, however the filling ended.
+        """Return a context to fill a source in; if created ``for_ingest`` and empty at the end, it is deleted.
 
-        After an exception of a class in ``unless`` it stays, for work that will go on.
+        Args:
+            source_id: Source to fill.
+            unless: Exceptions after which an empty source is kept, because the work will be resumed.
         """
         try:
             yield
         except BaseException as error:
             if not isinstance(error, unless):
-                with suppress(StorageError):  # the first error tells more
+                with suppress(StorageError):  # the first error is more informative
                     self._corpus.sources.settle(source_id)
             raise
         self._corpus.sources.settle(source_id)
 
     def stands(self, source_id: str) -> bool:
-        """Tell whether a source is there."""
+        """Return whether a source exists."""
         try:
             return bool(self._corpus.sources.get(source_id))
         except NotFound:
@@ -264,14 +312,22 @@ class SourceService:
         language: str | None = None,
         build: bool = True,
     ) -> Source:
-        """Change the given fields; project "" makes the source global, folder "" takes it out of its folder.
+        """Change the given fields; None keeps a field.
 
-        A language becomes that of all its documents, the later ones too, and their words are stemmed anew in every
-        index that is in use; "auto" lets each text tell its own again. Without ``build`` that is left to
-        ``JobService.enqueue_stemming``, for a source with more than ``STEMMED_AT_ONCE`` passages.
+        Args:
+            key: Id, title or URL of the source.
+            title: New title.
+            url: New URL.
+            project: Id or title of its project; "" makes the source global.
+            folder: Folder in the project; "" removes it from its folder.
+            tags: Tags that replace the present ones.
+            language: Language for stemming all its documents, or "auto" to detect it for each text.
+            build: Update the indexes at once after a change of language; if False, leave that to
+                ``JobService.enqueue_stemming``.
 
         Raises:
-            NotFound: no such source, project or folder. InvalidInput: no such language, or an unusable title.
+            NotFound: No such source, project or folder.
+            InvalidInput: No such language, or the title, URL or a tag is invalid.
         """
         source = self.get(key)
         language = None if language is None else _language(language)
@@ -291,7 +347,7 @@ class SourceService:
         return changed
 
     def _set_language(self, source_id: str, language: str) -> int:
-        """Give a source's documents a language, or each its own; returns how many were of another."""
+        """Set the language of a source's documents, or detect each one's; return how many have changed."""
         documents = self._corpus.documents
         if language != AUTO:
             return documents.set_language(source_id, language)
@@ -301,7 +357,11 @@ class SourceService:
         )
 
     def delete(self, key: str) -> Deletion:
-        """Delete a source with its documents and passages; reports what went. Raises NotFound."""
+        """Delete a source with its documents and passages, and return what was deleted.
+
+        Raises:
+            NotFound: No such source.
+        """
         source = self.get(key)
         own = self._corpus.indexes.of_dataset(source.id)
         shared = [index.name for index in self._corpus.indexes.list() if index.name not in own]
@@ -316,14 +376,18 @@ class SourceService:
         return self._corpus.sources.tags()
 
     def check_editable(self, source_id: str) -> None:
-        """Raise Conflict where a source is a test set's corpus: runs that were made on it would not be comparable."""
+        """Check that a source is not the corpus of a test set, whose runs must stay comparable.
+
+        Raises:
+            Conflict: It is.
+        """
         if self._corpus.indexes.of_dataset(source_id):
-            raise Conflict("The documents of a test set do not change; evaluate the changed ones as another test set.")
+            raise Conflict("The documents of a test set cannot be changed; import the changed ones as a new test set.")
 
     def _existing(self, key: str, project_id: str | None) -> Source:
-        """Return the source of that id, title or URL, with a project the one in it. Raises NotFound or Ambiguous.
+        """Return the source with an id, title or URL, in a project if one is given.
 
-        "Uploads" without a project is the global one: the title is the workbench's own, and projects have theirs.
+        "Uploads" without a project is the global source of that title.
         """
         matching = self._corpus.sources.matching(key)
         if project_id is not None:
@@ -337,7 +401,7 @@ class SourceService:
     def _place(self, project: str | None, folder: str | None) -> PlaceIds:
         if not project:
             if folder:
-                raise InvalidInput("A folder belongs to a project; name the project too.")
+                raise InvalidInput("A folder needs a project; give the project too.")
             return {"project_id": None, "folder_id": None}
         owner = self._corpus.projects.get(project)
         inner = self._corpus.projects.folder(owner.id, folder) if folder else None
@@ -345,14 +409,14 @@ class SourceService:
 
 
 def _language(written: str) -> str:
-    """Return the keyword index's name for a language, or "auto". Raises InvalidInput."""
+    """Return the keyword index's name for a language, or "auto"."""
     language = AUTO if written.strip().lower() == AUTO else language_of(written)
     if language is None:
         raise InvalidInput(f"There is no language {written!r}; use one of {choices((AUTO, *LANGUAGES), 99)}.")
     return language
 
 
-# --- The tags that sources usually carry, by category: suggestions for people and agents, no limit on either ---
+# Suggested tags by category
 
 TAG_CATALOGUE: dict[str, tuple[str, ...]] = {
     "Framework": ("react", "nextjs", "fastapi", "django", "express"),

@@ -1,4 +1,4 @@
-"""Workspaces: folders of conversations, embedded on request and searched apart from each other."""
+"""Workspaces: folders of conversations, embedded on request and searched separately."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ from workbench.types import (
     as_text_or_none,
 )
 
-RECENT = 10
+RECENT = 10  # files in a status
 _MONTH, _DAY = re.compile(r"(\d{4})-(\d{2})\Z"), re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingReport(Value):
-    """The changes of an embedding, counted in conversations; ``removed`` ones have vanished from disk."""
+    """The changes of an embedding, in conversations."""
 
     embedded: int
     skipped: int
     total: int
-    removed: int = 0
-    files: int = 0
+    removed: int = 0  # no longer on disk
+    files: int = 0  # that the conversations consist of
     failures: tuple[IngestFailure, ...] = ()
 
     @property
     def all_failed(self) -> str:
-        """A sentence if there were conversations and none could be embedded; else ""."""
+        """A sentence if all conversations failed; else ""."""
         if not self.failures or self.embedded or self.skipped:
             return ""
         first = self.failures[0]
@@ -57,12 +57,12 @@ class EmbeddingReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class ConversationHit(Value):
-    """A conversation that was found; ``source_path`` is its path in the workspace, ``text`` its best passage."""
+    """A conversation found by a search."""
 
     conversation: str
-    score: float
-    text: str
-    source_path: str
+    score: float  # 0..1
+    text: str  # its best passage
+    source_path: str  # in the workspace
     title: str
     type: str
     date: str | None
@@ -70,16 +70,16 @@ class ConversationHit(Value):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceStatus(Value):
-    """The contents of a workspace; ``recent`` are (path, ISO time) of the files embedded last."""
+    """The contents of a workspace."""
 
     total_chunks: int
     num_documents: int
     db_path: str
-    recent: tuple[tuple[str, str], ...]
+    recent: tuple[tuple[str, str], ...]  # (path, ISO time) of the files embedded last
 
 
 class WorkspaceService:
-    """The verbs over workspaces; every path is resolved by the caller, who decides what may be read."""
+    """Operations on workspaces. The caller resolves paths and decides what may be read."""
 
     def __init__(
         self,
@@ -101,13 +101,14 @@ class WorkspaceService:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> EmbeddingReport:
-        """Embed what is new or changed: the whole workspace, or what a path in it means.
+        """Embed new and changed conversations of a workspace, or only those of a path in it.
 
-        For the whole workspace, conversations that have vanished from disk are removed.
+        Without a path, conversations that are no longer on disk are removed.
 
         Raises:
-            NotFound: the path does not exist, or means no conversation and no file.
-            UnreadableDocument: none of what the path means could be embedded.
+            NotFound: The path does not exist.
+            InvalidInput: The path contains no conversation and no readable file.
+            UnreadableDocument: No conversation of the path could be embedded.
         """
         from workbench.ingestion.conversations import conversations_at, conversations_in, files_of, incoming
 
@@ -115,7 +116,7 @@ class WorkspaceService:
             raise NotFound("path", str(path))
         conversations = conversations_in(workspace) if path is None else conversations_at(path, workspace)
         if path is not None and not conversations:
-            raise InvalidInput(f"{path} holds no conversation (TYPE/YYYY-MM-DD/NNN-slug) and no file that can be read.")
+            raise InvalidInput(f"{path} contains no conversation (TYPE/YYYY-MM-DD/NNN-slug) and no readable file.")
         items = [incoming(conversation, workspace) for conversation in conversations]
         source_id = self._mirror.source(workspace, for_ingest=True)
         one_only = path is not None
@@ -149,14 +150,22 @@ class WorkspaceService:
         date_range: str = "",
         strategy: str | None = None,
     ) -> Findings[ConversationHit]:
-        """Return the best conversations, one entry each, and whether any is close; nothing where nothing was embedded.
+        """Return the best conversations, and whether any is close; none if nothing was embedded.
+
+        Args:
+            workspace: Absolute path of the workspace.
+            query: Question or keywords.
+            limit: Maximum number of conversations, 1 to 100.
+            conversation_type: Only this type; "" for all.
+            date_range: YYYY-MM or YYYY-MM-DD; "" for all.
+            strategy: Name of a strategy; by default the one that serves the scope.
 
         Raises:
-            InvalidInput: an empty query, a limit outside 1..50, a date range that is neither YYYY-MM nor YYYY-MM-DD.
+            InvalidInput: The query is empty, or the limit or the date range is invalid.
         """
         check_query(query)
         if not 1 <= limit <= MOST_CONVERSATIONS:
-            raise InvalidInput(f"n_results cannot be {limit}; use a whole number from 1 to {MOST_CONVERSATIONS}.")
+            raise InvalidInput(f"Invalid n_results {limit}: use a whole number from 1 to {MOST_CONVERSATIONS}.")
         since, until = read_date_range(date_range)
         source_id = self._mirror.known_source(workspace)
         if source_id is None:
@@ -175,18 +184,19 @@ class WorkspaceService:
         return Findings(tuple(hits), result.searched.evidence, result.searched.degraded)
 
     def types(self, workspace: Path) -> list[str]:
-        """Return the types of conversation that a workspace holds."""
+        """Return the types of conversation in a workspace."""
         source_id = self._mirror.known_source(workspace)
         return self._workspaces.types(source_id) if source_id else []
 
     def similar(self, workspace: Path, source_path: str, limit: int = 10) -> list[ConversationHit]:
-        """Return other conversations by similarity to one as a whole (scores 0..1).
+        """Return the conversations most similar to one as a whole.
 
         Raises:
-            NotFound: the workspace holds no such conversation.
+            NotFound: No such conversation is embedded.
+            InvalidInput: The limit is outside 1..100.
         """
         if not 1 <= limit <= MOST_CONVERSATIONS:
-            raise InvalidInput(f"n_results cannot be {limit}; use a whole number from 1 to {MOST_CONVERSATIONS}.")
+            raise InvalidInput(f"Invalid n_results {limit}: use a whole number from 1 to {MOST_CONVERSATIONS}.")
         source_id = self._mirror.known_source(workspace)
         document_id = self._document_at(workspace, source_id, source_path) if source_id else None
         if source_id is None or document_id is None:
@@ -197,7 +207,7 @@ class WorkspaceService:
         ]
 
     def status(self, workspace: Path) -> WorkspaceStatus:
-        """Return what a workspace holds and what was embedded last."""
+        """Return the contents of a workspace and the files embedded last."""
         source_id = self._mirror.known_source(workspace)
         if source_id is None:
             return WorkspaceStatus(0, 0, self._db_path, ())
@@ -206,7 +216,7 @@ class WorkspaceService:
         return WorkspaceStatus(passages, documents, self._db_path, tuple((key, at.isoformat()) for key, at in recent))
 
     def pending(self, workspace: Path, path: Path | None = None) -> Pending:
-        """Compare the conversations on disk with the embedded ones, by content: all, or those a path in it means."""
+        """Compare conversations on disk with the embedded ones by content: all, or those of a path."""
         from workbench.ingestion.conversations import conversations_at, conversations_in, incoming
 
         conversations = conversations_in(workspace) if path is None else conversations_at(path, workspace)
@@ -218,14 +228,14 @@ class WorkspaceService:
         )
 
     def _document(self, document_id: str) -> Document | None:
-        """Return a document that was found; None where another process has removed it since."""
+        """Return a document found by a search; None if it was deleted since."""
         try:
             return self._corpus.documents.get(document_id)
         except NotFound:
             return None
 
     def _document_at(self, workspace: Path, source_id: str, source_path: str) -> str | None:
-        """Return the id of the conversation that a path means: its own path, a file in it, with or without ending."""
+        """Return the id of the conversation at a path: its own or a file in it, with or without suffix."""
         from workbench.ingestion.conversations import SUFFIXES
 
         conversations = self._workspaces.conversations(source_id)
@@ -237,7 +247,11 @@ class WorkspaceService:
 
 
 def read_date_range(text: str) -> tuple[date | None, date | None]:
-    """Return the first and the last day of "YYYY-MM" or "YYYY-MM-DD"; nothing for "". Raises InvalidInput."""
+    """Return the first and last day of "YYYY-MM" or "YYYY-MM-DD"; (None, None) for "".
+
+    Raises:
+        InvalidInput: The text has neither form.
+    """
     if not text:
         return None, None
     try:
@@ -251,7 +265,7 @@ def read_date_range(text: str) -> tuple[date | None, date | None]:
             return day, day
     except ValueError:
         pass
-    raise InvalidInput(f"date_range cannot be {text!r}; use {choices(('YYYY-MM', 'YYYY-MM-DD'))}, such as '2025-11'.")
+    raise InvalidInput(f"Invalid date_range {text!r}: use {choices(('YYYY-MM', 'YYYY-MM-DD'))}, such as '2025-11'.")
 
 
 def _hit(score: float, text: str, path: str, title: str, metadata: Mapping[str, JsonValue]) -> ConversationHit:

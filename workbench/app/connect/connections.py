@@ -18,7 +18,7 @@ import platformdirs
 
 from workbench.app.connect.clients import NAME, ClientSetup
 from workbench.errors import ConfigurationError, InvalidInput
-from workbench.services.tool_calls import Caller
+from workbench.storage.tool_calls import Caller
 from workbench.types import JsonObject, JsonValue, as_object, as_text, as_text_or_none
 
 # Where each client keeps its list of servers

@@ -22,7 +22,7 @@ from workbench.storage.promotions import EVERYWHERE
 from workbench.types import Promotion
 
 if TYPE_CHECKING:
-    from workbench.services.tool_calls import ToolCall
+    from workbench.storage.tool_calls import ToolCall
     from workbench.workbench import Workbench
 
 # Calls of agents

@@ -13,8 +13,8 @@ from workbench.errors import Cancelled, InvalidInput, StorageError, choices
 
 if TYPE_CHECKING:
     from workbench.app.connect.connections import FileChange
-    from workbench.storage.tool_calls import Caller
     from workbench.settings import Settings
+    from workbench.storage.tool_calls import Caller
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,7 +29,7 @@ from workbench.marking import FUNCTION_WORDS
 from workbench.models.registry import Nearness, nearness_of
 from workbench.retrieval.bm25 import idf
 from workbench.retrieval.nodes import hit_of
-from workbench.retrieval.query import Request, Words, read_words
+from workbench.retrieval.query import Query, Words
 from workbench.storage.database import Connection
 from workbench.storage.passages import QueryTerm
 from workbench.storage.postings import terms_held
@@ -64,37 +64,38 @@ def is_evidence(
     return cosine >= nearness.near or (coverage >= COVERED and cosine >= nearness.far)
 
 
-def is_sentence_evidence(request: Request, query: str, cosines: Iterable[float | None]) -> bool:
+def is_sentence_evidence(query: Query, cosines: Iterable[float | None]) -> bool:
     """Tell whether a sentence of these cosines with the question (None: not known) is about it."""
     known = [cosine for cosine in cosines if cosine is not None]
-    nearness = _nearness(request, query) if known else None
+    nearness = _nearness(query) if known else None
     return nearness is not None and max(known) >= nearness.sentence
 
 
-def evidence_of(request: Request, query: str, nodes: Sequence[NodeWithScore]) -> Evidence:
+def evidence_of(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
     """Tell whether any of the first nodes is about the question, and if not, why that is believed."""
     hits = [hit_of(node) for node in nodes[:LOOKED_AT]]
     if not hits:
         return Evidence(False, "Nothing was found.")
-    model, readable = request.index.embedding_model, request.can_read(query)
+    request, text = query.request, query.text
+    model, readable = request.index.embedding_model, query.can_read
     cosines = [hit.legs[VECTOR].score if readable and VECTOR in hit.legs else None for hit in hits]
     measured = [cosine for cosine in cosines if cosine is not None]
-    nearness = _nearness(request, query) if measured else None
+    nearness = _nearness(query) if measured else None
     if any(is_evidence(cosine, 0.0, nearness) for cosine in measured):
         return Evidence()  # most questions end here, at the cost of nothing
     with request.store.reading() as connection:
-        words = read_words(request, connection, query)
+        words = query.read_words(connection)
         ids = [term.id for term in words.terms if term.id is not None]
         terms_of = terms_held(connection, request.index.name, ids, [hit.id for hit in hits])
-        coverages = [coverage(query, words, terms_of.get(hit.id, ())) for hit in hits]
-        codes = [_has_code(query, words, terms_of.get(hit.id, ())) for hit in hits]
+        coverages = [coverage(text, words, terms_of.get(hit.id, ())) for hit in hits]
+        codes = [_has_code(text, words, terms_of.get(hit.id, ())) for hit in hits]
         if any(
             is_evidence(cosine, covered, nearness, readable=readable, has_code=has_code)
             for cosine, covered, has_code in zip(cosines, coverages, codes, strict=True)
         ):
             return Evidence()
-        foreign = _foreign(connection, query, request.encoder.languages) if readable else ""
-    covered = max(coverages) if any(_telling(query, words)) else None
+        foreign = _foreign(connection, text, request.encoder.languages) if readable else ""
+    covered = max(coverages) if any(_telling(text, words)) else None
     meaning = ""
     if measured and nearness is not None:
         meaning = f"the nearest passage has a similarity of {max(measured):.2f} (close is {nearness.near:.2f})"
@@ -149,9 +150,9 @@ def _foreign(connection: Connection, query: str, trained: Collection[str] | None
     return f"The question seems to be in {language.capitalize()}, and the model was trained for {names}."
 
 
-def _nearness(request: Request, query: str) -> Nearness | None:
+def _nearness(query: Query) -> Nearness | None:
     """Return what is near to a question that the index's model has read."""
-    return nearness_of(request.index.embedding_model, alone=request.encoded(query).alone)
+    return nearness_of(query.request.index.embedding_model, alone=query.encoded.alone)
 
 
 def _reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:

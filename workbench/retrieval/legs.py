@@ -19,11 +19,11 @@ from workbench.text import CONFIGURATIONS
 from workbench.types import parameter
 
 if TYPE_CHECKING:
-    from workbench.retrieval.query import Request, Words
+    from workbench.retrieval.query import Query, Words
 
 # --- The vote of a leg for one question: 1 in full, 0 where it is set aside, in between where it half reads it ---
 
-Vote: TypeAlias = "Callable[[Request, str], float]"
+Vote: TypeAlias = "Callable[[Query], float]"
 
 # Shares of the question that the model tells apart. Of 1,100 questions in English the lowest share is .84, of 300 in
 # German .80; in Chinese and Arabic the median is 0.
@@ -44,42 +44,42 @@ SMALLEST = 1000  # passages an index counts as at least: in a few, one passage m
 ALIKE_ACROSS = 0.6  # the vote of words that are likened to words of another language; whole sentences are more alike
 
 
-def in_full(request: Request, query: str) -> float:
+def in_full(query: Query) -> float:
     """Let the leg count as it is weighed."""
     return 1.0
 
 
-def of_meaning(request: Request, query: str) -> float:
+def of_meaning(query: Query) -> float:
     """Return how far the model can be trusted with a question: by what it reads of it, and by slips in its words.
 
     A question without a word that the index knows keeps the full vote: nothing else could find anything.
     """
-    words = request.words.get(query)
-    if words is None or not words.weights.ids:
+    words = query.words
+    if not words.weights.ids:
         return 1.0
-    return _for_slips(request, query) * reading_vote(
-        request.share_read(query),
-        request.spreads.get(query),
-        is_foreign=is_foreign(query, words.totals.languages, request.encoder.languages),
+    return _for_slips(query) * reading_vote(
+        query.share_read,
+        query.spread,
+        is_foreign=is_foreign(query.text, words.totals.languages, query.request.encoder.languages),
     )
 
 
-def of_words(request: Request, query: str) -> float:
+def of_words(query: Query) -> float:
     """Return how far a match by words can be trusted: less in a language that the index does not hold.
 
     Words of another language match by accident: numbers, names, and words that only look alike. It takes a model that
     reads both languages; without one words are all there is.
     """
-    words = request.words.get(query)
-    if words is None or not words.terms or words.totals.passages == 0:
+    words, trained = query.words, query.request.encoder.languages
+    if not words.terms or words.totals.passages == 0:
         return 1.0
     vote = _between(known_share(words), KNOWS_LITTLE, KNOWS_ENOUGH)
-    return vote if vote < 1 and _is_bridged(query, words.totals.languages, request.encoder.languages) else 1.0
+    return vote if vote < 1 and _is_bridged(query.text, words.totals.languages, trained) else 1.0
 
 
-def of_likeness(request: Request, query: str) -> float:
+def of_likeness(query: Query) -> float:
     """Return the vote of late interaction: that of meaning, and less where words are likened across languages."""
-    return of_meaning(request, query) * (ALIKE_ACROSS + (1 - ALIKE_ACROSS) * of_words(request, query))
+    return of_meaning(query) * (ALIKE_ACROSS + (1 - ALIKE_ACROSS) * of_words(query))
 
 
 def known_share(words: Words) -> float:
@@ -147,14 +147,14 @@ def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | No
     return bool(others) and native == {"english"} and not query.isascii()
 
 
-def _for_slips(request: Request, query: str) -> float:
+def _for_slips(query: Query) -> float:
     """Return less the more of the question's words are misspelt, which no model can read.
 
     Only for strategies that doubt slips: elsewhere a slip more or less moved no ranking for the better.
     """
-    words = request.words.get(query)
-    if words is None or not request.strategy.doubts_slips:
+    if not query.request.strategy.doubts_slips:
         return 1.0
+    words = query.words
     misspelt = {guess.typed for guess in words.guesses}
     positions = {term.position for term in words.terms}
     return 1 - min(1.0, len(misspelt) / len(positions)) if misspelt else 1.0
@@ -209,6 +209,6 @@ def leg_kind(name: str) -> LegKind:
     return LEGS.get(key) or LegKind(name, name, "", "gray")
 
 
-def votes(request: Request, query: str) -> dict[str, float]:
-    """Return what the vote of each leg of the request's strategy counts for this question, 0..1."""
-    return {name: leg_kind(name).vote(request, query) for name in request.strategy.legs}
+def votes(query: Query) -> dict[str, float]:
+    """Return how far each leg of the strategy is trusted with a question, 0..1."""
+    return {name: leg_kind(name).vote(query) for name in query.request.strategy.legs}

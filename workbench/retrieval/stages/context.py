@@ -14,7 +14,7 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.nodes import EXTRA, stored
 from workbench.retrieval.parameters import NEIGHBOURS, PAGE, SHARE, UNIT
-from workbench.retrieval.query import Request
+from workbench.retrieval.query import Query, Request
 from workbench.retrieval.stages.stage import Stage, preferred_first
 from workbench.storage.database import Connection
 from workbench.storage.ranking import document_slices, spans_around, spans_of_pages, spans_of_sections
@@ -72,7 +72,7 @@ class AutoMerge(Stage):
 
     widens = True
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Merge and widen."""
         request = self._request
         nodes = preferred_first(request, nodes)
@@ -161,7 +161,7 @@ class Window(Stage):
 
     widens = True
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Widen the first nodes to the limit."""
         request = self._request
         nodes = preferred_first(request, nodes)

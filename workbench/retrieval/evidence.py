@@ -42,7 +42,7 @@ COVERED = 0.6
 WHOLE = 0.8
 COVERED_UNREAD = 0.25  # of a question that the model cannot read
 SMALLEST = 1000  # passages a corpus counts as at least: in a few, one passage more or less makes a word rare or common
-LOOKED_AT = 5  # passages: the answer stands at the top, or the question is not answered
+LOOKED_AT = 5  # passages: the answer is at the top, or the question is not answered
 TELLING_WORDS = 2  # function words of a language that tell a question is in it
 _WORD = re.compile(r"[^\W_]+")
 
@@ -50,9 +50,9 @@ _WORD = re.compile(r"[^\W_]+")
 def is_evidence(
     cosine: float | None, coverage: float, nearness: Nearness | None, *, readable: bool = True, has_code: bool = False
 ) -> bool:
-    """Tell whether a passage of that cosine (None: not known) and coverage is about the question.
+    """Return whether a passage of that cosine (None: not known) and coverage is about the question.
 
-    ``nearness`` is the model's; None where it has none. ``readable`` says whether the model can read the question,
+    ``nearness`` is the model's; None if it has none. ``readable`` says whether the model can read the question,
     ``has_code`` whether the passage holds a word of it that has digits.
     """
     if not readable:
@@ -65,14 +65,14 @@ def is_evidence(
 
 
 def is_sentence_evidence(query: Query, cosines: Iterable[float | None]) -> bool:
-    """Tell whether a sentence of these cosines with the question (None: not known) is about it."""
+    """Return whether a sentence of these cosines with the question (None: not known) is about it."""
     known = [cosine for cosine in cosines if cosine is not None]
     nearness = _nearness(query) if known else None
     return nearness is not None and max(known) >= nearness.sentence
 
 
 def evidence_of(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
-    """Tell whether any of the first nodes is about the question, and if not, why that is believed."""
+    """Return whether any of the first nodes is about the question, and if not, why that is believed."""
     hits = [hit_of(node) for node in nodes[:LOOKED_AT]]
     if not hits:
         return Evidence(False, "Nothing was found.")
@@ -129,14 +129,14 @@ def _telling(query: str, words: Words) -> Iterator[QueryTerm]:
 
 
 def _has_code(query: str, words: Words, term_ids: Collection[int]) -> bool:
-    """Tell whether a word of the question that has digits is among the terms."""
+    """Return whether a word of the question that has digits is among the terms."""
     typed = _WORD.findall(query.lower())
     positions = (term.position for term in words.terms if term.id in term_ids and 0 < term.position <= len(typed))
     return any(char.isdigit() for position in positions for char in typed[position - 1])
 
 
 def _foreign(connection: Connection, query: str, trained: Collection[str] | None) -> str:
-    """Say that the question seems to be in a language that the model was not trained for; "" where it does not.
+    """Say that the question seems to be in a language that the model was not trained for; "" if it does not.
 
     Short questions give themselves away by their function words: two that are stop words in a language, and more than
     in any that the model knows.
@@ -156,9 +156,9 @@ def _nearness(query: Query) -> Nearness | None:
 
 
 def _reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:
-    """Say why nothing is close: ``meaning`` in words, "" where the model was not asked.
+    """Say why nothing is close: ``meaning`` in words, "" if the model was not asked.
 
-    ``covered`` is None where the question has no words but the most common.
+    ``covered`` is None if the question has no words but the most common.
     """
     enough = COVERED if readable else COVERED_UNREAD
     words = "the question has no words that tell passages apart"

@@ -11,7 +11,7 @@ from itertools import combinations
 
 from workbench.types import Leg
 
-# --- The agreement of two rankings: pure functions over lists of ids, best first, results in 0..1 ---
+# Agreement of two rankings
 
 PERSISTENCE = 0.9  # RBO's p: the first 10 ranks carry 86 % of the weight
 
@@ -118,7 +118,7 @@ def _keys(legs: Iterable[Scores]) -> list[int]:
     return sorted({key for scores in legs for key in scores})
 
 
-# --- A hit: a candidate with what each leg says of it. Mixing is pure, and a hit's score is always the sum of ---
+# Hits, and mixing in another score
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ def mixed(
     """Return the hits by (1 - weight) * score + weight * scaled, best first; unjudged ones get 0 from ``leg``.
 
     ``raw`` are the judge's scores in its own unit, ``scaled`` the same in 0..1, both by internal id; without
-    ``scaled`` the raw ones are scaled over the candidates. ``trust`` (0..1, 1 where a passage is not named) is the
+    ``scaled`` the raw ones are scaled over the candidates. ``trust`` (0..1, 1 if a passage is not named) is the
     share of the weight that the judge has for a passage. ``untouched`` names a leg of which the judge knows nothing,
     and the share of the score that it had: it keeps it, and what the judge takes comes from the other legs.
     """

@@ -21,7 +21,7 @@ from workbench.types import parameter
 if TYPE_CHECKING:
     from workbench.retrieval.query import Query, Words
 
-# --- The vote of a leg for one question: 1 in full, 0 where it is set aside, in between where it half reads it ---
+# Confidence in each leg for a question
 
 Vote: TypeAlias = "Callable[[Query], float]"
 
@@ -97,7 +97,7 @@ def known_share(words: Words) -> float:
 
 @lru_cache(maxsize=256)
 def _is_bridged(query: str, indexed: tuple[str, ...], trained: frozenset[str] | None) -> bool:
-    """Tell whether a question is in a language that the index lacks, and the model reads more languages than one."""
+    """Return whether a question is in a language that the index lacks, and the model reads more languages than one."""
     if trained is not None and len(trained) < 2:
         return False
     letters = sum(map(str.isalpha, query))
@@ -132,7 +132,7 @@ def spread(similarities: Collection[float]) -> float | None:
 
 
 def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | None) -> bool:
-    """Tell whether a question is in a language that the model was not trained for.
+    """Return whether a question is in a language that the model was not trained for.
 
     ``indexed`` are the languages of the index as Postgres names them, ``trained`` the model's ISO 639-1 codes (None:
     any language). An index in foreign languages has foreign questions; in one that also holds the model's language
@@ -148,7 +148,7 @@ def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | No
 
 
 def _for_slips(query: Query) -> float:
-    """Return less the more of the question's words are misspelt, which no model can read.
+    """Return less the more of the question's words are misspelled, which no model can read.
 
     Only for strategies that doubt slips: elsewhere a slip more or less moved no ranking for the better.
     """

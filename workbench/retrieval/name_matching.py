@@ -16,7 +16,7 @@ from workbench.storage.documents import NamedDocument, document_frequencies, nam
 from workbench.text import spaced_words
 from workbench.types import Name
 
-# --- The documents that a question names: by the words of their titles and file names ---
+# Documents that a question names
 
 NAMED = (
     0.5  # a share from which on a question names a document; less is what any two texts on one subject have in common
@@ -103,7 +103,7 @@ def named_shares(query: Query, connection: Connection, ids: Sequence[int]) -> di
 
 
 def _said_names(query: Query, connection: Connection, ids: Sequence[int], *, every: bool) -> dict[int, SaidName]:
-    """Return how much of its document's name a question says, by passage id; of ``every`` passage, or where any is."""
+    """Return how much of its document's name a question says, by passage id; of ``every`` passage, or if any is."""
     index, totals = query.request.index.name, query.read_words(connection).totals
     spelt = spelt_as_names(read_names(query, connection).asked)
     documents = named_documents(connection, index, spelt, totals.languages, ids, every=every)

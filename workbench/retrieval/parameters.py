@@ -10,7 +10,7 @@ from workbench.types.results import MOST_RANKED
 
 # A question has one ranking, of which ``limit`` is the first part; pages cut from it neither repeat nor miss a passage.
 # So how many candidates there are, and how they score, never depends on the limit: the first ones are those that each
-# leg brings up to FIRST_DEPTH, and further ones, where more are asked for, follow in the order of a search that goes
+# leg brings up to FIRST_DEPTH, and further ones, if more are asked for, follow in the order of a search that goes
 # down to DEEPEST.
 # On scifact's train questions nDCG@10 of hybrid / rerank was .740 / .752 with 30, .740 / .752 with 50 and .742 / .752
 # with 100: the plateau is flat, and 50 leaves room where answers are rarer.

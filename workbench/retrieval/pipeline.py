@@ -36,7 +36,7 @@ from workbench.text import CONFIGURATIONS, language_title
 from workbench.types import SearchResult
 from workbench.types.results import TOTAL, TimedStep
 
-# --- A strategy's engine: LlamaIndex's own, which leaves its tracing out where nobody listens ---
+# Engine of a strategy
 
 _DEAF = (NullEventHandler, NullSpanHandler)
 
@@ -173,7 +173,7 @@ def _silence() -> BaseSynthesizer:
     )
 
 
-# --- The run of one request: ranked by its strategy's engine, with its times and the parts that could not serve ---
+# Running one search
 
 REPLICA_AWAY = "replica: it could not serve, so the primary was searched; see 'workbench status'"
 

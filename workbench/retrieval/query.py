@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from workbench.models.llm import Llm
     from workbench.retrieval.names import KeptNames, QuestionNames, SaidName
 
-# --- The words of a question as a request keeps them: its terms, weighed, and what misspelt ones may mean ---
+# Words of a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Words:
     guesses: tuple[Guess, ...] = ()
 
 
-# --- The events of one search: time per stage, and which leg could not serve ---
+# Times and notes of one search
 
 
 @dataclass(slots=True)

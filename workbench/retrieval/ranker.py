@@ -17,7 +17,7 @@ from workbench.retrieval.parameters import SHIPPED
 from workbench.types import JsonObject, JsonValue, Ranker, parameter
 from workbench.types.parameter import LONGEST_NAME, read_name
 
-# --- The features that a learned ranker weighs: everything that the legs and the passage itself say of a candidate ---
+# Features of a learned ranker
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def _text(name: str, value: JsonValue) -> str:
     return value
 
 
-# --- The arithmetic of a learned ranker: features scaled within one question, weighed, and summed ---
+# Arithmetic of a learned ranker
 
 FeatureArray = NDArray[np.float64]
 

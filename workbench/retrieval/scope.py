@@ -124,7 +124,7 @@ def _languages(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _more_tags_first(scoped: Sequence[ScopedSource], tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the sources with the most of the wanted tags, which win among equals; none where all have as many."""
+    """Return the sources with the most of the wanted tags, which win among equals; none if all have as many."""
     if not tags or not scoped:
         return ()
     wanted = {tag.lower() for tag in tags}

@@ -1,4 +1,4 @@
-"""Guesses of the known words that a misspelt one may mean: pure functions over words, by optimal string alignment.
+"""Guesses of the known words that a misspelled one may mean: pure functions over words, by optimal string alignment.
 
 The distance counts a letter left out, added, changed, or exchanged with its neighbour as one (Damerau 1964, in the
 restricted form of Oommen & Loke 1997); rapidfuzz computes it.
@@ -101,7 +101,7 @@ def one_slip_away(word: str) -> list[str]:
     return [spelling for spelling in dict.fromkeys(dropped + swapped + changed + added) if spelling != word]
 
 
-# --- Fuzzy keywords: a word of the question that nothing in scope has is joined by the known words it may mean ---
+# Known words for unknown ones
 
 GUESSED = 0.7  # weight of a guessed word against a known one, before its slips are counted
 OTHER_LETTER = 0.5  # of that weight where the first letter differs: there slips are rare

@@ -24,10 +24,10 @@ class Strategy(Value):
     ``makers``), the rest is for people and for other code.
 
     ``legs`` are the keys that an attribution of its passages can have (workbench.retrieval.legs).
-    ``has_keyword_leg`` is true where that leg can serve alone when the embedding model fails. ``pools`` is true where
+    ``has_keyword_leg`` is true if that leg can serve alone when the embedding model fails. ``pools`` is true if
     the candidates are the fused first ones of both legs (``hybrid.depth``); ``is_one_leg`` where they are the first
     ones of a single leg, and nothing comes after it. ``doubts_slips`` lets meaning count
-    less for a question whose words are misspelt.
+    less for a question whose words are misspelled.
     """
 
     name: str
@@ -51,12 +51,12 @@ class Strategy(Value):
         return KEYWORD in self.legs
 
     def declares(self, parameter: Parameter) -> bool:
-        """Tell whether the strategy has this parameter."""
+        """Return whether the strategy has this parameter."""
         return parameter in self.parameters
 
     @property
     def needs(self) -> str:
-        """The settings it needs before it can be used, as a sentence; "" where it needs none."""
+        """The settings it needs before it can be used, as a sentence; "" if it needs none."""
         if self.needs_llm:
             return f"It needs an LLM: {HOW_TO_SET}."
         if self.needs_reranker:

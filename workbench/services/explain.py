@@ -1,4 +1,4 @@
-"""Explanations of why a passage was found where it was, and of where an expected document fell out."""
+"""Explanations of a passage's rank, and of the step at which an expected document was dropped."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ExplainService:
         document_id: str | None = None,
         elsewhere: bool = True,
     ) -> Explanation:
-        """Say why a passage, or a document by its best passage, stands where it stands, or where it fell out.
+        """Explain the rank of a passage, or of a document by its best passage, or the step that dropped it.
 
         ``elsewhere`` also ranks it by every other strategy that needs no further model.
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workbench.retrieval.query import Encoding, Request
     from workbench.types import ParameterValue, Ranker
 
-# --- The number of documents that an index lacks, for the note on its searches: counted when it may have changed ---
+# Documents missing from an index
 
 STALE = 5.0  # seconds after which it is counted in any case: a write before a count may be committed after it
 
@@ -58,7 +58,7 @@ class Lacking:
         return lacking
 
 
-# --- Requests from questions: names become ids, promotions and defaults fill in, models are looked up ---
+# Requests from asks
 
 
 class Requests:
@@ -71,7 +71,7 @@ class Requests:
     def of(self, ask: Ask, *, remembered: bool = False) -> Request:
         """Return a new request.
 
-        ``remembered`` spares the look-up of the index where an earlier request made it: the search has to notice if
+        ``remembered`` spares the look-up of the index if an earlier request made it: the search has to notice if
         the index has changed and to ask again, so a strategy that asks an LLM does not use it.
 
         Raises:
@@ -112,7 +112,7 @@ class Requests:
         return resolve(scope, self._corpus.projects, self._corpus.sources)
 
     def check_usable(self, strategy: str) -> None:
-        """Raise ConfigurationError, saying what is missing, where a strategy cannot be used with these settings."""
+        """Raise ConfigurationError, saying what is missing, if a strategy cannot be used with these settings."""
         row = strategy_named(strategy)
         lacks = (row.needs_llm and self._corpus.llm is None) or (
             row.needs_reranker and self._corpus.cross_encoder is None
@@ -121,11 +121,11 @@ class Requests:
             raise ConfigurationError(f"The strategy {strategy!r} cannot be used yet. {row.needs}")
 
     def check_named(self, parameters: Mapping[str, ParameterValue]) -> None:
-        """Raise NotFound where a strategy's parameter names something that there is not."""
+        """Raise NotFound if a strategy's parameter names something that there is not."""
         self._ranker(parameters)
 
     def usable(self) -> dict[str, str]:
-        """Return every strategy with what it lacks here, "" where it can be used."""
+        """Return every strategy with what it lacks here, "" if it can be used."""
         return {name: self._lacks(name) for name in STRATEGIES}
 
     def _lacks(self, strategy: str) -> str:
@@ -211,7 +211,7 @@ class SearchService:
     ) -> Comparison:
         """Answer one query by several strategies in place of the asked one; ``parameters`` by strategy name.
 
-        "strategy@index" asks that index. Agreement is by passage; where the indexes differ, passages do too, and it
+        "strategy@index" asks that index. Agreement is by passage; if the indexes differ, passages do too, and it
         is by document. A strategy that fails makes the comparison fail. Raises what ``search`` raises.
         """
         check_query(query)
@@ -281,7 +281,7 @@ class SearchService:
             request.trace.note(f"{index.name} lacks {documents}; run 'workbench indexes build {index.name}'")
 
 
-# --- Search by document: one entry a document, with how its passages matched and where its source stands ---
+# Search by document
 
 PASSAGES_A_ROUND = 50  # looked at for documents, whatever the limit, so that all pages are of one ranking
 MOST_DOCUMENTS = 100

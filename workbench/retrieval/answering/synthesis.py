@@ -1,4 +1,4 @@
-"""Answers from passages: by an LLM with citations, else by quoting; refused where nothing relevant was found."""
+"""Answers from passages: by an LLM with citations, else by quoting; refused if nothing relevant was found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.storage.ranking import document_slices
 from workbench.types import Evidence, Passage, as_items, as_whole
 from workbench.types.results import TimedStep
 
-# --- The headers of tables that begin before a passage: the names of the columns that its first rows lack ---
+# Headers of tables that start before a passage
 
 
 def table_headers(request: Request, passages: Sequence[Passage]) -> dict[int, str]:
@@ -73,7 +73,7 @@ def draft(query: Query, passages: Sequence[Passage], evidence: Evidence) -> Answ
     """Begin an answer from passages, best first; without evidence among them or their sentences it is refused.
 
     Raises:
-        ModelError: later, where the LLM fails in the middle of its answer.
+        ModelError: later, if the LLM fails in the middle of its answer.
     """
     request, sources = query.request, tuple(passages)
     quotes = _quotes(query, sources) if sources and not (evidence.close and request.llm) else []

@@ -31,8 +31,8 @@ from workbench.types.results import Span
 class LegView(Value):
     """One way of matching: its score in its own unit and the passage's rank in the whole scope.
 
-    ``contribution`` is its part of the final score, where the passage has one. ``vote`` is what the leg counts for
-    this question: 1 in full, 0 where it was set aside.
+    ``contribution`` is its part of the final score, if the passage has one. ``vote`` is what the leg counts for
+    this question: 1 in full, 0 if it was set aside.
     """
 
     score: float
@@ -55,8 +55,8 @@ class TermView(Value):
 class Alignment(Value):
     """A token of the question and the passage's token that is most like it (-1..1).
 
-    ``weight`` is what the query token counts, all summing to 1. ``start`` and ``end`` are in the document; None where
-    the token stands in the title and headings before the passage.
+    ``weight`` is what the query token counts, all summing to 1. ``start`` and ``end`` are in the document; None if
+    the token is in the title and headings before the passage.
     """
 
     query_token: str
@@ -136,7 +136,7 @@ class Explanation(Value):
 
 
 def shows(hit: Passage, passage: StoredPassage) -> bool:
-    """Tell whether a result's text holds a passage of the same document."""
+    """Return whether a result's text holds a passage of the same document."""
     start, end = passage.span
     return hit.document_id == passage.document_id and hit.start <= start and end <= hit.end
 
@@ -181,7 +181,7 @@ def term_views(
 
 
 def alignment(query: Query, connection: Connection, passage: StoredPassage) -> tuple[Alignment, ...]:
-    """Return for each token of the question its like in the passage; nothing where there are no token vectors."""
+    """Return for each token of the question its like in the passage; nothing if there are no token vectors."""
     return alignments(query, connection, [passage]).get(passage.node_id, ())
 
 
@@ -231,13 +231,13 @@ def _aligned(
     )
 
 
-# --- The parts of a learned score: what each feature of a passage adds to it ---
+# Parts of a learned score
 
 
 def feature_views(query: Query, passage: int) -> tuple[FeatureView, ...]:
     """Return what the ranker of a request that was served made of a passage, the heaviest part first.
 
-    Nothing where the strategy has no ranker, or the passage was no candidate.
+    Nothing if the strategy has no ranker, or the passage was no candidate.
     """
     sheet, ranker = query.sheet, query.request.ranker
     if sheet is None or ranker is None or passage not in sheet.ids:
@@ -260,7 +260,7 @@ def feature_views(query: Query, passage: int) -> tuple[FeatureView, ...]:
     return tuple(sorted(views, key=lambda view: -view.share))
 
 
-# --- Word by word: the question's words, and the words of a passage that late interaction finds like each of them ---
+# Word-by-word comparison of question and passage
 
 ALIKE = 0.3  # below that a similarity of stored token vectors is chance (measured on the sample corpus)
 MOST_LIKES = 12  # of one word
@@ -289,7 +289,7 @@ class QuestionWord(Value):
 class WordByWord(Value):
     """A question beside the text that the model read of a passage: ``context`` (title, headings), then the passage.
 
-    ``words`` is empty where the index keeps no token vectors; spans of likes are in ``text``.
+    ``words`` is empty if the index keeps no token vectors; spans of likes are in ``text``.
     """
 
     question: str

@@ -34,7 +34,7 @@ from workbench.types import Leg, parameter
 from workbench.types.parameter import FEEDBACK, KEYWORD, VECTOR
 from workbench.types.results import TimedStep
 
-# --- Hybrid with the question's vector moved: towards good passages (feedback) or a made-up answer (HyDE) ---
+# Hybrid with a moved question vector
 
 
 def moved_hits(
@@ -53,7 +53,7 @@ def moved_hits(
     query.names, query.titles, query.spread = moved.names, moved.titles, moved.spread
     index, found = request.index, [hit.id for hit in hits]
     near = cosines(connection, index.name, query.encoded.vector, found)
-    hits = [hit for hit in hits if hit.id in near]  # others were deleted meanwhile
+    hits = [hit for hit in hits if hit.id in near]  # others were deleted in the meantime
     return [_relabelled(hit, leg, near[hit.id]) for hit in hits if _similar(query, hit, near[hit.id])]
 
 
@@ -119,11 +119,11 @@ def towards(query: FloatArray, passages: FloatArray, weight: float) -> FloatArra
     return unit_rows((query + np.float32(weight) * passages.mean(axis=0))[None, :])[0]
 
 
-# --- HyDE: an LLM writes the answer it imagines, and passages near to that are looked for ---
+# HyDE: search near an imagined answer
 
 
 class HydeRetriever(Retriever):
-    """Hybrid with the question's vector moved to an imagined answer; plain hybrid, and a note, where the LLM fails."""
+    """Hybrid with the question's vector moved to an imagined answer; plain hybrid, and a note, if the LLM fails."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
         """Return the candidates for the query and the imagined answer."""

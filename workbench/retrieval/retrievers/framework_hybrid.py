@@ -45,7 +45,7 @@ class FrameworkHybridRetriever(Retriever):
         with request.store.reading() as connection:
             keys = internal_ids(connection, request.index.name, order)
             passages = passages_by_id(connection, request.index.name, list(keys.values()), request.same_as)
-            near = cosines(connection, request.index.name, vector, list(passages))  # without those deleted meanwhile
+            near = cosines(connection, request.index.name, vector, list(passages))  # deleted passages have none
         nodes: list[NodeWithScore] = []
         for rank, node_id in enumerate(order, start=1):
             key = keys.get(node_id)
@@ -57,7 +57,7 @@ class FrameworkHybridRetriever(Retriever):
         return nodes[: self._keep]
 
     def _filters(self) -> MetadataFilters | None:
-        """Say the scope in the framework's terms: ids that we resolved, never a caller's text."""
+        """Return the scope as the framework's filters: ids that we resolved, never a caller's text."""
         request = self._request
         predicate = scope_statement(request.scope)
         if predicate == "scope_everything":

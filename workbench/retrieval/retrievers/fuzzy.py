@@ -1,6 +1,6 @@
 """Fuzzy: hybrid for questions with slips, and without passages that have nothing to do with the question.
 
-A misspelt word is joined by the known words it may mean, and meaning, which no model can read from it, votes less. A
+A misspelled word is joined by the known words it may mean, and meaning, which no model can read from it, votes less. A
 passage without any of the words must be near in meaning to be shown.
 """
 

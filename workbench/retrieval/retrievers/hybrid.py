@@ -116,9 +116,9 @@ def scores_of_both(nearest: LegRanking, worded: LegRanking) -> tuple[dict[int, f
 
 
 def _both_legs(query: Query, connection: Connection, pool: int) -> tuple[LegRanking, LegRanking]:
-    """Return the rankings by meaning and by words, read side by side where a core is free.
+    """Return the rankings by meaning and by words, read side by side if a core is free.
 
-    Where the leg of words reads all postings, it knows the scores of what the other one finds; else they are looked up.
+    If the leg of words reads all postings, it knows the scores of what the other one finds; else they are looked up.
     """
     request, vector, weights = query.request, query.encoded.vector, query.read_words(connection).weights
     request.scope_size(connection)  # which both legs ask for
@@ -164,7 +164,7 @@ def fuse(
 def with_document(contributions: Contributions, name_shares: Mapping[int, float], weight: float) -> Contributions:
     """Return the contributions with ``weight`` (0..1) of them given to how much of its document's name is asked for.
 
-    ``name_shares`` are the shares of the names, 0..1; where all candidates have the same one, it is left out.
+    ``name_shares`` are the shares of the names, 0..1; if all candidates have the same one, it is left out.
     """
     if len({name_shares.get(key, 0.0) for key in contributions}) < 2:
         return contributions

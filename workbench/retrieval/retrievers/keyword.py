@@ -16,11 +16,11 @@ from workbench.types import Leg
 from workbench.types.parameter import KEYWORD, VECTOR
 from workbench.types.results import TimedStep
 
-DEEPEST = 2000  # keyword hits looked at for enough that are similar to the question, where that was asked for
+DEEPEST = 2000  # keyword hits looked at for enough that are similar to the question, if that was asked for
 
 
 def keyword_ranking(query: Query, connection: Connection, limit: int, vector: FloatArray | None = None) -> LegRanking:
-    """Return the passages in scope with the highest BM25 scores; their cosines too where a ``vector`` is given."""
+    """Return the passages in scope with the highest BM25 scores; their cosines too if a ``vector`` is given."""
     request, words = query.request, query.read_words(connection)
     with request.trace.stage(TimedStep.KEYWORD):
         size, index = request.scope_size(connection), request.index
@@ -43,7 +43,7 @@ def similar_ranking(query: Query, connection: Connection) -> LegRanking:
 
 
 def _vector(query: Query) -> FloatArray | None:
-    """Return the question's vector, for similarities that are only shown; None and a note where the model cannot."""
+    """Return the question's vector, for similarities that are only shown; None and a note if the model cannot."""
     try:
         return query.encoded.vector
     except ModelError as error:

@@ -24,7 +24,7 @@ LONGEST = 300  # characters of a rephrasing that are used
 
 
 class MultiQueryRetriever(Retriever):
-    """A search of the question and its rephrasings; of the question alone, with a note, where the LLM fails."""
+    """A search of the question and its rephrasings; of the question alone, with a note, if the LLM fails."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
         """Return the candidates of all phrasings, by their mean score."""
@@ -43,7 +43,7 @@ class MultiQueryRetriever(Retriever):
             return hit
         index, vector = self._request.index, query.encoded.vector
         cosine = cosines(connection, index.name, vector, [hit.id]).get(hit.id)
-        if cosine is None:  # deleted meanwhile
+        if cosine is None:  # deleted in the meantime
             return None
         similar = query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs)
         return Hit(hit.id, hit.score, {**hit.legs, VECTOR: Leg(cosine)}) if similar else None
@@ -67,7 +67,7 @@ class MultiQueryRetriever(Retriever):
 
 
 def mean_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """Return the hits of several questions by their mean score, 0 where a question did not find a passage.
+    """Return the hits of several questions by their mean score, 0 if a question did not find a passage.
 
     The first question's legs keep their names; each other question is a leg "query 2", "query 3", ...
     """

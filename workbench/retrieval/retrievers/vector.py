@@ -18,7 +18,7 @@ from workbench.types.results import TimedStep
 
 
 def vector_ranking(query: Query, connection: Connection, limit: int, terms: TermWeights | None = None) -> LegRanking:
-    """Return the nearest passages in scope: cosine similarity, and BM25 where ``terms`` are given."""
+    """Return the nearest passages in scope: cosine similarity, and BM25 if ``terms`` are given."""
     request, vector = query.request, query.encoded.vector
     with request.trace.stage(TimedStep.VECTOR):
         size, index = request.scope_size(connection), request.index

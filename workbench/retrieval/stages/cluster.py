@@ -35,12 +35,12 @@ FEWEST = 3  # candidates among which some can be nearer to the first than others
 
 
 class ClusterRerank(Stage):
-    """A stage that adds each candidate's nearness to those that lead, and sorts anew."""
+    """A stage that adds each candidate's nearness to those that lead, and re-sorts."""
 
     leg = CLUSTER
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return the nodes by their scores and their nearness; no statement where it does not count."""
+        """Return the nodes by their scores and their nearness; no statement if it does not count."""
         request = self._request
         weight = request.number(CLUSTER_WEIGHT) * votes(query)[self.leg]
         if not weight or len(nodes) < FEWEST:

@@ -19,7 +19,7 @@ class CrossEncoderRerank(Stage):
     leg = CROSS_ENCODER
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Score all candidates; the order as it was, and a note, where the model fails."""
+        """Score all candidates; the order as it was, and a note, if the model fails."""
         request = self._request
         assert request.cross_encoder is not None  # build_engine saw to it
         try:

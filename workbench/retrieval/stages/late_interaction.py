@@ -63,7 +63,7 @@ def max_sim(query_axes: FloatArray, token_bits: Sequence[bytes], weights: FloatA
 def best_similarities(query_axes: FloatArray, token_bits: Sequence[bytes]) -> FloatArray:
     """Return of each passage the similarity of the token that is most like each query token: (passages, query tokens).
 
-    A passage without tokens has zeros. Raises InvalidInput where bits have the wrong length.
+    A passage without tokens has zeros. Raises InvalidInput if bits have the wrong length.
     """
     counts = _token_counts(token_bits)
     best = np.zeros((len(token_bits), len(query_axes)), dtype=np.float32)
@@ -118,7 +118,7 @@ def token_shares(tokens: int, weights: FloatArray | None = None) -> FloatArray:
     return token_weights / total if total > 0 else token_weights
 
 
-# --- Late-interaction rerank: the fused candidates again, word by word, over the stored one-bit token vectors ---
+# Late-interaction stage
 
 # Shares of digits among a passage's characters: prose has fewer than the first, and of a table with more than the
 # second nothing is read. On annual reports (19 questions) a page of evidence is among five / ten for .63 / .74 instead
@@ -128,7 +128,7 @@ DOCUMENT = "document"  # the leg of the names of documents: words of a passage s
 
 
 class LateInteractionRerank(Stage):
-    """A stage that adds the late-interaction score to the first stage's and sorts anew."""
+    """A stage that adds the late-interaction score to the first stage's and re-sorts."""
 
     leg = LATE
 
@@ -165,7 +165,7 @@ def words_share(text: str) -> float:
 
 
 def late_scores(query: Query, connection: Connection, hits: Sequence[Hit]) -> dict[int, float]:
-    """Return MaxSim beyond chance for each hit; nothing (and a note) where the index keeps no token vectors."""
+    """Return MaxSim beyond chance for each hit; nothing (and a note) if the index keeps no token vectors."""
     request, encoded = query.request, query.encoded
     bits = token_bits(connection, request.index.name, [hit.id for hit in hits])
     if encoded.token_axes is None or not bits:

@@ -32,7 +32,7 @@ from workbench.types import Leg, as_items
 from workbench.types.parameter import DOCUMENT, KEYWORD, LATE, LEARNED, VECTOR
 from workbench.types.results import TimedStep
 
-# --- The features of a question's candidates, from what the legs, late interaction and the passages say already ---
+# Features of a question's candidates
 
 FOUND_BY = (VECTOR, KEYWORD, LATE)  # whose places agree or do not
 TOP = 10  # places over which a place counts much: place 1 counts 1 / 11, place 11 half of it
@@ -140,7 +140,7 @@ def _around(hits: Sequence[Hit], passages: Sequence[StoredPassage]) -> dict[int,
 
 
 def _likely(query: str, passages: Sequence[StoredPassage]) -> Mapping[str, float]:
-    """Return how likely the question is in each language; nothing where all candidates are in one."""
+    """Return how likely the question is in each language; nothing if all candidates are in one."""
     languages = {str(passage.metadata.get("language", "")) for passage in passages}
     return likely_configurations(query) if len(languages) > 1 else {}
 
@@ -165,7 +165,7 @@ class LearnedRerank(Stage):
 
 
 def scored(hits: list[Hit], parts: FeatureArray) -> list[Hit]:
-    """Return the hits by the sum of their parts (candidates, features), best first; equals in the order they came."""
+    """Return the hits by the sum of their parts (candidates, features), best first; ties in the order they came."""
     plain = parts.sum(axis=1)
     before = [hit.score for hit in hits]
     final = stretched(plain, min(before), max(before))

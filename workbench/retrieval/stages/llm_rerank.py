@@ -17,7 +17,7 @@ HIGHEST = 10.0
 
 
 class LlmRerank(Stage):
-    """A stage that mixes an LLM's grades into the order; the order as it was, and a note, where the LLM fails."""
+    """A stage that mixes an LLM's grades into the order; the order as it was, and a note, if the LLM fails."""
 
     leg = LLM
 

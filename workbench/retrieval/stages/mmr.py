@@ -33,7 +33,7 @@ class Mmr(Stage):
     leg = NOVELTY
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Choose and score anew."""
+        """Choose and score again."""
         request, share = self._request, self._request.number(LAMBDA)
         hits = [hit_of(node) for node in nodes]
         index, ids = request.index, [hit.id for hit in hits]

@@ -55,7 +55,7 @@ class Stage(BaseNodePostprocessor):
         return self.apply(self._request.question(query_bundle), nodes)
 
 
-# --- A stage between the stages of a watched request: it notes which passages came through, and in which order ---
+# Checkpoints between the stages of a traced request
 
 RETRIEVED = "retrieved"  # the name of what the retriever hands to the stages
 
@@ -77,7 +77,7 @@ class Checkpoint(Stage):
         return nodes
 
 
-# --- The last stage of every strategy: a project's own sources first among equals, cut to the limit and at the ---
+# Last stage of every strategy
 
 EQUAL = 4  # scores that agree to this many decimals count as equally good
 

@@ -1,4 +1,4 @@
-"""Fusion of ranked candidates: pure functions over {passage id: score}, keyed by id, changing nothing they are given.
+"""Fusion of ranked candidates: pure functions over {passage id: score} that leave their arguments unchanged.
 
 Every function returns, for each id, what each leg adds; the fused score is their sum, so an attribution always adds up.
 """
@@ -13,7 +13,7 @@ from workbench.types import Leg
 
 # Agreement of two rankings
 
-PERSISTENCE = 0.9  # RBO's p: the first 10 ranks carry 86 % of the weight
+PERSISTENCE = 0.9  # RBO's p: the first 10 ranks carry 86% of the weight
 
 
 def jaccard(first: Sequence[str], second: Sequence[str]) -> float:
@@ -110,7 +110,7 @@ def ranked(scores: Scores) -> dict[int, int]:
 
 
 def order_of(scores: Scores) -> list[int]:
-    """Return the ids by their scores, highest first; the lower id of equals goes first."""
+    """Return the ids by score, highest first; of equal scores, the lower id first."""
     return sorted(scores, key=lambda key: (-scores[key], key))
 
 
@@ -131,7 +131,7 @@ class Hit:
 
 
 def joined(key: int, legs: Mapping[str, Leg]) -> Hit:
-    """Return the hit that its legs make."""
+    """Return a hit whose score is the sum of its legs."""
     return Hit(key, sum(leg.contribution for leg in legs.values()), legs)
 
 

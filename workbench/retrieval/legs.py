@@ -45,14 +45,14 @@ ALIKE_ACROSS = 0.6  # the vote of words that are likened to words of another lan
 
 
 def in_full(query: Query) -> float:
-    """Let the leg count as it is weighed."""
+    """Trust the leg fully."""
     return 1.0
 
 
 def of_meaning(query: Query) -> float:
-    """Return how far the model can be trusted with a question: by what it reads of it, and by slips in its words.
+    """Return how far the model can be trusted with a question, by the share it can read and by typos.
 
-    A question without a word that the index knows keeps the full vote: nothing else could find anything.
+    If the index knows none of the words, the result is 1: no other leg could find anything.
     """
     words = query.words
     if not words.weights.ids:
@@ -65,10 +65,10 @@ def of_meaning(query: Query) -> float:
 
 
 def of_words(query: Query) -> float:
-    """Return how far a match by words can be trusted: less in a language that the index does not hold.
+    """Return how far keyword matches can be trusted: less in a language that the index does not hold.
 
-    Words of another language match by accident: numbers, names, and words that only look alike. It takes a model that
-    reads both languages; without one words are all there is.
+    Words of another language match by accident: numbers, names, and words that only look alike. This needs a model that
+    reads both languages; without one there are only words.
     """
     words, trained = query.words, query.request.encoder.languages
     if not words.terms or words.totals.passages == 0:
@@ -171,9 +171,14 @@ LegHue = Literal["blue", "orange", "green", "violet", "yellow", "red", "gray"]
 class LegKind:
     """One way to score a passage.
 
-    ``unit`` is that of ``Leg.score``. ``match`` says how a passage of this leg was found ("vector" by meaning,
-    "keyword" by words, None for a leg that finds nothing by itself). ``reranks`` is true for a judge that orders
-    what others found. ``vote`` says what the leg counts for a question, 0 (set aside) to 1 (in full).
+    Attributes:
+        name: Key in an attribution.
+        title: Name for people.
+        unit: Unit of ``Leg.score``.
+        hue: Colour in charts.
+        match: How a passage of this leg was found; None for a leg that finds nothing by itself.
+        reranks: True for a leg that only orders what others found.
+        vote: Confidence in the leg for a question, 0 (ignored) to 1 (full).
     """
 
     name: str
@@ -188,12 +193,12 @@ class LegKind:
 _TABLE = (
     LegKind(parameter.VECTOR, "Meaning", "cosine", "blue", match="vector", vote=of_meaning),
     LegKind(parameter.KEYWORD, "Words", "BM25", "orange", match="keyword", vote=of_words),
-    LegKind(parameter.DOCUMENT, "Its document", "share of its name", "yellow"),
-    LegKind(parameter.FEEDBACK, "Moved meaning", "cosine", "green", match="vector"),
-    LegKind(parameter.HYDE, "Imagined answer", "cosine", "red", match="vector"),
+    LegKind(parameter.DOCUMENT, "Title match", "share of the title", "yellow"),
+    LegKind(parameter.FEEDBACK, "Feedback vector", "cosine", "green", match="vector"),
+    LegKind(parameter.HYDE, "Hypothetical answer", "cosine", "red", match="vector"),
     LegKind(parameter.QUERY, "Rephrased question", "score", "green"),
     LegKind(parameter.LATE, "Word by word", "MaxSim", "violet", reranks=True, vote=of_likeness),
-    LegKind(parameter.CLUSTER, "Near the best", "cosine", "red", reranks=True, vote=of_meaning),
+    LegKind(parameter.CLUSTER, "Neighbour similarity", "cosine", "red", reranks=True, vote=of_meaning),
     LegKind(parameter.CROSS_ENCODER, "Cross-encoder", "score", "violet", reranks=True),
     LegKind(parameter.LLM, "LLM's grade", "of 10", "green", reranks=True),
     LegKind(parameter.LEARNED, "Learned", "score", "yellow", reranks=True),

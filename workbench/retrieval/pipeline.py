@@ -86,7 +86,7 @@ def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -
     """Assemble the strategy of one request; ``retrieve`` ranks, ``query`` also answers with the synthesizer.
 
     Raises:
-        ScopeError: the strategy insists on a scope and the request names none.
+        ScopeError: the strategy needs a scope and the request names none.
         ConfigurationError: the strategy needs a model that is not configured.
     """
     strategy = request.strategy

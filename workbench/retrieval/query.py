@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Guess(Value):
-    """A word that was typed and a known one it may mean; ``distance`` counts the slips between."""
+    """A word that was typed and a known one it may mean; ``distance`` counts the typos between them."""
 
     typed: str
     meant: str
@@ -48,13 +48,13 @@ class Guess(Value):
 
     @property
     def similarity(self) -> float:
-        """1 for equal words, less for each slip, the more so in short words."""
+        """1 for equal words, less for each typo, and much less in short words."""
         return 1 - self.distance / max(len(self.typed), len(self.meant), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The question's terms, weighed against the whole index; ``guesses`` stand for words that no passage has."""
+    """The question's terms, weighted against the whole index; ``guesses`` replace words that no passage has."""
 
     terms: tuple[QueryTerm, ...]
     totals: IndexTotals
@@ -67,18 +67,18 @@ class Words:
 
 @dataclass(slots=True)
 class Trace:
-    """The times and notes of one request, filled by its stages and read when its result is made; never shared."""
+    """Times and notes of one request, written by its stages and read for its result; never shared."""
 
     timings_ms: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
-    has_more: bool = False  # whether there may be candidates beyond those that were looked at
-    cut: int = 0  # passages that were found and left out below the cutoff that was asked for
+    has_more: bool = False  # whether there may be further candidates
+    cut: int = 0  # passages left out below the cutoff
     shared_ms: float = 0.0  # part of ``timings_ms`` that passed in another request, whose result this one reuses
-    passed: dict[str, tuple[int, ...]] | None = None  # of a watched request: the passages after each step, in order
+    passed: dict[str, tuple[int, ...]] | None = None  # ids after each step of a traced request, in order
 
     @contextmanager
     def stage(self, step: TimedStep) -> Generator[None]:
-        """Add the time of the block to a step's, in milliseconds."""
+        """Add the duration of the block to a step, in milliseconds."""
         began = time.perf_counter()
         try:
             with measured(STEP, step.value):
@@ -92,7 +92,7 @@ class Trace:
         self.shared_ms += milliseconds
 
     def note(self, reason: str) -> None:
-        """Say once that part of the search could not serve."""
+        """Add a note that part of the search could not serve, once."""
         if reason not in self.degraded:
             self.degraded.append(reason)
 

@@ -180,7 +180,7 @@ _TABLE = (
     Strategy(
         "scoped",
         "Scoped",
-        "Rerank that insists on a scope: a project, folder, tag or source must be named.",
+        "Rerank, scope required: name a project, folder, tag or source.",
         hybrid,
         legs=_RERANKED,
         parameters=known.RERANK,
@@ -192,7 +192,7 @@ _TABLE = (
     Strategy(
         "fuzzy",
         "Fuzzy",
-        "Hybrid for questions with slips: misspelt words count by their likely spellings, and meaning counts less.",
+        "Hybrid, typo-tolerant: misspelled words count by their likely spellings, and meaning counts less.",
         fuzzy,
         legs=_BOTH,
         parameters=(*known.HYBRID, known.FORGIVE, known.LEAST_MEANING),

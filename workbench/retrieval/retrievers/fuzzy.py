@@ -1,4 +1,4 @@
-"""Fuzzy: hybrid for questions with slips, and without passages that have nothing to do with the question.
+"""Fuzzy: hybrid for questions with typos, without passages that have nothing to do with the question.
 
 A misspelled word is joined by the known words it may mean, and meaning, which no model can read from it, votes less. A
 passage without any of the words must be near in meaning to be shown.
@@ -19,7 +19,7 @@ POOL = 100  # candidates a leg brings at least: several passages of each of the 
 
 
 class FuzzyRetriever(Retriever):
-    """Both legs, fused, by the words that were meant; with ``forgive`` off one of the typed words must stand there."""
+    """Both legs, fused, by the words that were meant; if ``forgive`` is off, by the words as typed."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
         """Return the fused candidates that have one of the words, or nearly the question's meaning."""

@@ -57,6 +57,7 @@ class Bench:
         """Return a timed call of a strategy, through the same service that every face uses."""
         from workbench.retrieval.options import Ask
         from workbench.retrieval.pipeline import run as served
+        from workbench.retrieval.query import Encoding
 
         requests = self._workbench.requests
         scope = self._small if scoped else ResolvedScope()
@@ -64,8 +65,8 @@ class Bench:
         def run(question: EncodedQuestion) -> SearchResult:
             ask = Ask(name, limit, scope, self._index.name, parameters or {})
             request = requests.of(ask, remembered=True)
-            request.encoded_queries = self._encoded
-            return served(question[0], request)
+            encodings = {request.index.embedding_model: Encoding(self._encoded[question[0]])}
+            return served(request.question(question[0], encodings))
 
         return run
 

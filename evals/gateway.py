@@ -129,15 +129,14 @@ def _weighed(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
     from workbench.retrieval.pipeline import run
     from workbench.retrieval.stages.stage import RETRIEVED
 
-    request = within_named(request, question)
-    request.trace.passed = {}
-    run(question, request)
-    if request.sheet is None:
+    query = within_named(request.question(question))
+    passed = query.request.trace.passed = {}
+    run(query)
+    if query.sheet is None:
         return None
-    passed = request.trace.passed
-    rows = {key: row for row, key in enumerate(request.sheet.ids)}
+    rows = {key: row for row, key in enumerate(query.sheet.ids)}
     orders = {"hybrid": _rows(rows, passed[RETRIEVED]), "rerank": _rows(rows, passed[CLUSTER])}
-    return WeighedQuestion(request.sheet, orders)
+    return WeighedQuestion(query.sheet, orders)
 
 
 def _rows(rows: dict[int, int], ids: Sequence[int]) -> tuple[int, ...]:

@@ -82,15 +82,10 @@ def test_a_judge_is_mixed_in_by_its_share_and_changes_nothing_it_is_given() -> N
 def test_meaning_votes_less_for_misspelt_words_where_a_strategy_doubts_slips(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
-    from workbench.retrieval.spelling import read_fuzzy_words
-
     wb.ingest(folder({"a.md": "# A\n\nThe aardvark sleeps at noon."}), source="Animals")
     counted: dict[str, float] = {}
     for strategy in ("fuzzy", "rerank"):
-        request = wb.requests.of(Ask(strategy))
-        with request.store.reading() as connection:
-            read_fuzzy_words(request, connection, "aardvrak sleeps")
-        counted[strategy] = votes(request, "aardvrak sleeps")["vector"]
+        counted[strategy] = votes(wb.requests.of(Ask(strategy)).question("aardvrak sleeps"))["vector"]
     assert counted == {"fuzzy": 0.5, "rerank": 1.0}
     why = wb.explaining.explain("aardvrak sleeps", Ask("fuzzy"), document_id=wb.documents.list()[0].id)
     assert (why.legs["vector"].vote, why.legs["keyword"].vote) == (0.5, 1.0)

@@ -149,7 +149,7 @@ def test_an_empty_query_is_refused_with_a_sentence(wb: Workbench, query: str) ->
         ({"query": "\ud83d"}, "half of a character"),
         ({"limit": 2.5}, "Invalid limit 2.5: use a whole number"),
         ({"limit": "5"}, "Invalid limit '5'"),
-        ({"strategy": ["hybrid"]}, "A strategy cannot be"),
+        ({"strategy": ["hybrid"]}, "Invalid strategy"),
     ],
 )
 def test_what_is_of_the_wrong_type_is_refused_with_a_sentence(

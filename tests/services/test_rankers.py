@@ -54,16 +54,17 @@ def test_a_ranker_orders_the_candidates_and_every_score_is_the_sum_of_its_legs(r
 def test_an_explanation_shows_the_features_that_the_search_weighed(river: Workbench) -> None:
     ask = Ask("learned", parameters={"ranker": "mine"})
     request = river.requests.of(ask)
-    hit = run(QUESTION, request)[0]
-    assert request.sheet is not None
+    query = request.question(QUESTION)
+    hit = run(query)[0]
+    assert query.sheet is not None
     why = river.explain(QUESTION, hit.passage_id, strategy="learned", parameters={"ranker": "mine"})
     with request.store.reading() as connection:
-        row = request.sheet.ids.index(internal_ids(connection, request.index.name, [hit.passage_id])[hit.passage_id])
+        row = query.sheet.ids.index(internal_ids(connection, request.index.name, [hit.passage_id])[hit.passage_id])
     shown = {view.name: view for view in why.features}
     assert set(shown) == set(NAMES) and sum(view.share for view in why.features) == pytest.approx(1)
     for column, name in enumerate(NAMES):
-        assert shown[name].value == request.sheet.raw[row, column]
-        assert shown[name].scaled == request.sheet.scaled[row, column]
+        assert shown[name].value == query.sheet.raw[row, column]
+        assert shown[name].scaled == query.sheet.scaled[row, column]
     assert (shown["length"].weight, shown["before"].weight, shown["title"].share) == (-2.5, 1.0, 0.0)
     assert why.features[0].name == "length"  # the short ones win by it
     assert not river.explain(QUESTION, hit.passage_id, strategy="rerank").features

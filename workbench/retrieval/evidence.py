@@ -29,7 +29,7 @@ from workbench.marking import FUNCTION_WORDS
 from workbench.models.registry import Nearness, nearness_of
 from workbench.retrieval.bm25 import idf
 from workbench.retrieval.nodes import hit_of
-from workbench.retrieval.query import Request, Words, read_words
+from workbench.retrieval.query import Query, Words
 from workbench.storage.database import Connection
 from workbench.storage.passages import QueryTerm
 from workbench.storage.postings import terms_held
@@ -42,7 +42,7 @@ COVERED = 0.6
 WHOLE = 0.8
 COVERED_UNREAD = 0.25  # of a question that the model cannot read
 SMALLEST = 1000  # passages a corpus counts as at least: in a few, one passage more or less makes a word rare or common
-LOOKED_AT = 5  # passages: the answer stands at the top, or the question is not answered
+LOOKED_AT = 5  # passages: the answer is at the top, or the question is not answered
 TELLING_WORDS = 2  # function words of a language that tell a question is in it
 _WORD = re.compile(r"[^\W_]+")
 
@@ -50,9 +50,9 @@ _WORD = re.compile(r"[^\W_]+")
 def is_evidence(
     cosine: float | None, coverage: float, nearness: Nearness | None, *, readable: bool = True, has_code: bool = False
 ) -> bool:
-    """Tell whether a passage of that cosine (None: not known) and coverage is about the question.
+    """Return whether a passage of that cosine (None: not known) and coverage is about the question.
 
-    ``nearness`` is the model's; None where it has none. ``readable`` says whether the model can read the question,
+    ``nearness`` is the model's; None if it has none. ``readable`` says whether the model can read the question,
     ``has_code`` whether the passage holds a word of it that has digits.
     """
     if not readable:
@@ -64,37 +64,38 @@ def is_evidence(
     return cosine >= nearness.near or (coverage >= COVERED and cosine >= nearness.far)
 
 
-def is_sentence_evidence(request: Request, query: str, cosines: Iterable[float | None]) -> bool:
-    """Tell whether a sentence of these cosines with the question (None: not known) is about it."""
+def is_sentence_evidence(query: Query, cosines: Iterable[float | None]) -> bool:
+    """Return whether a sentence of these cosines with the question (None: not known) is about it."""
     known = [cosine for cosine in cosines if cosine is not None]
-    nearness = _nearness(request, query) if known else None
+    nearness = _nearness(query) if known else None
     return nearness is not None and max(known) >= nearness.sentence
 
 
-def evidence_of(request: Request, query: str, nodes: Sequence[NodeWithScore]) -> Evidence:
-    """Tell whether any of the first nodes is about the question, and if not, why that is believed."""
+def evidence_of(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
+    """Return whether any of the first nodes is about the question, and if not, why that is believed."""
     hits = [hit_of(node) for node in nodes[:LOOKED_AT]]
     if not hits:
         return Evidence(False, "Nothing was found.")
-    model, readable = request.index.embedding_model, request.can_read(query)
+    request, text = query.request, query.text
+    model, readable = request.index.embedding_model, query.can_read
     cosines = [hit.legs[VECTOR].score if readable and VECTOR in hit.legs else None for hit in hits]
     measured = [cosine for cosine in cosines if cosine is not None]
-    nearness = _nearness(request, query) if measured else None
+    nearness = _nearness(query) if measured else None
     if any(is_evidence(cosine, 0.0, nearness) for cosine in measured):
         return Evidence()  # most questions end here, at the cost of nothing
     with request.store.reading() as connection:
-        words = read_words(request, connection, query)
+        words = query.read_words(connection)
         ids = [term.id for term in words.terms if term.id is not None]
         terms_of = terms_held(connection, request.index.name, ids, [hit.id for hit in hits])
-        coverages = [coverage(query, words, terms_of.get(hit.id, ())) for hit in hits]
-        codes = [_has_code(query, words, terms_of.get(hit.id, ())) for hit in hits]
+        coverages = [coverage(text, words, terms_of.get(hit.id, ())) for hit in hits]
+        codes = [_has_code(text, words, terms_of.get(hit.id, ())) for hit in hits]
         if any(
             is_evidence(cosine, covered, nearness, readable=readable, has_code=has_code)
             for cosine, covered, has_code in zip(cosines, coverages, codes, strict=True)
         ):
             return Evidence()
-        foreign = _foreign(connection, query, request.encoder.languages) if readable else ""
-    covered = max(coverages) if any(_telling(query, words)) else None
+        foreign = _foreign(connection, text, request.encoder.languages) if readable else ""
+    covered = max(coverages) if any(_telling(text, words)) else None
     meaning = ""
     if measured and nearness is not None:
         meaning = f"the nearest passage has a similarity of {max(measured):.2f} (close is {nearness.near:.2f})"
@@ -128,14 +129,14 @@ def _telling(query: str, words: Words) -> Iterator[QueryTerm]:
 
 
 def _has_code(query: str, words: Words, term_ids: Collection[int]) -> bool:
-    """Tell whether a word of the question that has digits is among the terms."""
+    """Return whether a word of the question that has digits is among the terms."""
     typed = _WORD.findall(query.lower())
     positions = (term.position for term in words.terms if term.id in term_ids and 0 < term.position <= len(typed))
     return any(char.isdigit() for position in positions for char in typed[position - 1])
 
 
 def _foreign(connection: Connection, query: str, trained: Collection[str] | None) -> str:
-    """Say that the question seems to be in a language that the model was not trained for; "" where it does not.
+    """Say that the question seems to be in a language that the model was not trained for; "" if it does not.
 
     Short questions give themselves away by their function words: two that are stop words in a language, and more than
     in any that the model knows.
@@ -149,15 +150,15 @@ def _foreign(connection: Connection, query: str, trained: Collection[str] | None
     return f"The question seems to be in {language.capitalize()}, and the model was trained for {names}."
 
 
-def _nearness(request: Request, query: str) -> Nearness | None:
+def _nearness(query: Query) -> Nearness | None:
     """Return what is near to a question that the index's model has read."""
-    return nearness_of(request.index.embedding_model, alone=request.encoded(query).alone)
+    return nearness_of(query.request.index.embedding_model, alone=query.encoded.alone)
 
 
 def _reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:
-    """Say why nothing is close: ``meaning`` in words, "" where the model was not asked.
+    """Say why nothing is close: ``meaning`` in words, "" if the model was not asked.
 
-    ``covered`` is None where the question has no words but the most common.
+    ``covered`` is None if the question has no words but the most common.
     """
     enough = COVERED if readable else COVERED_UNREAD
     words = "the question has no words that tell passages apart"

@@ -1,7 +1,7 @@
-"""The first import of the retrieval framework, one thread at a time.
+"""First import of the retrieval framework, one thread at a time.
 
-LlamaIndex's packages import each other in rings. Two threads in them at once see each other's modules half made, and
-one of them fails with an ImportError. So each way in (a store, a request, a search) begins here.
+LlamaIndex's packages import each other in cycles. If two threads import them at once, one sees a partly initialised
+module and fails with an ImportError. So every entry point (a store, a request, a search) starts here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _imported = threading.Event()
 
 
 def import_framework() -> None:
-    """Import what every search needs; does nothing from the second time on."""
+    """Import what every search needs; later calls do nothing."""
     if _imported.is_set():
         return
     with _IMPORTING:

@@ -19,7 +19,7 @@ from workbench.storage.ranking import terms_of_words
 from workbench.text import folded, gram_spans, is_unspaced, spaced_words, ungrouped
 from workbench.types.results import Span
 
-# --- How a text takes up the words of a question: which of them it holds, and how near to each other they stand ---
+# Coverage of a question's words by a text
 
 SHORTEST_PREFIX = 4  # letters; a shorter word must stand there whole
 NEAR = 12.0  # characters between two words at which their nearness is half of what it is side by side

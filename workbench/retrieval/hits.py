@@ -1,4 +1,4 @@
-"""Fusion of ranked candidates: pure functions over {passage id: score}, keyed by id, changing nothing they are given.
+"""Fusion of ranked candidates: pure functions over {passage id: score} that leave their arguments unchanged.
 
 Every function returns, for each id, what each leg adds; the fused score is their sum, so an attribution always adds up.
 """
@@ -11,9 +11,9 @@ from itertools import combinations
 
 from workbench.types import Leg
 
-# --- The agreement of two rankings: pure functions over lists of ids, best first, results in 0..1 ---
+# Agreement of two rankings
 
-PERSISTENCE = 0.9  # RBO's p: the first 10 ranks carry 86 % of the weight
+PERSISTENCE = 0.9  # RBO's p: the first 10 ranks carry 86% of the weight
 
 
 def jaccard(first: Sequence[str], second: Sequence[str]) -> float:
@@ -110,7 +110,7 @@ def ranked(scores: Scores) -> dict[int, int]:
 
 
 def order_of(scores: Scores) -> list[int]:
-    """Return the ids by their scores, highest first; the lower id of equals goes first."""
+    """Return the ids by score, highest first; of equal scores, the lower id first."""
     return sorted(scores, key=lambda key: (-scores[key], key))
 
 
@@ -118,7 +118,7 @@ def _keys(legs: Iterable[Scores]) -> list[int]:
     return sorted({key for scores in legs for key in scores})
 
 
-# --- A hit: a candidate with what each leg says of it. Mixing is pure, and a hit's score is always the sum of ---
+# Hits, and mixing in another score
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class Hit:
 
 
 def joined(key: int, legs: Mapping[str, Leg]) -> Hit:
-    """Return the hit that its legs make."""
+    """Return a hit whose score is the sum of its legs."""
     return Hit(key, sum(leg.contribution for leg in legs.values()), legs)
 
 
@@ -155,7 +155,7 @@ def mixed(
     """Return the hits by (1 - weight) * score + weight * scaled, best first; unjudged ones get 0 from ``leg``.
 
     ``raw`` are the judge's scores in its own unit, ``scaled`` the same in 0..1, both by internal id; without
-    ``scaled`` the raw ones are scaled over the candidates. ``trust`` (0..1, 1 where a passage is not named) is the
+    ``scaled`` the raw ones are scaled over the candidates. ``trust`` (0..1, 1 if a passage is not named) is the
     share of the weight that the judge has for a passage. ``untouched`` names a leg of which the judge knows nothing,
     and the share of the score that it had: it keeps it, and what the judge takes comes from the other legs.
     """

@@ -19,11 +19,11 @@ from workbench.text import CONFIGURATIONS
 from workbench.types import parameter
 
 if TYPE_CHECKING:
-    from workbench.retrieval.query import Request, Words
+    from workbench.retrieval.query import Query, Words
 
-# --- The vote of a leg for one question: 1 in full, 0 where it is set aside, in between where it half reads it ---
+# Confidence in each leg for a question
 
-Vote: TypeAlias = "Callable[[Request, str], float]"
+Vote: TypeAlias = "Callable[[Query], float]"
 
 # Shares of the question that the model tells apart. Of 1,100 questions in English the lowest share is .84, of 300 in
 # German .80; in Chinese and Arabic the median is 0.
@@ -44,42 +44,42 @@ SMALLEST = 1000  # passages an index counts as at least: in a few, one passage m
 ALIKE_ACROSS = 0.6  # the vote of words that are likened to words of another language; whole sentences are more alike
 
 
-def in_full(request: Request, query: str) -> float:
-    """Let the leg count as it is weighed."""
+def in_full(query: Query) -> float:
+    """Trust the leg fully."""
     return 1.0
 
 
-def of_meaning(request: Request, query: str) -> float:
-    """Return how far the model can be trusted with a question: by what it reads of it, and by slips in its words.
+def of_meaning(query: Query) -> float:
+    """Return how far the model can be trusted with a question, by the share it can read and by typos.
 
-    A question without a word that the index knows keeps the full vote: nothing else could find anything.
+    If the index knows none of the words, the result is 1: no other leg could find anything.
     """
-    words = request.words.get(query)
-    if words is None or not words.weights.ids:
+    words = query.words
+    if not words.weights.ids:
         return 1.0
-    return _for_slips(request, query) * reading_vote(
-        request.share_read(query),
-        request.spreads.get(query),
-        is_foreign=is_foreign(query, words.totals.languages, request.encoder.languages),
+    return _for_slips(query) * reading_vote(
+        query.share_read,
+        query.spread,
+        is_foreign=is_foreign(query.text, words.totals.languages, query.request.encoder.languages),
     )
 
 
-def of_words(request: Request, query: str) -> float:
-    """Return how far a match by words can be trusted: less in a language that the index does not hold.
+def of_words(query: Query) -> float:
+    """Return how far keyword matches can be trusted: less in a language that the index does not hold.
 
-    Words of another language match by accident: numbers, names, and words that only look alike. It takes a model that
-    reads both languages; without one words are all there is.
+    Words of another language match by accident: numbers, names, and words that only look alike. This needs a model that
+    reads both languages; without one there are only words.
     """
-    words = request.words.get(query)
-    if words is None or not words.terms or words.totals.passages == 0:
+    words, trained = query.words, query.request.encoder.languages
+    if not words.terms or words.totals.passages == 0:
         return 1.0
     vote = _between(known_share(words), KNOWS_LITTLE, KNOWS_ENOUGH)
-    return vote if vote < 1 and _is_bridged(query, words.totals.languages, request.encoder.languages) else 1.0
+    return vote if vote < 1 and _is_bridged(query.text, words.totals.languages, trained) else 1.0
 
 
-def of_likeness(request: Request, query: str) -> float:
+def of_likeness(query: Query) -> float:
     """Return the vote of late interaction: that of meaning, and less where words are likened across languages."""
-    return of_meaning(request, query) * (ALIKE_ACROSS + (1 - ALIKE_ACROSS) * of_words(request, query))
+    return of_meaning(query) * (ALIKE_ACROSS + (1 - ALIKE_ACROSS) * of_words(query))
 
 
 def known_share(words: Words) -> float:
@@ -97,7 +97,7 @@ def known_share(words: Words) -> float:
 
 @lru_cache(maxsize=256)
 def _is_bridged(query: str, indexed: tuple[str, ...], trained: frozenset[str] | None) -> bool:
-    """Tell whether a question is in a language that the index lacks, and the model reads more languages than one."""
+    """Return whether a question is in a language that the index lacks, and the model reads more languages than one."""
     if trained is not None and len(trained) < 2:
         return False
     letters = sum(map(str.isalpha, query))
@@ -132,7 +132,7 @@ def spread(similarities: Collection[float]) -> float | None:
 
 
 def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | None) -> bool:
-    """Tell whether a question is in a language that the model was not trained for.
+    """Return whether a question is in a language that the model was not trained for.
 
     ``indexed`` are the languages of the index as Postgres names them, ``trained`` the model's ISO 639-1 codes (None:
     any language). An index in foreign languages has foreign questions; in one that also holds the model's language
@@ -147,14 +147,14 @@ def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | No
     return bool(others) and native == {"english"} and not query.isascii()
 
 
-def _for_slips(request: Request, query: str) -> float:
-    """Return less the more of the question's words are misspelt, which no model can read.
+def _for_slips(query: Query) -> float:
+    """Return less the more of the question's words are misspelled, which no model can read.
 
     Only for strategies that doubt slips: elsewhere a slip more or less moved no ranking for the better.
     """
-    words = request.words.get(query)
-    if words is None or not request.strategy.doubts_slips:
+    if not query.request.strategy.doubts_slips:
         return 1.0
+    words = query.words
     misspelt = {guess.typed for guess in words.guesses}
     positions = {term.position for term in words.terms}
     return 1 - min(1.0, len(misspelt) / len(positions)) if misspelt else 1.0
@@ -171,9 +171,14 @@ LegHue = Literal["blue", "orange", "green", "violet", "yellow", "red", "gray"]
 class LegKind:
     """One way to score a passage.
 
-    ``unit`` is that of ``Leg.score``. ``match`` says how a passage of this leg was found ("vector" by meaning,
-    "keyword" by words, None for a leg that finds nothing by itself). ``reranks`` is true for a judge that orders
-    what others found. ``vote`` says what the leg counts for a question, 0 (set aside) to 1 (in full).
+    Attributes:
+        name: Key in an attribution.
+        title: Name for people.
+        unit: Unit of ``Leg.score``.
+        hue: Colour in charts.
+        match: How a passage of this leg was found; None for a leg that finds nothing by itself.
+        reranks: True for a leg that only orders what others found.
+        vote: Confidence in the leg for a question, 0 (ignored) to 1 (full).
     """
 
     name: str
@@ -188,12 +193,12 @@ class LegKind:
 _TABLE = (
     LegKind(parameter.VECTOR, "Meaning", "cosine", "blue", match="vector", vote=of_meaning),
     LegKind(parameter.KEYWORD, "Words", "BM25", "orange", match="keyword", vote=of_words),
-    LegKind(parameter.DOCUMENT, "Its document", "share of its name", "yellow"),
-    LegKind(parameter.FEEDBACK, "Moved meaning", "cosine", "green", match="vector"),
-    LegKind(parameter.HYDE, "Imagined answer", "cosine", "red", match="vector"),
+    LegKind(parameter.DOCUMENT, "Title match", "share of the title", "yellow"),
+    LegKind(parameter.FEEDBACK, "Feedback vector", "cosine", "green", match="vector"),
+    LegKind(parameter.HYDE, "Hypothetical answer", "cosine", "red", match="vector"),
     LegKind(parameter.QUERY, "Rephrased question", "score", "green"),
     LegKind(parameter.LATE, "Word by word", "MaxSim", "violet", reranks=True, vote=of_likeness),
-    LegKind(parameter.CLUSTER, "Near the best", "cosine", "red", reranks=True, vote=of_meaning),
+    LegKind(parameter.CLUSTER, "Neighbour similarity", "cosine", "red", reranks=True, vote=of_meaning),
     LegKind(parameter.CROSS_ENCODER, "Cross-encoder", "score", "violet", reranks=True),
     LegKind(parameter.LLM, "LLM's grade", "of 10", "green", reranks=True),
     LegKind(parameter.LEARNED, "Learned", "score", "yellow", reranks=True),
@@ -209,6 +214,6 @@ def leg_kind(name: str) -> LegKind:
     return LEGS.get(key) or LegKind(name, name, "", "gray")
 
 
-def votes(request: Request, query: str) -> dict[str, float]:
-    """Return what the vote of each leg of the request's strategy counts for this question, 0..1."""
-    return {name: leg_kind(name).vote(request, query) for name in request.strategy.legs}
+def votes(query: Query) -> dict[str, float]:
+    """Return how far each leg of the strategy is trusted with a question, 0..1."""
+    return {name: leg_kind(name).vote(query) for name in query.request.strategy.legs}

@@ -10,13 +10,13 @@ from itertools import pairwise
 
 from workbench.retrieval.bm25 import idf
 from workbench.retrieval.names import Mention, NamesTable, QuestionNames, SaidName
-from workbench.retrieval.query import Request, Words, read_words
+from workbench.retrieval.query import Query, Words
 from workbench.storage.database import Connection
 from workbench.storage.documents import NamedDocument, document_frequencies, named_documents
 from workbench.text import spaced_words
 from workbench.types import Name
 
-# --- The documents that a question names: by the words of their titles and file names ---
+# Documents that a question names
 
 NAMED = (
     0.5  # a share from which on a question names a document; less is what any two texts on one subject have in common
@@ -69,25 +69,26 @@ TITLES_TOLD = 3
 OTHER_PERIOD = 0.5  # of how surely a document is meant whose label tells another period than the question
 
 
-def read_names(request: Request, connection: Connection, query: str) -> QuestionNames:
-    """Read the names in a question; once a request."""
-    if query not in request.names:
-        request.names[query] = _read_names(request, connection, query)
-    return request.names[query]
+def read_names(query: Query, connection: Connection) -> QuestionNames:
+    """Return the names in a question, read once."""
+    if query.names is None:
+        query.names = _read_names(query, connection)
+    return query.names
 
 
-def named_shares(request: Request, connection: Connection, query: str, ids: Sequence[int]) -> dict[int, float]:
+def named_shares(query: Query, connection: Connection, ids: Sequence[int]) -> dict[int, float]:
     """Return how surely (0.5..1) a question means the document of each given passage, by passage id.
 
     That is the share of the document's title or file name that it says, or what the names that it says amount to.
-    Passages of documents that it does not name are left out. The titles that are said stand in ``request.titles``.
+    Passages of documents that it does not name are left out. The titles that it says are kept in ``query.titles``.
     """
-    if request.scope.names == "ignore":
+    scope = query.request.scope
+    if scope.names == "ignore":
         return {}
-    names = read_names(request, connection, query)
+    names = read_names(query, connection)
     strengths = names.strengths or {}
-    said = _said_names(request, connection, query, ids, every=bool(strengths))
-    ignored = _folded(request.scope.ignored_names)
+    said = _said_names(query, connection, ids, every=bool(strengths))
+    ignored = _folded(scope.ignored_names)
     shares: dict[int, float] = {}
     titles: dict[str, SaidName] = {}
     for key, name in said.items():
@@ -97,16 +98,14 @@ def named_shares(request: Request, connection: Connection, query: str, ids: Sequ
         shares[key] = max(share, NAMED + (1 - NAMED) * strengths.get(name.document_id, 0.0))
         if name.document_id in names.others:
             shares[key] = min(shares[key], NAMED + OTHER_PERIOD * (shares[key] - NAMED))
-    request.titles[query] = tuple(sorted(titles.values(), key=lambda name: (-name.share, name.name)))
+    query.titles = tuple(sorted(titles.values(), key=lambda name: (-name.share, name.name)))
     return {key: share for key, share in shares.items() if share > NAMED}
 
 
-def _said_names(
-    request: Request, connection: Connection, query: str, ids: Sequence[int], *, every: bool
-) -> dict[int, SaidName]:
-    """Return how much of its document's name a question says, by passage id; of ``every`` passage, or where any is."""
-    index, totals = request.index.name, read_words(request, connection, query).totals
-    spelt = spelt_as_names(read_names(request, connection, query).asked)
+def _said_names(query: Query, connection: Connection, ids: Sequence[int], *, every: bool) -> dict[int, SaidName]:
+    """Return how much of its document's name a question says, by passage id; of ``every`` passage, or if any is."""
+    index, totals = query.request.index.name, query.read_words(connection).totals
+    spelt = spelt_as_names(read_names(query, connection).asked)
     documents = named_documents(connection, index, spelt, totals.languages, ids, every=every)
     distinct = {document.id: document for document in documents.values()}
     terms = {term for document in distinct.values() for _, name in document.names for term in name}
@@ -115,40 +114,43 @@ def _said_names(
     return {key: said[document.id] for key, document in documents.items()}
 
 
-def told_names(request: Request, query: str) -> tuple[Name, ...]:
-    """Return the names by which documents were preferred for a question, those that are sure first."""
-    names = request.names.get(query)
-    if names is None:
+def told_names(query: Query) -> tuple[Name, ...]:
+    """Return the names by which documents were preferred for a question, sure ones first."""
+    if query.names is None:
         return ()
-    titles = [Name(title.name, "title") for title in request.titles.get(query, ())[:TITLES_TOLD]]
-    told = {name.text.casefold(): name for name in [*(mention.name for mention in names.mentions), *titles]}
+    titles = [Name(title.name, "title") for title in (query.titles or ())[:TITLES_TOLD]]
+    told = {name.text.casefold(): name for name in [*(mention.name for mention in query.names.mentions), *titles]}
     return tuple(told.values())
 
 
-def within_named(request: Request, query: str) -> Request:
-    """Return the request, for the documents alone that the question names where its scope asks for that."""
+def within_named(query: Query) -> Query:
+    """Return the question, asked of the documents that it names if its scope wants these alone."""
+    request = query.request
     if request.scope.names != "only":
-        return request
+        return query
     with request.store.reading() as connection:
-        documents = read_names(request, connection, query).documents_of_all()
+        documents = read_names(query, connection).documents_of_all()
     if documents is None:
         request.trace.note("names: the question names no document, so the whole scope was searched")
-        return request
+        return query
     within = request.scope.document_ids
     kept = tuple(sorted(documents if within is None else documents & set(within)))
-    return replace(request, scope=replace(request.scope, document_ids=kept))
+    if kept == within:
+        return query
+    return query.rebind(replace(request, scope=replace(request.scope, document_ids=kept)))
 
 
-def _read_names(request: Request, connection: Connection, query: str) -> QuestionNames:
+def _read_names(query: Query, connection: Connection) -> QuestionNames:
+    request, text = query.request, query.text
     if request.kept_names is None:
-        return QuestionNames(query)
-    words = read_words(request, connection, query)
+        return QuestionNames(text)
+    words = query.read_words(connection)
     table = request.kept_names.table_of(connection, request.index.name, words.totals, request.scope)
-    mentions = table.mentions(query, _telling(query, words))
+    mentions = table.mentions(text, _telling(text, words))
     ignored = _folded(request.scope.ignored_names)
     kept = tuple(mention for mention in mentions if mention.name.text.casefold() not in ignored)
     unsaid = [mention for mention in mentions if mention not in kept]
-    asked = _without(query, unsaid)
+    asked = _without(text, unsaid)
     return QuestionNames(asked, kept, _strengths(table, kept), table.of_other_periods(asked))
 
 

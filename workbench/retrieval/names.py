@@ -1,4 +1,4 @@
-"""The table of names of an index: which value of which documents a question can say, made anew when they change."""
+"""The table of names of an index: which value of which documents a question can say, rebuilt when they change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.storage.documents import DocumentNames, documents_listed, names_o
 from workbench.storage.passages import IndexTotals
 from workbench.types import JsonValue, Name, ResolvedScope
 
-# --- Years and quarters as people and files write them: FY2018, FY18, 2021Q1, 1Q21, "the second quarter of 2023" ---
+# Years and quarters in texts
 
 _SIGN_OF_ONE = re.compile(r"\d|quart", re.IGNORECASE)  # no pattern below matches a text without it
 _ORDINALS = ("first|1st|erste[ns]?", "second|2nd|zweite[ns]?", "third|3rd|dritte[ns]?", "fourth|4th|vierte[ns]?")
@@ -62,7 +62,7 @@ def _whole(year: str) -> str:
     return year if len(year) == 4 else f"20{year}"
 
 
-# --- The values by which a question can name a document: title, parts of a label, periods, source, type, metadata ---
+# Values that can name a document
 
 MOST_WORDS = 8  # of a value; a longer one is a text
 LONGEST = 60  # characters of a value of metadata
@@ -156,7 +156,7 @@ def _parts(label: Label) -> Iterator[tuple[str, str]]:
 
 
 def _periods(metadata: Mapping[str, JsonValue]) -> list[Period]:
-    """Return the periods that metadata tell, where no label does; else those of its date."""
+    """Return the periods that metadata tell, if no label does; else those of its date."""
     told: list[Period] = []
     for key, value in metadata.items():
         if PERIODS_OF.search(key) and isinstance(value, str | int) and not isinstance(value, bool):
@@ -183,7 +183,7 @@ def _said(value: JsonValue) -> Iterator[str]:
             yield text
 
 
-QUICK = 0.05  # seconds; a table that is made within this time is made anew at each change
+QUICK = 0.05  # seconds; a table that is made within this time is rebuilt at each change
 LONG = 4  # letters; 'of' and 'the' are written small in names, too
 KEPT_SCOPES = 32  # whose documents are kept
 PATIENCE = 20  # times as long as it took to make it a slower table serves although documents have changed
@@ -367,7 +367,7 @@ class KeptNames:
     def table(self, version: object, load: Callable[[], Iterable[DocumentNames]]) -> NamesTable:
         """Return the table of a version of the documents.
 
-        Where making it takes long, it may be as old as twenty times that, so that a growing corpus is not read
+        If making it takes long, it may be as old as twenty times that, so that a growing corpus is not read
         for every question.
         """
         with self._lock:
@@ -382,7 +382,7 @@ class KeptNames:
 
 
 def _may_name(said: Sequence[str], entry: _Entry, telling: Collection[str], lower: bool) -> bool:
-    """Tell whether words of a question name something, and are not just those words.
+    """Return whether words of a question name something, and are not just those words.
 
     A title of one word is often the subject of many documents; how much of a title is said is judged apart.
     """
@@ -393,17 +393,17 @@ def _may_name(said: Sequence[str], entry: _Entry, telling: Collection[str], lowe
 
 
 def _is_proper(text: str) -> bool:
-    """Tell whether a text is written as a proper noun: each word of letters with a capital, but for short ones."""
+    """Return whether a text is written as a proper noun: each word of letters with a capital, but for short ones."""
     words = [word[0] for word in words_in(text)]
     return all(word[:1].isupper() for word in words if len(word) >= LONG or len(words) == 1)
 
 
 def _shown(entry: _Entry, said: str) -> str:
-    """Return a name as people write it: as the question does, where the document runs its words together."""
+    """Return a name as people write it: as the question does, if the document runs its words together."""
     return " ".join(said.split()) if entry.kind == "name" else entry.text
 
 
-# --- The names that a question says, with the documents that have them ---
+# Names in a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,7 +429,7 @@ class QuestionNames:
     others: frozenset[str] = frozenset()
 
     def documents_of_all(self) -> frozenset[str] | None:
-        """Return the documents that have a name of each kind that the question says; None where it says none."""
+        """Return the documents that have a name of each kind that the question says; None if it says none."""
         kinds: dict[str, frozenset[str]] = {}
         for mention in self.mentions:
             kinds[mention.name.kind] = kinds.get(mention.name.kind, frozenset()) | mention.documents

@@ -10,19 +10,23 @@ from workbench.formatting import assignments
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
 from workbench.types import ParameterValue, ResolvedScope, Scope, Value
 
-# --- Everything a search is told besides the question: how to search, how much, and where ---
+# How to search, besides the question
 
 EVERYTHING = Scope()
 
 
 @dataclass(frozen=True, slots=True)
 class Ask(Value):
-    """The way in which one question is searched; every service of a search takes one.
+    """How to search one question; every search service takes one.
 
-    ``strategy`` is a name, or "strategy@index"; None leaves it to what is promoted for the scope, and to ``built_in``
-    where nothing is. ``limit`` counts passages. ``index`` None is the promoted or the default one. ``parameters`` are
-    the strategy's, by name. ``min_similarity`` is the least cosine between question and passage (0..1), for every
-    strategy; it is judged before the cut to the limit.
+    Attributes:
+        strategy: A name, or "strategy@index"; None for the one promoted for the scope, else ``built_in``.
+        limit: Number of passages.
+        scope: The part of the corpus to search.
+        index: Name of an index; None for the promoted or the default one.
+        parameters: Parameters of the strategy, by name.
+        min_similarity: Least cosine, 0..1, between question and passage, applied before the cut to the limit.
+        built_in: Strategy to use if none is named or promoted.
     """
 
     strategy: str | None = None
@@ -66,13 +70,13 @@ def _has(strategy: str, parameter: str) -> bool:
     return any(declared.name == parameter for declared in STRATEGIES[strategy_of(strategy)].parameters)
 
 
-# --- Strategies as people name them: "rerank", or "rerank@small" for the strategy over the index ``small`` ---
+# Strategy names with an index
 
 
 def named(strategy: str, index: str | None) -> tuple[str, str | None]:
-    """Return strategy and index of "strategy" or "strategy@index". Raises InvalidInput where two indexes are named."""
+    """Return strategy and index of "strategy" or "strategy@index". Raises InvalidInput if two indexes are named."""
     if not isinstance(strategy, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a notebook may give anything
-        raise InvalidInput(f"A strategy cannot be {strategy!r}; use one of {choices(STRATEGIES, 20)}.")
+        raise InvalidInput(f"Invalid strategy {strategy!r}: use one of {choices(STRATEGIES, 20)}.")
     name, at, own = strategy.partition("@")
     strategy_named(name)
     if at and index is not None and own != index:

@@ -10,7 +10,7 @@ from workbench.types.results import MOST_RANKED
 
 # A question has one ranking, of which ``limit`` is the first part; pages cut from it neither repeat nor miss a passage.
 # So how many candidates there are, and how they score, never depends on the limit: the first ones are those that each
-# leg brings up to FIRST_DEPTH, and further ones, where more are asked for, follow in the order of a search that goes
+# leg brings up to FIRST_DEPTH, and further ones, if more are asked for, follow in the order of a search that goes
 # down to DEEPEST.
 # On scifact's train questions nDCG@10 of hybrid / rerank was .740 / .752 with 30, .740 / .752 with 50 and .742 / .752
 # with 100: the plateau is flat, and 50 leaves room where answers are rarer.
@@ -37,14 +37,19 @@ CANDIDATES = Parameter(
     400,
 )
 LATE_WEIGHT = Parameter(
-    "late_weight", "float", 0.3333, "Share of the word-by-word evidence; a third: all three kinds alike.", 0.0, 1.0
+    "late_weight",
+    "float",
+    0.3333,
+    "Weight of late-interaction scoring; 0.33 weights all three signals equally.",
+    0.0,
+    1.0,
 )
 # Chosen on scifact's train part, anthropic_docs and mtrag_un, which all gain from .1 to .175 (docs/benchmarks.md).
 CLUSTER_WEIGHT = Parameter(
     "cluster_weight",
     "float",
     0.125,
-    "Share of the score for nearness to the passages that lead; 0 leaves it out.",
+    "Share of the score for similarity to the top passages; 0 turns it off.",
     0.0,
     1.0,
 )
@@ -71,7 +76,7 @@ DOCUMENT_WEIGHT = Parameter(
     "document_weight",
     "float",
     0.15,
-    "Share of the score for the part of a document's title or file name that the question says.",
+    "Share of the score for the part of the title or file name that the question contains.",
     0.0,
     1.0,
 )
@@ -96,19 +101,19 @@ LAMBDA = Parameter("lambda", "float", 0.7, "1 looks at relevance alone; less pre
 # the same in other words (at .1: +.013 on scifact train) and hurt where passages are much alike (-.010 on
 # anthropic_docs).
 FEEDBACK_PASSAGES = Parameter(
-    "passages", "int", 5, "First passages taken to be relevant; more is safer and duller.", 1, 20
+    "passages", "int", 5, "First passages taken to be relevant; more is safer but less specific.", 1, 20
 )
 FEEDBACK_WEIGHT = Parameter(
-    "weight", "float", 0.25, "How far the question moves towards them; 0 leaves it where it is.", 0.0, 2.0
+    "weight", "float", 0.25, "How far the question vector moves towards them; 0 does not move it.", 0.0, 2.0
 )
 TERMS = Parameter("terms", "int", 5, "Words of the first passages that join the question; 0 adds none.", 0, 50)
 TERM_WEIGHT = Parameter(
     "term_weight", "float", 0.05, "Weight of those words together against that of the question's own.", 0.0, 1.0
 )
 HYDE_WEIGHT = Parameter(
-    "weight", "float", 1.0, "Weight of the imagined answer against that of the question; 1: alike.", 0.0, 5.0
+    "weight", "float", 1.0, "Weight of the imagined answer relative to the question; 1 weights both equally.", 0.0, 5.0
 )
-QUERIES = Parameter("queries", "int", 3, "Further questions the LLM writes; each is searched.", 1, 8)
+QUERIES = Parameter("queries", "int", 3, "Number of rephrasings the LLM writes; each is searched.", 1, 8)
 GRADED = Parameter("graded", "int", 10, "First passages that the LLM grades; each costs its tokens.", 2, 40)
 LLM_WEIGHT = Parameter("llm_weight", "float", 0.7, "Share of the LLM's grades against the order before.", 0.0, 1.0)
 CROSS_WEIGHT = Parameter(
@@ -122,7 +127,7 @@ FORGIVE = Parameter(
     "forgive",
     "bool",
     True,
-    "Try the known words that a misspelt one may mean; without it one of the question's words must stand there.",
+    "Also search for the known words that a misspelled one may mean; if off, a passage must contain one of the words.",
 )
 LEAST_MEANING = Parameter(
     "least_meaning", "float", 0.3, "Cosine that a passage without any of the words must reach.", 0.0, 1.0

@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import cast
 
 from llama_index.core.base.base_retriever import dispatcher
+from llama_index.core.base.response.schema import RESPONSE_TYPE
 from llama_index.core.indices.prompt_helper import ChatPromptHelper, PromptHelper
 from llama_index.core.instrumentation.event_handlers import NullEventHandler
 from llama_index.core.instrumentation.span_handlers import NullSpanHandler
@@ -16,7 +17,7 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.response_synthesizers import BaseSynthesizer
 from llama_index.core.response_synthesizers.no_text import NoText
-from llama_index.core.schema import NodeWithScore, QueryBundle
+from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index_instrumentation import get_dispatcher
 
 from workbench.errors import ConfigurationError, ModelError, ScopeError
@@ -24,10 +25,10 @@ from workbench.retrieval.evidence import evidence_of
 from workbench.retrieval.hits import Hit, lessened
 from workbench.retrieval.name_matching import told_names, within_named
 from workbench.retrieval.nodes import hit_of, stored, to_passages, with_hits
-from workbench.retrieval.parameters import CUTOFF, DEEPEST, FORGIVE
-from workbench.retrieval.query import Request
+from workbench.retrieval.parameters import CUTOFF, DEEPEST
+from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.retrieval.spelling import correct, corrections
+from workbench.retrieval.spelling import corrections
 from workbench.retrieval.stages.stage import RETRIEVED, Checkpoint, FinalOrder, Stage, preferred_first
 from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE
 from workbench.telemetry import SEARCH, measured
@@ -35,7 +36,7 @@ from workbench.text import CONFIGURATIONS, language_title
 from workbench.types import SearchResult
 from workbench.types.results import TOTAL, TimedStep
 
-# --- A strategy's engine: LlamaIndex's own, which leaves its tracing out where nobody listens ---
+# Engine of a strategy
 
 _DEAF = (NullEventHandler, NullSpanHandler)
 
@@ -45,25 +46,26 @@ class Engine(RetrieverQueryEngine):
 
     _retriever: Retriever
     _node_postprocessors: list[Stage]
+    request: Request
     served: Callable[[Callable[[], list[NodeWithScore]]], list[NodeWithScore]] | None = None  # what calls a retrieval
-    continued: Callable[[str, list[NodeWithScore]], list[NodeWithScore]] | None = None  # what adds the further nodes
 
-    def retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return the nodes that are found, best first; a text will do, too."""
+    def retrieve(self, query_bundle: QueryType) -> list[NodeWithScore]:
+        """Return the nodes that are found, best first."""
+        query = self.request.question(query_bundle)
         if self.served is None:
-            return self._all(query_bundle)
-        return self.served(lambda: self._all(query_bundle))
+            return continued(query, self._found(query))
+        return self.served(lambda: continued(query, self._found(query)))
 
-    def _all(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        query = query_bundle if isinstance(query_bundle, str) else query_bundle.query_str
-        nodes = self._found(query_bundle)
-        return nodes if self.continued is None else self.continued(query, nodes)
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        return super()._query(self.request.question(query_bundle))
 
-    def _found(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        return await super()._aquery(self.request.question(query_bundle))
+
+    def _found(self, query: Query) -> list[NodeWithScore]:
         """Retrieve; LlamaIndex's spans and events cost a search 0.15 ms, so without a handler they are not made."""
         if self._listened_to:
-            return super().retrieve(query_bundle)
-        query = query_bundle if isinstance(query_bundle, str) else query_bundle.query_str
+            return super().retrieve(query)
         nodes = self._retriever.find(query)
         for stage in self._node_postprocessors:
             nodes = stage.apply(query, nodes) if nodes else nodes
@@ -84,7 +86,7 @@ def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -
     """Assemble the strategy of one request; ``retrieve`` ranks, ``query`` also answers with the synthesizer.
 
     Raises:
-        ScopeError: the strategy insists on a scope and the request names none.
+        ScopeError: the strategy needs a scope and the request names none.
         ConfigurationError: the strategy needs a model that is not configured.
     """
     strategy = request.strategy
@@ -100,27 +102,27 @@ def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -
         response_synthesizer=synthesizer or _silence(),
         node_postprocessors=[*stages, FinalOrder.of(request)],
     )
-    engine.continued = partial(continued, request)
+    engine.request = request
     return engine
 
 
-def continued(request: Request, query: str, first: list[NodeWithScore]) -> list[NodeWithScore]:
-    """Return the nodes that a request has found, with further ones after them if it asks for more than the candidates.
+def continued(query: Query, first: list[NodeWithScore]) -> list[NodeWithScore]:
+    """Return the nodes that were found for a question, and further ones if it asks for more than the candidates.
 
     These come in the retriever's own order of a search to ``DEEPEST``, with scores no higher than the last one's, so
     that no limit changes what comes first. What the first ones show already is left out.
     """
-    trace = request.trace
+    request, trace = query.request, query.request.trace
     if not first or len(first) + trace.cut >= request.limit or not trace.has_more:
         return first
     wanted = request.limit - len(first)
-    # what the first ones are explained by stays as it is
-    deep = replace(request, depth=DEEPEST, limit=wanted, likenesses={}, spreads={}, titles={}, sheet=None)
-    found = cast(Retriever, request.strategy.retriever(deep)).find(query)
+    deep = replace(request, depth=DEEPEST, limit=wanted)
+    deeper = query.rebind(deep)  # what the first ones are explained by stays as it is
+    found = cast(Retriever, request.strategy.retriever(deep)).find(deeper)
     further = preferred_first(deep, [node for node in found if not any(_shows(other, node) for other in first)])
     for make in request.strategy.stages:
         stage = cast(Stage, make(deep))
-        further = stage.apply(query, further) if stage.widens and further else further
+        further = stage.apply(deeper, further) if stage.widens and further else further
     bound = float(first[-1].score or 0.0)
     further = [_scored_below(node, bound) for node in further[: deep.limit]]
     floor = request.number(CUTOFF, otherwise=0.0) * (first[0].score or 0.0)
@@ -171,32 +173,37 @@ def _silence() -> BaseSynthesizer:
     )
 
 
-# --- The run of one request: ranked by its strategy's engine, with its times and the parts that could not serve ---
+# Running one search
 
 REPLICA_AWAY = "replica: it could not serve, so the primary was searched; see 'workbench status'"
 
 
-def run(query: str, request: Request) -> SearchResult:
-    """Serve one request, and tell of it where somebody listens. Raises what ``ranked`` raises."""
-    name, index = request.strategy.name, request.index.name
-    with measured(SEARCH, name, index=index, limit=request.limit) as search:
-        result = _served(query, request)
+def run(query: Query) -> SearchResult:
+    """Answer a question, recorded as a telemetry span.
+
+    Raises:
+        WorkbenchError: Whatever ``ranked`` raises.
+    """
+    request = query.request
+    with measured(SEARCH, request.strategy.name, index=request.index.name, limit=request.limit) as search:
+        result = _served(query)
         search.tell(results=len(result), notes=len(result.degraded))
         return result
 
 
-def _served(query: str, request: Request) -> SearchResult:
+def _served(query: Query) -> SearchResult:
     began = time.perf_counter()
-    request = within_named(request, query)
-    nodes = ranked(query, request)
+    query = within_named(query)
+    request = query.request
+    nodes = ranked(query)
     note_lost_replica(request)
     passages = to_passages(nodes, request.draw_page)
     with request.trace.stage(TimedStep.EVIDENCE):
-        evidence = evidence_of(request, query, nodes)
+        evidence = evidence_of(query, nodes)
     timings = {name: round(ms, 3) for name, ms in request.trace.timings_ms.items()}
     timings[TOTAL] = round((time.perf_counter() - began) * 1000 + request.trace.shared_ms, 3)
     return SearchResult(
-        query=query,
+        query=query.text,
         strategy=request.strategy.name,
         scope=request.scope,
         under_filled=len(passages) + request.trace.cut < request.limit,
@@ -204,9 +211,9 @@ def _served(query: str, request: Request) -> SearchResult:
         timings_ms=timings,
         results=passages,
         index=request.index.name,
-        corrections=corrections(request, query, passages),
+        corrections=corrections(query, passages),
         evidence=evidence,
-        preferring=told_names(request, query),
+        preferring=told_names(query),
     )
 
 
@@ -228,21 +235,23 @@ def _unread(request: Request) -> str:
     return f"vector: {model} cannot read this question, so {rest}"
 
 
-def ranked(query: str, request: Request) -> list[NodeWithScore]:
-    """Return the nodes that a request's strategy finds, best first; by words alone, and a note, without the model.
+def ranked(query: Query) -> list[NodeWithScore]:
+    """Return the nodes that a question's strategy finds, best first; by words alone, and a note, without the model.
 
     Raises:
-        ModelError: the index's model fails and the strategy has no keyword leg.
+        ModelError: The index's model fails and the strategy has no keyword leg.
     """
+    request = query.request
     strategy = request.strategy
-    if not request.can_read(query):
+    if not query.can_read:
         request.trace.note(_unread(request))
-    if strategy.uses_words and request.is_on(FORGIVE, otherwise=True):
-        correct(request, query)
+    if request.correct is not None:
+        _ = query.words  # before the model is asked, so that notes and corrections are there if it fails
     try:
-        return build_engine(request).retrieve(QueryBundle(query))
+        return build_engine(request).retrieve(query)
     except ModelError:  # the embedding model's: the stages catch those of theirs
         if not strategy.has_keyword_leg:
             raise
         request.trace.note(f"{strategy.name}: the vector leg could not serve, so the keyword leg served alone")
-        return build_engine(replace(request, strategy=STRATEGIES[WORDS_ALONE])).retrieve(QueryBundle(query))
+        by_words = replace(request, strategy=STRATEGIES[WORDS_ALONE])
+        return build_engine(by_words).retrieve(query.rebind(by_words))

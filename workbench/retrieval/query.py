@@ -1,4 +1,7 @@
-"""One search request: what its legs and stages share, made anew for each, so that no scope is ever carried over."""
+"""A search request, and the question it is asked: what the legs and stages share.
+
+Both are made for each search, so that no scope is ever carried over.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from llama_index.core.schema import QueryBundle
 
 from workbench.errors import ModelError
 from workbench.models.encoder import READS_NOTHING, EncodedQuery, Encoder, FloatArray
@@ -30,12 +35,12 @@ if TYPE_CHECKING:
     from workbench.models.llm import Llm
     from workbench.retrieval.names import KeptNames, QuestionNames, SaidName
 
-# --- The words of a question as a request keeps them: its terms, weighed, and what misspelt ones may mean ---
+# Words of a question
 
 
 @dataclass(frozen=True, slots=True)
 class Guess(Value):
-    """A word that was typed and a known one it may mean; ``distance`` counts the slips between."""
+    """A word that was typed and a known one it may mean; ``distance`` counts the typos between them."""
 
     typed: str
     meant: str
@@ -43,13 +48,13 @@ class Guess(Value):
 
     @property
     def similarity(self) -> float:
-        """1 for equal words, less for each slip, the more so in short words."""
+        """1 for equal words, less for each typo, and much less in short words."""
         return 1 - self.distance / max(len(self.typed), len(self.meant), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The question's terms, weighed against the whole index; ``guesses`` stand for words that no passage has."""
+    """The question's terms, weighted against the whole index; ``guesses`` replace words that no passage has."""
 
     terms: tuple[QueryTerm, ...]
     totals: IndexTotals
@@ -57,24 +62,23 @@ class Words:
     guesses: tuple[Guess, ...] = ()
 
 
-# --- The events of one search: time per stage, and which leg could not serve ---
+# Times and notes of one search
 
 
 @dataclass(slots=True)
 class Trace:
-    """The times and notes of one request, filled by its stages and read when its result is made; never shared."""
+    """Times and notes of one request, written by its stages and read for its result; never shared."""
 
     timings_ms: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
-    has_more: bool = False  # whether there may be candidates beyond those that were looked at
-    cut: int = 0  # passages that were found and left out below the cutoff that was asked for
+    has_more: bool = False  # whether there may be further candidates
+    cut: int = 0  # passages left out below the cutoff
     shared_ms: float = 0.0  # part of ``timings_ms`` that passed in another request, whose result this one reuses
-    charged: set[str] = field(default_factory=set)  # queries whose embedding is in ``timings_ms``
-    passed: dict[str, tuple[int, ...]] | None = None  # of a watched request: the passages after each step, in order
+    passed: dict[str, tuple[int, ...]] | None = None  # ids after each step of a traced request, in order
 
     @contextmanager
     def stage(self, step: TimedStep) -> Generator[None]:
-        """Add the time of the block to a step's, in milliseconds."""
+        """Add the duration of the block to a step, in milliseconds."""
         began = time.perf_counter()
         try:
             with measured(STEP, step.value):
@@ -88,16 +92,19 @@ class Trace:
         self.shared_ms += milliseconds
 
     def note(self, reason: str) -> None:
-        """Say once that part of the search could not serve."""
+        """Add a note that part of the search could not serve, once."""
         if reason not in self.degraded:
             self.degraded.append(reason)
 
 
 @dataclass(frozen=True, slots=True)
 class Likenesses:
-    """How like each word of a question is to its like in each passage: (passages, query tokens), -1..1.
+    """Best similarity of each query token in each passage.
 
-    ``shares`` are what the query tokens count, summing to 1.
+    Attributes:
+        ids: Internal ids of the passages.
+        best: Similarities, -1..1, of shape (passages, query tokens).
+        shares: Weights of the query tokens, which sum to 1.
     """
 
     ids: tuple[int, ...]
@@ -105,18 +112,39 @@ class Likenesses:
     shares: FloatArray
 
 
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """A question as an encoder returned it, and the milliseconds that took."""
+
+    query: EncodedQuery
+    milliseconds: float = 0.0
+
+
+# Settings of one search
+
+
 @dataclass(slots=True)
 class Request:
-    """``limit`` is how many passages are asked for; ``parameters`` are the strategy's, already checked.
+    """How to search: a strategy, an index, a scope, and the models. It holds nothing of a question (see ``Query``).
 
-    ``min_similarity`` is the least cosine between query and passage, judged before the cut to the limit, so that as
-    many as asked are found where as many reach it; 0 asks for none. With ``remembered`` the index was not looked up
-    for this request, so passages are only shown if it is still the same. ``words`` are the keyword leg's reading of
-    each query, ``spreads`` say of each how far the nearest candidates stand out (``votes.spread``), ``names`` and
-    ``titles`` which documents it names; ``kept_names`` is the index's table of names, None where names are only words.
-    ``draw_page`` draws the page of a passage. ``ranker`` are the weights of the strategy ``learned``, ``likenesses``
-    the word by word comparison of each query, ``sheet`` what the ranker was told of the candidates. ``depth`` is how
-    many passages each leg brings at least; ``replies`` are what an LLM wrote for this request, by query.
+    Attributes:
+        strategy: The strategy that serves the request.
+        store: Passages of the index.
+        encoder: The embedding model of the index.
+        scope: The part of the corpus that is searched.
+        limit: Number of passages asked for.
+        parameters: Parameters of the strategy, already checked.
+        remembered: True if the index was not looked up for this request; then passages are only shown if it is still
+            the same.
+        min_similarity: Least cosine between question and passage, applied before the cut to the limit; 0 for none.
+        llm: The language model, if the strategy or an answer needs one.
+        cross_encoder: The cross-encoder, if the strategy needs one.
+        trace: Times and notes of the search.
+        kept_names: The index's table of names; None if names are only words.
+        draw_page: Draws the page of a passage.
+        ranker: Weights of the strategy ``learned``.
+        correct: Adds the known words that unknown ones may mean; None if the strategy looks up words as typed.
+        depth: Number of passages that each leg fetches at least.
     """
 
     strategy: Strategy
@@ -130,20 +158,11 @@ class Request:
     llm: Llm | None = None
     cross_encoder: CrossEncoder | None = None
     trace: Trace = field(default_factory=Trace)
-    words: dict[str, Words] = field(default_factory=dict)
-    encoded_queries: dict[str, EncodedQuery] = field(default_factory=dict)
-    encoding_ms: dict[str, float] = field(default_factory=dict)  # by query; shared with requests that reuse the vectors
-    spreads: dict[str, float | None] = field(default_factory=dict)
     kept_names: KeptNames | None = None
-    names: dict[str, QuestionNames] = field(default_factory=dict)
-    titles: dict[str, tuple[SaidName, ...]] = field(default_factory=dict)
     draw_page: Callable[[Passage], Image] | None = None
     ranker: Ranker | None = None
-    likenesses: dict[str, Likenesses] = field(default_factory=dict)
-    sheet: FeatureSheet | None = None
+    correct: Callable[[Request, Connection, str, Words], Words] | None = None
     depth: int = FIRST_DEPTH
-    replies: dict[str, object] = field(default_factory=dict)
-    _shares_read: dict[str, float] = field(default_factory=dict)
     _scope_size: int | None = None
 
     @property
@@ -153,25 +172,44 @@ class Request:
 
     @property
     def same_as(self) -> Index | None:
-        """The index's row as it must still be for passages to be shown; None where it was just looked up."""
+        """The index's row as it must still be for passages to be shown; None if it was just looked up."""
         return self.store.index if self.remembered else None
 
+    def question(self, asked: str | QueryBundle, encodings: dict[str, Encoding] | None = None) -> Query:
+        """Return a question for this request; a ``Query`` is returned as it is.
+
+        Args:
+            asked: The question, as a text or as LlamaIndex passes it.
+            encodings: Its encodings by model, shared with other requests that ask the same question.
+        """
+        if isinstance(asked, Query):
+            return asked
+        text = asked if isinstance(asked, str) else asked.query_str
+        return Query(self, text, encodings, corrects_typos=True)
+
     def number(self, parameter: Parameter, otherwise: float | None = None) -> float:
-        """Return a parameter that is a number; ``otherwise`` where the strategy does not declare it.
+        """Return the value of a numeric parameter.
+
+        Args:
+            parameter: The parameter.
+            otherwise: The value if the strategy does not declare the parameter.
 
         Raises:
-            ConfigurationError: the strategy does not declare it, and there is no ``otherwise``.
+            ConfigurationError: The strategy does not declare it, and there is no ``otherwise``.
         """
         if otherwise is not None and parameter.name not in self.parameters:
             return otherwise
         return float(self.parameters[parameter.name])
 
     def is_on(self, parameter: Parameter, otherwise: bool | None = None) -> bool:
-        """Return a parameter that is a switch, as ``number`` does."""
+        """Return the value of a boolean parameter, as ``number`` does."""
         return bool(self.number(parameter, otherwise))
 
     def scope_size(self, connection: Connection) -> int:
-        """Return the size of the scope, counted once; for everything 0 if it is searched exactly, else a large one."""
+        """Return the number of passages in scope, counted once.
+
+        A scope of everything is not counted: it returns 0 if the index is searched exactly, else a large number.
+        """
         if self._scope_size is None:
             if self.scope.is_everything:
                 self._scope_size = EXACT_UP_TO + 1 if self.index.has_graph else 0
@@ -179,59 +217,145 @@ class Request:
                 self._scope_size = scope_size(connection, self.index.name, self.scope)
         return self._scope_size
 
-    def similar_enough(self, query: str, cosine: float, *, worded: bool = False) -> bool:
-        """Tell whether a passage of that cosine may be shown; ``worded``: it has some of the question's words.
 
-        A model's verdict on a question that it cannot read hides no passage that has the words.
+# The question, and what is known of it
+
+
+class Query(QueryBundle):
+    """A question of one request: LlamaIndex's query bundle with all that the search knows of it.
+
+    Words, names and encoding are read when they are first asked for, and kept.
+
+    Attributes:
+        request: The request that asks.
+        encodings: Encodings of the question by model; requests that ask the same question share one dict.
+        names: Names in the question, once they are read (``name_matching.read_names``).
+        reply: What an LLM wrote for the question: an imagined answer, or a list of other questions.
+        spread: How far the nearest candidates stand out (``legs.spread``); None until both legs are read.
+        titles: Titles that the question mentions, by which documents were preferred; None if none were looked up.
+        likenesses: Token similarities of the candidates that late interaction compared.
+        sheet: Features of the candidates that the learned ranker weighed.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        text: str,
+        encodings: dict[str, Encoding] | None = None,
+        *,
+        corrects_typos: bool = False,
+    ) -> None:
+        """Ask ``text``; ``corrects_typos`` is False for a text that a model wrote."""
+        super().__init__(query_str=text)
+        self.request = request
+        self.encodings: dict[str, Encoding] = {} if encodings is None else encodings
+        self.names: QuestionNames | None = None
+        self.reply: object = None
+        self.spread: float | None = None
+        self.titles: tuple[SaidName, ...] | None = None
+        self.likenesses: Likenesses | None = None
+        self.sheet: FeatureSheet | None = None
+        self._corrects_typos = corrects_typos
+        self._words: Words | None = None
+        self._share_read: float | None = None
+        self._is_charged = False
+
+    @property
+    def text(self) -> str:
+        """The question as it was typed."""
+        return self.query_str
+
+    def rebind(self, request: Request, vector: FloatArray | None = None, words: Words | None = None) -> Query:
+        """Return the same question for another request, without what a search found for it.
+
+        Args:
+            request: The request that asks.
+            vector: Stands in for the question's vector.
+            words: Stand in for the question's words.
         """
-        if self.min_similarity <= 0 or cosine >= self.min_similarity:
-            return True
-        return worded and not self.can_read(query)
+        query = Query(request, self.text, self.encodings, corrects_typos=self._corrects_typos)
+        query.names, query.reply = self.names, self.reply
+        query._words = self._words if words is None else words
+        query._share_read, query._is_charged = self._share_read, self._is_charged
+        if vector is not None:
+            own = self.encoded
+            moved = EncodedQuery(vector, own.token_axes, own.token_spans)
+            query.encodings, query._is_charged = {self._model: Encoding(moved)}, True
+        return query
 
-    def can_read(self, query: str) -> bool:
-        """Tell whether the index's model can tell most of a query's words apart; True where it cannot be asked."""
-        return self.share_read(query) > READS_NOTHING
+    @property
+    def encoded(self) -> EncodedQuery:
+        """The question as the index's model sees it.
 
-    def encoded(self, query: str) -> EncodedQuery:
-        """Return the query as the model sees it, computed once a request.
-
-        A vector that another request computed is charged with the time it took there, so that the times of
-        strategies that are compared contain the same step.
+        A vector that another request computed is charged with the time it took there, so that the times of strategies
+        that are compared contain the same step.
 
         Raises:
-            ModelError: the index's model cannot be used.
+            ModelError: The index's model cannot be used.
         """
-        if query not in self.encoded_queries:
-            before = self.trace.timings_ms.get(TimedStep.EMBED, 0.0)
-            with self.trace.stage(TimedStep.EMBED):
-                self.encoded_queries[query] = self.encoder.encode_query(query)
-            self.encoding_ms[query] = self.trace.timings_ms[TimedStep.EMBED] - before
-            self.trace.charged.add(query)
-        elif query in self.encoding_ms and query not in self.trace.charged:
-            self.trace.charge_shared(TimedStep.EMBED, self.encoding_ms[query])
-            self.trace.charged.add(query)
-        return self.encoded_queries[query]
+        trace = self.request.trace
+        known = self.encodings.get(self._model)
+        if known is None:
+            before = trace.timings_ms.get(TimedStep.EMBED, 0.0)
+            with trace.stage(TimedStep.EMBED):
+                encoded = self.request.encoder.encode_query(self.text)
+            known = Encoding(encoded, trace.timings_ms[TimedStep.EMBED] - before)
+            self.encodings[self._model] = known
+        elif not self._is_charged and known.milliseconds:
+            trace.charge_shared(TimedStep.EMBED, known.milliseconds)
+        self._is_charged = True
+        return known.query
 
-    def share_read(self, query: str) -> float:
-        """Return the share 0..1 of a query that the index's model can tell apart; 1 where the model cannot load."""
-        if query not in self._shares_read:
+    @property
+    def share_read(self) -> float:
+        """Share 0..1 of the question that the index's model can tell apart; 1 if the model cannot be loaded."""
+        if self._share_read is None:
             try:
-                self._shares_read[query] = self.encoder.reads(query)
-            except ModelError:  # told where its vectors are needed
-                self._shares_read[query] = 1.0
-        return self._shares_read[query]
+                self._share_read = self.request.encoder.reads(self.text)
+            except ModelError:  # reported when its vectors are needed
+                self._share_read = 1.0
+        return self._share_read
+
+    @property
+    def can_read(self) -> bool:
+        """Whether the index's model can tell most of the words apart; True if it cannot be loaded."""
+        return self.share_read > READS_NOTHING
+
+    def is_similar_enough(self, cosine: float, *, has_words: bool = False) -> bool:
+        """Return whether a passage may be shown.
+
+        Args:
+            cosine: Similarity of question and passage.
+            has_words: Whether the passage has some of the question's words. If the model cannot read the question, it
+                hides no such passage.
+        """
+        least = self.request.min_similarity
+        return least <= 0 or cosine >= least or (has_words and not self.can_read)
+
+    @property
+    def words(self) -> Words:
+        """The question's words, read over a connection of their own if they are not known yet."""
+        if self._words is None:
+            with self.request.store.reading() as connection:
+                return self.read_words(connection)
+        return self._words
+
+    def read_words(self, connection: Connection) -> Words:
+        """Return the terms of the question, weighted against the whole index, with corrections of unknown ones."""
+        if self._words is None:
+            words = _read_words(self.request, connection, self.text)
+            correct = self.request.correct if self._corrects_typos else None
+            self._words = words if correct is None else correct(self.request, connection, self.text, words)
+        return self._words
+
+    @property
+    def _model(self) -> str:
+        return self.request.index.embedding_model
 
 
-# --- The question's words as the keyword leg reads them: terms, weighed against the whole index ---
+# Terms of a question as the keyword leg reads them
 
 _WORD = re.compile(r"[^\W_]")
-
-
-def read_words(request: Request, connection: Connection, query: str) -> Words:
-    """Analyse the question as the passages were analysed, and weigh its terms; once a request."""
-    if query not in request.words:
-        request.words[query] = _read_words(request, connection, query)
-    return request.words[query]
 
 
 def _read_words(request: Request, connection: Connection, query: str) -> Words:
@@ -240,8 +364,8 @@ def _read_words(request: Request, connection: Connection, query: str) -> Words:
         totals, terms = query_terms(connection, index.name, query)
         known = [term.id for term in terms if term.id is not None]
         if known and not scope.is_everything:
-            # A word that the index has outside the scope alone is a word that nothing has: else a note, a correction
-            # that is missing or a share of the question's words would tell that it is there.
+            # A word that the index has only outside the scope counts as unknown. Otherwise a note, a missing correction
+            # or a share of the question's words would reveal that it is there.
             size = request.scope_size(connection)
             held = terms_in_scope(connection, index.name, known, scope, size)
             terms = tuple(term if term.id in held else replace(term, id=None) for term in terms)
@@ -255,9 +379,9 @@ def _read_words(request: Request, connection: Connection, query: str) -> Words:
 
 
 def _why_nothing(query: str, terms: Sequence[QueryTerm], totals: IndexTotals, place: str) -> str:
-    """Say why no term of the question can be looked up.
+    """Explain why no term of the question can be looked up.
 
-    A word that is no term in one of the index's languages is a stop word there: it occurs, and is not looked up.
+    A word that is not a term in one of the index's languages is a stop word there: it occurs, but is not looked up.
     """
     if not _WORD.search(query):
         return "the question has no words to look up"

@@ -17,7 +17,7 @@ from workbench.retrieval.parameters import SHIPPED
 from workbench.types import JsonObject, JsonValue, Ranker, parameter
 from workbench.types.parameter import LONGEST_NAME, read_name
 
-# --- The features that a learned ranker weighs: everything that the legs and the passage itself say of a candidate ---
+# Features of a learned ranker
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ FEATURES = (
     Feature("meaning", "Meaning", "cosine of question and passage", parameter.VECTOR),
     Feature("words", "Words", "BM25", parameter.KEYWORD),
     Feature("coverage", "Words covered", "share of the question's words that it holds, by rarity", parameter.KEYWORD),
-    Feature("closeness", "Words together", "how near to each other these words stand", parameter.KEYWORD),
+    Feature("closeness", "Words together", "how close together these words are", parameter.KEYWORD),
     Feature("late", "Word by word", "MaxSim beyond chance", parameter.LATE),
     Feature("least", "Weakest words", "MaxSim of the half of the question that fits worst", parameter.LATE),
-    Feature("document", "Its document", "share of the document's name that is said", parameter.DOCUMENT),
+    Feature("document", "Title match", "share of the document's name that the question contains", parameter.DOCUMENT),
     Feature("title", "Title", "share of the question's words in the title, by rarity"),
     Feature("headings", "Headings", "share of the question's words in the headings above it, by rarity"),
     Feature("start", "Near the beginning", "1 / its place in the document"),
     Feature("length", "Length", "logarithm of its characters"),
     Feature("agreement", "Agreement", "the places that the legs give it, together"),
-    Feature("beside", "Passages beside it", "the better score of its two neighbours"),
+    Feature("beside", "Neighbouring passages", "the better score of its two neighbours"),
     Feature("elsewhere", "Rest of the document", "best score of the document's other passages"),
     Feature("language", "Language", "how likely the question is in its language"),
 )
@@ -153,7 +153,7 @@ def _text(name: str, value: JsonValue) -> str:
     return value
 
 
-# --- The arithmetic of a learned ranker: features scaled within one question, weighed, and summed ---
+# Arithmetic of a learned ranker
 
 FeatureArray = NDArray[np.float64]
 

@@ -70,9 +70,9 @@ def _check(scope: object) -> None:
         if not isinstance(value := getattr(scope, name), date | None):
             raise ScopeError(f"{name} cannot be {value!r}; use a date, such as date(2026, 1, 31).")
     if scope.kind not in KINDS:
-        raise ScopeError(f"A scope cannot be {scope.kind!r}; use one of {choices(KINDS)}.")
+        raise ScopeError(f"Invalid scope kind {scope.kind!r}: use one of {choices(KINDS)}.")
     if scope.names not in USES_OF_NAMES:
-        raise ScopeError(f"names cannot be {scope.names!r}; use one of {choices(USES_OF_NAMES)}.")
+        raise ScopeError(f"Invalid value for names {scope.names!r}: use one of {choices(USES_OF_NAMES)}.")
     if scope.kind == "project" and not scope.project:
         raise ScopeError("The scope 'project' needs a project; name one, or use the scope 'all' or 'global'.")
     if scope.kind == "global" and scope.project:
@@ -124,7 +124,7 @@ def _languages(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _more_tags_first(scoped: Sequence[ScopedSource], tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the sources with the most of the wanted tags, which win among equals; none where all have as many."""
+    """Return the sources with the most of the wanted tags, which win among equals; none if all have as many."""
     if not tags or not scoped:
         return ()
     wanted = {tag.lower() for tag in tags}

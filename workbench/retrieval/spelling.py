@@ -1,4 +1,4 @@
-"""Guesses of the known words that a misspelt one may mean: pure functions over words, by optimal string alignment.
+"""Guesses of the known words that a misspelled one may mean: pure functions over words, by optimal string alignment.
 
 The distance counts a letter left out, added, changed, or exchanged with its neighbour as one (Damerau 1964, in the
 restricted form of Oommen & Loke 1997); rapidfuzz computes it.
@@ -18,7 +18,7 @@ from rapidfuzz.distance import OSA
 
 from workbench.retrieval.bm25 import weigh
 from workbench.retrieval.highlight import MarkableText
-from workbench.retrieval.query import Guess, Request, Words, read_words
+from workbench.retrieval.query import Guess, Query, Request, Words
 from workbench.storage.database import Connection
 from workbench.storage.passages import QueryTerm, TermWeights
 from workbench.storage.ranking import (
@@ -101,7 +101,7 @@ def one_slip_away(word: str) -> list[str]:
     return [spelling for spelling in dict.fromkeys(dropped + swapped + changed + added) if spelling != word]
 
 
-# --- Fuzzy keywords: a word of the question that nothing in scope has is joined by the known words it may mean ---
+# Known words for unknown ones
 
 GUESSED = 0.7  # weight of a guessed word against a known one, before its slips are counted
 OTHER_LETTER = 0.5  # of that weight where the first letter differs: there slips are rare
@@ -114,13 +114,15 @@ _lexicons: dict[tuple[str, str, datetime | None], tuple[Version, Lexicon]] = {}
 _lock = threading.Lock()
 
 
-def read_fuzzy_words(request: Request, connection: Connection, query: str) -> Words:
-    """Read the question's words and add guesses for the unknown; later readers of this request get the same."""
-    words = read_words(request, connection, query)
+def correct_words(request: Request, connection: Connection, query: str, words: Words) -> Words:
+    """Return the words of a question with the known ones that unknown ones may mean.
+
+    It costs nothing if all words are known; a word that the scope lacks is unknown.
+    """
+    if not _has_unknown(words):
+        return words
     with request.trace.stage(TimedStep.SPELLING):
-        guessed = with_guesses(request, connection, query, words)
-    request.words[query] = guessed
-    return guessed
+        return with_guesses(request, connection, query, words)
 
 
 def with_guesses(request: Request, connection: Connection, query: str, words: Words) -> Words:
@@ -222,27 +224,18 @@ def lexicon_of(request: Request, connection: Connection) -> Lexicon:
     return lexicon
 
 
-# --- Corrections of the question's unknown words, which are also tried as the known words they may mean ---
+# Corrections as people are told them
 
 
-def correct(request: Request, query: str) -> None:
-    """Let the request's keyword leg also try the known words that unknown ones may mean.
+def corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tuple[str, ...]]:
+    """Return {word as typed: known words tried for it} of a question that was served.
 
-    Questions whose words are all known cost nothing further; a word that the scope lacks is unknown.
+    The index knows stems; a word is shown as the passages that were found write it, if they do.
     """
-    with request.store.reading() as connection:
-        if _has_unknown(read_words(request, connection, query)):
-            read_fuzzy_words(request, connection, query)
-
-
-def corrections(request: Request, query: str, passages: Sequence[Passage]) -> dict[str, tuple[str, ...]]:
-    """Return {word as typed: known words tried for it} of a request that was served.
-
-    The index knows stems; a word is told as the passages that were found write it, where they do.
-    """
-    words = request.words.get(query)
-    if words is None or not words.guesses:
+    request = query.request
+    if request.correct is None or not query.words.guesses:
         return {}
+    words = query.words
     texts = [
         MarkableText(f"{passage.document_title} {passage.text}", str(passage.metadata.get("language", "english")))
         for passage in passages

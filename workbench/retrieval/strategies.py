@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workbench.retrieval.retrievers.retriever import Retriever
     from workbench.retrieval.stages.stage import Stage
 
-# --- The makers of retrievers and stages: one function each, which imports what it makes when a request first ---
+# Factories of retrievers and stages, imported on first use
 
 
 def vector(request: Request) -> Retriever:
@@ -180,7 +180,7 @@ _TABLE = (
     Strategy(
         "scoped",
         "Scoped",
-        "Rerank that insists on a scope: a project, folder, tag or source must be named.",
+        "Rerank, scope required: name a project, folder, tag or source.",
         hybrid,
         legs=_RERANKED,
         parameters=known.RERANK,
@@ -192,7 +192,7 @@ _TABLE = (
     Strategy(
         "fuzzy",
         "Fuzzy",
-        "Hybrid for questions with slips: misspelt words count by their likely spellings, and meaning counts less.",
+        "Hybrid, typo-tolerant: misspelled words count by their likely spellings, and meaning counts less.",
         fuzzy,
         legs=_BOTH,
         parameters=(*known.HYBRID, known.FORGIVE, known.LEAST_MEANING),
@@ -317,7 +317,7 @@ STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for strategy in _TABL
 DEFAULT_STRATEGY = "rerank"
 WORDS_ALONE = "keyword"  # serves where the embedding model cannot
 BOTH_LEGS = "hybrid"  # every candidate with what both legs say of it, and nothing after
-FORGIVING = "fuzzy"  # takes misspelt words for what they are like
+FORGIVING = "fuzzy"  # takes misspelled words for what they are like
 COMPARED = ("vector", WORDS_ALONE, BOTH_LEGS, DEFAULT_STRATEGY)  # side by side where nobody names others
 UNPROMOTED_TOOL_STRATEGY = BOTH_LEGS  # of the tool search_knowledge_base where none is promoted, as it is specified
 

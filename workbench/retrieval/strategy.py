@@ -1,4 +1,4 @@
-"""A strategy: one row of the table, with everything that screens, tools and the engine need to know of it."""
+"""A strategy: one row of the table, with all that screens, tools and the engine need."""
 
 from __future__ import annotations
 
@@ -20,14 +20,23 @@ _SAID = ("name", "title", "summary", "parameters", "needs_scope", "needs_llm", "
 
 @dataclass(frozen=True, slots=True)
 class Strategy(Value):
-    """A named way to retrieve; ``retriever`` and ``stages`` make its parts from a request (see
-    ``makers``), the rest is for people and for other code.
+    """A named way to retrieve.
 
-    ``legs`` are the keys that an attribution of its passages can have (workbench.retrieval.legs).
-    ``has_keyword_leg`` is true where that leg can serve alone when the embedding model fails. ``pools`` is true where
-    the candidates are the fused first ones of both legs (``hybrid.depth``); ``is_one_leg`` where they are the first
-    ones of a single leg, and nothing comes after it. ``doubts_slips`` lets meaning count
-    less for a question whose words are misspelt.
+    Attributes:
+        name: Name in calls and URLs.
+        title: Name for people.
+        summary: One sentence for people.
+        retriever: Makes the retriever of a request.
+        legs: Keys that an attribution of its passages can have (``workbench.retrieval.legs``).
+        parameters: Parameters that it takes.
+        stages: Make the stages of a request, in order.
+        has_keyword_leg: Whether that leg can serve alone if the embedding model fails.
+        pools: Whether the candidates are the fused first ones of both legs (``hybrid.depth``).
+        is_one_leg: Whether they are the first ones of a single leg, with no stage after it.
+        doubts_slips: Whether meaning counts less for a question with misspelled words.
+        needs_scope: Whether it refuses to search everything.
+        needs_llm: Whether it needs a language model.
+        needs_reranker: Whether it needs a cross-encoder.
     """
 
     name: str
@@ -51,12 +60,12 @@ class Strategy(Value):
         return KEYWORD in self.legs
 
     def declares(self, parameter: Parameter) -> bool:
-        """Tell whether the strategy has this parameter."""
+        """Return whether the strategy has this parameter."""
         return parameter in self.parameters
 
     @property
     def needs(self) -> str:
-        """The settings it needs before it can be used, as a sentence; "" where it needs none."""
+        """The settings it needs, as a sentence; "" if it needs none."""
         if self.needs_llm:
             return f"It needs an LLM: {HOW_TO_SET}."
         if self.needs_reranker:
@@ -64,13 +73,13 @@ class Strategy(Value):
         return ""
 
     def to_dict(self) -> JsonObject:
-        """Return what can be said of it in JSON."""
+        """Return its row as JSON."""
         values: JsonObject = {name: getattr(self, name) for name in _SAID}
         return values | {"parameters": [parameter.to_dict() for parameter in self.parameters], "needs": self.needs}
 
 
 class ParametersOf(dict[str, ParameterValue]):
-    """The parameters of one strategy; asking for one that its row does not name is an error that says so."""
+    """Parameters of one strategy; reading one that its row does not declare is an error."""
 
     def __init__(self, strategy: str, values: Mapping[str, ParameterValue]) -> None:
         super().__init__(values)

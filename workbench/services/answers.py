@@ -158,9 +158,10 @@ class AnswerService:
         if request.number(CUTOFF, otherwise=MACHINES_CUTOFF) == 0 and CUTOFF.name not in ask.parameters:
             request.parameters = {**request.parameters, CUTOFF.name: MACHINES_CUTOFF}
         request.llm = self._corpus.llm
-        result = run(query, request)
+        asked = request.question(query)
+        result = run(asked)
         model = request.llm.name if request.llm is not None else ""
-        return AnswerStream(result, draft(request, query, result.results, result.evidence), model, request, began)
+        return AnswerStream(result, draft(asked, result.results, result.evidence), model, request, began)
 
     @read_once_more
     def table_headers(self, hits: Sequence[Passage], index: str) -> dict[str, str]:

@@ -191,22 +191,22 @@ class ArchiveService:
         import_framework()
         from workbench.retrieval.evidence import evidence_of
         from workbench.retrieval.pipeline import note_lost_replica, ranked
-        from workbench.retrieval.query import read_words
         from workbench.retrieval.spelling import whole_words
 
         request = self._requests.of(Ask(FORGIVING, DEPTH, scope, parameters={FORGIVE.name: fuzzy}))
-        nodes = ranked(query, request)
+        asked = request.question(query)
+        nodes = ranked(asked)
         note_lost_replica(request)
         documents = _by_document(nodes, limit)
         with request.store.reading() as connection:
-            words = read_words(request, connection, query)
+            words = asked.read_words(connection)
             texts = [_markable(passage.title, passage) for document in documents for passage in document.passages[:1]]
             texts += [_markable(passage.text, passage) for document in documents for passage in document.passages]
             whole = whole_words(connection, {guess.meant for guess in words.guesses}, texts) if words.guesses else {}
             marked = _highlights(connection, documents, words)
         results = tuple(_hit(document, highlights) for document, highlights in zip(documents, marked, strict=True))
         guesses = tuple(dict.fromkeys((guess.typed, whole.get(guess.meant, guess.meant)) for guess in words.guesses))
-        evidence = evidence_of(request, query, nodes)
+        evidence = evidence_of(asked, nodes)
         return ArchiveResult(query, results, guesses, evidence, tuple(request.trace.degraded))
 
 

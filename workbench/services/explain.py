@@ -1,4 +1,4 @@
-"""Explanations of why a passage was found where it was, and of where an expected document fell out."""
+"""Explanations of a passage's rank, and of the step at which an expected document was dropped."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from workbench.retrieval.strategies import BOTH_LEGS, STRATEGIES
 from workbench.services.checks import MOST_RESULTS, check_limit, check_query
 from workbench.services.corpus import Corpus
 from workbench.services.outages import read_once_more
-from workbench.services.search import AS_ASKED, EncodedQueries, Requests, SearchService
+from workbench.services.search import AS_ASKED, Requests, SearchService
 from workbench.types import Passage, SearchResult
 from workbench.types.parameter import KEYWORD, VECTOR
 
 if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Alignment, Explanation, LegView, Step, WordByWord
     from workbench.retrieval.explain.outcome import Standing, Way
-    from workbench.retrieval.query import Request
+    from workbench.retrieval.query import Query, Request
     from workbench.storage.database import Connection
     from workbench.storage.passages import StoredPassage
 
@@ -32,8 +32,7 @@ ONE_LEG = {"vector": VECTOR, "keyword": KEYWORD}  # strategies whose ranks are t
 class _WatchedSearch:
     """A search with every step written down."""
 
-    query: str
-    request: Request
+    query: Query
     result: SearchResult
     way: Way
 
@@ -54,7 +53,7 @@ class ExplainService:
         document_id: str | None = None,
         elsewhere: bool = True,
     ) -> Explanation:
-        """Say why a passage, or a document by its best passage, stands where it stands, or where it fell out.
+        """Explain the rank of a passage, or of a document by its best passage, or the step that dropped it.
 
         ``elsewhere`` also ranks it by every other strategy that needs no further model.
 
@@ -65,20 +64,20 @@ class ExplainService:
         if (passage_id is None) == (document_id is None):
             raise InvalidInput("Explain one thing: name either a passage_id or a document_id.")
         watched = self._watched(query, ask)
-        candidates = self._candidates(watched.request, passage_id, document_id)
+        candidates = self._candidates(watched.query.request, passage_id, document_id)
         if not candidates:
-            return self._not_indexed(query, watched.request, str(document_id))
+            return self._not_indexed(watched.query, str(document_id))
         explained = self._explained(watched, candidates)
-        return self._beside(explained, self._others(query, watched.request)) if elsewhere else explained
+        return self._beside(explained, self._others(watched.query)) if elsewhere else explained
 
     @read_once_more
     def explain_hits(self, query: str, ask: Ask = AS_ASKED) -> tuple[SearchResult, list[Explanation]]:
         """Search, and explain every passage that was found; the other strategies are asked once for all of them."""
         watched = self._watched(query, ask)
-        others = self._others(query, watched.request)
+        others = self._others(watched.query)
         explained: list[Explanation] = []
         for hit in watched.result:
-            candidates = self._candidates(watched.request, hit.passage_id, None)
+            candidates = self._candidates(watched.query.request, hit.passage_id, None)
             explained.append(self._beside(self._explained(watched, candidates), others))
         return watched.result, explained
 
@@ -93,7 +92,6 @@ class ExplainService:
         """
         import_framework()
         from workbench.retrieval.explain.explanation import alignments
-        from workbench.retrieval.query import read_words
         from workbench.storage.passages import internal_ids, passages_by_id
 
         request = self._requests.of(Ask(BOTH_LEGS, len(hits), index=index))
@@ -101,8 +99,7 @@ class ExplainService:
         with request.store.reading() as connection:
             ids = internal_ids(connection, name, [hit.passage_id for hit in hits])
             passages = list(passages_by_id(connection, name, list(ids.values())).values())
-            words = read_words(request, connection, query)
-            return alignments(request, connection, query, words, passages)
+            return alignments(request.question(query), connection, passages)
 
     @read_once_more
     def word_by_word(self, query: str, passage_id: str, index: str | None = None) -> WordByWord:
@@ -112,13 +109,12 @@ class ExplainService:
             NotFound: there is no such passage. ModelError: the index's model cannot be used.
         """
         from workbench.retrieval.explain.explanation import word_by_word
-        from workbench.retrieval.query import read_words
 
         check_query(query)
         request = self._requests.of(Ask(BOTH_LEGS, 1, index=index))
         [passage] = self._candidates(request, passage_id, None)
         with request.store.reading() as connection:
-            return word_by_word(request, connection, query, read_words(request, connection, query), passage)
+            return word_by_word(request.question(query), connection, passage)
 
     def _watched(self, query: str, ask: Ask) -> _WatchedSearch:
         from workbench.retrieval.explain.outcome import Way
@@ -128,17 +124,17 @@ class ExplainService:
 
         check_query(query)
         check_limit(ask.limit)
-        request = within_named(self._requests.of(ask), query)
+        asked = within_named(self._requests.of(ask).question(query))
+        request = asked.request
         request.trace.passed = {}
-        result = run(query, request)
+        result = run(asked)
         pool = depth(request)
         fused: tuple[int, ...] = ()
         if request.strategy.pools:
             with request.store.reading() as connection:
-                fused = tuple(candidate.id for candidate in hybrid_hits(request, connection, query, pool))
-        return _WatchedSearch(
-            query, request, result, Way(request.strategy, request.trace.passed or {}, fused, request.limit, pool)
-        )
+                fused = tuple(candidate.id for candidate in hybrid_hits(asked, connection, pool))
+        way = Way(request.strategy, request.trace.passed or {}, fused, request.limit, pool)
+        return _WatchedSearch(asked, result, way)
 
     def _candidates(self, request: Request, passage_id: str | None, document_id: str | None) -> list[StoredPassage]:
         from workbench.storage.passages import internal_ids, passages_by_id, passages_of_document
@@ -153,20 +149,21 @@ class ExplainService:
                 raise NotFound("passage", str(passage_id), f"Search the index {index!r} to see its passages.")
             return list(passages_by_id(connection, index, [key]).values())
 
-    def _not_indexed(self, query: str, request: Request, document_id: str) -> Explanation:
+    def _not_indexed(self, query: Query, document_id: str) -> Explanation:
         from workbench.retrieval.explain.explanation import Explanation
         from workbench.retrieval.explain.outcome import NOT_INDEXED, course_outside
 
+        request = query.request
         index = request.index.name
         return Explanation(
-            query=query,
+            query=query.text,
             strategy=request.strategy.name,
             index=index,
             document_id=document_id,
             document_title=self._corpus.documents.record(document_id).title,
             fate=NOT_INDEXED,
             reason=f"The index {index!r} holds no passage of it; build the index again.",
-            course=course_outside(request.words[query].totals.passages) if query in request.words else (),
+            course=course_outside(query.words.totals.passages),
         )
 
     def _explained(self, watched: _WatchedSearch, candidates: list[StoredPassage]) -> Explanation:
@@ -179,29 +176,28 @@ class ExplainService:
             term_views,
         )
         from workbench.retrieval.explain.outcome import Standing
-        from workbench.retrieval.query import read_words
         from workbench.storage.ranking import in_scope
 
-        query, request, result = watched.query, watched.request, watched.result
+        query, result = watched.query, watched.result
+        request = query.request
         document_id = candidates[0].document_id
         with request.store.reading() as connection:
-            words = read_words(request, connection, query)
             inside = in_scope(connection, request.index.name, request.scope, [passage.id for passage in candidates])
             candidates = [passage for passage in candidates if passage.id in inside]
             if not candidates:
                 return self._out_of_scope(watched, connection, document_id)
             passage, hit = self._best(watched, connection, candidates)
-            legs = leg_views(request, connection, query, passage)
+            legs = leg_views(query, connection, passage)
             fate, reason = self._fate(watched, passage, hit, legs)
             steps = self._course(watched, connection, passage, Standing(fate, hit.rank if hit else None, legs))
-            terms, missing = term_views(request, connection, words, passage)
-            aligned = alignment(request, connection, query, words, passage)
+            terms, missing = term_views(query, connection, passage)
+            aligned = alignment(query, connection, passage)
         own = hit is not None and hit.passage_id == passage.node_id
         for name, leg in (hit.attribution if hit is not None and own else {}).items():
             view = legs.get(name, LegView(leg.score, leg.rank))
             legs[name] = replace(view, contribution=leg.contribution, rank=view.rank or leg.rank)
         return Explanation(
-            query=query,
+            query=query.text,
             strategy=request.strategy.name,
             index=request.index.name,
             document_id=passage.document_id,
@@ -218,7 +214,7 @@ class ExplainService:
             terms=terms,
             missing_terms=missing,
             alignment=aligned,
-            features=feature_views(request, passage.id),
+            features=feature_views(query, passage.id),
             course=steps,
             preferring=result.preferring,
             notes=result.degraded,
@@ -230,14 +226,14 @@ class ExplainService:
         from workbench.retrieval.explain.outcome import NOT_IN_SCOPE, course_out_of_scope
 
         return Explanation(
-            query=watched.query,
-            strategy=watched.request.strategy.name,
-            index=watched.request.index.name,
+            query=watched.query.text,
+            strategy=watched.query.request.strategy.name,
+            index=watched.query.request.index.name,
             document_id=document_id,
             document_title="",
             fate=NOT_IN_SCOPE,
             reason="The search's scope leaves its document out.",
-            course=course_out_of_scope(self._countable(watched.request, connection)),
+            course=course_out_of_scope(self._countable(watched.query.request, connection)),
             notes=watched.result.degraded,
         )
 
@@ -248,7 +244,7 @@ class ExplainService:
         from workbench.retrieval.explain.explanation import shows
         from workbench.storage.postings import cosines, scores_of
 
-        request, result, query = watched.request, watched.result, watched.query
+        result, query = watched.result, watched.query
         by_id = {passage.node_id: passage for passage in candidates}
         for hit in result:
             if hit.passage_id in by_id:
@@ -259,9 +255,9 @@ class ExplainService:
                     return passage, hit
         if len(candidates) == 1:
             return candidates[0], None
-        index, ids = request.index, [passage.id for passage in candidates]
-        near = cosines(connection, index.name, request.encoded(query).vector, ids)
-        bm25 = scores_of(connection, index.name, request.words[query].weights, ids)
+        index, ids = query.request.index, [passage.id for passage in candidates]
+        near = cosines(connection, index.name, query.encoded.vector, ids)
+        bm25 = scores_of(connection, index.name, query.read_words(connection).weights, ids)
         highest = max(bm25.values(), default=0.0) or 1.0
         return max(candidates, key=lambda p: (near[p.id] + bm25.get(p.id, 0.0) / highest, -p.id)), None
 
@@ -284,10 +280,9 @@ class ExplainService:
         self, watched: _WatchedSearch, connection: Connection, passage: StoredPassage, standing: Standing
     ) -> tuple[Step, ...]:
         from workbench.retrieval.explain.outcome import Sizes, course
-        from workbench.retrieval.query import read_words
 
-        request = watched.request
-        everything = read_words(request, connection, watched.query).totals.passages
+        request = watched.query.request
+        everything = watched.query.read_words(connection).totals.passages
         countable = self._countable(request, connection)
         counts = (everything, everything) if request.scope.is_everything else (None, countable)
         sizes = Sizes(*counts, len(watched.result))
@@ -300,15 +295,15 @@ class ExplainService:
         size = request.scope_size(connection)
         return None if size > EXACT_UP_TO else size
 
-    def _others(self, query: str, request: Request) -> _OtherRankings:
+    def _others(self, query: Query) -> _OtherRankings:
         """Return the rankings of every other strategy that needs no further model, in the same scope and index."""
+        request = query.request
         names = tuple(
             name
             for name, other in STRATEGIES.items()
             if not (other is request.strategy or other.needs or (other.needs_scope and request.scope.is_everything))
         )
-        encoded = EncodedQueries({request.index.embedding_model: request.encoded_queries})
-        return _OtherRankings(self._search, query, request, names, encoded)
+        return _OtherRankings(self._search, query, names)
 
     def _beside(self, explained: Explanation, others: _OtherRankings) -> Explanation:
         return replace(explained, elsewhere=others.ranks_of(explained))
@@ -319,10 +314,8 @@ class _OtherRankings:
     """The rankings of other strategies for one question, each read once and only as deep as a passage needs."""
 
     search: SearchService
-    query: str
-    request: Request
+    query: Query
     names: tuple[str, ...]
-    encoded: EncodedQueries
     _read: dict[tuple[str, int], SearchResult | None] = field(default_factory=dict)
 
     def ranks_of(self, explained: Explanation) -> dict[str, int | None]:
@@ -344,9 +337,10 @@ class _OtherRankings:
 
     def _result(self, name: str, limit: int) -> SearchResult | None:
         if (name, limit) not in self._read:
-            ask = Ask(name, limit, self.request.scope, self.request.index.name)
+            request = self.query.request
+            ask = Ask(name, limit, request.scope, request.index.name)
             try:
-                self._read[name, limit] = self.search.search(self.query, ask, self.encoded)
+                self._read[name, limit] = self.search.search(self.query.text, ask, self.query.encodings)
             except (ModelError, InvalidInput):  # reported by the explained strategy
                 self._read[name, limit] = None
         return self._read[name, limit]

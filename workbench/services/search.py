@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from workbench.errors import ConfigurationError, InvalidInput, ModelError, State
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.hits import agreement
 from workbench.retrieval.options import Ask, named
-from workbench.retrieval.parameters import RANKER, SHIPPED
+from workbench.retrieval.parameters import FORGIVE, RANKER, SHIPPED
 from workbench.retrieval.scope import resolve
 from workbench.retrieval.strategies import STRATEGIES, check_parameters, strategy_named
 from workbench.services.checks import check_limit, check_query, check_similarity
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from llama_index.core.query_engine import RetrieverQueryEngine
     from PIL.Image import Image
 
-    from workbench.models.encoder import EncodedQuery, Encoder
-    from workbench.retrieval.query import Request
+    from workbench.models.encoder import Encoder
+    from workbench.retrieval.query import Encoding, Request
     from workbench.types import ParameterValue, Ranker
 
-# --- The number of documents that an index lacks, for the note on its searches: counted when it may have changed ---
+# Documents missing from an index
 
 STALE = 5.0  # seconds after which it is counted in any case: a write before a count may be committed after it
 
@@ -58,7 +58,7 @@ class Lacking:
         return lacking
 
 
-# --- Requests from questions: names become ids, promotions and defaults fill in, models are looked up ---
+# Requests from asks
 
 
 class Requests:
@@ -71,7 +71,7 @@ class Requests:
     def of(self, ask: Ask, *, remembered: bool = False) -> Request:
         """Return a new request.
 
-        ``remembered`` spares the look-up of the index where an earlier request made it: the search has to notice if
+        ``remembered`` spares the look-up of the index if an earlier request made it: the search has to notice if
         the index has changed and to ask again, so a strategy that asks an LLM does not use it.
 
         Raises:
@@ -80,6 +80,7 @@ class Requests:
         """
         import_framework()
         from workbench.retrieval.query import Request
+        from workbench.retrieval.spelling import correct_words
 
         scope = self.resolve(ask.scope)
         name, index, parameters = self._serving(ask, scope)
@@ -101,6 +102,7 @@ class Requests:
             kept_names=self._corpus.names(chosen),
             draw_page=self._draw_page,
             ranker=self._ranker(checked),
+            correct=correct_words if strategy.uses_words and checked.get(FORGIVE.name, True) else None,
         )
 
     def resolve(self, scope: Scope | ResolvedScope) -> ResolvedScope:
@@ -110,7 +112,7 @@ class Requests:
         return resolve(scope, self._corpus.projects, self._corpus.sources)
 
     def check_usable(self, strategy: str) -> None:
-        """Raise ConfigurationError, saying what is missing, where a strategy cannot be used with these settings."""
+        """Raise ConfigurationError, saying what is missing, if a strategy cannot be used with these settings."""
         row = strategy_named(strategy)
         lacks = (row.needs_llm and self._corpus.llm is None) or (
             row.needs_reranker and self._corpus.cross_encoder is None
@@ -119,11 +121,11 @@ class Requests:
             raise ConfigurationError(f"The strategy {strategy!r} cannot be used yet. {row.needs}")
 
     def check_named(self, parameters: Mapping[str, ParameterValue]) -> None:
-        """Raise NotFound where a strategy's parameter names something that there is not."""
+        """Raise NotFound if a strategy's parameter names something that there is not."""
         self._ranker(parameters)
 
     def usable(self) -> dict[str, str]:
-        """Return every strategy with what it lacks here, "" where it can be used."""
+        """Return every strategy with what it lacks here, "" if it can be used."""
         return {name: self._lacks(name) for name in STRATEGIES}
 
     def _lacks(self, strategy: str) -> str:
@@ -172,14 +174,6 @@ FEWEST_COMPARED, MOST_COMPARED = 1, 12
 AS_ASKED = Ask()  # the strategy promoted for everything, ten passages
 
 
-@dataclass(frozen=True)
-class EncodedQueries:
-    """Vectors of queries that several searches share, and the milliseconds each took; by model, then by query."""
-
-    vectors: dict[str, dict[str, EncodedQuery]] = field(default_factory=dict)
-    encoding_ms: dict[str, dict[str, float]] = field(default_factory=dict)
-
-
 class SearchService:
     """The verbs ``search`` and ``compare``."""
 
@@ -191,10 +185,13 @@ class SearchService:
         """Load what the first search of the default index would wait for. Raises ModelError."""
         once_more(self._corpus, self._corpus.warm)
 
-    def search(self, query: str, ask: Ask = AS_ASKED, encoded: EncodedQueries | None = None) -> SearchResult:
+    def search(self, query: str, ask: Ask = AS_ASKED, encodings: dict[str, Encoding] | None = None) -> SearchResult:
         """Return the best passages for a query, best first; scores fall with rank and lie in 0..1.
 
-        ``encoded`` are queries that several searches share, so that a model reads each once.
+        Args:
+            query: The question.
+            ask: How to search.
+            encodings: Encodings of the question by model, shared by several searches, so that a model reads it once.
 
         Raises:
             InvalidInput: an empty or overlong query, a limit outside 1..200, an unknown strategy or parameter.
@@ -203,7 +200,7 @@ class SearchService:
         check_query(query)
         check_limit(ask.limit)
         check_similarity(ask.min_similarity)
-        return self._result(query, ask, encoded)
+        return self._result(query, ask, encodings)
 
     def compare(
         self,
@@ -214,7 +211,7 @@ class SearchService:
     ) -> Comparison:
         """Answer one query by several strategies in place of the asked one; ``parameters`` by strategy name.
 
-        "strategy@index" asks that index. Agreement is by passage; where the indexes differ, passages do too, and it
+        "strategy@index" asks that index. Agreement is by passage; if the indexes differ, passages do too, and it
         is by document. A strategy that fails makes the comparison fail. Raises what ``search`` raises.
         """
         check_query(query)
@@ -223,13 +220,13 @@ class SearchService:
         if not FEWEST_COMPARED <= len(names) <= MOST_COMPARED:
             raise InvalidInput(f"Compare from {FEWEST_COMPARED} to {MOST_COMPARED} strategies, not {len(names)}.")
         own_parameters, scope = parameters or {}, self._requests.resolve(ask.scope)
-        encoded = EncodedQueries()
+        encodings: dict[str, Encoding] = {}
         results: dict[str, SearchResult] = {}
         for name in names:
             strategy, own_index = named(name, None)
             own = own_parameters.get(name, own_parameters.get(strategy)) or {}
             own_ask = replace(ask, strategy=strategy, scope=scope, index=own_index or ask.index, parameters=own)
-            results[name] = self._result(query, own_ask, encoded)
+            results[name] = self._result(query, own_ask, encodings)
         one_index = len({result.index for result in results.values()}) == 1
         rankings = {
             name: [hit.passage_id for hit in result]
@@ -251,8 +248,8 @@ class SearchService:
         return engine
 
     @read_once_more
-    def _result(self, query: str, ask: Ask, encoded: EncodedQueries | None = None) -> SearchResult:
-        """Serve an ask; ``encoded`` are queries that requests to the same model share.
+    def _result(self, query: str, ask: Ask, encodings: dict[str, Encoding] | None = None) -> SearchResult:
+        """Serve an ask; ``encodings`` are those of the question by model.
 
         A remembered index that was dropped, rebuilt or is no longer the default shows nothing, or its tables are
         gone: then the index is looked up and asked again.
@@ -261,21 +258,17 @@ class SearchService:
         from workbench.retrieval.pipeline import run
 
         request = self._requests.of(ask, remembered=True)
-        if encoded is not None:
-            model = request.index.embedding_model
-            request.encoded_queries = encoded.vectors.setdefault(model, {})
-            request.encoding_ms = encoded.encoding_ms.setdefault(model, {})
         self._note_what_is_lacking(request)
         if request.remembered:
             try:
-                result = run(query, request)
+                result = run(request.question(query, encodings))
                 if result.results:
                     return result
             except (StatementRefused, ModelError):
                 pass
             request = self._requests.of(ask)
             self._note_what_is_lacking(request)
-        return run(query, request)
+        return run(request.question(query, encodings))
 
     def _note_what_is_lacking(self, request: Request) -> None:
         """Say it where an index is not up to date: an ingest fills one index, the default one unless told otherwise."""
@@ -288,7 +281,7 @@ class SearchService:
             request.trace.note(f"{index.name} lacks {documents}; run 'workbench indexes build {index.name}'")
 
 
-# --- Search by document: one entry a document, with how its passages matched and where its source stands ---
+# Search by document
 
 PASSAGES_A_ROUND = 50  # looked at for documents, whatever the limit, so that all pages are of one ranking
 MOST_DOCUMENTS = 100

@@ -17,7 +17,7 @@ from workbench.retrieval.stages.late_interaction import beyond_chance, max_sim
 from workbench.text import sentence_spans
 from workbench.types import Passage
 
-# --- Citation marks in an answer's text: [1] and [2][3], each naming one of the passages that were shown ---
+# Citation marks in an answer
 
 _MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 _BEGUN = re.compile(r"\[[\d\s,;]{0,24}$")
@@ -61,7 +61,7 @@ def _checked(text: str, passages: int) -> str:
     return _MARK.sub(marks, text)
 
 
-# --- Rows of tables as an answer quotes them: the row's label, and each figure with the name of its column ---
+# Table rows as quotes
 
 _SIGN = re.compile(r"[$€£¥%]")  # of a currency, alone in its cell
 
@@ -115,7 +115,7 @@ def _row_sentence(row: list[str], columns: list[str], sign: str, after_label: st
     return f"{label}{behind}{' · '.join(told)}" if label and told and says else ""
 
 
-# --- The sentences of passages that can be quoted: prose, in parts where it is long, and rows of tables ---
+# Sentences that can be quoted
 
 MAX_QUOTE_WORDS = 58  # of a quote, its ellipses apart: a sentence of more is parted at the ends of its clauses
 LONGEST = 500  # characters of a quote: a longer one is a table or a listing
@@ -220,7 +220,7 @@ def _sentences(number: int, passage: Passage) -> Iterator[Quote]:
 
 
 def _quotes(number: int, passage: Passage, begin: int, end: int) -> Iterator[Quote]:
-    """Yield the quote of a span, without the mark of a list's item; nothing where it is too short or too long."""
+    """Yield the quote of a span, without the mark of a list's item; nothing if it is too short or too long."""
     item = LIST_MARK.match(passage.text, begin, end)
     start = item.end() if item else begin
     text = _as_read(without_marks(_with_dots(passage.text[start:end])))

@@ -1,4 +1,4 @@
-"""Answers from passages: by an LLM with citations, else by quoting; refused where nothing relevant was found."""
+"""Answers from passages: by an LLM with citations, else by quoting; refused if nothing relevant was found."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from workbench.retrieval.answering.extracts import Quote, best_sentences, known_
 from workbench.retrieval.evidence import evidence_of, is_sentence_evidence
 from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, cited_passages
 from workbench.retrieval.nodes import to_passages
-from workbench.retrieval.query import Request
+from workbench.retrieval.query import Query, Request
 from workbench.storage.ranking import document_slices
 from workbench.types import Evidence, Passage, as_items, as_whole
 from workbench.types.results import TimedStep
 
-# --- The headers of tables that begin before a passage: the names of the columns that its first rows lack ---
+# Headers of tables that start before a passage
 
 
 def table_headers(request: Request, passages: Sequence[Passage]) -> dict[int, str]:
@@ -69,34 +69,35 @@ class AnswerDraft:
         return numbers_in(self.text) if self.kind == "llm" else []
 
 
-def draft(request: Request, query: str, passages: Sequence[Passage], evidence: Evidence) -> AnswerDraft:
+def draft(query: Query, passages: Sequence[Passage], evidence: Evidence) -> AnswerDraft:
     """Begin an answer from passages, best first; without evidence among them or their sentences it is refused.
 
     Raises:
-        ModelError: later, where the LLM fails in the middle of its answer.
+        ModelError: later, if the LLM fails in the middle of its answer.
     """
-    sources = tuple(passages)
-    quotes = _quotes(request, query, sources) if sources and not (evidence.close and request.llm) else []
+    request, sources = query.request, tuple(passages)
+    quotes = _quotes(query, sources) if sources and not (evidence.close and request.llm) else []
     similarities = (quote.similarity for quote in quotes)
-    if not sources or not (evidence.close or is_sentence_evidence(request, query, similarities)):
+    if not sources or not (evidence.close or is_sentence_evidence(query, similarities)):
         return AnswerDraft("refused", iter([REFUSED]), ())
     if request.llm is not None:
-        prompt = ANSWER.format(query=query, passages=cited_passages(sources))
+        prompt = ANSWER.format(query=query.text, passages=cited_passages(sources))
         try:
             return _begun(request.llm.stream(ANSWER_SYSTEM, prompt), sources)
         except ModelError as error:
             request.trace.note(f"answer: {error} These are extracts instead.")
-    return _extracted(quotes or _quotes(request, query, sources), sources)
+    return _extracted(quotes or _quotes(query, sources), sources)
 
 
-def _quotes(request: Request, query: str, passages: Sequence[Passage]) -> list[Quote]:
+def _quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
     """Return the sentences that would be quoted as the answer."""
+    request = query.request
     try:
-        encoded = request.encoded(query) if request.can_read(query) else None
+        encoded = query.encoded if query.can_read else None
     except ModelError:  # the search has said so already
         encoded = None
     with request.trace.stage(TimedStep.EXTRACT):
-        return best_sentences(query, encoded, request.encoder, passages, table_headers(request, passages))
+        return best_sentences(query.text, encoded, request.encoder, passages, table_headers(request, passages))
 
 
 def _extracted(quotes: Sequence[Quote], passages: tuple[Passage, ...]) -> AnswerDraft:
@@ -133,13 +134,8 @@ class CitingSynthesizer(NoText):
         **response_kwargs: object,
     ) -> Response:
         """Answer from nodes that came from this request."""
-        question = query.query_str if isinstance(query, QueryBundle) else query
-        answer = draft(
-            self._request,
-            question,
-            to_passages(nodes, self._request.draw_page),
-            evidence_of(self._request, question, nodes),
-        )
+        asked = self._request.question(query)
+        answer = draft(asked, to_passages(nodes, self._request.draw_page), evidence_of(asked, nodes))
         text = "".join(answer)
         sources = [*nodes, *(additional_source_nodes or ())]
         return Response(text, source_nodes=sources, metadata={"kind": answer.kind, "cited": answer.cited})

@@ -14,7 +14,7 @@ from workbench.models.encoder import TOKEN_BYTES, FloatArray
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.legs import of_words, votes
 from workbench.retrieval.name_matching import named_shares
-from workbench.retrieval.query import Request, Words, read_words
+from workbench.retrieval.query import Query
 from workbench.retrieval.ranker import FEATURES, shares, weight_row
 from workbench.retrieval.stages.late_interaction import Match, align, late_scores, token_similarities, token_weights
 from workbench.storage.database import Connection
@@ -31,8 +31,8 @@ from workbench.types.results import Span
 class LegView(Value):
     """One way of matching: its score in its own unit and the passage's rank in the whole scope.
 
-    ``contribution`` is its part of the final score, where the passage has one. ``vote`` is what the leg counts for
-    this question: 1 in full, 0 where it was set aside.
+    ``contribution`` is its part of the final score, if the passage has one. ``vote`` is what the leg counts for
+    this question: 1 in full, 0 if it was set aside.
     """
 
     score: float
@@ -55,8 +55,8 @@ class TermView(Value):
 class Alignment(Value):
     """A token of the question and the passage's token that is most like it (-1..1).
 
-    ``weight`` is what the query token counts, all summing to 1. ``start`` and ``end`` are in the document; None where
-    the token stands in the title and headings before the passage.
+    ``weight`` is what the query token counts, all summing to 1. ``start`` and ``end`` are in the document; None if
+    the token is in the title and headings before the passage.
     """
 
     query_token: str
@@ -136,35 +136,37 @@ class Explanation(Value):
 
 
 def shows(hit: Passage, passage: StoredPassage) -> bool:
-    """Tell whether a result's text holds a passage of the same document."""
+    """Return whether a result's text holds a passage of the same document."""
     start, end = passage.span
     return hit.document_id == passage.document_id and hit.start <= start and end <= hit.end
 
 
-def leg_views(request: Request, connection: Connection, query: str, passage: StoredPassage) -> dict[str, LegView]:
+def leg_views(query: Query, connection: Connection, passage: StoredPassage) -> dict[str, LegView]:
     """Return what each leg says of a passage, with its exact rank in the scope; "late" has none over a whole scope."""
-    index, words = request.index.name, read_words(request, connection, query)
-    vector = vector_standing(connection, index, request.encoded(query).vector, request.scope, passage.id)
+    request, words = query.request, query.read_words(connection)
+    index = request.index.name
+    vector = vector_standing(connection, index, query.encoded.vector, request.scope, passage.id)
     views = {VECTOR: LegView(*vector)}
     worded = bm25_standing(connection, index, words.weights, request.scope, passage.id)
     if worded is not None:
         views[KEYWORD] = LegView(*worded)
-    late = late_scores(request, connection, query, words, [Hit(passage.id, 0.0, {})])
+    late = late_scores(query, connection, [Hit(passage.id, 0.0, {})])
     if passage.id in late:
         views[LATE] = LegView(late[passage.id])
-    name_shares = named_shares(request, connection, query, [passage.id])
+    name_shares = named_shares(query, connection, [passage.id])
     if passage.id in name_shares:
         views[DOCUMENT] = LegView(name_shares[passage.id])
-    counts = votes(request, query)
+    counts = votes(query)
     return {name: replace(view, vote=counts.get(name, 1.0)) for name, view in views.items()}
 
 
 def term_views(
-    request: Request, connection: Connection, words: Words, passage: StoredPassage
+    query: Query, connection: Connection, passage: StoredPassage
 ) -> tuple[tuple[TermView, ...], tuple[str, ...]]:
     """Return the question's terms that the passage has, most telling first, and those it lacks."""
+    words = query.read_words(connection)
     names = {term.id: term.term for term in words.terms}
-    shares = term_shares(connection, request.index.name, words.weights, passage.id)
+    shares = term_shares(connection, query.request.index.name, words.weights, passage.id)
     total = sum(score for _, _, score in shares) or 1.0
     views = tuple(TermView(names[term], frequency, score, score / total) for term, frequency, score in shares)
     terms = {view.term for view in views}
@@ -178,21 +180,20 @@ def term_views(
     return views, tuple(dict.fromkeys(lacking))
 
 
-def alignment(
-    request: Request, connection: Connection, query: str, words: Words, passage: StoredPassage
-) -> tuple[Alignment, ...]:
-    """Return for each token of the question its like in the passage; nothing where there are no token vectors."""
-    return alignments(request, connection, query, words, [passage]).get(passage.node_id, ())
+def alignment(query: Query, connection: Connection, passage: StoredPassage) -> tuple[Alignment, ...]:
+    """Return for each token of the question its like in the passage; nothing if there are no token vectors."""
+    return alignments(query, connection, [passage]).get(passage.node_id, ())
 
 
 def alignments(
-    request: Request, connection: Connection, query: str, words: Words, passages: Sequence[StoredPassage]
+    query: Query, connection: Connection, passages: Sequence[StoredPassage]
 ) -> dict[str, tuple[Alignment, ...]]:
     """Return passage id -> its alignment, for those that have token vectors."""
-    encoded = request.encoded(query)
+    request, encoded = query.request, query.encoded
     if encoded.token_axes is None:
         return {}
-    weights = token_weights(query, encoded.token_spans, words, 1 - of_words(request, query))
+    words = query.read_words(connection)
+    weights = token_weights(query.text, encoded.token_spans, words, 1 - of_words(query))
     shares = weights / (float(weights.sum()) or 1.0)
     stored_bits = token_bits(connection, request.index.name, [passage.id for passage in passages])
     by_passage = {}
@@ -203,7 +204,7 @@ def alignments(
         spans = request.encoder.token_spans(embedded_text(context, passage.text))[: request.encoder.max_tokens]
         if spans and len(bits) == TOKEN_BYTES * len(spans):
             query_tokens = [
-                (query[start:end], float(share))
+                (query.text[start:end], float(share))
                 for (start, end), share in zip(encoded.token_spans, shares, strict=True)
             ]
             matches = align(encoded.token_axes, bits)
@@ -230,15 +231,15 @@ def _aligned(
     )
 
 
-# --- The parts of a learned score: what each feature of a passage adds to it ---
+# Parts of a learned score
 
 
-def feature_views(request: Request, passage: int) -> tuple[FeatureView, ...]:
+def feature_views(query: Query, passage: int) -> tuple[FeatureView, ...]:
     """Return what the ranker of a request that was served made of a passage, the heaviest part first.
 
-    Nothing where the strategy has no ranker, or the passage was no candidate.
+    Nothing if the strategy has no ranker, or the passage was no candidate.
     """
-    sheet, ranker = request.sheet, request.ranker
+    sheet, ranker = query.sheet, query.request.ranker
     if sheet is None or ranker is None or passage not in sheet.ids:
         return ()
     row, weights = sheet.ids.index(passage), weight_row(ranker.weights)
@@ -259,7 +260,7 @@ def feature_views(request: Request, passage: int) -> tuple[FeatureView, ...]:
     return tuple(sorted(views, key=lambda view: -view.share))
 
 
-# --- Word by word: the question's words, and the words of a passage that late interaction finds like each of them ---
+# Word-by-word comparison of question and passage
 
 ALIKE = 0.3  # below that a similarity of stored token vectors is chance (measured on the sample corpus)
 MOST_LIKES = 12  # of one word
@@ -288,7 +289,7 @@ class QuestionWord(Value):
 class WordByWord(Value):
     """A question beside the text that the model read of a passage: ``context`` (title, headings), then the passage.
 
-    ``words`` is empty where the index keeps no token vectors; spans of likes are in ``text``.
+    ``words`` is empty if the index keeps no token vectors; spans of likes are in ``text``.
     """
 
     question: str
@@ -298,20 +299,19 @@ class WordByWord(Value):
     words: tuple[QuestionWord, ...] = ()
 
 
-def word_by_word(
-    request: Request, connection: Connection, question: str, words: Words, passage: StoredPassage
-) -> WordByWord:
+def word_by_word(query: Query, connection: Connection, passage: StoredPassage) -> WordByWord:
     """Hold each word of the question against each word of a passage, by the stored token vectors."""
+    request, question = query.request, query.text
     context = str(passage.metadata.get("context", ""))
     before = f"{context}\n\n" if context else ""
     text = before + passage.text
     compared = WordByWord(question, text, before, str(passage.metadata.get("language", "english")))
-    encoded = request.encoded(question)
+    encoded = query.encoded
     bits = token_bits(connection, request.index.name, [passage.id]).get(passage.id, b"")
     spans = request.encoder.token_spans(embedded_text(context, passage.text))[: request.encoder.max_tokens]
     if encoded.token_axes is None or not spans or len(bits) != TOKEN_BYTES * len(spans):
         return compared
-    weights = token_weights(question, encoded.token_spans, words)
+    weights = token_weights(question, encoded.token_spans, query.read_words(connection))
     matrix = token_similarities(encoded.token_axes, bits)
     return WordByWord(
         question,

@@ -13,7 +13,7 @@ from workbench.retrieval.stages.stage import RETRIEVED
 from workbench.retrieval.strategy import Strategy
 from workbench.types.parameter import KEYWORD, LEARNED, VECTOR
 
-# --- The fates of a passage, by name: apart from the rule that decides, so that a page can import them in no time ---
+# Outcomes, by name
 
 FOUND = "found"
 SHOWN = "shown within another"
@@ -26,7 +26,7 @@ LOST_IN_STAGE = "lost in a later stage"
 FATES = (FOUND, SHOWN, NOT_INDEXED, NOT_IN_SCOPE, NOT_RETRIEVED, LOST_IN_FUSION, LOST_IN_RERANK, LOST_IN_STAGE)
 
 
-# --- The fate of a passage on its way through a strategy: found, or where it fell out and why ---
+# Outcome of a passage in a strategy
 
 _LEGS = {VECTOR: "by meaning", KEYWORD: "by words"}
 
@@ -69,7 +69,7 @@ def fate_of(passage: int, way: Way, legs: Mapping[str, LegView]) -> tuple[str, s
 
 
 def dropped_between(passage: int, way: Way) -> tuple[str, str] | None:
-    """Return the two neighbouring steps between which a passage left the first ``limit``; None where it never did."""
+    """Return the two neighbouring steps between which a passage left the first ``limit``; None if it never did."""
     for (before, earlier), (name, later) in pairwise(way.passed.items()):
         if passage in earlier[: way.limit] and passage not in later[: way.limit]:
             return before, name
@@ -128,7 +128,7 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The end of a passage's course: its fate, and its rank among the results (None where it is not shown)."""
+    """The end of a passage's course: its fate, and its rank among the results (None if it is not shown)."""
 
     fate: str
     rank: int | None

@@ -17,13 +17,13 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
-from workbench.models.encoder import EncodedQuery, FloatArray, unit_rows
+from workbench.models.encoder import FloatArray, unit_rows
 from workbench.retrieval.bm25 import idf
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.llm_prompts import HYDE, RETRIEVAL_SYSTEM
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, HYDE_WEIGHT, TERM_WEIGHT, TERMS
-from workbench.retrieval.query import Request, Words, read_words
+from workbench.retrieval.query import Query, Words
 from workbench.retrieval.retrievers.hybrid import depth, hybrid_hits
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.database import Connection
@@ -34,35 +34,31 @@ from workbench.types import Leg, parameter
 from workbench.types.parameter import FEEDBACK, KEYWORD, VECTOR
 from workbench.types.results import TimedStep
 
-# --- Hybrid with the question's vector moved: towards good passages (feedback) or a made-up answer (HyDE) ---
+# Hybrid with a moved question vector
 
 
 def moved_hits(
-    request: Request,
+    query: Query,
     connection: Connection,
-    query: str,
     vector: FloatArray,
     leg: str,
     pool: int,
     words: Words | None = None,
 ) -> list[Hit]:
     """Return every candidate for the moved ``vector``, fused, best first; ``words`` stand in for the question's."""
-    encoded = request.encoded(query)
-    moved = replace(
-        request,
-        min_similarity=0.0,
-        words=request.words if words is None else {query: words},
-        encoded_queries={query: EncodedQuery(vector, encoded.token_axes, encoded.token_spans)},
-    )
-    hits = hybrid_hits(moved, connection, query, pool)
+    request = query.request
+    query.read_words(connection)
+    moved = query.rebind(replace(request, min_similarity=0.0), vector, words)
+    hits = hybrid_hits(moved, connection, pool)
+    query.names, query.titles, query.spread = moved.names, moved.titles, moved.spread
     index, found = request.index, [hit.id for hit in hits]
-    near = cosines(connection, index.name, encoded.vector, found)
-    hits = [hit for hit in hits if hit.id in near]  # others were deleted meanwhile
-    return [_relabelled(hit, leg, near[hit.id]) for hit in hits if _similar(request, query, hit, near[hit.id])]
+    near = cosines(connection, index.name, query.encoded.vector, found)
+    hits = [hit for hit in hits if hit.id in near]  # others were deleted in the meantime
+    return [_relabelled(hit, leg, near[hit.id]) for hit in hits if _similar(query, hit, near[hit.id])]
 
 
-def _similar(request: Request, query: str, hit: Hit, cosine: float) -> bool:
-    return request.similar_enough(query, cosine, worded=KEYWORD in hit.legs)
+def _similar(query: Query, hit: Hit, cosine: float) -> bool:
+    return query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs)
 
 
 def _relabelled(hit: Hit, leg: str, cosine: float) -> Hit:
@@ -73,20 +69,20 @@ def _relabelled(hit: Hit, leg: str, cosine: float) -> Hit:
 class FeedbackRetriever(Retriever):
     """A retriever that asks, moves the question towards the first passages, and asks again."""
 
-    def find(self, query: str) -> list[NodeWithScore]:
+    def find(self, query: Query) -> list[NodeWithScore]:
         """Return the candidates of the second search."""
         request = self._request
         pool = depth(request)
         with request.store.reading() as connection:
-            first = [hit.id for hit in hybrid_hits(request, connection, query, pool)]
+            first = [hit.id for hit in hybrid_hits(query, connection, pool)]
             first = first[: int(request.number(FEEDBACK_PASSAGES))]
             if not first:
                 return []
             stored = vectors(connection, request.index.name, first)
             rows = np.stack([stored[key] for key in first if key in stored])
-            moved = towards(request.encoded(query).vector, rows, request.number(FEEDBACK_WEIGHT))
-            words = self._expanded(connection, read_words(request, connection, query), first)
-            hits = moved_hits(request, connection, query, moved, FEEDBACK, pool, words)
+            moved = towards(query.encoded.vector, rows, request.number(FEEDBACK_WEIGHT))
+            words = self._expanded(connection, query.read_words(connection), first)
+            hits = moved_hits(query, connection, moved, FEEDBACK, pool, words)
             return to_nodes(request, connection, self._kept(hits))
 
     def _expanded(self, connection: Connection, words: Words, passages: list[int]) -> Words:
@@ -123,27 +119,27 @@ def towards(query: FloatArray, passages: FloatArray, weight: float) -> FloatArra
     return unit_rows((query + np.float32(weight) * passages.mean(axis=0))[None, :])[0]
 
 
-# --- HyDE: an LLM writes the answer it imagines, and passages near to that are looked for ---
+# HyDE: search near an imagined answer
 
 
 class HydeRetriever(Retriever):
-    """Hybrid with the question's vector moved to an imagined answer; plain hybrid, and a note, where the LLM fails."""
+    """Hybrid with the question's vector moved to an imagined answer; plain hybrid, and a note, if the LLM fails."""
 
-    def find(self, query: str) -> list[NodeWithScore]:
+    def find(self, query: Query) -> list[NodeWithScore]:
         """Return the candidates for the query and the imagined answer."""
         request = self._request
-        if query not in request.replies:
-            request.replies[query] = self._imagined(query)
-        imagined = str(request.replies[query])
+        if query.reply is None:
+            query.reply = self._imagined(query.text)
+        imagined = str(query.reply)
         pool = request.depth
         with request.store.reading() as connection:
             if imagined:
                 with request.trace.stage(TimedStep.EMBED):
                     passage = request.encoder.encode([imagined]).vectors
-                vector = towards(request.encoded(query).vector, passage, request.number(HYDE_WEIGHT))
-                hits = moved_hits(request, connection, query, vector, parameter.HYDE, pool)
+                vector = towards(query.encoded.vector, passage, request.number(HYDE_WEIGHT))
+                hits = moved_hits(query, connection, vector, parameter.HYDE, pool)
             else:
-                hits = hybrid_hits(request, connection, query, pool)
+                hits = hybrid_hits(query, connection, pool)
             return to_nodes(request, connection, self._kept(hits))
 
     def _imagined(self, query: str) -> str:

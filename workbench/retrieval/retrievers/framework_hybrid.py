@@ -14,7 +14,7 @@ from llama_index.core.vector_stores.types import (
 
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import node_of
-from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.passages import documents_in_scope, internal_ids, passages_by_id, scope_statement
 from workbench.storage.postings import cosines
 from workbench.types import Leg
@@ -25,15 +25,15 @@ from workbench.types.results import TimedStep
 class FrameworkHybridRetriever(Retriever):
     """PGVectorStore's HYBRID mode: the vector hits, then the ts_rank hits, nothing fused."""
 
-    def find(self, query: str) -> list[NodeWithScore]:
+    def find(self, query: Query) -> list[NodeWithScore]:
         """Return what the framework's own store finds."""
         request = self._request
         if request.scope.is_empty:
             return []
-        vector = request.encoded(query).vector
+        vector = query.encoded.vector
         store_query = VectorStoreQuery(
             query_embedding=vector.tolist(),
-            query_str=query.replace("\x00", ""),
+            query_str=query.text.replace("\x00", ""),
             similarity_top_k=request.depth,
             mode=VectorStoreQueryMode.HYBRID,
             filters=self._filters(),
@@ -45,11 +45,11 @@ class FrameworkHybridRetriever(Retriever):
         with request.store.reading() as connection:
             keys = internal_ids(connection, request.index.name, order)
             passages = passages_by_id(connection, request.index.name, list(keys.values()), request.same_as)
-            near = cosines(connection, request.index.name, vector, list(passages))  # without those deleted meanwhile
+            near = cosines(connection, request.index.name, vector, list(passages))  # deleted passages have none
         nodes: list[NodeWithScore] = []
         for rank, node_id in enumerate(order, start=1):
             key = keys.get(node_id)
-            if key is None or key not in near or not request.similar_enough(query, near[key]):
+            if key is None or key not in near or not query.is_similar_enough(near[key]):
                 continue
             score = max(0.0, near[key])
             leg = Leg(score=near[key], rank=rank, contribution=score)
@@ -57,7 +57,7 @@ class FrameworkHybridRetriever(Retriever):
         return nodes[: self._keep]
 
     def _filters(self) -> MetadataFilters | None:
-        """Say the scope in the framework's terms: ids that we resolved, never a caller's text."""
+        """Return the scope as the framework's filters: ids that we resolved, never a caller's text."""
         request = self._request
         predicate = scope_statement(request.scope)
         if predicate == "scope_everything":

@@ -1,6 +1,6 @@
-"""Fuzzy: hybrid for questions with slips, and without passages that have nothing to do with the question.
+"""Fuzzy: hybrid for questions with typos, without passages that have nothing to do with the question.
 
-A misspelt word is joined by the known words it may mean, and meaning, which no model can read from it, votes less. A
+A misspelled word is joined by the known words it may mean, and meaning, which no model can read from it, votes less. A
 passage without any of the words must be near in meaning to be shown.
 """
 
@@ -12,23 +12,20 @@ from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import FORGIVE, LEAST_MEANING
 from workbench.retrieval.retrievers.hybrid import hybrid_hits
-from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.retrieval.spelling import read_fuzzy_words
+from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.types.parameter import KEYWORD, VECTOR
 
 POOL = 100  # candidates a leg brings at least: several passages of each of the documents that are shown
 
 
 class FuzzyRetriever(Retriever):
-    """Both legs, fused, by the words that were meant; with ``forgive`` off one of the typed words must stand there."""
+    """Both legs, fused, by the words that were meant; if ``forgive`` is off, by the words as typed."""
 
-    def find(self, query: str) -> list[NodeWithScore]:
+    def find(self, query: Query) -> list[NodeWithScore]:
         """Return the fused candidates that have one of the words, or nearly the question's meaning."""
         request = self._request
         with request.store.reading() as connection:
-            if request.is_on(FORGIVE):
-                read_fuzzy_words(request, connection, query)
-            hits = hybrid_hits(request, connection, query, max(POOL, request.depth))
+            hits = hybrid_hits(query, connection, max(POOL, request.depth))
             return to_nodes(request, connection, self._kept([hit for hit in hits if self._counts(hit)]))
 
     def _counts(self, hit: Hit) -> bool:

@@ -16,7 +16,7 @@ from workbench.retrieval.legs import of_words, spread, votes
 from workbench.retrieval.name_matching import named_shares, strength
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import CANDIDATES, DOCUMENT_WEIGHT, FUSION, RANKS, VECTOR_WEIGHT
-from workbench.retrieval.query import Request, Words, read_words
+from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.keyword import keyword_ranking
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.retrievers.vector import vector_ranking
@@ -39,11 +39,11 @@ LIKENESS_TO_ALL = 0.5
 class HybridRetriever(Retriever):
     """The vector and the keyword leg, fused."""
 
-    def find(self, query: str) -> list[NodeWithScore]:
+    def find(self, query: Query) -> list[NodeWithScore]:
         """Return the fused candidates of both legs."""
         request = self._request
         with request.store.reading() as connection:
-            hits = hybrid_hits(request, connection, query, depth(request), self._keep)
+            hits = hybrid_hits(query, connection, depth(request), self._keep)
             return to_nodes(request, connection, hits)
 
 
@@ -56,33 +56,34 @@ def depth(request: Request) -> int:
     return max(request.depth, (candidates + 1) // 2)
 
 
-def hybrid_hits(request: Request, connection: Connection, query: str, pool: int, keep: int | None = None) -> list[Hit]:
+def hybrid_hits(query: Query, connection: Connection, pool: int, keep: int | None = None) -> list[Hit]:
     """Return the candidates of both legs, fused, best first: all of them, or the first ``keep``."""
-    words = read_words(request, connection, query)
-    across = 1 - of_words(request, query)
+    request = query.request
+    query.read_words(connection)
+    across = 1 - of_words(query)
     if across:
         pool = max(pool, POOL_ACROSS)
         request.trace.note(
             "keyword: the question seems to be in a language that the index does not hold, so its words count less; "
             "passages are found by its meaning"
         )
-    nearest, worded = _both_legs(request, connection, query, words, pool)
+    nearest, worded = _both_legs(query, connection, pool)
     with request.trace.stage(TimedStep.FUSE):
         cosines, bm25 = scores_of_both(nearest, worded)
-        request.spreads[query] = spread(cosines.values())
-        telling = _telling(request, connection, query, cosines, across)
-        contributions = fuse(telling, bm25, request.parameters, votes(request, query))
-        name_shares = _named(request, connection, query, list(contributions))
+        query.spread = spread(cosines.values())
+        telling = _telling(query, connection, cosines, across)
+        contributions = fuse(telling, bm25, request.parameters, votes(query))
+        name_shares = _named(query, connection, list(contributions))
         contributions = with_document(contributions, name_shares, request.number(DOCUMENT_WEIGHT))
         scores = {
             key: sum(parts.values())
             for key, parts in contributions.items()
-            if request.similar_enough(query, cosines[key], worded=key in bm25)
+            if query.is_similar_enough(cosines[key], has_words=key in bm25)
         }
         # Of equals the one with more of the words goes first: the only passage with a rare word ties with the nearest
         # one where it is itself the farthest of all candidates.
         order = sorted(scores, key=lambda key: (-scores[key], -contributions[key].get(KEYWORD, 0.0), key))[:keep]
-        request.trace.has_more |= len(order) < len(scores) or _may_bring_more(request, query, nearest, worded, pool)
+        request.trace.has_more |= len(order) < len(scores) or _may_bring_more(query, nearest, worded, pool)
     vector_ranks = {key: rank for rank, key in enumerate(nearest.scores, start=1)}
     keyword_ranks = {key: rank for rank, key in enumerate(worded.scores, start=1)}
     hits: list[Hit] = []
@@ -97,11 +98,11 @@ def hybrid_hits(request: Request, connection: Connection, query: str, pool: int,
     return hits
 
 
-def _may_bring_more(request: Request, query: str, nearest: LegRanking, worded: LegRanking, pool: int) -> bool:
+def _may_bring_more(query: Query, nearest: LegRanking, worded: LegRanking, pool: int) -> bool:
     """Return whether a deeper pool can hold further passages that are similar enough to be shown."""
-    if len(worded.scores) >= pool and request.similar_enough(query, -1.0, worded=True):
+    if len(worded.scores) >= pool and query.is_similar_enough(-1.0, has_words=True):
         return True
-    return len(nearest.scores) >= pool and request.similar_enough(query, min(nearest.scores.values()))
+    return len(nearest.scores) >= pool and query.is_similar_enough(min(nearest.scores.values()))
 
 
 def scores_of_both(nearest: LegRanking, worded: LegRanking) -> tuple[dict[int, float], dict[int, float]]:
@@ -114,38 +115,34 @@ def scores_of_both(nearest: LegRanking, worded: LegRanking) -> tuple[dict[int, f
     return cosines, {key: score for key, score in bm25.items() if key in cosines}
 
 
-def _both_legs(
-    request: Request, connection: Connection, query: str, words: Words, pool: int
-) -> tuple[LegRanking, LegRanking]:
-    """Return the rankings by meaning and by words, read side by side where a core is free.
+def _both_legs(query: Query, connection: Connection, pool: int) -> tuple[LegRanking, LegRanking]:
+    """Return the rankings by meaning and by words, read side by side if a core is free.
 
-    Where the leg of words reads all postings, it knows the scores of what the other one finds; else they are looked up.
+    If the leg of words reads all postings, it knows the scores of what the other one finds; else they are looked up.
     """
-    vector = request.encoded(query).vector
+    request, vector, weights = query.request, query.encoded.vector, query.read_words(connection).weights
     request.scope_size(connection)  # which both legs ask for
-    by_words = request.store.beside(connection, lambda other: keyword_ranking(request, other, words, pool, vector))
-    looked_up = None if reads_all(words.weights) else words.weights
-    nearest, worded = vector_ranking(request, connection, query, pool, looked_up), by_words()
+    by_words = request.store.beside(connection, lambda other: keyword_ranking(query, other, pool, vector))
+    looked_up = None if reads_all(weights) else weights
+    nearest, worded = vector_ranking(query, connection, pool, looked_up), by_words()
     if looked_up is None and worded.known is not None:
         nearest = replace(nearest, others=worded.known.of(list(nearest.scores)))
     return nearest, worded
 
 
-def _telling(
-    request: Request, connection: Connection, query: str, cosines: Mapping[int, float], across: float
-) -> dict[int, float]:
+def _telling(query: Query, connection: Connection, cosines: Mapping[int, float], across: float) -> dict[int, float]:
     """Return the cosines less what passages have of any question; ``across`` (0..1): how little words can say."""
     if not across:
         return dict(cosines)
-    likeness = likeness_to_all(connection, request.index, list(cosines), request.words[query].totals.passages)
+    likeness = likeness_to_all(
+        connection, query.request.index, list(cosines), query.read_words(connection).totals.passages
+    )
     share = LIKENESS_TO_ALL * across
     return {key: cosine - share * likeness.get(key, 0.0) for key, cosine in cosines.items()}
 
 
-def _named(request: Request, connection: Connection, query: str, ids: list[int]) -> dict[int, float]:
-    if not request.number(DOCUMENT_WEIGHT):
-        return {}
-    return named_shares(request, connection, query, ids)
+def _named(query: Query, connection: Connection, ids: list[int]) -> dict[int, float]:
+    return named_shares(query, connection, ids) if query.request.number(DOCUMENT_WEIGHT) else {}
 
 
 def fuse(
@@ -167,7 +164,7 @@ def fuse(
 def with_document(contributions: Contributions, name_shares: Mapping[int, float], weight: float) -> Contributions:
     """Return the contributions with ``weight`` (0..1) of them given to how much of its document's name is asked for.
 
-    ``name_shares`` are the shares of the names, 0..1; where all candidates have the same one, it is left out.
+    ``name_shares`` are the shares of the names, 0..1; if all candidates have the same one, it is left out.
     """
     if len({name_shares.get(key, 0.0) for key in contributions}) < 2:
         return contributions

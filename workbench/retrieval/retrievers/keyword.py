@@ -9,45 +9,45 @@ from workbench.models.encoder import FloatArray
 from workbench.retrieval.bm25 import ceiling
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import to_nodes
-from workbench.retrieval.query import Request, Words, read_words
-from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
 from workbench.storage.ranking import LegRanking, best_by_terms
 from workbench.types import Leg
 from workbench.types.parameter import KEYWORD, VECTOR
 from workbench.types.results import TimedStep
 
-DEEPEST = 2000  # keyword hits looked at for enough that are similar to the question, where that was asked for
+DEEPEST = 2000  # keyword hits looked at for enough that are similar to the question, if that was asked for
 
 
-def keyword_ranking(
-    request: Request, connection: Connection, words: Words, limit: int, vector: FloatArray | None = None
-) -> LegRanking:
-    """Return the passages in scope with the highest BM25 scores; their cosines too where a ``vector`` is given."""
+def keyword_ranking(query: Query, connection: Connection, limit: int, vector: FloatArray | None = None) -> LegRanking:
+    """Return the passages in scope with the highest BM25 scores; their cosines too if a ``vector`` is given."""
+    request, words = query.request, query.read_words(connection)
     with request.trace.stage(TimedStep.KEYWORD):
         size, index = request.scope_size(connection), request.index
         asked = (words.weights, request.scope, limit, size, vector)
         return best_by_terms(connection, index.name, *asked)
 
 
-def similar_ranking(request: Request, connection: Connection, query: str, words: Words) -> LegRanking:
+def similar_ranking(query: Query, connection: Connection) -> LegRanking:
     """Return the keyword leg's passages with their cosines, as deep as it takes to have enough that are similar."""
-    if not words.weights.ids:
+    if not query.read_words(connection).weights.ids:
         return LegRanking({})
-    vector, depth = _vector(request, query), request.limit
+    wanted = query.request.limit
+    vector, depth = _vector(query), wanted
     while True:
-        ranking = keyword_ranking(request, connection, words, depth, vector)
-        similar = sum(request.similar_enough(query, cosine, worded=True) for cosine in ranking.others.values())
-        if similar >= request.limit or vector is None or len(ranking.scores) < depth or depth >= DEEPEST:
+        ranking = keyword_ranking(query, connection, depth, vector)
+        similar = sum(query.is_similar_enough(cosine, has_words=True) for cosine in ranking.others.values())
+        if similar >= wanted or vector is None or len(ranking.scores) < depth or depth >= DEEPEST:
             return ranking
         depth = min(DEEPEST, depth * 4)
 
 
-def _vector(request: Request, query: str) -> FloatArray | None:
-    """Return the question's vector, for similarities that are only shown; None and a note where the model cannot."""
+def _vector(query: Query) -> FloatArray | None:
+    """Return the question's vector, for similarities that are only shown; None and a note if the model cannot."""
     try:
-        return request.encoded(query).vector
+        return query.encoded.vector
     except ModelError as error:
+        request = query.request
         if request.min_similarity > 0:
             raise
         request.trace.note(f"keyword: passages have no similarity, because {str(error)[0].lower()}{str(error)[1:]}")
@@ -57,18 +57,17 @@ def _vector(request: Request, query: str) -> FloatArray | None:
 class KeywordRetriever(Retriever):
     """BM25 alone; the score is the share of what the question's words could give at most."""
 
-    def find(self, query: str) -> list[NodeWithScore]:
+    def find(self, query: Query) -> list[NodeWithScore]:
         """Return the passages with the highest BM25 scores."""
         request = self._request
         request.trace.has_more = False  # it looks as deep as it is asked to
         with request.store.reading() as connection:
-            words = read_words(request, connection, query)
-            ranking = similar_ranking(request, connection, query, words)
-            highest = ceiling(words.weights)
+            highest = ceiling(query.read_words(connection).weights)
+            ranking = similar_ranking(query, connection)
             hits: list[Hit] = []
             for rank, (key, bm25) in enumerate(ranking.scores.items(), start=1):
                 cosine = ranking.others.get(key)
-                if cosine is not None and not request.similar_enough(query, cosine, worded=True):
+                if cosine is not None and not query.is_similar_enough(cosine, has_words=True):
                     continue
                 legs = {KEYWORD: Leg(score=bm25, rank=rank, contribution=bm25 / highest)}
                 legs |= {VECTOR: Leg(score=cosine)} if cosine is not None else {}

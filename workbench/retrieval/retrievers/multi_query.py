@@ -13,7 +13,7 @@ from workbench.retrieval.llm_prompts import MULTI_QUERY, RETRIEVAL_SYSTEM, quest
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import QUERIES
 from workbench.retrieval.retrievers.hybrid import depth, hybrid_hits
-from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
 from workbench.storage.postings import cosines
 from workbench.types import Leg
@@ -24,29 +24,28 @@ LONGEST = 300  # characters of a rephrasing that are used
 
 
 class MultiQueryRetriever(Retriever):
-    """A search of the question and its rephrasings; of the question alone, with a note, where the LLM fails."""
+    """A search of the question and its rephrasings; of the question alone, with a note, if the LLM fails."""
 
-    def find(self, query: str) -> list[NodeWithScore]:
+    def find(self, query: Query) -> list[NodeWithScore]:
         """Return the candidates of all phrasings, by their mean score."""
         request = self._request
-        if query not in request.replies:
-            request.replies[query] = self._rephrased(query)
-        others = cast("list[str]", request.replies[query])
+        if query.reply is None:
+            query.reply = self._rephrased(query.text)
+        others = [Query(request, text) for text in cast("list[str]", query.reply)]
         with request.store.reading() as connection:
-            rankings = [hybrid_hits(request, connection, text, depth(request)) for text in (query, *others)]
+            rankings = [hybrid_hits(asked, connection, depth(request)) for asked in (query, *others)]
             hits = [self._with_cosine(connection, query, hit) for hit in self._kept(mean_hits(rankings))]
             return to_nodes(request, connection, [hit for hit in hits if hit is not None])
 
-    def _with_cosine(self, connection: Connection, query: str, hit: Hit) -> Hit | None:
+    def _with_cosine(self, connection: Connection, query: Query, hit: Hit) -> Hit | None:
         """Give a hit of the rephrasings alone the question's own cosine, without a share in its score."""
         if VECTOR in hit.legs:
             return hit
-        request = self._request
-        index, vector = request.index, request.encoded(query).vector
+        index, vector = self._request.index, query.encoded.vector
         cosine = cosines(connection, index.name, vector, [hit.id]).get(hit.id)
-        if cosine is None:  # deleted meanwhile
+        if cosine is None:  # deleted in the meantime
             return None
-        similar = request.similar_enough(query, cosine, worded=KEYWORD in hit.legs)
+        similar = query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs)
         return Hit(hit.id, hit.score, {**hit.legs, VECTOR: Leg(cosine)}) if similar else None
 
     def _rephrased(self, query: str) -> list[str]:
@@ -68,7 +67,7 @@ class MultiQueryRetriever(Retriever):
 
 
 def mean_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """Return the hits of several questions by their mean score, 0 where a question did not find a passage.
+    """Return the hits of several questions by their mean score, 0 if a question did not find a passage.
 
     The first question's legs keep their names; each other question is a leg "query 2", "query 3", ...
     """

@@ -9,11 +9,14 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.parameters import CANDIDATES, FIRST_DEPTH
-from workbench.retrieval.query import Request
+from workbench.retrieval.query import Query, Request
 
 
 class Retriever(BaseRetriever):
-    """A retriever of one request: ``find`` takes a query and returns nodes, best first."""
+    """A retriever of one request: ``find`` takes a question and returns nodes, best first.
+
+    ``retrieve`` is LlamaIndex's: it also takes a text or any query bundle.
+    """
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -35,9 +38,9 @@ class Retriever(BaseRetriever):
         self._request.trace.has_more |= len(kept) < len(hits)
         return kept
 
-    def find(self, query: str) -> list[NodeWithScore]:
+    def find(self, query: Query) -> list[NodeWithScore]:
         """Search the request's scope."""
         raise NotImplementedError
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self.find(query_bundle.query_str)
+        return self.find(self._request.question(query_bundle))

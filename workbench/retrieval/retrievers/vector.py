@@ -8,8 +8,7 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import node_of, to_nodes
-from workbench.retrieval.query import Request
-from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
 from workbench.storage.passages import TermWeights, nearest_passages
 from workbench.storage.ranking import LegRanking, nearest
@@ -18,11 +17,9 @@ from workbench.types.parameter import VECTOR
 from workbench.types.results import TimedStep
 
 
-def vector_ranking(
-    request: Request, connection: Connection, query: str, limit: int, terms: TermWeights | None = None
-) -> LegRanking:
-    """Return the nearest passages in scope: cosine similarity, and BM25 where ``terms`` are given."""
-    vector = request.encoded(query).vector
+def vector_ranking(query: Query, connection: Connection, limit: int, terms: TermWeights | None = None) -> LegRanking:
+    """Return the nearest passages in scope: cosine similarity, and BM25 if ``terms`` are given."""
+    request, vector = query.request, query.encoded.vector
     with request.trace.stage(TimedStep.VECTOR):
         size, index = request.scope_size(connection), request.index
         return nearest(connection, index.name, vector, request.scope, limit, size, terms)
@@ -31,24 +28,24 @@ def vector_ranking(
 class VectorRetriever(Retriever):
     """Cosine similarity alone; ranked to the request's depth, so that equals come in the same order at any limit."""
 
-    def find(self, query: str) -> list[NodeWithScore]:
+    def find(self, query: Query) -> list[NodeWithScore]:
         """Return the passages nearest to the query."""
         request = self._request
         with request.store.reading() as connection:
             if not request.scope.is_everything:
-                ranking = vector_ranking(request, connection, query, request.depth)
+                ranking = vector_ranking(query, connection, request.depth)
                 return to_nodes(request, connection, self._kept(self._hits(query, list(ranking.scores.items()))))
-            vector = request.encoded(query).vector
+            vector = query.encoded.vector
             with request.trace.stage(TimedStep.VECTOR):
                 nearest = nearest_passages(connection, request.index, vector, request.depth, request.same_as)
         hits = self._kept(self._hits(query, [(passage.id, cosine) for passage, cosine in nearest]))
         return [node_of(passage, hit) for (passage, _), hit in zip(nearest, hits, strict=False)]
 
-    def _hits(self, query: str, cosines: Sequence[tuple[int, float]]) -> list[Hit]:
+    def _hits(self, query: Query, cosines: Sequence[tuple[int, float]]) -> list[Hit]:
         request = self._request
         hits: list[Hit] = []
         for rank, (key, cosine) in enumerate(cosines, start=1):
-            if not request.similar_enough(query, cosine):
+            if not query.is_similar_enough(cosine):
                 return hits  # best first: the rest are less similar still
             score = max(0.0, cosine)
             hits.append(Hit(key, score, {VECTOR: Leg(score=cosine, rank=rank, contribution=score)}))

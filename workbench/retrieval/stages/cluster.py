@@ -24,7 +24,7 @@ from workbench.retrieval.legs import votes
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import CLUSTER_WEIGHT
 from workbench.retrieval.stages.late_interaction import untouched_leg, words_share
-from workbench.retrieval.stages.stage import Stage
+from workbench.retrieval.stages.stage import Query, Stage
 from workbench.storage.passages import vectors
 from workbench.types.parameter import CLUSTER
 from workbench.types.results import TimedStep
@@ -35,14 +35,14 @@ FEWEST = 3  # candidates among which some can be nearer to the first than others
 
 
 class ClusterRerank(Stage):
-    """A stage that adds each candidate's nearness to those that lead, and sorts anew."""
+    """A stage that adds each candidate's nearness to those that lead, and re-sorts."""
 
     leg = CLUSTER
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return the nodes by their scores and their nearness; no statement where it does not count."""
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Return the nodes by their scores and their nearness; no statement if it does not count."""
         request = self._request
-        weight = request.number(CLUSTER_WEIGHT) * votes(request, query)[self.leg]
+        weight = request.number(CLUSTER_WEIGHT) * votes(query)[self.leg]
         if not weight or len(nodes) < FEWEST:
             return nodes
         hits = [hit_of(node) for node in nodes]

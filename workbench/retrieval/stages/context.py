@@ -14,14 +14,14 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.nodes import EXTRA, stored
 from workbench.retrieval.parameters import NEIGHBOURS, PAGE, SHARE, UNIT
-from workbench.retrieval.query import Request
+from workbench.retrieval.query import Query, Request
 from workbench.retrieval.stages.stage import Stage, preferred_first
 from workbench.storage.database import Connection
 from workbench.storage.ranking import document_slices, spans_around, spans_of_pages, spans_of_sections
 from workbench.types import as_items, as_whole
 from workbench.types.results import Span, TimedStep
 
-# --- Wider texts for nodes: more of a document than the passage that was found, with the passage's score and legs ---
+# Nodes with wider texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def span(node: NodeWithScore) -> tuple[int, int]:
 
 
 def widened(request: Request, connection: Connection, widenings: Sequence[Widening]) -> list[NodeWithScore]:
-    """Return the nodes with the wider text, in order; where the index is behind the document, as they were."""
+    """Return the nodes with the wider text, in order; if the index is behind the document, as they were."""
     places = [(stored(w.node).document_id, w.start, w.end) for w in widenings]
     with request.trace.stage(TimedStep.WIDEN):
         texts = document_slices(connection, request.index.name, places)
@@ -72,7 +72,7 @@ class AutoMerge(Stage):
 
     widens = True
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Merge and widen."""
         request = self._request
         nodes = preferred_first(request, nodes)
@@ -89,7 +89,7 @@ class AutoMerge(Stage):
             return widened(request, connection, widenings[: request.limit])
 
     def _units(self, connection: Connection, nodes: Sequence[NodeWithScore]) -> list[Span | None]:
-        """Return the span of each node's section, or of its page where pages are asked for and there are any."""
+        """Return the span of each node's section, or of its page if pages are asked for and there are any."""
         index, passages = self._request.index, [stored(node) for node in nodes]
         parents = [as_items(passage.metadata.get("parent")) for passage in passages]
         if any(parents):
@@ -150,7 +150,7 @@ def _follows(before: NodeWithScore, node: NodeWithScore) -> bool:
     )
 
 
-# --- Sentence window: a small passage is found, and shown with the text around it ---
+# Sentence window: passages with their neighbours
 
 
 class Window(Stage):
@@ -161,7 +161,7 @@ class Window(Stage):
 
     widens = True
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Widen the first nodes to the limit."""
         request = self._request
         nodes = preferred_first(request, nodes)

@@ -8,7 +8,7 @@ from workbench.errors import ModelError
 from workbench.retrieval.hits import mixed
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import CROSS_WEIGHT
-from workbench.retrieval.stages.stage import Stage
+from workbench.retrieval.stages.stage import Query, Stage
 from workbench.types.parameter import CROSS_ENCODER
 from workbench.types.results import TimedStep
 
@@ -18,13 +18,13 @@ class CrossEncoderRerank(Stage):
 
     leg = CROSS_ENCODER
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Score all candidates; the order as it was, and a note, where the model fails."""
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Score all candidates; the order as it was, and a note, if the model fails."""
         request = self._request
         assert request.cross_encoder is not None  # build_engine saw to it
         try:
             with request.trace.stage(TimedStep.CROSS_ENCODER):
-                scores = request.cross_encoder.scores(query, [node.node.get_content() for node in nodes])
+                scores = request.cross_encoder.scores(query.text, [node.node.get_content() for node in nodes])
         except ModelError as error:
             request.trace.note(f"cross-encoder: {error} The order is that of hybrid.")
             return nodes

@@ -27,7 +27,7 @@ from workbench.retrieval.hits import Hit, mixed
 from workbench.retrieval.legs import of_words, votes
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import DOCUMENT_WEIGHT, LATE_WEIGHT
-from workbench.retrieval.query import Likenesses, Request, Words, read_words
+from workbench.retrieval.query import Likenesses, Query, Request, Words
 from workbench.retrieval.stages.stage import Stage
 from workbench.storage.database import Connection
 from workbench.storage.passages import token_bits
@@ -63,7 +63,7 @@ def max_sim(query_axes: FloatArray, token_bits: Sequence[bytes], weights: FloatA
 def best_similarities(query_axes: FloatArray, token_bits: Sequence[bytes]) -> FloatArray:
     """Return of each passage the similarity of the token that is most like each query token: (passages, query tokens).
 
-    A passage without tokens has zeros. Raises InvalidInput where bits have the wrong length.
+    A passage without tokens has zeros. Raises InvalidInput if bits have the wrong length.
     """
     counts = _token_counts(token_bits)
     best = np.zeros((len(token_bits), len(query_axes)), dtype=np.float32)
@@ -118,7 +118,7 @@ def token_shares(tokens: int, weights: FloatArray | None = None) -> FloatArray:
     return token_weights / total if total > 0 else token_weights
 
 
-# --- Late-interaction rerank: the fused candidates again, word by word, over the stored one-bit token vectors ---
+# Late-interaction stage
 
 # Shares of digits among a passage's characters: prose has fewer than the first, and of a table with more than the
 # second nothing is read. On annual reports (19 questions) a page of evidence is among five / ten for .63 / .74 instead
@@ -128,21 +128,21 @@ DOCUMENT = "document"  # the leg of the names of documents: words of a passage s
 
 
 class LateInteractionRerank(Stage):
-    """A stage that adds the late-interaction score to the first stage's and sorts anew."""
+    """A stage that adds the late-interaction score to the first stage's and re-sorts."""
 
     leg = LATE
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Return the nodes by both judges' scores."""
         request = self._request
         hits = [hit_of(node) for node in nodes]
         with request.store.reading() as connection:
-            words = read_words(request, connection, query)
+            query.read_words(connection)
             with request.trace.stage(TimedStep.RERANK):
-                late = late_scores(request, connection, query, words, hits)
+                late = late_scores(query, connection, hits)
         if not late:
             return nodes
-        weight = request.number(LATE_WEIGHT) * votes(request, query)[self.leg]
+        weight = request.number(LATE_WEIGHT) * votes(query)[self.leg]
         trust = {hit.id: words_share(node.node.get_content()) for hit, node in zip(hits, nodes, strict=True)}
         untouched = untouched_leg(request, hits)
         return with_hits(nodes, mixed(hits, self.leg, late, weight, trust=trust, untouched=untouched))
@@ -164,21 +164,18 @@ def words_share(text: str) -> float:
     return min(1.0, max(0.0, (FIGURES - share) / (FIGURES - PROSE)))
 
 
-def late_scores(
-    request: Request, connection: Connection, query: str, words: Words, hits: Sequence[Hit]
-) -> dict[int, float]:
-    """Return MaxSim beyond chance for each hit; nothing (and a note) where the index keeps no token vectors."""
-    encoded = request.encoded(query)
+def late_scores(query: Query, connection: Connection, hits: Sequence[Hit]) -> dict[int, float]:
+    """Return MaxSim beyond chance for each hit; nothing (and a note) if the index keeps no token vectors."""
+    request, encoded = query.request, query.encoded
     bits = token_bits(connection, request.index.name, [hit.id for hit in hits])
     if encoded.token_axes is None or not bits:
         request.trace.note("rerank: this index keeps no token vectors, so the order is the first stage's")
         return {}
-    across = 1 - of_words(request, query)
-    weights = token_weights(query, encoded.token_spans, words, across)
+    weights = token_weights(query.text, encoded.token_spans, query.read_words(connection), 1 - of_words(query))
     ids = sorted(bits)
     token_rows = [bits[key] for key in ids]
     best, shares = best_similarities(encoded.token_axes, token_rows), token_shares(len(weights), weights)
-    request.likenesses[query] = Likenesses(tuple(ids), best, shares)
+    query.likenesses = Likenesses(tuple(ids), best, shares)
     scores = beyond_chance(best @ shares, token_rows)
     return {key: float(score) for key, score in zip(ids, scores, strict=True)}
 

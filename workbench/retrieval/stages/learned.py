@@ -14,7 +14,7 @@ from workbench.retrieval.highlight import AskedWord, asked_words, coverage, cove
 from workbench.retrieval.hits import Hit, joined
 from workbench.retrieval.legs import votes
 from workbench.retrieval.nodes import hit_of, stored, with_hits
-from workbench.retrieval.query import Likenesses, Request
+from workbench.retrieval.query import Likenesses, Query
 from workbench.retrieval.ranker import (
     BEFORE,
     FEATURES,
@@ -32,25 +32,24 @@ from workbench.types import Leg, as_items
 from workbench.types.parameter import DOCUMENT, KEYWORD, LATE, LEARNED, VECTOR
 from workbench.types.results import TimedStep
 
-# --- The features of a question's candidates, from what the legs, late interaction and the passages say already ---
+# Features of a question's candidates
 
 FOUND_BY = (VECTOR, KEYWORD, LATE)  # whose places agree or do not
 TOP = 10  # places over which a place counts much: place 1 counts 1 / 11, place 11 half of it
 HALF = 0.5  # the part of the question, by weight, that fits a passage worst
 
 
-def feature_sheet(request: Request, query: str, nodes: Sequence[NodeWithScore]) -> FeatureSheet:
+def feature_sheet(query: Query, nodes: Sequence[NodeWithScore]) -> FeatureSheet:
     """Measure the candidates of a request whose words and likenesses were read; rows in the nodes' order."""
     hits, passages = [hit_of(node) for node in nodes], [stored(node) for node in nodes]
-    words = request.words.get(query)
-    asked = asked_words(query, words) if words is not None else ()
-    least = _least(request.likenesses.get(query))
+    asked = asked_words(query.text, query.words)
+    least = _least(query.likenesses)
     around = _around(hits, passages)
-    likely = _likely(query, passages)
+    likely = _likely(query.text, passages)
     said = _Said(asked)
     rows = [_measured(hit, passage, said, likely, least, around) for hit, passage in zip(hits, passages, strict=True)]
     raw = np.array([[row[name] for name in NAMES] for row in rows])
-    by_leg = votes(request, query)
+    by_leg = votes(query)
     return FeatureSheet(
         ids=tuple(hit.id for hit in hits),
         documents=tuple(passage.document_id for passage in passages),
@@ -141,7 +140,7 @@ def _around(hits: Sequence[Hit], passages: Sequence[StoredPassage]) -> dict[int,
 
 
 def _likely(query: str, passages: Sequence[StoredPassage]) -> Mapping[str, float]:
-    """Return how likely the question is in each language; nothing where all candidates are in one."""
+    """Return how likely the question is in each language; nothing if all candidates are in one."""
     languages = {str(passage.metadata.get("language", "")) for passage in passages}
     return likely_configurations(query) if len(languages) > 1 else {}
 
@@ -154,19 +153,19 @@ class LearnedRerank(Stage):
 
     leg = LEARNED
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Return the nodes by the ranker's scores."""
         request = self._request
         assert request.ranker is not None  # Requests saw to it
         with request.trace.stage(TimedStep.LEARNED):
-            request.sheet = feature_sheet(request, query, nodes)
-            parts = shares(request.sheet.scaled, weight_row(request.ranker.weights))
+            query.sheet = feature_sheet(query, nodes)
+            parts = shares(query.sheet.scaled, weight_row(request.ranker.weights))
             hits = scored([hit_of(node) for node in nodes], parts)
         return with_hits(nodes, hits)
 
 
 def scored(hits: list[Hit], parts: FeatureArray) -> list[Hit]:
-    """Return the hits by the sum of their parts (candidates, features), best first; equals in the order they came."""
+    """Return the hits by the sum of their parts (candidates, features), best first; ties in the order they came."""
     plain = parts.sum(axis=1)
     before = [hit.score for hit in hits]
     final = stretched(plain, min(before), max(before))

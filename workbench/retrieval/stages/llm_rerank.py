@@ -9,7 +9,7 @@ from workbench.retrieval.hits import mixed
 from workbench.retrieval.llm_prompts import GRADE, RETRIEVAL_SYSTEM, grades_schema, numbered
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import GRADED, LLM_WEIGHT
-from workbench.retrieval.stages.stage import Stage
+from workbench.retrieval.stages.stage import Query, Stage
 from workbench.types.parameter import LLM
 from workbench.types.results import TimedStep
 
@@ -17,16 +17,16 @@ HIGHEST = 10.0
 
 
 class LlmRerank(Stage):
-    """A stage that mixes an LLM's grades into the order; the order as it was, and a note, where the LLM fails."""
+    """A stage that mixes an LLM's grades into the order; the order as it was, and a note, if the LLM fails."""
 
     leg = LLM
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Grade the first ``graded`` passages in one question to the LLM."""
         request = self._request
         assert request.llm is not None  # build_engine saw to it
         graded = nodes[: int(request.number(GRADED))]
-        prompt = GRADE.format(query=query, passages=numbered([node.node.get_content() for node in graded]))
+        prompt = GRADE.format(query=query.text, passages=numbered([node.node.get_content() for node in graded]))
         try:
             with request.trace.stage(TimedStep.LLM):
                 reply = request.llm.read_json(RETRIEVAL_SYSTEM, prompt, grades_schema(len(graded)))

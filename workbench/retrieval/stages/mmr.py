@@ -20,7 +20,7 @@ from workbench.models.encoder import FloatArray, unit_rows
 from workbench.retrieval.hits import Hit, joined, lessened
 from workbench.retrieval.nodes import hit_of, with_hits
 from workbench.retrieval.parameters import LAMBDA
-from workbench.retrieval.stages.stage import Stage
+from workbench.retrieval.stages.stage import Query, Stage
 from workbench.storage.passages import vectors
 from workbench.types import Leg
 from workbench.types.parameter import NOVELTY
@@ -32,8 +32,8 @@ class Mmr(Stage):
 
     leg = NOVELTY
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Choose and score anew."""
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Choose and score again."""
         request, share = self._request, self._request.number(LAMBDA)
         hits = [hit_of(node) for node in nodes]
         index, ids = request.index, [hit.id for hit in hits]

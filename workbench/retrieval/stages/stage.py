@@ -10,7 +10,7 @@ from pydantic import PrivateAttr
 
 from workbench.retrieval.nodes import hit_of
 from workbench.retrieval.parameters import CUTOFF
-from workbench.retrieval.query import Request
+from workbench.retrieval.query import Query, Request
 
 
 class Stage(BaseNodePostprocessor):
@@ -43,7 +43,7 @@ class Stage(BaseNodePostprocessor):
         """The name in a watched request: its leg's key, or its class name."""
         return self.leg or self.class_name()
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Return the nodes that this stage makes of ``nodes``, which are never empty."""
         raise NotImplementedError
 
@@ -52,11 +52,10 @@ class Stage(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         if not nodes or query_bundle is None:
             return nodes
-        # LlamaIndex's query engine hands on what it was given, and people give it a text
-        return self.apply(query_bundle if isinstance(query_bundle, str) else query_bundle.query_str, nodes)
+        return self.apply(self._request.question(query_bundle), nodes)
 
 
-# --- A stage between the stages of a watched request: it notes which passages came through, and in which order ---
+# Checkpoints between the stages of a traced request
 
 RETRIEVED = "retrieved"  # the name of what the retriever hands to the stages
 
@@ -70,7 +69,7 @@ class Checkpoint(Stage):
         super().__init__(request)
         self._name = name
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Note the internal ids."""
         passed = self._request.trace.passed
         if passed is not None:
@@ -78,7 +77,7 @@ class Checkpoint(Stage):
         return nodes
 
 
-# --- The last stage of every strategy: a project's own sources first among equals, cut to the limit and at the ---
+# Last stage of every strategy
 
 EQUAL = 4  # scores that agree to this many decimals count as equally good
 
@@ -86,7 +85,7 @@ EQUAL = 4  # scores that agree to this many decimals count as equally good
 class FinalOrder(Stage):
     """A stage that prefers the scope's preferred sources between equals, and cuts to the limit and at the cutoff."""
 
-    def apply(self, query: str, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Return as many of the nodes as are asked for."""
         first = preferred_first(self._request, nodes)[: self._request.limit]
         cutoff = self._request.number(CUTOFF, otherwise=0.0)

@@ -1,0 +1,47 @@
+"""A question is a value: what is known of it does not depend on who asks first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from llama_index.core.schema import QueryBundle
+
+from workbench import Workbench
+from workbench.retrieval.legs import votes
+from workbench.retrieval.options import Ask
+from workbench.retrieval.pipeline import run
+
+DOCS = {"a.md": "# Animals\n\nThe aardvark sleeps at noon.", "b.md": "# Birds\n\nThe heron stands in the river."}
+TYPO = "aardvrak sleeps"
+
+
+@pytest.fixture
+def animals(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
+    """Two short documents."""
+    wb.ingest(folder(DOCS), source="Animals")
+    return wb
+
+
+def test_votes_are_the_same_before_and_after_a_search(animals: Workbench) -> None:
+    unread = animals.requests.of(Ask("fuzzy")).question(TYPO)
+    searched = animals.requests.of(Ask("fuzzy")).question(TYPO)
+    run(searched)
+    assert votes(unread) == votes(searched)
+    assert votes(unread)["vector"] == 0.5  # one of two words is misspelled
+
+
+@pytest.mark.parametrize("asked", [TYPO, QueryBundle(TYPO)])
+def test_an_engine_corrects_typos_as_a_search_does(animals: Workbench, asked: str | QueryBundle) -> None:
+    result = animals.search(TYPO, "rerank", 2)
+    assert result.corrections == {"aardvrak": ("aardvark",)}
+    nodes = animals.query_engine("rerank", limit=2).retrieve(asked)  # pyright: ignore[reportArgumentType]
+    assert [(node.node_id, node.score) for node in nodes] == [(hit.passage_id, hit.score) for hit in result]
+
+
+def test_the_question_of_a_request_is_returned_as_it_is(animals: Workbench) -> None:
+    request = animals.requests.of(Ask("hybrid"))
+    query = request.question(QueryBundle("heron"))
+    assert request.question(query) is query
+    assert (query.text, query.query_str, query.request) == ("heron", "heron", request)

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from workbench.models.encoder import READS_NOTHING
 from workbench.models.language_identifier import likely_configurations
 from workbench.retrieval.bm25 import idf
 from workbench.text import CONFIGURATIONS
@@ -112,6 +111,8 @@ def reading_vote(share_read: float, spread: float | None, *, is_foreign: bool) -
 
     In a foreign language it also falls with the spread of the similarities, towards what chance would give.
     """
+    from workbench.models.encoder import READS_NOTHING  # imports numpy, which the command line does without
+
     vote = _between(share_read, READS_NOTHING, READS_WELL)
     if is_foreign and spread is not None:
         vote *= FOREIGN * _between(spread, BY_CHANCE, TELLING)

@@ -111,6 +111,12 @@ SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WH
 -- documents_within: those of given documents that lie in a scope
 SELECT p.document_id FROM (SELECT id AS document_id, source_id FROM documents WHERE id = ANY(%(ids)s)) AS p WHERE {scope}
 
+-- documents_listed: the documents of an index that lie in a scope
+SELECT p.document_id FROM (
+    SELECT i.document_id, d.source_id FROM index_documents i JOIN documents d ON d.id = i.document_id
+    WHERE i.index_name = %(index)s) AS p
+WHERE {scope}
+
 -- ids_of_scope: the passages of a scope, in one piece of memory
 SELECT string_agg(int8send(p.id), ''::bytea) AS ids FROM {data} p WHERE {scope}
 

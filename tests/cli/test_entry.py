@@ -138,8 +138,9 @@ def test_the_exit_code_does_not_depend_on_who_reads_the_output(words: str, code:
     assert "Traceback" not in done.stderr
 
 
-def test_output_that_a_full_disk_cannot_take_is_a_sentence_and_exit_code_1() -> None:
-    script = f"{' '.join(map(shlex.quote, COMMAND))} strategies list --json > /dev/full"
+@pytest.mark.parametrize("words", ["strategies list --json", "--help", "search --help", "sources list --help"])
+def test_output_that_a_full_disk_cannot_take_is_a_sentence_and_exit_code_1(words: str) -> None:
+    script = f"{' '.join(map(shlex.quote, COMMAND))} {words} > /dev/full"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr.strip()) == (
         1,

@@ -236,6 +236,26 @@ def test_code_with_blank_lines_and_with_fences_stays_one_block() -> None:
     assert "```\na\n\n\nb\n```" in text_of("<p>x</p><pre><code>a\n\n\nb</code></pre>")
 
 
+@pytest.mark.parametrize(
+    ("value", "target"),
+    [
+        ("0; url=/new", "http://h.test/new"),
+        ("0;URL='new'", "http://h.test/d/new"),
+        ("1.5.2; url=/new", "http://h.test/new"),  # a browser reads the whole seconds
+        (".9 url=/new", "http://h.test/new"),
+        ("0; url=http://[", None),
+        ("soon", None),
+        ("600; url=/new", None),
+    ],
+)
+def test_a_refresh_redirects_in_a_header_as_in_a_meta_tag(value: str, target: str | None) -> None:
+    headers = {"content-type": "text/html"}
+    in_header = Reply("http://h.test/d/p", 200, headers | {"refresh": value}, b"<p>Moved.</p>")
+    in_meta = Reply("http://h.test/d/p", 200, headers, f'<meta http-equiv="refresh" content="{value}">Moved.'.encode())
+    assert extract(in_header).redirect == target
+    assert extract(in_meta).redirect == target
+
+
 def test_a_page_that_sends_its_reader_on_is_no_document(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     def stub(content: str, text: str = "Moved.") -> str:
         return f"<html><head><meta http-equiv=Refresh content='{content}'></head><body><p>{text}</p></body></html>"

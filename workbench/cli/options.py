@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from datetime import date
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from workbench.cli.output import Out, printable
 from workbench.errors import Cancelled, InvalidInput, choices
@@ -14,6 +14,9 @@ from workbench.formatting import assignments
 from workbench.retrieval.options import strategy_of
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
 from workbench.types import ParameterValue, Scope
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 # Confirmation of deletions
 
@@ -50,6 +53,10 @@ class Parser(argparse.ArgumentParser):
         """Raise InvalidInput with the problem and a hint to the help."""
         text = message[:1].upper() + message[1:].rstrip(".")
         raise InvalidInput(f"{text}; see '{self.prog} --help'.")
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        """Write a help text; argparse's own method ignores errors, such as those of a full disk."""
+        (file or sys.stderr).write(message)
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

@@ -182,7 +182,7 @@ THIN = 400  # the same if the page says that it waits for its scripts
 ROOTS = frozenset(("root", "app", "__next", "__nuxt", "svelte", "main-app", "application", "gatsby-focus-wrapper"))
 AT_ONCE, SOON = 1.0, 30.0  # delay of a page's refresh that counts as redirect: always, or if it has almost no text
 REFRESH = re.compile(
-    r"""\s*([\d.]*\d|)\.?\s*(?:[;,]|\s)\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(.*))""", re.IGNORECASE | re.DOTALL
+    r"""\s*(\d*)[\d.]*\s*(?:[;,]|\s)\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(.*))""", re.IGNORECASE | re.DOTALL
 )
 VALUED = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
 AGENT = re.compile(r"[a-z][\w.*-]*|\*")
@@ -280,7 +280,7 @@ def _from_html(fetched: Reply) -> Page:
     index, follow = robots_wishes([*_robots_lines(fetched), *own])
     hrefs = [a.get("href") for a in root.iter("a", "area") if a.get("href") and "nofollow" not in a.get("rel", "")]
     hrefs += [frame.get("src") for frame in root.iter("frame", "iframe") if frame.get("src")]
-    refreshes = _refresh(root)
+    refreshes = [*_destinations([fetched.headers.get("refresh", "")]), *_refresh(root)]
     hrefs += [target for _, target in refreshes]
     links = _unique(base, hrefs)
     scripts, empty_root = any(True for _ in root.iter("script")), _waits_for_script(root)
@@ -332,16 +332,23 @@ def _meta(root: HtmlElement, name: str) -> list[str]:
 
 
 def _refresh(root: HtmlElement) -> list[tuple[float, str]]:
-    """Return (seconds, address) of each redirect of the page by refresh or script."""
+    """Return (seconds, address) of each redirect of the page by refresh."""
+    return _destinations(
+        tag.get("content", "")
+        for tag in root.iterfind(".//meta")
+        if tag.get("http-equiv", "").strip().lower() == "refresh"
+        and not any(True for _ in tag.iterancestors("noscript"))
+    )
+
+
+def _destinations(values: Iterable[str]) -> list[tuple[float, str]]:
+    """Return (seconds, address) for each value of a refresh, in a meta tag or a header, that names an address."""
     targets: list[tuple[float, str]] = []
-    for tag in root.iterfind(".//meta"):
-        if tag.get("http-equiv", "").strip().lower() == "refresh" and not any(
-            True for _ in tag.iterancestors("noscript")
-        ):
-            match = REFRESH.match(tag.get("content", ""))
-            target = (match.group(2) or match.group(3) or match.group(4) or "").strip() if match else ""
-            if match and target:
-                targets.append((float(match.group(1) or 0), target))
+    for value in values:
+        match = REFRESH.match(value)
+        target = (match.group(2) or match.group(3) or match.group(4) or "").strip() if match else ""
+        if match and target:
+            targets.append((float(match.group(1) or 0), target))
     return targets
 
 

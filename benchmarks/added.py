@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from evals.gateway import index_corpus
-from evals.learning.fitting import QuestionSheet, by_weights, plain_prior, question_sheets
-from evals.learning.training import METRIC
-from evals.measures.metrics import measure
-from evals.test_sets.store import named_test_set
+from evals.learning.fitting import QuestionSheet, make_rerank_prior, make_sheets, rank_by_weights
+from evals.learning.training import TRAINING_METRIC
+from evals.measures.metrics import measure_rankings
+from evals.test_sets.store import load_named_test_set
 from workbench.errors import WorkbenchError
 from workbench.retrieval.ranker import BEFORE, FEATURES, NAMES, FeatureArray
 from workbench.types import Value
 from workbench.workbench import Workbench
 
-WEIGHT = 0.05
+FEATURE_WEIGHT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,40 +34,42 @@ class AddedFeature(Value):
     change: float
 
 
-def added_features(sheets: Sequence[QuestionSheet], qrels: Mapping[str, Mapping[str, int]]) -> list[AddedFeature]:
+def measure_features(sheets: Sequence[QuestionSheet], qrels: Mapping[str, Mapping[str, int]]) -> list[AddedFeature]:
     """Return what each feature changes over the questions, in the order of the table of features."""
-    plain = plain_prior()
-    before = _figure(sheets, qrels, plain)
+    plain = make_rerank_prior()
+    before = _mean_ndcg(sheets, qrels, plain)
     changes: list[AddedFeature] = []
     for feature in FEATURES:
         if feature.name != BEFORE:
             weights = plain.copy()
-            weights[NAMES.index(feature.name)] += WEIGHT * plain[NAMES.index(BEFORE)]
-            changes.append(AddedFeature(feature.name, feature.why, _figure(sheets, qrels, weights) - before))
+            weights[NAMES.index(feature.name)] += FEATURE_WEIGHT * plain[NAMES.index(BEFORE)]
+            changes.append(AddedFeature(feature.name, feature.why, _mean_ndcg(sheets, qrels, weights) - before))
     return changes
 
 
-def changes_of(wb: Workbench, key: str, index: str | None = None) -> list[AddedFeature]:
+def measure_test_set(wb: Workbench, key: str, index: str | None = None) -> list[AddedFeature]:
     """Measure on a stored test set, a folder or the sample. Raises what a search raises, and InvalidInput."""
-    test_set = named_test_set(wb, key)
-    sheets = question_sheets(wb, test_set, index_corpus(wb, test_set, index))
-    return added_features(sheets, {sheet.question_id: test_set.qrels[sheet.question_id] for sheet in sheets})
+    test_set = load_named_test_set(wb, key)
+    sheets = make_sheets(wb, test_set, index_corpus(wb, test_set, index))
+    return measure_features(sheets, {sheet.question_id: test_set.qrels[sheet.question_id] for sheet in sheets})
 
 
-def table(columns: Mapping[str, Sequence[AddedFeature]]) -> str:
+def format_table(columns: Mapping[str, Sequence[AddedFeature]]) -> str:
     """Return the table in Markdown: a row a feature, a column a test set, in thousandths."""
     head = [f"| added | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
     rows = zip(*columns.values(), strict=True)
-    return "\n".join([*head, *(f"| {row[0].why} | {' | '.join(_thousandths(one) for one in row)} |" for row in rows)])
+    return "\n".join(
+        [*head, *(f"| {row[0].why} | {' | '.join(_format_thousandths(one) for one in row)} |" for row in rows)]
+    )
 
 
-def _thousandths(added: AddedFeature) -> str:
+def _format_thousandths(added: AddedFeature) -> str:
     return f"{1000 * added.change:+.1f}"
 
 
-def _figure(sheets: Sequence[QuestionSheet], qrels: Mapping[str, Mapping[str, int]], weights: FeatureArray) -> float:
-    rankings = {sheet.question_id: by_weights(sheet, weights) for sheet in sheets}
-    return fmean(measure(qrels, rankings, [METRIC])[METRIC].values())
+def _mean_ndcg(sheets: Sequence[QuestionSheet], qrels: Mapping[str, Mapping[str, int]], weights: FeatureArray) -> float:
+    rankings = {sheet.question_id: rank_by_weights(sheet, weights) for sheet in sheets}
+    return fmean(measure_rankings(qrels, rankings, [TRAINING_METRIC])[TRAINING_METRIC].values())
 
 
 def main(say: Callable[[str], object] = print) -> int:
@@ -77,7 +79,11 @@ def main(say: Callable[[str], object] = print) -> int:
     arguments = parser.parse_args()
     try:
         with Workbench.open() as wb:
-            say(table({key.rstrip("/").rpartition("/")[2]: changes_of(wb, key) for key in arguments.test_sets}))
+            say(
+                format_table(
+                    {key.rstrip("/").rpartition("/")[2]: measure_test_set(wb, key) for key in arguments.test_sets}
+                )
+            )
     except WorkbenchError as error:
         print(error, file=sys.stderr)
         return 1

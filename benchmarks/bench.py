@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from benchmarks.figures import Figures
-    from workbench.cli.output import Out
+    from workbench.cli.output import Output
     from workbench.types import JsonObject
 
 
@@ -43,16 +43,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Measure and print; takes about ten minutes at 100,000 passages. A load that was stopped continues next time."""
     check_extra("eval")
     if arguments.sizing:
-        return _sizing(arguments.sizing, out)
-    from benchmarks.figures import plot
-    from benchmarks.measurement import SIZES, run_bench
+        return _print_sizing(arguments.sizing, out)
+    from benchmarks.figures import plot_medians
+    from benchmarks.measurement import CORPUS_SIZES, run_bench
     from workbench.settings import load_settings
 
-    sizes = arguments.passages or list(SIZES)
+    sizes = arguments.passages or list(CORPUS_SIZES)
     for name, least, value in (("--passages", 100, min(sizes)), ("--questions", 1, arguments.questions)):
         if value < least:
             raise InvalidInput(f"{name} cannot be {value}; use a whole number of at least {least}.")
@@ -61,41 +61,41 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     result = run_bench(home, sizes, say=out.message, questions=questions, with_trade=trade, keep=keep, with_walks=walks)
     if not arguments.no_mcp:
         out.message("measuring the time that MCP adds")
-        result["mcp_overhead"] = _overhead(home)
+        result["mcp_overhead"] = _measure_overhead(home)
     if arguments.plot:
-        plot(result, arguments.plot)
-    out.show(result, lambda console: _print(console, result))
+        plot_medians(result, arguments.plot)
+    out.show(result, lambda console: _print_figures(console, result))
     return 0
 
 
-def _sizing(files: Sequence[Path], out: Out) -> int:
+def _print_sizing(files: Sequence[Path], out: Output) -> int:
     """Print the sizing table of runs that were written to files."""
-    from benchmarks.sizing import read_figures, sizing, sizing_table
+    from benchmarks.sizing import estimate_sizes, format_sizes, read_figures
 
-    rows = sizing([read_figures(file) for file in files])
+    rows = estimate_sizes([read_figures(file) for file in files])
     out.show(
         [row.to_dict() for row in rows],
-        lambda console: console.print(sizing_table(rows), markup=False, highlight=False, soft_wrap=True),
+        lambda console: console.print(format_sizes(rows), markup=False, highlight=False, soft_wrap=True),
     )
     return 0
 
 
-def _overhead(home: Path) -> JsonObject:
+def _measure_overhead(home: Path) -> JsonObject:
     """Ask the sample's questions over MCP and in Python, in turn, on the bench's own database."""
     import json
 
     from benchmarks.loading import open_bench
-    from benchmarks.overhead import measure
+    from benchmarks.overhead import measure_overhead
     from workbench.sample import questions_dir
     from workbench.services.sample_corpus import load_sample
 
     lines = (questions_dir() / "queries.jsonl").read_text(encoding="utf-8").splitlines()
     with open_bench(home) as wb:
         load_sample(wb.documents)
-        return measure(wb, [json.loads(line)["text"] for line in lines[:30]])
+        return measure_overhead(wb, [json.loads(line)["text"] for line in lines[:30]])
 
 
-def _print(console: Console, result: Figures) -> None:
-    from benchmarks.figures import table
+def _print_figures(console: Console, result: Figures) -> None:
+    from benchmarks.figures import format_table
 
-    console.print(table(result), markup=False, highlight=False, soft_wrap=True)
+    console.print(format_table(result), markup=False, highlight=False, soft_wrap=True)

@@ -8,7 +8,13 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.measure import RETRIEVED, ChunkingScores, published, read_chunking_evaluation, score
+from benchmarks.measure import (
+    PASSAGES_RETRIEVED,
+    ChunkingScores,
+    mean_scores,
+    read_chunking_evaluation,
+    reproduce_published,
+)
 from evals.gateway import index_corpus
 from evals.test_set import TestSet
 from workbench.errors import WorkbenchError
@@ -19,7 +25,7 @@ from workbench.workbench import Workbench
 
 # Chroma's technical report (Smith and Troynikov, July 2024), table 2, all-MiniLM-L6-v2, no overlap:
 # (chunker, size) -> recall, precision, precision omega, IoU, in percent.
-PUBLISHED = {
+PUBLISHED_SCORES = {
     ("recursive", 200): (75.7, 6.5, 31.2, 6.5),
     ("token", 200): (76.6, 4.1, 19.1, 4.1),
     ("recursive", 250): (78.5, 5.4, 26.7, 5.4),
@@ -30,19 +36,19 @@ PUBLISHED = {
 def reproduce(wb: Workbench, test_set: TestSet, say: Callable[[str], None]) -> list[ChunkingScores]:
     """Measure the published rows."""
     scores = []
-    for chunker, size in PUBLISHED:
-        scores.append(published(test_set, wb.corpus.encoder("minilm"), chunker, size))
-        say(row(scores[-1]))
+    for chunker, size in PUBLISHED_SCORES:
+        scores.append(reproduce_published(test_set, wb.corpus.encoder("minilm"), chunker, size))
+        say(format_row(scores[-1]))
     return scores
 
 
-def own_settings(
+def measure_strategies(
     wb: Workbench,
     test_set: TestSet,
     index: str | None,
     strategies: Sequence[str],
     say: Callable[[str], None],
-    cutoffs: Sequence[tuple[int, float]] = ((RETRIEVED, 0.0),),
+    cutoffs: Sequence[tuple[int, float]] = ((PASSAGES_RETRIEVED, 0.0),),
 ) -> list[ChunkingScores]:
     """Measure strategies over the corpora, cut and embedded like an index of the workbench (None: the default one).
 
@@ -65,28 +71,28 @@ def own_settings(
         for limit, cutoff in cutoffs:
             answers = {
                 question_id: [
-                    (corpus.key(hit.document_id), hit.start, hit.end) for hit in worthy(result, limit, cutoff)
+                    (corpus.key(hit.document_id), hit.start, hit.end) for hit in apply_cutoff(result, limit, cutoff)
                 ]
                 for question_id, result in results.items()
             }
-            rule = f", first {limit}" * (limit != RETRIEVED) + f", cutoff {cutoff:g}" * bool(cutoff)
-            measured.append(score(f"{strategy}, {described(corpus.index)}{rule}", test_set, answers, passages))
-            say(row(measured[-1]))
+            rule = f", first {limit}" * (limit != PASSAGES_RETRIEVED) + f", cutoff {cutoff:g}" * bool(cutoff)
+            measured.append(mean_scores(f"{strategy}, {index_label(corpus.index)}{rule}", test_set, answers, passages))
+            say(format_row(measured[-1]))
     return measured
 
 
-def worthy(result: Sequence[Passage], limit: int, cutoff: float) -> list[Passage]:
+def apply_cutoff(result: Sequence[Passage], limit: int, cutoff: float) -> list[Passage]:
     """Return the first ``limit`` passages less those whose score is below ``cutoff`` times the best one's."""
     floor = cutoff * result[0].score if result else 0.0
     return [passage for passage in result[:limit] if passage.score >= floor]
 
 
-def described(index: Index) -> str:
+def index_label(index: Index) -> str:
     """Say how an index cuts."""
     return f"{index.chunker} {index.chunker_options.get('size', '')}".strip()
 
 
-def row(scores: ChunkingScores) -> str:
+def format_row(scores: ChunkingScores) -> str:
     """Return one row of the table in Markdown."""
     values = (scores.recall, scores.precision, scores.omega, scores.iou)
     return f"| {scores.name} | {scores.passages:,} | " + " | ".join(f"{value:.1f}" for value in values) + " |"
@@ -98,7 +104,9 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="corpora/*.md and questions_df.csv")
     parser.add_argument("--own", action="store_true", help="only the workbench's own settings")
     parser.add_argument("--index", action="append", metavar="NAME", help="further indexes to cut and embed like")
-    parser.add_argument("--limits", default=str(RETRIEVED), metavar="A,B", help="passages at most (default: 5)")
+    parser.add_argument(
+        "--limits", default=str(PASSAGES_RETRIEVED), metavar="A,B", help="passages at most (default: 5)"
+    )
     parser.add_argument("--cutoffs", default="0", metavar="A,B", help="least share of the best score (default: 0)")
     parser.add_argument("--strategies", default=",".join(COMPARED), metavar="A,B,C")
     arguments = parser.parse_args()
@@ -112,7 +120,7 @@ def main() -> int:
         with Workbench.open() as wb:
             rows = [] if arguments.own else reproduce(wb, test_set, say)
             for index in (None, *(arguments.index or ())):
-                rows += own_settings(wb, test_set, index, arguments.strategies.split(","), say, cutoffs)
+                rows += measure_strategies(wb, test_set, index, arguments.strategies.split(","), say, cutoffs)
     except WorkbenchError as error:
         say(str(error))
         return 1

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.latency import EncodedQuestion, Timed
+from benchmarks.latency import EncodedQuestion, TimedCall
 from workbench.types import Source
 from workbench.workbench import Workbench
 
 
-def deletion_speed(
-    wb: Workbench, source: Source, timed: Timed, questions: Sequence[EncodedQuestion]
+def measure_deletion(
+    wb: Workbench, source: Source, timed: TimedCall, questions: Sequence[EncodedQuestion]
 ) -> dict[str, float]:
     """Return the documents deleted, the seconds taken, and the median of concurrent searches in milliseconds."""
     documents = wb.sources.get(source.id).documents_count

@@ -28,7 +28,7 @@ WalkRow = TypedDict(  # one width of the graph's walk
     "WalkRow", {"ef_search": int, "recall@10": float, "recall@50": float, "p50_ms": float}
 )
 
-PRECISION = (
+PRECISION_MEASURES = (
     ("passages_per_cpu_s", "the embedding session, passages a CPU second"),
     ("full_precision_passages_per_cpu_s", "the same in full precision"),
     ("times_full_precision", "times full precision"),
@@ -52,14 +52,14 @@ class Figures(TypedDict):
     mcp_overhead: NotRequired[JsonObject]
 
 
-def table(result: Figures) -> str:
+def format_table(result: Figures) -> str:
     """Return the figures as a Markdown table, one row a strategy and size."""
     lines = [
         f"Machine: {result['machine']}",
         "",
         "| passages | strategy | p50 ms | p95 ms | against | its p50 ms | ratio |",
         "|---:|---|---:|---:|---|---:|---:|",
-        *_rows(result),
+        *_format_rows(result),
         "",
         "| measure | figure |",
         "|---|---:|",
@@ -81,17 +81,21 @@ def table(result: Figures) -> str:
         f"| ingestion, passages a second | {result['ingestion']['passages_per_s']} |",
         f"| the embedding session alone | {result['ingestion']['embedding_only_passages_per_s']} |",
         f"| ingestion against it | {result['ingestion']['ratio']} |",
-        *(f"| {title} | {result['ingestion'][name]} |" for name, title in PRECISION if name in result["ingestion"]),
+        *(
+            f"| {title} | {result['ingestion'][name]} |"
+            for name, title in PRECISION_MEASURES
+            if name in result["ingestion"]
+        ),
         f"| bytes on disk a passage | {result['bytes_per_passage']:,} |",
         f"| peak memory of the process, MB | {result['memory_mb']} |",
         *(f"| {name.replace('_', ' ')} | {value} |" for name, value in result.get("mcp_overhead", {}).items()),
-        *_walks(result.get("walks", {})),
-        *_trade(result.get("trade", [])),
+        *_format_walks(result.get("walks", {})),
+        *_format_trade(result.get("trade", [])),
     ]
     return "\n".join(lines)
 
 
-def plot(result: Figures, path: Path) -> None:
+def plot_medians(result: Figures, path: Path) -> None:
     """Write a picture of the medians next to their baselines, one panel a size. Needs matplotlib."""
     import matplotlib
 
@@ -117,7 +121,7 @@ def plot(result: Figures, path: Path) -> None:
     pyplot.close(figure)
 
 
-def _walks(walks: Mapping[str, list[WalkRow]]) -> Iterator[str]:
+def _format_walks(walks: Mapping[str, list[WalkRow]]) -> Iterator[str]:
     """Yield the table of the graph's walk by its width; nothing if it was not measured."""
     if not walks:
         return
@@ -130,7 +134,7 @@ def _walks(walks: Mapping[str, list[WalkRow]]) -> Iterator[str]:
             yield f"| {int(size):,} | {row['ef_search']:,} | {recalls} | {row['p50_ms']:.1f} |"
 
 
-def _trade(rows: Sequence[TradeRow]) -> Iterator[str]:
+def _format_trade(rows: Sequence[TradeRow]) -> Iterator[str]:
     """Yield the table of size against quality; nothing if it was not measured."""
     if not rows:
         return
@@ -144,7 +148,7 @@ def _trade(rows: Sequence[TradeRow]) -> Iterator[str]:
         yield f"| {row['chunker']}, {row['size']} tokens | {row['passages']:,} | {size} | {values} |"
 
 
-def _rows(result: Figures) -> Iterator[str]:
+def _format_rows(result: Figures) -> Iterator[str]:
     for size, strategies in result["sizes"].items():
         for name, figures in strategies.items():
             yield (

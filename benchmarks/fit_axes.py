@@ -27,17 +27,17 @@ MODELS = {model.name: model for model in (MINILM, MULTILINGUAL)}
 PASSAGE_TOKENS = 200  # the length of the passages that the bits are kept of
 
 
-def passages(encoder: BertEncoder, text: str) -> list[str]:
+def split_passages(encoder: BertEncoder, text: str) -> list[str]:
     """Cut a text into pieces of 200 tokens."""
     spans = encoder.token_spans(text)
     cuts = [spans[start : start + PASSAGE_TOKENS] for start in range(0, len(spans), PASSAGE_TOKENS)]
     return [text[cut[0][0] : cut[-1][1]] for cut in cuts]
 
 
-def fit(encoder: BertEncoder, folder: Path, out: Path) -> int:
+def fit_axes(encoder: BertEncoder, folder: Path, out: Path) -> int:
     """Fit the axes to the Markdown files below ``folder``, write them to ``out`` and return the tokens used."""
     files = sorted(folder.rglob("*.md"))
-    texts = [passage for file in files for passage in passages(encoder, file.read_text(encoding="utf-8"))]
+    texts = [passage for file in files for passage in split_passages(encoder, file.read_text(encoding="utf-8"))]
     tokens = [vectors for batch in encoder.batches(texts) for vectors in batch.token_vectors]
     if sum(map(len, tokens)) <= encoder.dimensions:
         raise InvalidInput(f"{folder} holds too little Markdown to fit axes to; name a folder with more.")
@@ -58,7 +58,7 @@ def main() -> int:
     out: Path = arguments.out or model.axes_file
     try:
         with tempfile.TemporaryDirectory() as models_dir:
-            count = fit(BertEncoder(model, Path(models_dir), passages="float"), arguments.folder, out)
+            count = fit_axes(BertEncoder(model, Path(models_dir), passages="float"), arguments.folder, out)
     except WorkbenchError as error:
         print(error, file=sys.stderr)
         return 1

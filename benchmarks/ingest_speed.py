@@ -5,23 +5,23 @@ from __future__ import annotations
 import time
 
 from benchmarks.synthetic_corpus import SyntheticCorpus
-from workbench.ingestion.incoming import Incoming, text_item
+from workbench.ingestion.incoming import IngestItem, text_item
 from workbench.models.minilm import MINILM, MiniLMEncoder
 from workbench.storage.passages import NewPassage
 from workbench.workbench import Workbench
 
-DOCUMENTS = 60  # a half; there are two
-PASSAGES_A_DOCUMENT = 5
-COMPARED, ROUNDS = 100, 2  # passages that are embedded in either precision, and how often
+DOCUMENTS_PER_HALF = 60  # a half; there are two
+PASSAGES_PER_DOCUMENT = 5
+PASSAGES_COMPARED, COMPARISON_ROUNDS = 100, 2  # passages that are embedded in either precision, and how often
 
 
-def ingestion(wb: Workbench, synthetic: SyntheticCorpus) -> dict[str, float]:
+def measure_ingestion(wb: Workbench, synthetic: SyntheticCorpus) -> dict[str, float]:
     """Return passages a second of the whole way and of the embedding alone, and their ratio.
 
     Ingestion is timed in two halves, before and after the model alone, so that changes of the machine's speed affect
     both alike.
     """
-    texts = [piece.text for piece in synthetic.passages(2 * DOCUMENTS * PASSAGES_A_DOCUMENT)]
+    texts = [piece.text for piece in synthetic.passages(2 * DOCUMENTS_PER_HALF * PASSAGES_PER_DOCUMENT)]
     half = len(texts) // 2
     encoder = wb.corpus.encoder()
     for earlier in wb.corpus.sources.list(source_type="api"):
@@ -30,7 +30,7 @@ def ingestion(wb: Workbench, synthetic: SyntheticCorpus) -> dict[str, float]:
     source = wb.corpus.sources.create(f"ingestion {time.time_ns()}", source_type="api")
     encoder.encode(texts[:16])  # both are warm before they are timed: the first of a process loads its modules
     wb.documents.ingest_items(source.id, [text_item("warm", "One document.", title="Warm")])
-    first = wb.documents.ingest_items(source.id, _items(texts[:half], "a"))
+    first = wb.documents.ingest_items(source.id, _make_items(texts[:half], "a"))
     stored = [
         NewPassage("", "", passage.text, f"Document {place}", 0, 0, 0, "english").embedded_text
         for place, document_id in enumerate(first.document_ids)
@@ -40,17 +40,17 @@ def ingestion(wb: Workbench, synthetic: SyntheticCorpus) -> dict[str, float]:
     for _ in range(2):
         encoder.encode(stored)
     alone = 2 * len(stored) / (time.perf_counter() - began)
-    second = wb.documents.ingest_items(source.id, _items(texts[half:], "b"))
+    second = wb.documents.ingest_items(source.id, _make_items(texts[half:], "b"))
     wb.sources.delete(source.id)
     whole = (first.passages + second.passages) / (first.seconds + second.seconds)
     return {
         "passages_per_s": round(whole, 2),
         "embedding_only_passages_per_s": round(alone, 2),
         "ratio": round(whole / alone, 3),
-    } | against_full_precision(wb, stored[:COMPARED])
+    } | compare_precision(wb, stored[:PASSAGES_COMPARED])
 
 
-def against_full_precision(wb: Workbench, texts: list[str]) -> dict[str, float]:
+def compare_precision(wb: Workbench, texts: list[str]) -> dict[str, float]:
     """Return passages a CPU second as this machine embeds them, in full precision, and how many times the first is.
 
     Processor time, taken in turns, so that other work on the machine is no disturbance. Nothing for a model that has
@@ -63,12 +63,12 @@ def against_full_precision(wb: Workbench, texts: list[str]) -> dict[str, float]:
     spent = [0.0, 0.0]
     for encoder in encoders:
         encoder.encode(texts[:16])  # warm
-    for _ in range(ROUNDS):
+    for _ in range(COMPARISON_ROUNDS):
         for place, encoder in enumerate(encoders):
             began = time.process_time()
             encoder.encode(texts)
             spent[place] += time.process_time() - began
-    chosen, full = (ROUNDS * len(texts) / seconds for seconds in spent)
+    chosen, full = (COMPARISON_ROUNDS * len(texts) / seconds for seconds in spent)
     return {
         "passages_per_cpu_s": round(chosen, 2),
         "full_precision_passages_per_cpu_s": round(full, 2),
@@ -76,14 +76,14 @@ def against_full_precision(wb: Workbench, texts: list[str]) -> dict[str, float]:
     }
 
 
-def _items(texts: list[str], prefix: str) -> list[Incoming]:
-    documents = [texts[place : place + PASSAGES_A_DOCUMENT] for place in range(0, len(texts), PASSAGES_A_DOCUMENT)]
+def _make_items(texts: list[str], prefix: str) -> list[IngestItem]:
+    documents = [texts[place : place + PASSAGES_PER_DOCUMENT] for place in range(0, len(texts), PASSAGES_PER_DOCUMENT)]
     return [
-        text_item(f"{prefix}{number}", "\n\n".join(_sentences(text) for text in own), title=f"Document {number}")
+        text_item(f"{prefix}{number}", "\n\n".join(_make_sentences(text) for text in own), title=f"Document {number}")
         for number, own in enumerate(documents)
     ]
 
 
-def _sentences(text: str) -> str:
+def _make_sentences(text: str) -> str:
     words = text.split()
     return " ".join(" ".join(words[start : start + 13]).capitalize() + "." for start in range(0, len(words), 13))

@@ -13,17 +13,17 @@ from benchmarks.loading import BenchCorpus
 from benchmarks.synthetic_corpus import SyntheticCorpus
 from workbench.models.encoder import TOKEN_AXES, EncodedQuery
 from workbench.storage.passages import TermWeights
-from workbench.storage.ranking import EXACT_UP_TO, best_by_terms, nearest, query_terms
+from workbench.storage.ranking import EXACT_UP_TO, fetch_query_terms, nearest, rank_by_terms
 from workbench.storage.statements import statement
 from workbench.types import ResolvedScope, SearchResult, Value
 
-LIMIT = 10
-LEG = 50  # passages that a leg brings to hybrid
+RESULT_LIMIT = 10
+LEG_LIMIT = 50  # passages that a leg brings to hybrid
 QUERY_TOKENS = 12
-WARM_UP = 5
+WARM_UP_QUESTIONS = 5
 
 EncodedQuestion = tuple[str, NDArray[np.float32]]
-Timed = Callable[[EncodedQuestion], object]
+TimedCall = Callable[[EncodedQuestion], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,21 @@ class Bench:
         self._small = ResolvedScope(source_ids=(corpus.small.id,))
         self.questions = synthetic.questions(questions)
         rng = np.random.default_rng(11)
-        self._encoded = {text: EncodedQuery(vector, _axes(rng), _spans(text)) for text, vector in self.questions}
+        self._encoded = {
+            text: EncodedQuery(vector, _random_axes(rng), _make_spans(text)) for text, vector in self.questions
+        }
 
     def strategy(
-        self, name: str, *, scoped: bool = False, parameters: Mapping[str, object] | None = None, limit: int = LIMIT
+        self,
+        name: str,
+        *,
+        scoped: bool = False,
+        parameters: Mapping[str, object] | None = None,
+        limit: int = RESULT_LIMIT,
     ) -> Callable[[EncodedQuestion], SearchResult]:
         """Return a timed call of a strategy, through the same service that every face uses."""
         from workbench.retrieval.options import Ask
-        from workbench.retrieval.pipeline import run as served
+        from workbench.retrieval.pipeline import run_search as served
         from workbench.retrieval.query import Encoding
 
         requests = self._workbench.requests
@@ -70,28 +77,28 @@ class Bench:
 
         return run
 
-    def raw_vector(self, limit: int = LIMIT) -> Timed:
+    def raw_vector(self, limit: int = RESULT_LIMIT) -> TimedCall:
         """Return a timed call of the bare vector statement, which walks the graph as wide as ours does."""
         nearest_ones = statement("bench_nearest", self._index.name, breadth="breadth_by_size")
 
         def run(question: EncodedQuestion) -> object:
-            parameters = {"vector": vector_literal(question[1]), "limit": limit, "index": self._index.name}
+            parameters = {"vector": format_vector(question[1]), "limit": limit, "index": self._index.name}
             with self._store.reading() as connection:
                 return connection.execute(nearest_ones, parameters).fetchall()
 
         return run
 
-    def raw_keyword(self, limit: int = LEG) -> Timed:
+    def raw_keyword(self, limit: int = LEG_LIMIT) -> TimedCall:
         """Return a timed call of the keyword leg alone, its terms weighed beforehand."""
         weights = self._weights()
 
         def run(question: EncodedQuestion) -> object:
             with self._store.reading() as connection:
-                return best_by_terms(connection, self._index.name, weights[question[0]], ResolvedScope(), limit, size=0)
+                return rank_by_terms(connection, self._index.name, weights[question[0]], ResolvedScope(), limit, size=0)
 
         return run
 
-    def plain_keyword(self, limit: int = LEG) -> Timed:
+    def plain_keyword(self, limit: int = LEG_LIMIT) -> TimedCall:
         """Return a timed call of BM25 as anyone would write it in SQL: every posting of every term is read."""
         weights = self._weights()
         self._keep_plain_postings()
@@ -118,46 +125,46 @@ class Bench:
         database.autocommit(statement("bench_plain_analyse", self._index.name))
 
     def _weights(self) -> dict[str, TermWeights]:
-        from workbench.retrieval.bm25 import weigh
+        from workbench.retrieval.bm25 import weigh_terms
 
         weights = {}
         with self._store.reading() as connection:
             for text, _ in self.questions:
-                totals, terms = query_terms(connection, self._index.name, text)
-                weights[text] = weigh(terms, totals)
+                totals, terms = fetch_query_terms(connection, self._index.name, text)
+                weights[text] = weigh_terms(terms, totals)
         return weights
 
-    def legs_alone(self) -> Timed:
+    def legs_alone(self) -> TimedCall:
         """Return a timed call of the two legs that hybrid fuses: the bare vector statement and our keyword leg."""
-        vector, keyword = self.raw_vector(LEG), self.raw_keyword(LEG)
+        vector, keyword = self.raw_vector(LEG_LIMIT), self.raw_keyword(LEG_LIMIT)
         return lambda question: (vector(question), keyword(question))
 
-    def raw_both(self, plain: Timed) -> Timed:
+    def raw_both(self, plain: TimedCall) -> TimedCall:
         """Return a timed call of what anyone would write: the bare vector statement and ``plain``, BM25 in SQL."""
-        vector = self.raw_vector(LEG)
+        vector = self.raw_vector(LEG_LIMIT)
         return lambda question: (vector(question), plain(question))
 
-    def framework_hybrid(self) -> Timed:
+    def framework_hybrid(self) -> TimedCall:
         """Return a timed call of the framework's own hybrid over its own table."""
         from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
-        from workbench.storage.llamaindex import framework_copy
+        from workbench.storage.llamaindex import copy_to_framework
 
-        store = framework_copy(self._workbench.corpus.database, self._index)
+        store = copy_to_framework(self._workbench.corpus.database, self._index)
 
         def run(question: EncodedQuestion) -> object:
             return store.query(
                 VectorStoreQuery(
                     query_embedding=question[1].tolist(),
                     query_str=question[0],
-                    similarity_top_k=LIMIT,
+                    similarity_top_k=RESULT_LIMIT,
                     mode=VectorStoreQueryMode.HYBRID,
                 )
             )
 
         return run
 
-    def memory_bm25(self, texts: Sequence[str]) -> Timed:
+    def memory_bm25(self, texts: Sequence[str]) -> TimedCall:
         """Return a timed call of an in-memory BM25 (bm25s) over the same texts."""
         import bm25s
 
@@ -166,20 +173,20 @@ class Bench:
 
         def run(question: EncodedQuestion) -> object:
             tokens = bm25s.tokenize([question[0]], stopwords=[], show_progress=False)
-            return retriever.retrieve(tokens, k=LIMIT, show_progress=False)
+            return retriever.retrieve(tokens, k=RESULT_LIMIT, show_progress=False)
 
         return run
 
-    def paired(self, timed: Timed, baseline: Timed, name: str) -> Latency:
+    def paired(self, timed: TimedCall, baseline: TimedCall, name: str) -> Latency:
         """Time a call and its baseline over all questions, each first in turn: the second finds warm pages."""
         ours, theirs = [], []
-        for question in self.questions[:WARM_UP]:
+        for question in self.questions[:WARM_UP_QUESTIONS]:
             timed(question)
             baseline(question)
         for place, question in enumerate(self.questions):
             pair = [(timed, ours), (baseline, theirs)]
             for call, times in pair if place % 2 else reversed(pair):
-                times.append(_milliseconds(call, question))
+                times.append(_measure_ms(call, question))
         p50, p95, base = np.percentile(ours, 50), np.percentile(ours, 95), np.percentile(theirs, 50)
         return Latency(round(p50, 3), round(p95, 3), name, round(base, 3), round(p50 / base, 3))
 
@@ -188,31 +195,31 @@ class Bench:
         hits = 0
         for question in questions:
             exact = statement("vector_exact", self._index.name, scope="scope_everything")
-            parameters = {"vector": vector_literal(question[1]), "limit": LIMIT}
+            parameters = {"vector": format_vector(question[1]), "limit": RESULT_LIMIT}
             with self._store.reading() as connection:
                 truth = {row["id"] for row in connection.execute(exact, parameters).fetchall()}
                 size = EXACT_UP_TO + 1 if self._index.has_graph else 0
-                found = nearest(connection, self._index.name, question[1], ResolvedScope(), LIMIT, size)
+                found = nearest(connection, self._index.name, question[1], ResolvedScope(), RESULT_LIMIT, size)
             hits += len(truth & found.scores.keys())
-        return hits / (len(questions) * LIMIT)
+        return hits / (len(questions) * RESULT_LIMIT)
 
 
-def _milliseconds(timed: Timed, question: EncodedQuestion) -> float:
+def _measure_ms(timed: TimedCall, question: EncodedQuestion) -> float:
     began = time.perf_counter()
     timed(question)
     return (time.perf_counter() - began) * 1000
 
 
-def vector_literal(vector: NDArray[np.float32]) -> str:
+def format_vector(vector: NDArray[np.float32]) -> str:
     """Write a vector as text, as anyone would bind it."""
     return "[" + ",".join([f"{value:.5g}" for value in vector.tolist()]) + "]"
 
 
-def _axes(rng: np.random.Generator) -> NDArray[np.float32]:
+def _random_axes(rng: np.random.Generator) -> NDArray[np.float32]:
     axes = rng.standard_normal((QUERY_TOKENS, TOKEN_AXES)).astype(np.float32)
     return axes / np.linalg.norm(axes, axis=1, keepdims=True)
 
 
-def _spans(text: str) -> tuple[tuple[int, int], ...]:
+def _make_spans(text: str) -> tuple[tuple[int, int], ...]:
     width = max(1, len(text) // QUERY_TOKENS)
     return tuple((place * width, (place + 1) * width) for place in range(QUERY_TOKENS))

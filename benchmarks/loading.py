@@ -11,18 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.synthetic_corpus import PASSAGES_A_DOCUMENT, SyntheticCorpus, SyntheticPassage, as_new_passage
+from benchmarks.synthetic_corpus import PASSAGES_PER_DOCUMENT, SyntheticCorpus, SyntheticPassage, to_new_passage
 from workbench.settings import Settings
 from workbench.storage.documents import NewDocument
 from workbench.storage.passages import insert_passages
 from workbench.types import Index, Source
 from workbench.workbench import Workbench
 
-BATCH = 10_000  # passages a transaction: some eight seconds
-PARTS = ("large", "small", "leaving")
-SMALL_SHARE = 100  # one passage in this many lies in the small source, for the 1 % scope
-LEAVING_SHARE = 4  # and one in this many in the source that is deleted at the end
-TELLING = 10.0  # seconds between two lines of progress
+BATCH_PASSAGES = 10_000  # passages a transaction: some eight seconds
+SOURCE_PARTS = ("large", "small", "leaving")
+SMALL_SOURCE_INTERVAL = 100  # one passage in this many lies in the small source, for the 1 % scope
+DELETED_SOURCE_INTERVAL = 4  # and one in this many in the source that is deleted at the end
+PROGRESS_INTERVAL_S = 10.0  # seconds between two lines of progress
 Say = Callable[[str], None]
 
 
@@ -49,26 +49,26 @@ def open_bench(home: Path) -> Workbench:
     return Workbench.open(settings=Settings(home=home / "bench", database_url=None, _env_file=None))  # pyright: ignore[reportCallIssue]
 
 
-def held(wb: Workbench, passages: int) -> int:
+def count_loaded(wb: Workbench, passages: int) -> int:
     """Return how many passages of the corpus of this size are loaded already."""
-    return wb.corpus.indexes.counted(_name(passages)).passages_count if _sources(wb, passages) else 0
+    return wb.corpus.indexes.counted(_index_name(passages)).passages_count if _find_sources(wb, passages) else 0
 
 
-def fill(
+def fill_corpus(
     wb: Workbench,
     passages: int,
     synthetic: SyntheticCorpus,
     say: Say = lambda text: None,
-    batch: int = BATCH,
+    batch: int = BATCH_PASSAGES,
 ) -> BenchCorpus:
     """Fill an index of its own with the first ``passages`` synthetic passages, from where an earlier run stopped."""
-    sources = _sources(wb, passages) or _begin(wb, passages)
-    index = wb.corpus.indexes.get(_name(passages))
+    sources = _find_sources(wb, passages) or _create_corpus(wb, passages)
+    index = wb.corpus.indexes.get(_index_name(passages))
     store = wb.corpus.store(index)
-    first = held(wb, passages)
+    first = count_loaded(wb, passages)
     began = time.perf_counter()
     if first < passages:
-        _load(wb, index, sources, synthetic, range(first, passages), batch, say)
+        _load_passages(wb, index, sources, synthetic, range(first, passages), batch, say)
     loaded = time.perf_counter()
     graph_seconds = 0.0
     if first < passages:
@@ -79,32 +79,32 @@ def fill(
     return BenchCorpus(wb, index, *sources, passages - first, loaded - began, graph_seconds)
 
 
-def clear(wb: Workbench, passages: int) -> None:
+def delete_corpus(wb: Workbench, passages: int) -> None:
     """Delete what is there of the corpus of this size; a deletion that was stopped is not taken for a corpus."""
-    titles = {f"{_name(passages)} {part}" for part in PARTS}
+    titles = {f"{_index_name(passages)} {part}" for part in SOURCE_PARTS}
     mine = [source for source in wb.corpus.sources.list(source_type="dataset") if source.title in titles]
-    for source in sorted(mine, key=lambda source: PARTS.index(source.title.split()[1]), reverse=True):
+    for source in sorted(mine, key=lambda source: SOURCE_PARTS.index(source.title.split()[1]), reverse=True):
         wb.sources.delete(source.id)
 
 
-def _name(passages: int) -> str:
+def _index_name(passages: int) -> str:
     return f"bench_{passages}"
 
 
-def _sources(wb: Workbench, passages: int) -> tuple[Source, Source, Source] | None:
+def _find_sources(wb: Workbench, passages: int) -> tuple[Source, Source, Source] | None:
     """Return the sources of a corpus that was begun and from which nothing was deleted since."""
     found = {source.title: source for source in wb.corpus.sources.list(source_type="dataset")}
-    large, small, leaving = (found.get(f"{_name(passages)} {part}") for part in PARTS)
+    large, small, leaving = (found.get(f"{_index_name(passages)} {part}") for part in SOURCE_PARTS)
     if large is None or small is None or leaving is None:
         return None
     indexed = wb.corpus.indexes.of_dataset(large.id)
-    return (large, small, leaving) if _name(passages) in indexed else None
+    return (large, small, leaving) if _index_name(passages) in indexed else None
 
 
-def _begin(wb: Workbench, passages: int) -> tuple[Source, Source, Source]:
-    clear(wb, passages)
-    corpus, name = wb.corpus, _name(passages)
-    large, small, leaving = (corpus.sources.create(f"{name} {part}", source_type="dataset") for part in PARTS)
+def _create_corpus(wb: Workbench, passages: int) -> tuple[Source, Source, Source]:
+    delete_corpus(wb, passages)
+    corpus, name = wb.corpus, _index_name(passages)
+    large, small, leaving = (corpus.sources.create(f"{name} {part}", source_type="dataset") for part in SOURCE_PARTS)
     encoder = corpus.encoder()
     corpus.indexes.create(
         name,
@@ -117,7 +117,7 @@ def _begin(wb: Workbench, passages: int) -> tuple[Source, Source, Source]:
     return large, small, leaving
 
 
-def _load(
+def _load_passages(
     wb: Workbench,
     index: Index,
     sources: Sequence[Source],
@@ -128,42 +128,50 @@ def _load(
 ) -> None:
     """Write the passages of these numbers, a transaction a batch; the next batch is made while one is written."""
     began = told = time.perf_counter()
-    batches = _batches(synthetic.passages(numbers.stop, numbers.start), batch)
+    batches = _split_batches(synthetic.passages(numbers.stop, numbers.start), batch)
     with ThreadPoolExecutor(1) as maker:
         coming = maker.submit(next, batches, None)
         for first in range(numbers.start, numbers.stop, batch):
             pieces = coming.result() or []
             coming = maker.submit(next, batches, None)
-            _write(wb, index, sources, pieces, first)
+            _write_batch(wb, index, sources, pieces, first)
             now, done = time.perf_counter(), first + len(pieces)
-            if now - told > TELLING:
+            if now - told > PROGRESS_INTERVAL_S:
                 told = now
                 left = (now - began) / (done - numbers.start) * (numbers.stop - done)
                 say(f"{done:,} of {numbers.stop:,} passages loaded; about {left / 60:.0f} min left")
 
 
-def _write(wb: Workbench, index: Index, sources: Sequence[Source], batch: list[SyntheticPassage], first: int) -> None:
+def _write_batch(
+    wb: Workbench, index: Index, sources: Sequence[Source], batch: list[SyntheticPassage], first: int
+) -> None:
     large, small, leaving = sources
     corpus = wb.corpus
     with corpus.database.transaction() as connection:
         passages = []
-        for start in range(0, len(batch), PASSAGES_A_DOCUMENT):
+        for start in range(0, len(batch), PASSAGES_PER_DOCUMENT):
             number = first + start
-            place = number // PASSAGES_A_DOCUMENT
-            source = small if place % SMALL_SHARE == 0 else leaving if place % LEAVING_SHARE == 1 else large
-            pieces = batch[start : start + PASSAGES_A_DOCUMENT]
+            place = number // PASSAGES_PER_DOCUMENT
+            source = (
+                small
+                if place % SMALL_SOURCE_INTERVAL == 0
+                else leaving
+                if place % DELETED_SOURCE_INTERVAL == 1
+                else large
+            )
+            pieces = batch[start : start + PASSAGES_PER_DOCUMENT]
             text = "\n\n".join(piece.text for piece in pieces)
             document = NewDocument(
                 source_id=source.id, key=f"d{number}", title=f"Document {number}", text=text, content_hash=str(number)
             )
             document_id, *_ = corpus.documents.write(connection, document)
-            passages += [as_new_passage(piece, place, document_id, source.id) for place, piece in enumerate(pieces)]
+            passages += [to_new_passage(piece, place, document_id, source.id) for place, piece in enumerate(pieces)]
             corpus.indexes.holding(connection, index.name, document_id, str(number), len(pieces))
         vectors = np.stack([piece.vector for piece in batch])
         bits = [piece.token_bits for piece in batch]
         insert_passages(connection, index.name, passages, vectors, bits)
 
 
-def _batches(pieces: Iterator[SyntheticPassage], size: int) -> Iterator[list[SyntheticPassage]]:
+def _split_batches(pieces: Iterator[SyntheticPassage], size: int) -> Iterator[list[SyntheticPassage]]:
     while batch := list(islice(pieces, size)):
         yield batch

@@ -1,8 +1,8 @@
 """chunking_evaluation: one set of questions with quoted spans that scores every way of cutting documents.
 
 A folder holds corpora/*.md and questions_df.csv (question, references: a JSON list of content, start_index,
-end_index; corpus_id). ``published`` cuts and searches as the technical report did: sizes in cl100k tokens, passages
-embedded without any context, the nearest five by cosine over all corpora together.
+end_index; corpus_id). ``reproduce_published`` cuts and searches as the technical report did: sizes in cl100k tokens,
+passages embedded without any context, the nearest five by cosine over all corpora together.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evals.measures.metrics import Range, precision_omega, span_measures
+from evals.measures.metrics import Range, measure_spans, precision_omega
 from evals.test_set import FolderCorpus, Judgment, Question, TestSet
-from evals.test_sets.exchange import locate
-from evals.test_sets.folders import UNTITLED
+from evals.test_sets.exchange import locate_quote
+from evals.test_sets.folders import EMPTY_TITLE
 from workbench.errors import InvalidInput
 from workbench.ingestion.chunking import ChunkInput, chunk
-from workbench.ingestion.incoming import Incoming
+from workbench.ingestion.incoming import IngestItem
 from workbench.ingestion.text import normalise
 from workbench.models.encoder import Encoder, OnBatch
 from workbench.types import Value
@@ -33,9 +33,9 @@ from workbench.types import Value
 if TYPE_CHECKING:
     import tiktoken
 
-RETRIEVED = 5  # passages a question, the report's n
-QUESTIONS = "questions_df.csv"
-NO_LIMIT = 1_000_000  # tokens: the report lets a passage be longer than what the model reads
+PASSAGES_RETRIEVED = 5  # passages a question, the report's n
+QUESTIONS_FILE = "questions_df.csv"
+UNLIMITED_TOKENS = 1_000_000  # tokens: the report lets a passage be longer than what the model reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,57 +58,59 @@ def read_chunking_evaluation(folder: Path) -> TestSet:
         InvalidInput: the folder has not that form, or a quote does not stand in its corpus.
     """
     texts = {path.stem: normalise(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("corpora/*.md"))}
-    if not texts or not (folder / QUESTIONS).is_file():
-        raise InvalidInput(f"{folder.name!r} is no chunking_evaluation folder; it needs corpora/*.md and {QUESTIONS}.")
+    if not texts or not (folder / QUESTIONS_FILE).is_file():
+        raise InvalidInput(
+            f"{folder.name!r} is no chunking_evaluation folder; it needs corpora/*.md and {QUESTIONS_FILE}."
+        )
     questions, judgments = [], []
-    with (folder / QUESTIONS).open(encoding="utf-8", newline="") as stream:
+    with (folder / QUESTIONS_FILE).open(encoding="utf-8", newline="") as stream:
         for number, row in enumerate(csv.DictReader(stream), start=1):
             key = f"q{number:03}"
             questions.append(Question(key, row["question"], metadata={"corpus": row["corpus_id"]}))
             judgments += [
-                _span(key, row["corpus_id"], texts[row["corpus_id"]], reference)
+                _make_judgment(key, row["corpus_id"], texts[row["corpus_id"]], reference)
                 for reference in json.loads(row["references"])
             ]
-    corpus = FolderCorpus(lambda: _documents(texts))
+    corpus = FolderCorpus(lambda: _make_documents(texts))
     return TestSet(folder.resolve().name, tuple(questions), tuple(judgments), corpus)
 
 
-def published(
+def reproduce_published(
     test_set: TestSet, encoder: Encoder, chunker: str, size: int, overlap: int = 0, on_batch: OnBatch | None = None
 ) -> ChunkingScores:
     """Cut (``size`` and ``overlap`` in tokens), embed and search as the report did. Raises InvalidInput."""
-    texts = corpus_texts(test_set)
+    texts = load_corpus_texts(test_set)
     passages: list[Range] = []
     for key, text in texts.items():
-        options = {"size": size, "overlap": overlap, "limit": NO_LIMIT}
-        spans = chunk(chunker, ChunkInput("", text, "text"), cl100k_spans, options)
+        options = {"size": size, "overlap": overlap, "limit": UNLIMITED_TOKENS}
+        spans = chunk(chunker, ChunkInput("", text, "text"), tokenize_cl100k, options)
         passages += [(key, span.start, span.end) for span in spans]
     vectors = encoder.encode([texts[key][start:end] for key, start, end in passages], on_batch=on_batch).vectors
     question_vectors = np.stack([encoder.encode_query(question.text).vector for question in test_set.questions])
-    nearest = np.argsort(-(question_vectors @ vectors.T), axis=1, kind="stable")[:, :RETRIEVED]
+    nearest = np.argsort(-(question_vectors @ vectors.T), axis=1, kind="stable")[:, :PASSAGES_RETRIEVED]
     answers = {
         question.id: [passages[place] for place in places]
         for question, places in zip(test_set.questions, nearest, strict=True)
     }
-    return score(f"{chunker} {size}/{overlap}", test_set, answers, passages)
+    return mean_scores(f"{chunker} {size}/{overlap}", test_set, answers, passages)
 
 
-def corpus_texts(test_set: TestSet) -> dict[str, str]:
+def load_corpus_texts(test_set: TestSet) -> dict[str, str]:
     """Return the texts of the corpora by key. Raises InvalidInput if they are not available."""
     if not isinstance(test_set.corpus, FolderCorpus):
         raise InvalidInput(f"The test set {test_set.name!r} has no corpora at hand; read it from its folder.")
     return {item.key: item.load().decode() for item in test_set.corpus.documents}
 
 
-def score(
+def mean_scores(
     name: str, test_set: TestSet, answers: Mapping[str, Sequence[Range]], passages: Sequence[Range]
 ) -> ChunkingScores:
     """Return the means over all questions; ``passages`` are all there are."""
     values = []
     omegas = []
     for question in test_set.questions:
-        relevant = relevant_ranges(test_set, question.id)
-        values.append(span_measures(relevant, answers.get(question.id, [])))
+        relevant = find_relevant_ranges(test_set, question.id)
+        values.append(measure_spans(relevant, answers.get(question.id, [])))
         omegas.append(precision_omega(relevant, passages))
     return ChunkingScores(
         name=name,
@@ -121,22 +123,22 @@ def score(
     )
 
 
-def relevant_ranges(test_set: TestSet, question_id: str) -> list[Range]:
+def find_relevant_ranges(test_set: TestSet, question_id: str) -> list[Range]:
     """Return what answers a question as (document, start, end)."""
     return [(span.document, span.start or 0, span.end or 0) for span in test_set.spans.get(question_id, ())]
 
 
-def cl100k_spans(text: str) -> list[tuple[int, int]]:
+def tokenize_cl100k(text: str) -> list[tuple[int, int]]:
     """Return the characters of every cl100k token; a character that several tokens share belongs to the first."""
     if not text:
         return []
-    encoding = _cl100k()
+    encoding = _load_cl100k()
     starts = encoding.decode_with_offsets(encoding.encode_ordinary(text))[1]
     return [(start, end) for start, end in zip(starts, [*starts[1:], len(text)], strict=True) if end > start]
 
 
 @cache
-def _cl100k() -> tiktoken.Encoding:
+def _load_cl100k() -> tiktoken.Encoding:
     """Load the encoding from the copy that llama_index ships, which needs no network."""
     import llama_index.core
     import tiktoken
@@ -147,15 +149,15 @@ def _cl100k() -> tiktoken.Encoding:
     return tiktoken.get_encoding("cl100k_base")
 
 
-def _documents(texts: Mapping[str, str]) -> list[Incoming]:
+def _make_documents(texts: Mapping[str, str]) -> list[IngestItem]:
     def loader(text: str) -> Callable[[], bytes]:
         return lambda: text.encode()
 
-    return [Incoming(key, "text.txt", loader(text), path=key, title=UNTITLED) for key, text in texts.items()]
+    return [IngestItem(key, "text.txt", loader(text), path=key, title=EMPTY_TITLE) for key, text in texts.items()]
 
 
-def _span(question_id: str, corpus: str, text: str, reference: Mapping[str, Any]) -> Judgment:
-    place = locate(text, reference["content"], near=int(reference["start_index"]))
+def _make_judgment(question_id: str, corpus: str, text: str, reference: Mapping[str, Any]) -> Judgment:
+    place = locate_quote(text, reference["content"], near=int(reference["start_index"]))
     if place is None:
         raise InvalidInput(f"The quote {reference['content'][:60]!r} does not stand in {corpus}; correct it.")
     return Judgment(question_id, corpus, 2, *place, quote=reference["content"])

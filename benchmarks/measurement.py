@@ -11,31 +11,31 @@ from typing import cast
 
 import psutil
 
-from benchmarks.deletion_speed import deletion_speed
+from benchmarks.deletion_speed import measure_deletion
 from benchmarks.figures import Figures, LatencyRow
-from benchmarks.ingest_speed import ingestion
+from benchmarks.ingest_speed import measure_ingestion
 from benchmarks.latency import Bench
-from benchmarks.loading import BenchCorpus, Say, clear, fill, held, open_bench
-from benchmarks.needs import check_disk, outlook
-from benchmarks.pairs import latencies
+from benchmarks.loading import BenchCorpus, Say, count_loaded, delete_corpus, fill_corpus, open_bench
+from benchmarks.needs import check_disk, describe_needs
+from benchmarks.pairs import measure_latencies
 from benchmarks.synthetic_corpus import SyntheticCorpus
-from benchmarks.throughput import throughput
-from benchmarks.trade import trade
-from benchmarks.walks import walks
+from benchmarks.throughput import measure_throughput
+from benchmarks.trade import measure_size_and_quality
+from benchmarks.walks import sweep_ef_search
 from workbench.formatting import GB, MB
 from workbench.workbench import Workbench
 
-SIZES = (10_000, 100_000)
-QUESTIONS = 60
+CORPUS_SIZES = (10_000, 100_000)
+LATENCY_QUESTIONS = 60
 RECALL_QUESTIONS = 100
 WALK_QUESTIONS = 40
 
 
 def run_bench(
     home: Path,
-    sizes: Sequence[int] = SIZES,
+    sizes: Sequence[int] = CORPUS_SIZES,
     say: Say = print,
-    questions: int = QUESTIONS,
+    questions: int = LATENCY_QUESTIONS,
     with_trade: bool = True,
     keep: bool = False,
     with_walks: bool = False,
@@ -49,27 +49,28 @@ def run_bench(
         ConfigurationError: the disk is too small for the largest size; nothing was loaded.
     """
     with open_bench(home) as wb:
-        loaded = [(size, held(wb, size)) for size in sizes]
+        loaded = [(size, count_loaded(wb, size)) for size in sizes]
         for size, there in loaded:
-            say(outlook(size, there))
+            say(describe_needs(size, there))
         check_disk(home, loaded, keep)
         wb.warm()
         synthetic = SyntheticCorpus(wb.corpus.encoder().dimensions)
         result: Figures = {
-            "machine": machine(), "sizes": {}, "load": {}, "recall": {}, "throughput": {}, "bytes_per_passage": 0,
+            "machine": describe_machine(), "sizes": {}, "load": {}, "recall": {}, "throughput": {},
+            "bytes_per_passage": 0,
             "deletion": {}, "ingestion": {}, "memory_mb": 0,
         }  # fmt: skip
         for size in sizes:
-            _measure(wb, size, synthetic, result, say, questions, keep, with_walks)
+            _measure_size(wb, size, synthetic, result, say, questions, keep, with_walks)
         say("ingesting")
-        result["ingestion"] = ingestion(wb, synthetic)
+        result["ingestion"] = measure_ingestion(wb, synthetic)
         if with_trade:
-            result["trade"] = trade(wb, say)
-        result["memory_mb"] = round(_most_memory() / MB)
+            result["trade"] = measure_size_and_quality(wb, say)
+        result["memory_mb"] = round(_peak_memory() / MB)
         return result
 
 
-def _measure(
+def _measure_size(
     wb: Workbench,
     size: int,
     synthetic: SyntheticCorpus,
@@ -81,41 +82,41 @@ def _measure(
 ) -> None:
     """Load one size, measure it into ``result`` and delete it, or keep it."""
     say(f"loading {size:,} passages")
-    corpus = fill(wb, size, synthetic, say)
+    corpus = fill_corpus(wb, size, synthetic, say)
     # before LlamaIndex's own hybrid makes its full text, which only a question by it brings
     result["bytes_per_passage"] = wb.indexes.bytes_on_disk(corpus.index.name) // size
     bench = Bench(corpus, synthetic, questions)
-    result["load"][str(size)] = _load(corpus)
+    result["load"][str(size)] = _load_figures(corpus)
     result["sizes"][str(size)] = {
-        name: cast("LatencyRow", latency.to_dict()) for name, latency in latencies(bench, size, synthetic, say)
+        name: cast("LatencyRow", latency.to_dict()) for name, latency in measure_latencies(bench, size, synthetic, say)
     }
     say("comparing the graph with an exact search")
     result["recall"][str(size)] = bench.recall(synthetic.questions(RECALL_QUESTIONS))
     if with_walks:
         say("walking the graph narrow and wide")
-        result.setdefault("walks", {})[str(size)] = walks(corpus, synthetic.questions(WALK_QUESTIONS))
+        result.setdefault("walks", {})[str(size)] = sweep_ef_search(corpus, synthetic.questions(WALK_QUESTIONS))
     say("searching with several callers")
-    result["throughput"] = throughput(bench.strategy("hybrid"), bench.questions)
+    result["throughput"] = measure_throughput(bench.strategy("hybrid"), bench.questions)
     if keep:
         say(f"keeping the {size:,} passages for the next run; deleting is not timed")
         return
     say("deleting a quarter of it")
-    deletion = deletion_speed(wb, corpus.leaving, bench.strategy("hybrid"), bench.questions)
+    deletion = measure_deletion(wb, corpus.leaving, bench.strategy("hybrid"), bench.questions)
     result["deletion"][str(size)] = deletion
-    clear(wb, size)
+    delete_corpus(wb, size)
 
 
-def machine() -> str:
+def describe_machine() -> str:
     """Name the machine: processor, cores, memory."""
     model = next(
-        (line.split(":", 1)[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        (line.split(":", 1)[1].strip() for line in _read_lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor() or platform.machine(),
     )
     memory = psutil.virtual_memory().total / GB
     return f"{model}, {os.cpu_count()} cores, {memory:.0f} GB, Python {platform.python_version()}"
 
 
-def _most_memory() -> int:
+def _peak_memory() -> int:
     """Return the bytes that this process held at most."""
     if sys.platform == "win32":
         return int(psutil.Process().memory_info().peak_wset)
@@ -125,7 +126,7 @@ def _most_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
-def _load(corpus: BenchCorpus) -> dict[str, float]:
+def _load_figures(corpus: BenchCorpus) -> dict[str, float]:
     """Return the figures of what this run loaded; those of what an earlier one loaded are not known."""
     figures: dict[str, float] = {}
     if corpus.loaded:
@@ -135,6 +136,6 @@ def _load(corpus: BenchCorpus) -> dict[str, float]:
     return figures
 
 
-def _lines(path: str) -> list[str]:
+def _read_lines(path: str) -> list[str]:
     file = Path(path)
     return file.read_text(encoding="utf-8").splitlines() if file.exists() else []

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from workbench.workbench import Workbench
 
-TOOL = "search_knowledge_base"
-STRATEGY = "hybrid"
-THRESHOLD = 0.05  # the tool's own default, so that both search the same
-Search = Callable[[str], Awaitable[object]]
+TOOL_NAME = "search_knowledge_base"
+STRATEGY_NAME = "hybrid"
+MIN_SIMILARITY = 0.05  # the tool's own default, so that both search the same
+SearchCall = Callable[[str], Awaitable[object]]
 
 
-def measure(wb: Workbench, queries: Sequence[str], *, rounds: int = 5, limit: int = 10) -> JsonObject:
+def measure_overhead(wb: Workbench, queries: Sequence[str], *, rounds: int = 5, limit: int = 10) -> JsonObject:
     """Return p50 in ms of a search in Python, over stdio and over HTTP, and what the protocol adds at p50.
 
     Each transport is a real server process on the workbench's own database, driven by the SDK's client.
@@ -37,16 +37,16 @@ def measure(wb: Workbench, queries: Sequence[str], *, rounds: int = 5, limit: in
     Raises:
         WorkbenchError: a server did not start or refused a search.
     """
-    return asyncio.run(_measure(wb, list(queries), rounds, limit))
+    return asyncio.run(_measure_async(wb, list(queries), rounds, limit))
 
 
-async def _measure(wb: Workbench, queries: list[str], rounds: int, limit: int) -> JsonObject:
+async def _measure_async(wb: Workbench, queries: list[str], rounds: int, limit: int) -> JsonObject:
     times: dict[str, list[float]] = {"python": [], "stdio": [], "http": []}
     async with AsyncExitStack() as stack:
-        ways: dict[str, Search] = {
-            "python": _in_python(wb, limit),
-            "stdio": await stack.enter_async_context(_over_stdio(wb, limit)),
-            "http": await stack.enter_async_context(_over_http(wb, limit)),
+        ways: dict[str, SearchCall] = {
+            "python": _search_in_python(wb, limit),
+            "stdio": await stack.enter_async_context(_search_over_stdio(wb, limit)),
+            "http": await stack.enter_async_context(_search_over_http(wb, limit)),
         }
         for search in ways.values():
             for query in queries[:3]:
@@ -65,36 +65,36 @@ async def _measure(wb: Workbench, queries: list[str], rounds: int, limit: int) -
     }
 
 
-def _in_python(wb: Workbench, limit: int) -> Search:
+def _search_in_python(wb: Workbench, limit: int) -> SearchCall:
     from workbench.retrieval.options import Ask
 
     async def search(query: str) -> object:
-        return wb.search_service.search(query, Ask(STRATEGY, limit, min_similarity=THRESHOLD))
+        return wb.search_service.search(query, Ask(STRATEGY_NAME, limit, min_similarity=MIN_SIMILARITY))
 
     return search
 
 
 @asynccontextmanager
-async def _over_stdio(wb: Workbench, limit: int) -> AsyncGenerator[Search]:
+async def _search_over_stdio(wb: Workbench, limit: int) -> AsyncGenerator[SearchCall]:
     from mcp import Client
     from mcp.client.stdio import StdioServerParameters
 
-    server = StdioServerParameters(command=sys.executable, args=["-m", "mcp_app"], env=environment(wb))
+    server = StdioServerParameters(command=sys.executable, args=["-m", "mcp_app"], env=make_environment(wb))
     async with Client(server) as client:
-        yield _with(client, limit)
+        yield _search_with_client(client, limit)
 
 
 @asynccontextmanager
-async def _over_http(wb: Workbench, limit: int) -> AsyncGenerator[Search]:
+async def _search_over_http(wb: Workbench, limit: int) -> AsyncGenerator[SearchCall]:
     from mcp import Client
 
-    async with http_server(environment(wb)) as url, Client(url) as client:
-        yield _with(client, limit)
+    async with run_http_server(make_environment(wb)) as url, Client(url) as client:
+        yield _search_with_client(client, limit)
 
 
-def _with(client: Client, limit: int) -> Search:
+def _search_with_client(client: Client, limit: int) -> SearchCall:
     async def search(query: str) -> object:
-        result = await client.call_tool(TOOL, {"query": query, "match_count": limit, "search_type": STRATEGY})
+        result = await client.call_tool(TOOL_NAME, {"query": query, "match_count": limit, "search_type": STRATEGY_NAME})
         if result.is_error:
             raise WorkbenchError(str(result.content[0]))
         return result
@@ -103,18 +103,18 @@ def _with(client: Client, limit: int) -> Search:
 
 
 @asynccontextmanager
-async def http_server(env: dict[str, str], *options: str) -> AsyncGenerator[str]:
+async def run_http_server(env: dict[str, str], *options: str) -> AsyncGenerator[str]:
     """Run an HTTP server in a process of its own on a free port and yield its URL."""
     command = [sys.executable, "-m", "mcp_app", "--transport", "http", "--port", "0", *options]
     process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
     try:
-        yield await asyncio.to_thread(_announced, process)
+        yield await asyncio.to_thread(_read_url, process)
     finally:
         process.terminate()
         await asyncio.to_thread(process.communicate)
 
 
-def _announced(process: subprocess.Popen[str]) -> str:
+def _read_url(process: subprocess.Popen[str]) -> str:
     assert process.stderr is not None
     output = ""
     for line in process.stderr:
@@ -124,7 +124,7 @@ def _announced(process: subprocess.Popen[str]) -> str:
     raise WorkbenchError(f"The server did not start: {output.strip()}")
 
 
-def environment(wb: Workbench) -> dict[str, str]:
+def make_environment(wb: Workbench) -> dict[str, str]:
     """Return the environment in which another process opens the same workbench."""
     settings = wb.settings
     own = {

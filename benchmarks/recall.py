@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from workbench.sample import articles_dir
 from workbench.storage.graph import EXACT_UP_TO
-from workbench.storage.passages import vector_received
+from workbench.storage.passages import parse_sent_vector
 from workbench.storage.ranking import nearest
 from workbench.types import Index, JsonObject, ResolvedScope
 from workbench.workbench import Workbench
@@ -81,7 +81,7 @@ def _found(wb: Workbench, index: Index) -> JsonObject:
         def first(vector: NDArray[np.float32], size: int) -> dict[int, float]:
             return nearest(connection, index.name, vector, ResolvedScope(), LIMIT, size).scores
 
-        own = [(row["id"], first(vector_received(row["sent"]), size)) for row in rows]
+        own = [(row["id"], first(parse_sent_vector(row["sent"]), size)) for row in rows]
         shares = []
         for question in questions:
             truth, found = first(question.vector, 0), first(question.vector, size)

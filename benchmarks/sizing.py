@@ -13,12 +13,12 @@ from workbench.errors import InvalidInput
 from workbench.formatting import size_text
 from workbench.types import Value
 
-SIZES = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
-WORKERS = 10  # on as many machines, each as fast as the one that was measured
+TABLE_SIZES = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
+WORKER_COUNT = 10  # on as many machines, each as fast as the one that was measured
 VECTOR_BYTES = 768  # of a passage: 384 numbers in half precision
 LINKS_BYTES = 1_200  # of its place in the graph, with its share of the pages
-NEEDED = {"sizes", "recall", "bytes_per_passage", "ingestion"}  # of a run's figures
-_UNITS = (("days", 86_400), ("h", 3_600), ("min", 60))
+REQUIRED_KEYS = {"sizes", "recall", "bytes_per_passage", "ingestion"}  # of a run's figures
+_TIME_UNITS = (("days", 86_400), ("h", 3_600), ("min", 60))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +43,14 @@ def read_figures(path: Path) -> Figures:
         raise InvalidInput(f"{path} cannot be read ({error.strerror}); {how}.") from error
     except ValueError as error:
         raise InvalidInput(f"{path} is not a file of the bench's figures; {how}.") from error
-    lacking = NEEDED - (found.keys() if isinstance(found, dict) else set())
+    lacking = REQUIRED_KEYS - (found.keys() if isinstance(found, dict) else set())
     if lacking:
         raise InvalidInput(f"{path} lacks {', '.join(sorted(lacking))}; {how}.")
     return cast("Figures", found)
 
 
-def sizing(runs: Sequence[Figures]) -> list[SizingRow]:
-    """Return a row for each of ``SIZES`` and each size that was run.
+def estimate_sizes(runs: Sequence[Figures]) -> list[SizingRow]:
+    """Return a row for each of ``TABLE_SIZES`` and each size that was run.
 
     Disk and embedding grow with the passages, by the figures of the largest run. Times of searches and recall are not
     extrapolated.
@@ -58,7 +58,7 @@ def sizing(runs: Sequence[Figures]) -> list[SizingRow]:
     measured = {int(size): run for run in runs for size in run["sizes"]}
     largest = measured[max(measured)]
     rows: list[SizingRow] = []
-    for passages in sorted({*SIZES, *measured}):
+    for passages in sorted({*TABLE_SIZES, *measured}):
         run = measured.get(passages)
         last = run is not None and passages == max(map(int, run["sizes"]))  # of which the bytes were counted
         rows.append(
@@ -75,26 +75,27 @@ def sizing(runs: Sequence[Figures]) -> list[SizingRow]:
     return rows
 
 
-def sizing_table(rows: Sequence[SizingRow]) -> str:
+def format_sizes(rows: Sequence[SizingRow]) -> str:
     """Return the rows as a Markdown table; what no run measured stands in italics."""
     return "\n".join(
         [
-            f"| passages | disk | embedding, one worker | with {WORKERS} | vectors and graph | hybrid search, median "
+            f"| passages | disk | embedding, one worker | with {WORKER_COUNT} | vectors and graph | hybrid "
+            f"search, median "
             "| recall of the graph |",
             "|---:|---:|---:|---:|---:|---:|---:|",
-            *_lines(rows),
+            *_format_rows(rows),
         ]
     )
 
 
-def _lines(rows: Sequence[SizingRow]) -> Iterator[str]:
+def _format_rows(rows: Sequence[SizingRow]) -> Iterator[str]:
     for row in rows:
         disk = size_text(row.disk_bytes)
         cells = [
             f"{row.passages:,}" if row.is_measured else f"*{row.passages:,}*",
             disk if row.is_measured else f"*{disk}*",
-            f"*{_duration(row.embedding_seconds)}*",
-            f"*{_duration(row.embedding_seconds / WORKERS)}*",
+            f"*{_format_duration(row.embedding_seconds)}*",
+            f"*{_format_duration(row.embedding_seconds / WORKER_COUNT)}*",
             f"*{size_text(row.memory_bytes)}*",
             "" if row.hybrid_p50_ms is None else f"{row.hybrid_p50_ms:.0f} ms",
             "" if row.recall is None else f"{row.recall:.3f}",
@@ -102,8 +103,8 @@ def _lines(rows: Sequence[SizingRow]) -> Iterator[str]:
         yield f"| {' | '.join(cells)} |"
 
 
-def _duration(seconds: float) -> str:
-    for name, length in _UNITS:
+def _format_duration(seconds: float) -> str:
+    for name, length in _TIME_UNITS:
         if seconds >= length:
             return f"{seconds / length:.0f} {name}" if seconds >= 10 * length else f"{seconds / length:.1f} {name}"
     return f"{seconds:.0f} s"

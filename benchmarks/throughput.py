@@ -7,18 +7,20 @@ import threading
 import time
 from collections.abc import Sequence
 
-from benchmarks.latency import EncodedQuestion, Timed
+from benchmarks.latency import EncodedQuestion, TimedCall
 
-SECONDS = 5.0
-CALLERS = (1, 4, 16)
+DURATION_S = 5.0
+CALLER_COUNTS = (1, 4, 16)
 
 
-def throughput(timed: Timed, questions: Sequence[EncodedQuestion], seconds: float = SECONDS) -> dict[str, float]:
+def measure_throughput(
+    timed: TimedCall, questions: Sequence[EncodedQuestion], seconds: float = DURATION_S
+) -> dict[str, float]:
     """Return searches a second by number of callers."""
-    return {str(callers): round(_rate(timed, questions, callers, seconds), 2) for callers in CALLERS}
+    return {str(callers): round(_measure_rate(timed, questions, callers, seconds), 2) for callers in CALLER_COUNTS}
 
 
-def _rate(timed: Timed, questions: Sequence[EncodedQuestion], callers: int, seconds: float) -> float:
+def _measure_rate(timed: TimedCall, questions: Sequence[EncodedQuestion], callers: int, seconds: float) -> float:
     done = [0] * callers
     failures: list[BaseException] = []
     until = time.perf_counter() + seconds

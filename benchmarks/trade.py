@@ -6,31 +6,31 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from benchmarks.figures import TradeRow
-from evals.experiments.runs import run
+from evals.experiments.runs import run_strategies
 from evals.gateway import index_corpus
-from evals.test_sets.folders import SAMPLE, load_test_set
+from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from workbench.errors import Conflict
 from workbench.workbench import Workbench
 
-CUTS = (("structure", 100), ("structure", 200), ("structure", 400), ("token", 200), ("sentence", 200))
-STRATEGIES = ("vector", "hybrid", "rerank")
-METRIC = "ndcg@10"
+CHUNKER_SETTINGS = (("structure", 100), ("structure", 200), ("structure", 400), ("token", 200), ("sentence", 200))
+STRATEGY_NAMES = ("vector", "hybrid", "rerank")
+METRIC_NAME = "ndcg@10"
 
 
-def trade(wb: Workbench, say: Callable[[str], None]) -> list[TradeRow]:
+def measure_size_and_quality(wb: Workbench, say: Callable[[str], None]) -> list[TradeRow]:
     """Return for every way of cutting its passages, bytes on disk and nDCG@10 of three strategies on the sample.
 
     The same documents stand in each index, so bytes compare.
     """
-    test_set = load_test_set(SAMPLE)
+    test_set = load_test_set(SAMPLE_NAME)
     rows: list[TradeRow] = []
-    for chunker, size in CUTS:
+    for chunker, size in CHUNKER_SETTINGS:
         name = f"trade_{chunker}_{size}"
         say(f"cutting the sample by {chunker}, {size} tokens")
         with suppress(Conflict):  # it is there from an earlier bench
             wb.indexes.create(name, chunker=chunker, options={"size": size})
         corpus = index_corpus(wb, test_set, name)
-        measured = run(wb, test_set, corpus, STRATEGIES, (METRIC,)).strategies
+        measured = run_strategies(wb, test_set, corpus, STRATEGY_NAMES, (METRIC_NAME,)).strategies
         rows.append(
             {
                 "chunker": chunker,
@@ -38,7 +38,7 @@ def trade(wb: Workbench, say: Callable[[str], None]) -> list[TradeRow]:
                 "passages": corpus.index.passages_count,
                 "bytes": wb.indexes.bytes_on_disk(corpus.index.name),
                 "ndcg@10": {
-                    strategy: round(strategy_run.means[METRIC], 4) for strategy, strategy_run in measured.items()
+                    strategy: round(strategy_run.means[METRIC_NAME], 4) for strategy, strategy_run in measured.items()
                 },
             }
         )

@@ -8,43 +8,43 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.figures import WalkRow
-from benchmarks.latency import LIMIT, EncodedQuestion, vector_literal
+from benchmarks.latency import RESULT_LIMIT, EncodedQuestion, format_vector
 from benchmarks.loading import BenchCorpus
 from workbench.storage.database import Connection, Query
 from workbench.storage.statements import statement
 
-WIDTHS = (100, 200, 400, 600, 1000)  # of hnsw.ef_search; pgvector allows no more
-NEAREST = 50  # as many as a leg brings to hybrid
+EF_SEARCH_VALUES = (100, 200, 400, 600, 1000)  # of hnsw.ef_search; pgvector allows no more
+NEAREST_COUNT = 50  # as many as a leg brings to hybrid
 
 
-def walks(corpus: BenchCorpus, questions: Sequence[EncodedQuestion]) -> list[WalkRow]:
+def sweep_ef_search(corpus: BenchCorpus, questions: Sequence[EncodedQuestion]) -> list[WalkRow]:
     """Return for each width the share of the true first 10 and 50 that the walk finds, and its median time."""
     name = corpus.index.name
     exact = statement("vector_exact", name, scope="scope_everything")
     rows: list[WalkRow] = []
     with corpus.wb.corpus.database.transaction() as connection:
-        truths = [_ids(connection, exact, question)[0] for question in questions]
-        for width in WIDTHS:
+        truths = [_fetch_ids(connection, exact, question)[0] for question in questions]
+        for width in EF_SEARCH_VALUES:
             connection.execute(statement("bench_width"), {"width": str(width)})
-            walked = [_ids(connection, statement("bench_nearest_ids", name), question) for question in questions]
+            walked = [_fetch_ids(connection, statement("bench_nearest_ids", name), question) for question in questions]
             pairs = [(truth, found) for truth, (found, _) in zip(truths, walked, strict=True)]
             rows.append(
                 {
                     "ef_search": width,
-                    "recall@10": round(float(np.mean([_recall(*pair, LIMIT) for pair in pairs])), 4),
-                    "recall@50": round(float(np.mean([_recall(*pair, NEAREST) for pair in pairs])), 4),
+                    "recall@10": round(float(np.mean([_recall_at(*pair, RESULT_LIMIT) for pair in pairs])), 4),
+                    "recall@50": round(float(np.mean([_recall_at(*pair, NEAREST_COUNT) for pair in pairs])), 4),
                     "p50_ms": round(float(np.median([ms for _, ms in walked])), 3),
                 }
             )
     return rows
 
 
-def _ids(connection: Connection, query: Query, question: EncodedQuestion) -> tuple[list[int], float]:
+def _fetch_ids(connection: Connection, query: Query, question: EncodedQuestion) -> tuple[list[int], float]:
     began = time.perf_counter()
-    parameters = {"vector": vector_literal(question[1]), "limit": NEAREST}
+    parameters = {"vector": format_vector(question[1]), "limit": NEAREST_COUNT}
     rows = connection.execute(query, parameters).fetchall()
     return [row["id"] for row in rows], (time.perf_counter() - began) * 1000
 
 
-def _recall(truth: Sequence[int], found: Sequence[int], first: int) -> float:
+def _recall_at(truth: Sequence[int], found: Sequence[int], first: int) -> float:
     return len(set(truth[:first]) & set(found[:first])) / len(truth[:first])

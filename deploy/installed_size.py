@@ -12,11 +12,11 @@ import tempfile
 from importlib.metadata import distributions
 from pathlib import Path
 
-MEGABYTE = 1_000_000
-SMALL = 1.0  # MB; smaller packages are reported together
+MB = 1_000_000
+MIN_LISTED_MB = 1.0  # MB; smaller packages are reported together
 
 
-def installed_sizes(environment: Path) -> dict[str, int]:
+def measure_packages(environment: Path) -> dict[str, int]:
     """Return the bytes of each package of an environment by its name, the largest first."""
     places = [str(place) for place in (*environment.glob("lib/python3*/site-packages"), environment / "Lib")]
     sizes = {
@@ -41,14 +41,12 @@ def main() -> int:
         subprocess.run([uv, "venv", "-q", "--python", sys.executable, environment], check=True)
         command = [uv, "pip", "install", "-q", "--link-mode", "copy", "--python", environment / "bin" / "python"]
         subprocess.run([*command, sys.argv[1]], check=True)
-        sizes = installed_sizes(environment)
-    large = {name: size for name, size in sizes.items() if size >= SMALL * MEGABYTE}
+        sizes = measure_packages(environment)
+    large = {name: size for name, size in sizes.items() if size >= MIN_LISTED_MB * MB}
     for name, size in large.items():
-        print(f"{size / MEGABYTE:7.1f}  {name}")
+        print(f"{size / MB:7.1f}  {name}")
     rest = sum(sizes.values()) - sum(large.values())
-    print(
-        f"{rest / MEGABYTE:7.1f}  {len(sizes) - len(large)} others\n{sum(sizes.values()) / MEGABYTE:7.1f}  MB in total"
-    )
+    print(f"{rest / MB:7.1f}  {len(sizes) - len(large)} others\n{sum(sizes.values()) / MB:7.1f}  MB in total")
     return 0
 
 

@@ -29,7 +29,7 @@ COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8
 SUITE = "bookworm"
 BASE = f"docker.io/library/python:3.11-slim-{SUITE}"
 IMAGES = {"rag-workbench": "localhost/rag-workbench", "pgvector/pgvector:pg18": "localhost/postgres-stand-in"}
-PATIENCE = 240.0  # seconds until a service is healthy
+HEALTH_TIMEOUT_S = 240.0  # seconds until a service is healthy
 TOKEN = "rehearsal"  # of a server that only its own namespace reaches
 LIMITS = ["--ulimit", "nofile=4096:4096", "--ulimit", "nproc=4096:4096"]
 CERTIFICATES = Path("/etc/ssl/certs")
@@ -79,7 +79,7 @@ def run(*words: str, check: bool = True, **options: str) -> str:
     return done.stdout.strip()
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line at once."""
     print(text, flush=True)
 
@@ -101,10 +101,10 @@ def make_base(scratch: Path) -> None:
         ]
         tar = subprocess.Popen(["tar", "-C", root, *left_out, "-c", "."], stdout=subprocess.PIPE)
         subprocess.run(["podman", "import", "-", BASE], stdin=tar.stdout, check=True, stdout=2)
-    say(f"base: {size(BASE):.2f} GB (a Debian of debootstrap, in place of {BASE})")
+    print_line(f"base: {image_size_gb(BASE):.2f} GB (a Debian of debootstrap, in place of {BASE})")
 
 
-def size(image: str) -> float:
+def image_size_gb(image: str) -> float:
     """Return an image's size, unpacked, in GB."""
     return int(run("image", "inspect", "--format", "{{.Size}}", image)) / 1e9
 
@@ -118,11 +118,11 @@ def build(scratch: Path) -> None:
     (scratch / "Postgres").write_text(POSTGRES)
     where = ["-f", str(scratch / "Postgres"), str(ROOT / "deploy")]
     run("build", *options, "-t", IMAGES["pgvector/pgvector:pg18"], *where)
-    own = size(IMAGES["rag-workbench"]) - size(BASE)
-    say(f"image: {own:.2f} GB above its base, {own + size(BASE):.2f} GB in all")
+    own = image_size_gb(IMAGES["rag-workbench"]) - image_size_gb(BASE)
+    print_line(f"image: {own:.2f} GB above its base, {own + image_size_gb(BASE):.2f} GB in all")
 
 
-def value(text: object) -> str:
+def expand_variables(text: object) -> str:
     """Return a value of the compose file with the person's variables and their defaults in it."""
     words = re.sub(r"\$\{(\w+)(?::-([^}]*))?\}", lambda match: VARIABLES.get(match[1], match[2] or ""), str(text))
     return words.replace("$$", "$")
@@ -138,7 +138,7 @@ class Stage:
     def options(self, service: str) -> list[str]:
         """Return podman's options that say the same as the compose file."""
         row = COMPOSE["services"][service]
-        words = [f"--env={key}={value(text)}" for key, text in row["environment"].items()]
+        words = [f"--env={key}={expand_variables(text)}" for key, text in row["environment"].items()]
         words += ["--env=WORKBENCH_CRAWL_ALLOW_HOSTS=127.0.0.1"] if "env_file" in row else []  # as of .env
         words += [f"--tmpfs={place}" for place in row.get("tmpfs", [])]
         words += [f"--cap-drop={name}" for name in row.get("cap_drop", [])]
@@ -156,7 +156,15 @@ class Stage:
         row = COMPOSE["services"][service]
         network = "none" if service == "postgres" else f"container:{self.name}-postgres"
         place = [f"--name={self.name}-{service}", f"--network={network}"]
-        run("run", "-d", *place, *self.options(service), *extra, IMAGES[row["image"]], *map(value, row["command"]))
+        run(
+            "run",
+            "-d",
+            *place,
+            *self.options(service),
+            *extra,
+            IMAGES[row["image"]],
+            *map(expand_variables, row["command"]),
+        )
         test = row.get("healthcheck", {}).get("test") or json.loads(
             re.sub(r"\\\n", "", (ROOT / "Dockerfile").read_text())
             .split("HEALTHCHECK")[1]
@@ -167,10 +175,10 @@ class Stage:
         check = ["sh", "-c", test[1]] if test[0] == "CMD-SHELL" else test[1:] if test[0] == "CMD" else test
         disabled = row.get("healthcheck", {}).get("disable", False)
         while not disabled and not self.succeeds(service, *check):
-            if time.monotonic() - began > PATIENCE:
+            if time.monotonic() - began > HEALTH_TIMEOUT_S:
                 sys.exit(f"FAILED: {service} is not healthy\n{run('logs', '--tail=30', f'{self.name}-{service}')}")
             time.sleep(1)
-        say(f"{service}: {'started' if disabled else f'healthy after {time.monotonic() - began:.0f} s'}")
+        print_line(f"{service}: {'started' if disabled else f'healthy after {time.monotonic() - began:.0f} s'}")
 
     def succeeds(self, service: str, *words: str) -> bool:
         """Tell whether a command in a service's container ends well."""
@@ -188,11 +196,11 @@ class Stage:
         run("volume", "rm", "-f", *(f"{self.name}-{name}" for name in COMPOSE["volumes"]), check=False)
 
 
-def sentences(stage: Stage) -> None:
+def exercise_services(stage: Stage) -> None:
     """Use the services as people and agents do; each line says what was seen."""
     user = stage.runs("app", "id", "-u")
     writes = stage.succeeds("app", "touch", "/opt/workbench/x")
-    say(f"user {user}, root of the container {'WRITABLE' if writes else 'read-only'}")
+    print_line(f"user {user}, root of the container {'WRITABLE' if writes else 'read-only'}")
     if user == "0" or writes:
         sys.exit("FAILED: the container has more rights than it should have")
     page = ["python", "-c", f"open('/data/gauge.md','w').write('# Gauge\\n\\nThe gauge is read at noon.\\n')\n"
@@ -200,29 +208,29 @@ def sentences(stage: Stage) -> None:
     stage.runs("app", *page)
     stage.runs("app", "workbench", "ingest", "/data/gauge.md", "--source", "Harbour")
     found = json.loads(stage.runs("app", "workbench", "search", "when is the gauge read?", "--json"))
-    say(f"search: {found['results'][0]['document_title']!r}, {found['timings_ms'].get('total', 0):.0f} ms")
+    print_line(f"search: {found['results'][0]['document_title']!r}, {found['timings_ms'].get('total', 0):.0f} ms")
     run("exec", "-d", f"{stage.name}-worker", "python", "-m", "http.server", "9000", "--directory", "/data")
     stage.runs("app", "workbench", "crawl", "http://127.0.0.1:9000/index.html", "--browser", "--source", "Site")
-    wait_for(stage, "harbour gauge is read at noon", "--source", "Site")
+    wait_until_found(stage, "harbour gauge is read at noon", "--source", "Site")
     answer = stage.runs("mcp", "python", "-c", AGENT)
-    say(f"agent: {json.loads(answer)['results'][0]['document_title']!r}")
+    print_line(f"agent: {json.loads(answer)['results'][0]['document_title']!r}")
     state = stage.runs("replica", "psql", "-h", "/tmp", "-U", "workbench", "-Atc", "SELECT pg_is_in_recovery()")
-    say(f"replica: in recovery {state}")
+    print_line(f"replica: in recovery {state}")
 
 
-def wait_for(stage: Stage, question: str, *options: str) -> None:
+def wait_until_found(stage: Stage, question: str, *options: str) -> None:
     """Wait until the worker has crawled the page in Chromium and it is found."""
     for _ in range(40):
         found = run("exec", f"{stage.name}-app", "workbench", "search", question, "--json", *options, check=False)
         if found and json.loads(found)["results"]:
-            say(f"crawl in Chromium by the worker: {json.loads(found)['results'][0]['document_title']!r}")
+            print_line(f"crawl in Chromium by the worker: {json.loads(found)['results'][0]['document_title']!r}")
             return
         time.sleep(1)
     jobs = stage.runs("app", "workbench", "jobs", "list", "--json")
     sys.exit(f"FAILED: the page was not crawled\n{jobs}\n{run('logs', '--tail=20', f'{stage.name}-worker')}")
 
 
-def backup(stage: Stage) -> None:
+def rehearse_backup(stage: Stage) -> None:
     """Run the backup, and read it into an empty database."""
     row = COMPOSE["services"]["backup"]
     network = f"--network=container:{stage.name}-postgres"
@@ -232,7 +240,7 @@ def backup(stage: Stage) -> None:
     other = "--env=WORKBENCH_DATABASE_URL=postgresql://workbench:rehearsal@postgres:5432/restored"
     alone = [*stage.options("backup"), other, "--env=WORKBENCH_READ_DATABASE_URL="]
     restored = run("run", "--rm", network, *alone, image, "workbench", "import", row["command"][2])
-    say(f"backup: {restored.splitlines()[-1]}")
+    print_line(f"backup: {restored.splitlines()[-1]}")
 
 
 def main() -> None:
@@ -250,11 +258,11 @@ def main() -> None:
             stage.starts("app")
             stage.starts("worker")
             stage.starts("mcp")
-            sentences(stage)
-            backup(stage)
+            exercise_services(stage)
+            rehearse_backup(stage)
         finally:
             stage.ends()
-    say("Every line of Dockerfile and docker-compose.yml was executed.")
+    print_line("Every line of Dockerfile and docker-compose.yml was executed.")
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def faults(root: Path) -> Iterator[str]:
+def find_faults(root: Path) -> Iterator[str]:
     """Yield a sentence for each reason why a tree cannot be released."""
-    version = version_of(root)
+    version = read_version(root)
     declared = re.findall(r'^version = "(.*)"', (root / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
     if declared != [version]:
         yield f"pyproject.toml has version {declared[0]}, workbench/runtime.py {version}."
@@ -29,14 +29,14 @@ def faults(root: Path) -> Iterator[str]:
     headings = re.findall(r"^## (.*)$", (root / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     if not re.fullmatch(rf"{re.escape(version)} - \d{{4}}-\d\d-\d\d", headings[0]):
         yield f"CHANGELOG.md starts with '{headings[0]}'; expected '{version} - DATE'."
-    if f"v{version}" not in _git(root, "tag", "--points-at", "HEAD").split():
+    if f"v{version}" not in _run_git(root, "tag", "--points-at", "HEAD").split():
         yield f"The commit has no tag v{version}; run: git tag v{version}."
-    changed = _git(root, "status", "--porcelain")
+    changed = _run_git(root, "status", "--porcelain")
     if changed:
         yield f"The tree has uncommitted changes: {changed.splitlines()[0].strip()}."
 
 
-def version_of(root: Path) -> str:
+def read_version(root: Path) -> str:
     """Return the version in a tree's runtime module."""
     [version] = re.findall(
         r'^__version__ = "(.*)"', (root / "workbench" / "runtime.py").read_text(encoding="utf-8"), re.MULTILINE
@@ -61,13 +61,13 @@ def write_digests(folder: Path) -> Path:
     return target
 
 
-def _git(root: Path, *words: str) -> str:
+def _run_git(root: Path, *words: str) -> str:
     return subprocess.run(["git", *words], cwd=root, check=True, capture_output=True, text=True).stdout
 
 
 def main() -> int:
     """Check the tree and fill dist/; return the exit code."""
-    found = list(faults(ROOT))
+    found = list(find_faults(ROOT))
     if found:
         print("\n".join(found), file=sys.stderr)
         return 1
@@ -78,7 +78,7 @@ def main() -> int:
     build = "from hatchling.build import build_wheel; build_wheel('dist')"
     subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True)
     subprocess.run([sys.executable, "mcpb_build.py", "dist"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    write_sbom(ROOT, folder / f"rag-workbench-{version_of(ROOT)}.cdx.json")
+    write_sbom(ROOT, folder / f"rag-workbench-{read_version(ROOT)}.cdx.json")
     print(write_digests(folder).read_text(encoding="utf-8"), end="")
     return 0
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evals.experiments.catalogue import Experiments, run_together
-from evals.experiments.runs import Cell, cells_from
-from evals.experiments.tuning import StoredBook, optimise
+from evals.experiments.catalogue import Experiments, run_shared
+from evals.experiments.runs import Cell, parse_cells
+from evals.experiments.tuning import StoredAnswers, tune
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint, Limits
-from evals.learning.learn import LEARNED_HERE, learn_from
+from evals.learning.learn import DEFAULT_RANKER_NAME, learn
 from evals.learning.training import check_enough
-from evals.measures.metrics import check_metrics, depth
-from evals.measures.significance import EQUAL
-from evals.test_sets.folders import SAMPLE
+from evals.measures.metrics import check_metrics, ranking_depth
+from evals.measures.significance import EQUALITY_TOLERANCE
+from evals.test_sets.folders import SAMPLE_NAME
 from evals.test_sets.import_job import enqueue_import, run_import
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Conflict, InvalidInput, NotFound
@@ -29,15 +29,15 @@ from workbench.types import (
     as_text,
     as_text_or_none,
     as_texts,
-    plain,
+    to_plain,
 )
-from workbench.types.json import as_whole
+from workbench.types.json import as_integer
 from workbench.workbench import Workbench
 
-RECENT = 200  # jobs among which an experiment's own is looked for
+MAX_RECENT_JOBS = 200  # jobs among which an experiment's own is looked for
 
 
-def runners(wb: Workbench) -> dict[str, Runner]:
+def make_runners(wb: Workbench) -> dict[str, Runner]:
     """Return the runners of evaluation's kinds of jobs, for the entry points that start workers."""
     return {
         "experiment": lambda assignment: run_experiment(wb, assignment),
@@ -63,7 +63,7 @@ def enqueue_experiment(
     if ragas == "llm":
         Endpoint.of(wb, Limits.from_settings(wb.settings, limits))
     experiment = Experiments(wb).get(experiment_id)
-    job = job_of(wb, experiment.id)
+    job = find_job(wb, experiment.id)
     if job is not None and not job.is_finished:
         raise Conflict(f"{experiment.title!r} is {job.status} already; cancel its job first to start it anew.")
     return wb.jobs.enqueue(
@@ -87,8 +87,8 @@ def enqueue_on_sample(
         Endpoint.of(wb, Limits.from_settings(wb.settings))
     for index in {cell.index for cell in cells}:
         wb.corpus.index(index)
-    plan: JsonObject = {"title": title, "cells": [plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
-    return enqueue_import(wb, SAMPLE, experiment=plan | {"metrics": list(check_metrics(metrics))})
+    plan: JsonObject = {"title": title, "cells": [to_plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
+    return enqueue_import(wb, SAMPLE_NAME, experiment=plan | {"metrics": list(check_metrics(metrics))})
 
 
 def enqueue_optimise(
@@ -122,9 +122,9 @@ def enqueue_learn(wb: Workbench, test_set: str, index: str | None = None) -> Job
     return wb.jobs.enqueue("learn", f"Learning from {info.title}", {"dataset": info.id, "index": index})
 
 
-def job_of(wb: Workbench, experiment_id: str) -> Job | None:
+def find_job(wb: Workbench, experiment_id: str) -> Job | None:
     """Return the newest job that runs an experiment; None if it was run by other means, or long ago."""
-    jobs = wb.jobs.list(kind="experiment", limit=RECENT)
+    jobs = wb.jobs.list(kind="experiment", limit=MAX_RECENT_JOBS)
     return next((job for job in jobs if job.parameters["experiment"] == experiment_id), None)
 
 
@@ -132,7 +132,7 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
     """Run what is not done of an experiment, shared with further workers, then what ragas can say of it."""
     parameters = assignment.job.parameters
     experiments = Experiments(wb)
-    done = run_together(wb, as_text(parameters["experiment"]), assignment)
+    done = run_shared(wb, as_text(parameters["experiment"]), assignment)
     if not assignment.leads:
         return Outcome({}, "Nothing is left to help with.")
     failed = [result for result in experiments.results(done.id) if result.error]
@@ -141,7 +141,7 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
     if parameters["ragas"] != "none":
         from evals.judges.judging import judge_experiment  # imports ragas, which takes seconds
 
-        limits = Limits.from_settings(wb.settings, _numbers(parameters.get("limits")))
+        limits = Limits.from_settings(wb.settings, _parse_numbers(parameters.get("limits")))
         endpoint = Endpoint.of(wb, limits) if parameters["ragas"] == "llm" else None
         judge_experiment(wb, done, endpoint, on_progress=assignment.progress, should_stop=assignment.should_stop)
     return Outcome({"experiment": done.id, "failed": len(failed)}, done.message, with_errors=bool(failed))
@@ -157,16 +157,16 @@ def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
     if told is None:
         return outcome
     plan = as_object(told)
-    limit = None if plan["limit"] is None else as_whole(plan["limit"])
+    limit = None if plan["limit"] is None else as_integer(plan["limit"])
     experiment_id = assignment.job.id.replace("job_", "exp_")  # a second try finds what the first one made
     try:
         experiment = Experiments(wb).get(experiment_id)
     except NotFound:
         experiment = Experiments(wb).create(
-            as_text(plan["title"]), as_text(outcome.result["test_set"]), cells_from(plan["cells"]),
+            as_text(plan["title"]), as_text(outcome.result["test_set"]), parse_cells(plan["cells"]),
             metrics=as_texts(plan["metrics"]), limit_queries=limit, experiment_id=experiment_id,
         )  # fmt: skip
-    if job_of(wb, experiment.id) is None:
+    if find_job(wb, experiment.id) is None:
         enqueue_experiment(wb, experiment.id, ragas=as_text(plan["ragas"]))
     return Outcome(outcome.result | {"experiment": experiment.id}, outcome.message)
 
@@ -181,14 +181,14 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
         assignment.progress(Progress(spent, int(seconds), f"indexing, {progress.message}"))
 
     corpus = index_corpus(wb, test_set, index, on_progress=indexing, should_stop=assignment.should_stop)
-    book = StoredBook(wb, test_set, corpus, depth([metric]))
-    outcome = optimise(
+    book = StoredAnswers(wb, test_set, corpus, ranking_depth([metric]))
+    outcome = tune(
         wb, test_set, corpus, as_texts(parameters["strategies"]), seconds, metric=metric, spent=spent, book=book,
         on_progress=assignment.progress, should_stop=assignment.should_stop,
     )  # fmt: skip
     book.close()
     best = outcome.finalists[0]
-    tied = sum(abs(finalist.held_out - best.held_out) <= EQUAL for finalist in outcome.finalists)
+    tied = sum(abs(finalist.held_out - best.held_out) <= EQUALITY_TOLERANCE for finalist in outcome.finalists)
     leads = f"the best on held-out questions is {best.candidate.strategy}"
     if tied > 1:
         leads = f"{tied} settings tie on held-out questions"
@@ -204,11 +204,16 @@ def run_learn(wb: Workbench, assignment: Assignment) -> Outcome:
     """Train a ranker; one that was stopped restarts."""
     parameters = assignment.job.parameters
     test_set, index = as_text(parameters["dataset"]), as_text_or_none(parameters["index"])
-    learned, _ = learn_from(
-        wb, test_set, LEARNED_HERE, index=index, on_progress=assignment.progress, should_stop=assignment.should_stop
+    learned, _ = learn(
+        wb,
+        test_set,
+        DEFAULT_RANKER_NAME,
+        index=index,
+        on_progress=assignment.progress,
+        should_stop=assignment.should_stop,
     )
     return Outcome(learned.to_dict(), learned.verdict)
 
 
-def _numbers(numbers: JsonValue) -> dict[str, float | None]:
+def _parse_numbers(numbers: JsonValue) -> dict[str, float | None]:
     return {name: None if value is None else as_number(value) for name, value in as_object(numbers).items()}

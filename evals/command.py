@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evals.measures.metrics import OFFERED
-from workbench.errors import InvalidInput, choices
+from evals.measures.metrics import OFFERED_METRICS
+from workbench.errors import InvalidInput, list_choices
 
 if TYPE_CHECKING:
     from evals.experiments.report import RunJson
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from workbench.types import OnProgress, Scope, ShouldStop
     from workbench.workbench import Workbench
 
-RAGAS = ("free", "llm", "none")
-PAGE_LEAD = "page-hit@5"  # the metric that compares strategies where the truth is pages
-REGRESSED = 1  # the exit code where a strategy is significantly worse than the baseline
+RAGAS_MODES = ("free", "llm", "none")
+PAGE_METRIC = "page-hit@5"  # the metric that compares strategies where the truth is pages
+EXIT_REGRESSION = 1  # the exit code where a strategy is significantly worse than the baseline
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="set a parameter, such as learned.ranker=mine; may be repeated",
     )
     parser.add_argument(
-        "--metrics", metavar="M,N", help=f"metrics: {', '.join(OFFERED)}; strategies are compared by the first"
+        "--metrics", metavar="M,N", help=f"metrics: {', '.join(OFFERED_METRICS)}; strategies are compared by the first"
     )
     parser.add_argument("--limit-queries", type=int, metavar="N", help="use only the first N questions")
     parser.add_argument("--index", metavar="NAME", help="use the chunker and model of this index")
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--ragas",
-        choices=RAGAS,
+        choices=RAGAS_MODES,
         default="free",
         help="free (default): context metrics without an LLM, on the first questions; llm: with the configured LLM",
     )
@@ -91,66 +91,66 @@ def evaluate(
     from evals.experiments import report, runs
     from evals.gateway import index_corpus
     from evals.measures.metrics import DEFAULT_METRICS, check_metrics
-    from evals.measures.significance import against_best
-    from evals.test_sets.store import named_test_set
+    from evals.measures.significance import compare_with_best
+    from evals.test_sets.store import load_named_test_set
     from workbench.retrieval.options import parameters_by_strategy
     from workbench.retrieval.strategies import strategy_named
 
-    _shares(arguments.document_cutoffs)  # its errors would else come after minutes of asking
-    metrics = check_metrics(_names(arguments.metrics) or DEFAULT_METRICS)
-    strategies = [strategy_named(name).name for name in _names(arguments.strategies)] or runs.default_strategies()
+    _parse_shares(arguments.document_cutoffs)  # its errors would else come after minutes of asking
+    metrics = check_metrics(_parse_names(arguments.metrics) or DEFAULT_METRICS)
+    strategies = [strategy_named(name).name for name in _parse_names(arguments.strategies)] or runs.default_strategies()
     given = parameters_by_strategy(strategies, arguments.set)
     if arguments.ragas == "llm":
-        _endpoint(wb, arguments)  # its errors would else come after minutes of asking
-    test_set = named_test_set(wb, arguments.test_set, scope).first(arguments.limit_queries)
+        _make_endpoint(wb, arguments)  # its errors would else come after minutes of asking
+    test_set = load_named_test_set(wb, arguments.test_set, scope).first(arguments.limit_queries)
     if arguments.baseline:
-        report.check_before(Path(arguments.baseline), test_set, strategies, metrics)
+        report.check_comparable(Path(arguments.baseline), test_set, strategies, metrics)
     corpus = index_corpus(wb, test_set, arguments.index, on_progress=on_progress, should_stop=should_stop)
-    _tell_missing(wb, test_set, corpus, say)
-    run = runs.run(
+    _report_missing(wb, test_set, corpus, say)
+    run = runs.run_strategies(
         wb, test_set, corpus, strategies, metrics, parameters=given, on_progress=on_progress, should_stop=should_stop
     )
     agreed: JudgeAgreement | None = None
     if arguments.ragas != "none":
-        run, agreed = _judged(wb, run, arguments, on_progress, should_stop)
-    lead = PAGE_LEAD if test_set.pages and not arguments.metrics else metrics[0]
-    pairs = against_best(lead, {name: strategy_run.values[lead] for name, strategy_run in run.strategies.items()})
+        run, agreed = _judge_run(wb, run, arguments, on_progress, should_stop)
+    lead = PAGE_METRIC if test_set.pages and not arguments.metrics else metrics[0]
+    pairs = compare_with_best(lead, {name: strategy_run.values[lead] for name, strategy_run in run.strategies.items()})
     payload = report.to_json(run, [pair.to_dict() for pair in pairs])
     if agreed is not None:
         payload["judge"] = agreed
-    _show(run, pairs, lead, agreed, say)
-    _tell_seen(wb, run, say)
-    _measure_further(wb, run, arguments, payload, say, on_progress, should_stop)
+    _print_tables(run, pairs, lead, agreed, say)
+    _report_seen_questions(wb, run, say)
+    _measure_extras(wb, run, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
-        report.save(run, Path(arguments.save))
+        report.save_baseline(run, Path(arguments.save))
     code = 0
     if arguments.baseline:
-        code = _gate(run, Path(arguments.baseline), payload, say)
+        code = _check_baseline(run, Path(arguments.baseline), payload, say)
     return payload, code
 
 
-def _tell_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:
+def _report_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:
     """Report judged documents that cannot be found."""
-    from evals.experiments.leaderboard import judged_outside
+    from evals.experiments.leaderboard import describe_judged_outside
 
-    for sentence in judged_outside(wb, test_set):
+    for sentence in describe_judged_outside(wb, test_set):
         say(sentence)
     if test_set.nowhere:
-        missing = choices(test_set.nowhere, 5)
+        missing = list_choices(test_set.nowhere, 5)
         say(f"Judged relevant, but not in corpus.jsonl, and so never found: {missing}; check the ids.")
     for failure in corpus.failures:
         say(f"Not indexed: {failure}")
 
 
-def _tell_seen(wb: Workbench, run: EvalRun, say: Callable[[str], None]) -> None:
+def _report_seen_questions(wb: Workbench, run: EvalRun, say: Callable[[str], None]) -> None:
     """Report rankers that were trained on the measured questions."""
-    from evals.learning.training import rankers_that_saw, sentence
+    from evals.learning.training import describe_seen_ranker, find_rankers_trained_on
 
-    for ranker in rankers_that_saw(wb, run.test_set.name, run.strategies.values()):
-        say(sentence(ranker))
+    for ranker in find_rankers_trained_on(wb, run.test_set.name, run.strategies.values()):
+        say(describe_seen_ranker(ranker))
 
 
-def _measure_further(
+def _measure_extras(
     wb: Workbench,
     run: EvalRun,
     arguments: argparse.Namespace,
@@ -161,48 +161,46 @@ def _measure_further(
 ) -> None:
     """Add to the JSON, and say, the measures next to rankings that were asked for: answers, and cutoffs by document."""
     from evals.experiments import report
-    from evals.experiments.cutoffs import document_cutoffs, reference_answers
+    from evals.experiments.cutoffs import measure_answers, measure_cutoffs
 
     if arguments.answers:
         payload["answers"] = {
-            name: reference_answers(
-                wb, run.test_set, run.corpus, name, on_progress=on_progress, should_stop=should_stop
-            )
+            name: measure_answers(wb, run.test_set, run.corpus, name, on_progress=on_progress, should_stop=should_stop)
             for name in run.strategies
         }
-        say(report.text(report.answer_table(payload["answers"])))
-    if cutoffs := _shares(arguments.document_cutoffs):
+        say(report.render_text(report.make_answer_table(payload["answers"])))
+    if cutoffs := _parse_shares(arguments.document_cutoffs):
         payload["document_cutoffs"] = {
-            name: document_cutoffs(
+            name: measure_cutoffs(
                 wb, run.test_set, run.corpus, name, cutoffs, on_progress=on_progress, should_stop=should_stop
             )
             for name in run.strategies
         }
-        say(report.text(report.cutoff_table(payload["document_cutoffs"])))
+        say(report.render_text(report.make_cutoff_table(payload["document_cutoffs"])))
 
 
-def _show(
+def _print_tables(
     run: EvalRun, pairs: Sequence[Difference], lead: str, agreed: JudgeAgreement | None, say: Callable[[str], None]
 ) -> None:
     """Say the tables of a run, and what weakens any conclusion from it."""
     from evals.experiments import report
-    from evals.experiments.leaderboard import weaknesses
-    from evals.judges.agreement import sentence
+    from evals.experiments.leaderboard import describe_weaknesses
+    from evals.judges.agreement import describe_agreement
 
-    say(report.text(report.table(run)))
+    say(report.render_text(report.make_table(run)))
     if run.test_set.pages:
-        say(report.text(report.page_table(run)))
+        say(report.render_text(report.make_page_table(run)))
     if any("ragas" in strategy.extra for strategy in run.strategies.values()):
-        say(report.text(report.ragas_table(run)))
+        say(report.render_text(report.make_ragas_table(run)))
     if agreed is not None:
-        say(sentence(agreed))
+        say(describe_agreement(agreed))
     if pairs:
-        say(report.text(report.pair_table(pairs, title="Against the best")))
-    for weakness in weaknesses(run.test_set, run.strategies, lead):
+        say(report.render_text(report.make_pair_table(pairs, title="Against the best")))
+    for weakness in describe_weaknesses(run.test_set, run.strategies, lead):
         say(weakness)
 
 
-def _judged(
+def _judge_run(
     wb: Workbench,
     run: EvalRun,
     arguments: argparse.Namespace,
@@ -210,32 +208,32 @@ def _judged(
     should_stop: ShouldStop | None,
 ) -> tuple[EvalRun, JudgeAgreement | None]:
     """Return the run with ragas' figures, and how far the judge agrees with the test set if it is an LLM."""
-    from evals.judges.agreement import Texts, judge_agreement
-    from evals.judges.judging import judge_run, with_ragas
+    from evals.judges.agreement import Texts, measure_judge_agreement
+    from evals.judges.judging import add_ragas, judge_run
 
-    endpoint = _endpoint(wb, arguments) if arguments.ragas == "llm" else None
+    endpoint = _make_endpoint(wb, arguments) if arguments.ragas == "llm" else None
     parts = len(run.strategies) + 1  # the last one is for the judge's own agreement with the test set
     figures = judge_run(wb, run, endpoint=endpoint, on_progress=on_progress, should_stop=should_stop, parts=parts)
-    judged = with_ragas(run, figures)
+    judged = add_ragas(run, figures)
     if endpoint is None:
         return judged, None
     texts = Texts(wb, run.test_set, run.corpus)
-    return judged, judge_agreement(run.test_set, texts, endpoint, should_stop=should_stop)
+    return judged, measure_judge_agreement(run.test_set, texts, endpoint, should_stop=should_stop)
 
 
-def _endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint:
+def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint:
     from evals.judges.endpoint import Endpoint, Limits
 
     own = {name: getattr(arguments, f"judge_{name}") for name in ("seconds", "calls", "tokens")}
     return Endpoint.of(wb, Limits.from_settings(wb.settings, own))
 
 
-def _gate(run: EvalRun, path: Path, payload: RunJson, say: Callable[[str], None]) -> int:
+def _check_baseline(run: EvalRun, path: Path, payload: RunJson, say: Callable[[str], None]) -> int:
     from evals.experiments import report
 
-    gate = report.check(run, path)
+    gate = report.check_baseline(run, path)
     payload["baseline"] = [difference.to_dict() for difference in gate.differences]
-    say(report.text(report.pair_table(gate.differences, title=f"Against the baseline {path.name}")))
+    say(report.render_text(report.make_pair_table(gate.differences, title=f"Against the baseline {path.name}")))
     for note in gate.notes:
         say(note)
     for regression in gate.regressions:
@@ -243,18 +241,18 @@ def _gate(run: EvalRun, path: Path, payload: RunJson, say: Callable[[str], None]
             f"{regression.a} became worse: {regression.metric} {regression.difference:+.4f} "
             f"(p = {regression.p_corrected:.4f}, {regression.losses} questions lost, {regression.wins} won)."
         )
-    return REGRESSED if gate.regressions else 0
+    return EXIT_REGRESSION if gate.regressions else 0
 
 
-def _names(text: str | None) -> list[str]:
+def _parse_names(text: str | None) -> list[str]:
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     if text is not None and not names:
         raise InvalidInput("A list of names is empty; write names between commas, or leave the option out.")
     return names
 
 
-def _shares(text: str | None) -> list[float]:
+def _parse_shares(text: str | None) -> list[float]:
     try:
-        return [float(name) for name in _names(text)]
+        return [float(name) for name in _parse_names(text)]
     except ValueError:
         raise InvalidInput(f"The cutoffs cannot be {text!r}; use shares from 0 to 1, such as 0,0.5.") from None

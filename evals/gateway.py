@@ -9,16 +9,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from evals.test_set import EVERYTHING, FolderCorpus, MeasuredScope, StoredCorpus, TestSet
+from evals.test_set import WHOLE_CORPUS, FolderCorpus, MeasuredScope, StoredCorpus, TestSet
 from workbench.errors import Cancelled, Conflict, NotFound, ScopeError, StorageError, UnreadableDocument
 from workbench.retrieval.options import Ask
 from workbench.retrieval.ranker import FeatureSheet
 from workbench.services.checks import check_title
 from workbench.services.documents import IngestOptions
-from workbench.services.outages import once_more
+from workbench.services.outages import retry_on_primary
 from workbench.storage.database import Row, new_id
 from workbench.storage.experiments import ExperimentTables, NewRun, RunTables
-from workbench.storage.passages import documents_in_scope
+from workbench.storage.passages import fetch_documents_in_scope
 from workbench.storage.test_sets import TestSetTables
 from workbench.types import (
     DATASET,
@@ -37,22 +37,22 @@ from workbench.workbench import Workbench
 # Documents and queries of the corpus
 
 
-def documents_in(wb: Workbench, scope: ResolvedScope, index: str | None = None) -> list[Document]:
+def list_documents(wb: Workbench, scope: ResolvedScope, index: str | None = None) -> list[Document]:
     """Return the documents that a search of a scope can find, without their texts."""
     documents = wb.documents.list()
     if scope.is_everything:
         return documents
     chosen = wb.corpus.index(index)
     with wb.corpus.store(chosen).reading() as connection:
-        found = set(documents_in_scope(connection, chosen.name, scope))
+        found = set(fetch_documents_in_scope(connection, chosen.name, scope))
     return [document for document in documents if document.id in found]
 
 
-def measured_scope(wb: Workbench, scope: Scope) -> MeasuredScope:
+def describe_scope(wb: Workbench, scope: Scope) -> MeasuredScope:
     """Return a scope by ids, with the titles of these. Raises ScopeError if it names something that does not exist."""
     wb.requests.resolve(scope)
     if scope == Scope():
-        return EVERYTHING
+        return WHOLE_CORPUS
     titles: dict[str, str] = {}
     if scope.project:
         project = wb.projects.get(scope.project)
@@ -70,9 +70,9 @@ def measured_scope(wb: Workbench, scope: Scope) -> MeasuredScope:
     return MeasuredScope(scope, titles)
 
 
-def resolved_scope(wb: Workbench, measured: MeasuredScope) -> ResolvedScope:
+def resolve_scope(wb: Workbench, measured: MeasuredScope) -> ResolvedScope:
     """Return what a test set's scope means now. Raises ScopeError if a part of it has been deleted."""
-    if lost := deleted_parts(wb, measured):
+    if lost := describe_deleted(wb, measured):
         raise ScopeError(
             f"The scope of this test set has lost {lost}, which has been deleted, so it can no longer be searched; "
             "make a new test set over documents that exist."
@@ -80,7 +80,7 @@ def resolved_scope(wb: Workbench, measured: MeasuredScope) -> ResolvedScope:
     return wb.requests.resolve(measured.scope)
 
 
-def deleted_parts(wb: Workbench, measured: MeasuredScope) -> str:
+def describe_deleted(wb: Workbench, measured: MeasuredScope) -> str:
     """Return the parts of a scope that were deleted, such as "the project Shop"; "" if it is whole."""
     scope = measured.scope
     if measured.is_everything:
@@ -98,7 +98,7 @@ def deleted_parts(wb: Workbench, measured: MeasuredScope) -> str:
     return " and ".join(lost)
 
 
-def agent_queries(wb: Workbench, limit: int, *, zero_only: bool = False) -> list[str]:
+def list_agent_queries(wb: Workbench, limit: int, *, zero_only: bool = False) -> list[str]:
     """Return what agents asked in their last ``limit`` queries, each once; ``zero_only``: those that found nothing."""
     calls = wb.tool_calls.list(queries_only=True, zero_only=zero_only, limit=limit)
     return list(dict.fromkeys(" ".join(call.query.split()) for call in calls if call.query and call.query.strip()))
@@ -108,38 +108,38 @@ def agent_queries(wb: Workbench, limit: int, *, zero_only: bool = False) -> list
 
 
 @dataclass(frozen=True, slots=True)
-class WeighedQuestion:
+class QuestionFeatures:
     """The features of a question's candidates; ``orders`` are their row numbers, best first, by fixed strategy."""
 
     sheet: FeatureSheet
     orders: dict[str, tuple[int, ...]]
 
 
-def weighed_question(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
+def extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures | None:
     """Search as ``ask`` says, by the strategy ``learned``; None if nothing is found.
 
     Raises what a search raises.
     """
-    return once_more(wb.corpus, lambda: _weighed(wb, question, ask))
+    return retry_on_primary(wb.corpus, lambda: _extract_features(wb, question, ask))
 
 
-def _weighed(wb: Workbench, question: str, ask: Ask) -> WeighedQuestion | None:
+def _extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures | None:
     request = wb.requests.of(replace(ask, strategy="learned"))
-    from workbench.retrieval.name_matching import within_named
-    from workbench.retrieval.pipeline import run
+    from workbench.retrieval.name_matching import restrict_to_named
+    from workbench.retrieval.pipeline import run_search
     from workbench.retrieval.stages.stage import RETRIEVED
 
-    query = within_named(request.question(question))
+    query = restrict_to_named(request.question(question))
     passed = query.request.trace.passed = {}
-    run(query)
+    run_search(query)
     if query.sheet is None:
         return None
     rows = {key: row for row, key in enumerate(query.sheet.ids)}
-    orders = {"hybrid": _rows(rows, passed[RETRIEVED]), "rerank": _rows(rows, passed[CLUSTER])}
-    return WeighedQuestion(query.sheet, orders)
+    orders = {"hybrid": _find_rows(rows, passed[RETRIEVED]), "rerank": _find_rows(rows, passed[CLUSTER])}
+    return QuestionFeatures(query.sheet, orders)
 
 
-def _rows(rows: dict[int, int], ids: Sequence[int]) -> tuple[int, ...]:
+def _find_rows(rows: dict[int, int], ids: Sequence[int]) -> tuple[int, ...]:
     return tuple(rows[key] for key in ids if key in rows)
 
 
@@ -162,7 +162,7 @@ class IndexedCorpus:
     @property
     def index_hash(self) -> str:
         """A hash that is equal if passages would be cut and embedded alike."""
-        return settings_hash(self.index)
+        return hash_settings(self.index)
 
     def document_ids(self, keys: Iterable[str]) -> tuple[str, ...]:
         """Return the ids of documents by the names judgments use; one that is not there is left out."""
@@ -174,7 +174,7 @@ class IndexedCorpus:
         return self.keys.get(document_id, document_id)
 
 
-def settings_hash(index: Index) -> str:
+def hash_settings(index: Index) -> str:
     """Hash how an index cuts and embeds, whatever it holds."""
     settings = [index.chunker, sorted(index.chunker_options.items()), index.embedding_model]
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
@@ -200,16 +200,16 @@ def index_corpus(
     model = wb.corpus.index(like)
     corpus = test_set.corpus
     if corpus is None:
-        scope = resolved_scope(wb, test_set.scope)
+        scope = resolve_scope(wb, test_set.scope)
         if wb.indexes.missing(model.name):
             wb.indexes.build(model.name, on_progress=on_progress, should_stop=should_stop)
-        return _own(wb, model, test_set.scope, scope)
-    source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else store_source(wb, test_set.name, corpus).id
-    index = _index(wb, source_id, corpus.hash, model)
+        return _index_own_documents(wb, model, test_set.scope, scope)
+    source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else ensure_source(wb, test_set.name, corpus).id
+    index = _ensure_index(wb, source_id, corpus.hash, model)
     failures: tuple[str, ...] = ()
     was_ready = index.status == "ready"
     if not was_ready:
-        failures = _fill(wb, index, corpus, source_id, on_progress, should_stop)
+        failures = _fill_index(wb, index, corpus, source_id, on_progress, should_stop)
     indexed = wb.corpus.documents.by_key(source_id, index.name)
     if was_ready and isinstance(corpus, FolderCorpus):
         missing = (item.key for item in corpus.documents if item.key not in indexed)
@@ -220,11 +220,11 @@ def index_corpus(
         documents=len(indexed),
         keys={document.id: key for key, document in indexed.items()},
         failures=failures,
-        pages=page_lookup(wb),
+        pages=make_page_lookup(wb),
     )
 
 
-def page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
+def make_page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
     """Return a lookup of a document's pages by its id, each document read once; () where its form has no pages."""
 
     @cache
@@ -234,7 +234,7 @@ def page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
     return pages
 
 
-def document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
+def map_document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
     """Return the key that judgments name -> the document's id; empty if judgments name ids."""
     if not isinstance(test_set.corpus, StoredCorpus):
         return {}
@@ -242,7 +242,7 @@ def document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
     return {key: document.id for key, document in indexed.items()}
 
 
-def store_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
+def ensure_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
     """Return the source that holds a test set's documents, made if there is none."""
     title = f"{name} {corpus.hash[:12]}"
     for _ in range(2):
@@ -263,7 +263,7 @@ def delete_corpus(wb: Workbench, source_id: str) -> None:
     wb.corpus.sources.delete(source_id, [])
 
 
-def _fill(
+def _fill_index(
     wb: Workbench,
     index: Index,
     corpus: FolderCorpus | StoredCorpus,
@@ -301,7 +301,7 @@ def _delete_if_empty(wb: Workbench, source_id: str) -> bool:
     return empty
 
 
-def own_hash(wb: Workbench, measured: MeasuredScope) -> str:
+def hash_documents(wb: Workbench, measured: MeasuredScope) -> str:
     """Hash the user's own documents and the scope: any document added, changed or deleted changes it.
 
     Documents outside the scope count, because the weights of words are those of the whole index.
@@ -309,7 +309,7 @@ def own_hash(wb: Workbench, measured: MeasuredScope) -> str:
     Raises:
         ScopeError: a part of the scope has been deleted.
     """
-    scope = resolved_scope(wb, measured)
+    scope = resolve_scope(wb, measured)
     digest = hashlib.sha256()
     for document in sorted(wb.corpus.documents.list(), key=lambda item: item.id):
         digest.update(f"{document.id} {document.content_hash}\n".encode())
@@ -318,14 +318,14 @@ def own_hash(wb: Workbench, measured: MeasuredScope) -> str:
     return digest.hexdigest()
 
 
-def _own(wb: Workbench, index: Index, measured: MeasuredScope, scope: ResolvedScope) -> IndexedCorpus:
+def _index_own_documents(wb: Workbench, index: Index, measured: MeasuredScope, scope: ResolvedScope) -> IndexedCorpus:
     counts = wb.corpus.indexes.counted(index.name)
-    documents = counts.documents_count if measured.is_everything else len(documents_in(wb, scope, index.name))
-    return IndexedCorpus(counts, own_hash(wb, measured), documents, {}, pages=page_lookup(wb), scope=scope)
+    documents = counts.documents_count if measured.is_everything else len(list_documents(wb, scope, index.name))
+    return IndexedCorpus(counts, hash_documents(wb, measured), documents, {}, pages=make_page_lookup(wb), scope=scope)
 
 
-def _index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Index:
-    digest = hashlib.sha256(f"{source_id} {corpus_hash} {settings_hash(like)}".encode()).hexdigest()[:8]
+def _ensure_index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Index:
+    digest = hashlib.sha256(f"{source_id} {corpus_hash} {hash_settings(like)}".encode()).hexdigest()[:8]
     name = f"ds_{digest}_{like.chunker}"
     try:
         return wb.corpus.indexes.get(name)
@@ -352,18 +352,18 @@ __all__ = [
     "Row",
     "RunTables",
     "TestSetTables",
-    "WeighedQuestion",
-    "agent_queries",
+    "QuestionFeatures",
+    "list_agent_queries",
     "check_title",
     "delete_corpus",
-    "deleted_parts",
-    "document_ids",
-    "documents_in",
+    "describe_deleted",
+    "map_document_ids",
+    "list_documents",
     "index_corpus",
-    "measured_scope",
+    "describe_scope",
     "new_id",
-    "own_hash",
-    "resolved_scope",
-    "store_source",
-    "weighed_question",
+    "hash_documents",
+    "resolve_scope",
+    "ensure_source",
+    "extract_features",
 ]

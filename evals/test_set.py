@@ -15,11 +15,11 @@ from workbench.text import language_title
 from workbench.types import JsonObject, JsonValue, Scope, Value
 
 if TYPE_CHECKING:
-    from workbench.ingestion.incoming import Incoming
+    from workbench.ingestion.incoming import IngestItem
 
-GRADES = {"not": 0, "partly": 1, "relevant": 2}  # the verdicts of a person on a hit
-OWN_CORPUS = "a corpus of its own"
-LOWEST_GRADE, HIGHEST_GRADE = -100, 100  # trec_eval keeps a table as long as the highest grade
+GRADE_VALUES = {"not": 0, "partly": 1, "relevant": 2}  # the verdicts of a person on a hit
+OWN_CORPUS_TEXT = "a corpus of its own"
+MIN_GRADE, MAX_GRADE = -100, 100  # trec_eval keeps a table as long as the highest grade
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Judgment(Value):
         return self.start is not None and self.end is not None
 
 
-def best_of_spans(spans: Iterable[Judgment]) -> dict[tuple[str, str], int]:
+def best_span_grades(spans: Iterable[Judgment]) -> dict[tuple[str, str], int]:
     """Return (question id, document) -> the grade of its best span: what qrels can say of judged spans."""
     best: dict[tuple[str, str], int] = {}
     for span in spans:
@@ -67,10 +67,10 @@ def best_of_spans(spans: Iterable[Judgment]) -> dict[tuple[str, str], int]:
 class FolderCorpus:
     """Documents that come with a test set, read once."""
 
-    read: Callable[[], Sequence[Incoming]]
+    read: Callable[[], Sequence[IngestItem]]
 
     @cached_property
-    def documents(self) -> tuple[Incoming, ...]:
+    def documents(self) -> tuple[IngestItem, ...]:
         """Every document with its key."""
         return tuple(self.read())
 
@@ -119,14 +119,14 @@ class MeasuredScope(Value):
             only = "only " if scope.kind == "project" else ""
             folder = f", folder {self.title(scope.folder)}" if scope.folder else ""
             parts.append(f"{only}project {self.title(scope.project)}{folder}")
-        parts += _listed("source", [self.title(key) for key in scope.sources or ()])
-        parts += _listed("document", [self.title(key) for key in scope.documents or ()])
-        parts += _listed("tag", scope.tags) + _listed("type", scope.document_types)
-        parts += _listed("language", [language_title(name) or name for name in scope.languages])
+        parts += _format_list("source", [self.title(key) for key in scope.sources or ()])
+        parts += _format_list("document", [self.title(key) for key in scope.documents or ()])
+        parts += _format_list("tag", scope.tags) + _format_list("type", scope.document_types)
+        parts += _format_list("language", [language_title(name) or name for name in scope.languages])
         parts += [f"since {scope.since}"] if scope.since else []
         parts += [f"until {scope.until}"] if scope.until else []
         parts += [f"names {scope.names}"] if scope.names != "prefer" else []
-        parts += _listed("ignored name", scope.ignored_names)
+        parts += _format_list("ignored name", scope.ignored_names)
         return "; ".join(parts) or "all your documents"
 
     def title(self, key: str) -> str:
@@ -150,15 +150,15 @@ class MeasuredScope(Value):
         return cls(Scope(**values), dict(stored.get("titles") or {}))
 
 
-EVERYTHING = MeasuredScope()
-MOST_LISTED = 3  # names in a scope's text
+WHOLE_CORPUS = MeasuredScope()
+MAX_NAMES_LISTED = 3  # names in a scope's text
 
 
-def _listed(noun: str, names: Sequence[str]) -> list[str]:
+def _format_list(noun: str, names: Sequence[str]) -> list[str]:
     if len(names) <= 1:
         return [f"{noun} {name}" for name in names]
-    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
-    return [f"{noun}s {', '.join(names[:MOST_LISTED])}{more}"]
+    more = f" and {len(names) - MAX_NAMES_LISTED} more" if len(names) > MAX_NAMES_LISTED else ""
+    return [f"{noun}s {', '.join(names[:MAX_NAMES_LISTED])}{more}"]
 
 
 @dataclass(frozen=True)
@@ -176,18 +176,18 @@ class TestSet:
     judgments: tuple[Judgment, ...]
     corpus: FolderCorpus | StoredCorpus | None = None
     version: int = 1
-    scope: MeasuredScope = EVERYTHING
+    scope: MeasuredScope = WHOLE_CORPUS
 
     @property
     def over(self) -> str:
         """The documents that are measured, as text."""
-        return self.scope.text if self.corpus is None else OWN_CORPUS
+        return self.scope.text if self.corpus is None else OWN_CORPUS_TEXT
 
     @cached_property
     def questions_hash(self) -> str:
         """A hash that is equal if the same questions are judged alike, in whatever order they are listed."""
         rows = sorted(json.dumps([q.id, q.text, q.reference_answer]) for q in self.questions)
-        rows += sorted(json.dumps(_truth(judgment)) for judgment in self.judgments)
+        rows += sorted(json.dumps(_judgment_fields(judgment)) for judgment in self.judgments)
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
     @cached_property
@@ -258,7 +258,7 @@ class TestSet:
         return self.only([question.id for question in self.answerable[:count]])
 
 
-def _truth(judgment: Judgment) -> list[str | int | list[int] | None]:
+def _judgment_fields(judgment: Judgment) -> list[str | int | list[int] | None]:
     """Return what a judgment says, for hashing; pages only if there are some, so that older hashes stand."""
     values: list[str | int | list[int] | None] = [judgment.question_id, judgment.document, judgment.grade]
     return [*values, judgment.start, judgment.end, *([list(judgment.pages)] if judgment.pages else [])]

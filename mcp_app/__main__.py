@@ -7,7 +7,7 @@ import sys
 from typing import TypedDict
 
 from workbench.errors import WorkbenchError
-from workbench.runtime import collect_seldom, end_in_order, multiply_on_one_thread, nothing_is_garbage
+from workbench.runtime import install_signal_handlers, limit_blas_threads, pause_gc, relax_gc
 
 # written out, so that --help need not import the tools
 TOOLSETS_HELP = "toolsets to offer: knowledge, scoped, reading, articles, workspace, archives, all or default (default)"
@@ -30,10 +30,10 @@ def main(argv: list[str] | None = None) -> int:
     add_arguments(parser)
     arguments = parser.parse_args(argv)
     if argv is None:
-        collect_seldom()
-        multiply_on_one_thread()
-        end_in_order()
-    with nothing_is_garbage():
+        relax_gc()
+        limit_blas_threads()
+        install_signal_handlers()
+    with pause_gc():
         from mcp_app.serving import serve
 
     try:

@@ -20,11 +20,11 @@ from workbench.types.json import JsonObject, JsonValue
 
 ArgumentKind = Literal["string", "integer", "number", "boolean", "array", "object"]
 
-LARGEST = 4 * MB  # bytes of all arguments; longer texts must be files
-BOUNDLESS = 1_000_000  # limits from here on protect the database and are left out of schemas
-LONGEST_NUMBER = 1e15  # larger numbers have no unique decimal notation
-DEEPEST = 100  # levels of nested lists and objects; JSON parsers fail at some hundreds
-CLIENTS_OWN = frozenset(  # arguments that clients add to every call for their own use
+MAX_ARGUMENT_BYTES = 4 * MB  # bytes of all arguments; longer texts must be files
+UNDOCUMENTED_LIMIT = 1_000_000  # limits from here on protect the database and are left out of schemas
+MAX_EXACT_NUMBER = 1e15  # larger numbers have no unique decimal notation
+MAX_NESTING = 100  # levels of nested lists and objects; JSON parsers fail at some hundreds
+CLIENT_ARGUMENTS = frozenset(  # arguments that clients add to every call for their own use
     (
         *("task_progress", "explanation", "waitForPreviousTools", "toolSummary", "toolAction", "progressToken"),
         *("toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "callId", "call_id", "requestId", "request_id"),
@@ -32,7 +32,7 @@ CLIENTS_OWN = frozenset(  # arguments that clients add to every call for their o
         *("chatId", "chat_id", "chatInput", "traceId", "trace_id", "traceparent", "tracestate"),
     )
 )
-_NOUNS = {
+_KIND_NOUNS = {
     "string": "a text",
     "boolean": "true or false",
     "array": "a list of texts",
@@ -78,7 +78,7 @@ class Argument:
             parts["items"] = {"type": "string"}
         if self.low is not None:
             parts["minimum"] = self.low
-        if self.high is not None and self.high < BOUNDLESS:
+        if self.high is not None and self.high < UNDOCUMENTED_LIMIT:
             parts["maximum"] = self.high
         if self.default is not None:
             parts["default"] = self.default
@@ -87,9 +87,9 @@ class Argument:
     def valid(self) -> str:
         """Describe the valid values."""
         if self.choices:
-            return spoken_choices(self.choices)
+            return join_choices(self.choices)
         if self.kind not in ("integer", "number"):
-            return _NOUNS[self.kind]
+            return _KIND_NOUNS[self.kind]
         noun = "a whole number" if self.kind == "integer" else "a number"
         if self.low is not None and self.high is not None:
             return f"{noun} from {self.low} to {self.high}"
@@ -112,7 +112,7 @@ class Argument:
         except (ValidationError, RecursionError):
             raise self.refusal(value) from None
         if not _is_shallow(read):
-            raise Refused(f"Invalid {self.name}: nested more than {DEEPEST} levels deep", "Reduce the nesting")
+            raise Refused(f"Invalid {self.name}: nested more than {MAX_NESTING} levels deep", "Reduce the nesting")
         return read
 
     def refusal(self, value: object) -> Refused:
@@ -147,7 +147,7 @@ def _stringify_number(value: object) -> object:
     """Convert a number to a string; return other values unchanged."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return value
-    return json.dumps(value) if abs(value) < LONGEST_NUMBER else value
+    return json.dumps(value) if abs(value) < MAX_EXACT_NUMBER else value
 
 
 def _parse_boolean(value: object) -> object:
@@ -173,7 +173,7 @@ def _parse_json(value: object) -> object:
         return value
 
 
-def input_schema(arguments: Sequence[Argument]) -> JsonObject:
+def make_input_schema(arguments: Sequence[Argument]) -> JsonObject:
     """Return the JSON schema of a tool's arguments; it allows no others."""
     schema: JsonObject = {
         "type": "object",
@@ -192,7 +192,7 @@ def read_arguments(tool: str, declared: Sequence[Argument], given: Mapping[str, 
     """
     _check_text(given)
     by_name = {argument.name: argument for argument in declared}
-    ignored = ignored_arguments(declared, given)
+    ignored = find_ignored_arguments(declared, given)
     for name in given:
         if name not in by_name and name not in ignored:
             raise Refused(f"Unknown argument: {name}", f"The arguments of {tool} are {', '.join(by_name)}")
@@ -200,30 +200,30 @@ def read_arguments(tool: str, declared: Sequence[Argument], given: Mapping[str, 
     for argument in declared:
         value = given.get(argument.name)
         if value is None and argument.required:
-            raise missing(argument.name, argument.why)
+            raise make_missing_error(argument.name, argument.why)
         values[argument.name] = argument.absent() if value is None else argument.read(value)
     return values
 
 
-def ignored_arguments(declared: Sequence[Argument], given: Mapping[str, object]) -> tuple[str, ...]:
+def find_ignored_arguments(declared: Sequence[Argument], given: Mapping[str, object]) -> tuple[str, ...]:
     """Return the names of arguments that the client added for its own use."""
     names = {argument.name for argument in declared}
-    return tuple(name for name in given if name not in names and (name in CLIENTS_OWN or name.startswith("_")))
+    return tuple(name for name in given if name not in names and (name in CLIENT_ARGUMENTS or name.startswith("_")))
 
 
-def telling(declared: Sequence[Argument], given: Mapping[str, object]) -> dict[str, object]:
+def select_repeated(declared: Sequence[Argument], given: Mapping[str, object]) -> dict[str, object]:
     """Return the arguments that the next call must repeat, without empty optional and ignored ones."""
     required = {argument.name: argument.required for argument in declared}
     known = {name: value for name, value in given.items() if name in required}
     return {name: value for name, value in known.items() if required[name] or value not in (None, "")}
 
 
-def missing(name: str, why: str) -> Refused:
+def make_missing_error(name: str, why: str) -> Refused:
     """Return the error for a missing required argument."""
     return Refused(f"Missing required parameter: {name}", f"Provide {name}: {why}")
 
 
-def spoken_choices(values: Sequence[str]) -> str:
+def join_choices(values: Sequence[str]) -> str:
     """Join choices as in "'a', 'b', or 'c'"."""
     quoted = [f"'{value}'" for value in values]
     if len(quoted) <= 2:
@@ -231,7 +231,7 @@ def spoken_choices(values: Sequence[str]) -> str:
     return f"{', '.join(quoted[:-1])}, or {quoted[-1]}"
 
 
-def _is_shallow(value: object, depth: int = DEEPEST) -> bool:
+def _is_shallow(value: object, depth: int = MAX_NESTING) -> bool:
     """Return whether a value is nested at most ``depth`` levels deep."""
     if not isinstance(value, dict | list):
         return True
@@ -245,11 +245,13 @@ def _check_text(given: Mapping[str, object]) -> None:
         size = len(json.dumps(given, ensure_ascii=False, default=str).encode())
     except UnicodeEncodeError:
         raise Refused("An argument contains an unpaired surrogate", "Send the text as valid UTF-8") from None
-    if size > LARGEST:
+    if size > MAX_ARGUMENT_BYTES:
         raise Refused(
-            f"The arguments have {size:,} bytes; the limit is {LARGEST:,}",
+            f"The arguments have {size:,} bytes; the limit is {MAX_ARGUMENT_BYTES:,}",
             "Save a long text as a file and give its file_path, or send it in parts",
         )
 
 
-NAMES = Argument("names", "string", "Documents that the query names.", "prefer", choices=("prefer", "only", "ignore"))
+NAMES_ARGUMENT = Argument(
+    "names", "string", "Documents that the query names.", "prefer", choices=("prefer", "only", "ignore")
+)

@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING, Protocol
 import anyio
 import anyio.to_thread
 
-from mcp_app.arguments import Refused, ignored_arguments, read_arguments, telling
+from mcp_app.arguments import Refused, find_ignored_arguments, read_arguments, select_repeated
 from mcp_app.call_log import CallLog
-from mcp_app.failures import AGAIN, explained
+from mcp_app.failures import DEFAULT_SUGGESTION, explain_error
 from mcp_app.file_roots import FileRoots
-from mcp_app.paging import LONGEST_TITLE, Items, cut, given_in_parts, one_line
-from mcp_app.tool import LONGEST_START, Call, Tool, compact
-from mcp_app.tools import naming_only
-from workbench.errors import StatementRefused, StorageError
+from mcp_app.paging import MAX_TITLE_CHARS, Items, cut, cut_to_budget, to_one_line
+from mcp_app.tool import START_TIMEOUT_S, Call, Tool, dump_json
+from mcp_app.tools import filter_clauses
+from workbench.errors import StatementRejected, StorageError
 from workbench.opening import Opening
 from workbench.sample import articles_dir
 from workbench.services.articles import ArticleFolder
-from workbench.telemetry import TOOL, measured
-from workbench.types import Countdown, OnProgress, Progress, time_left
+from workbench.telemetry import TOOL, measure
+from workbench.types import Countdown, OnProgress, Progress, time_left_text
 from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class ProgressClient(Protocol):
         """Send one report."""
 
 
-class Reports:
+class ProgressReporter:
     """Sends progress reports in order, from worker threads through the running event loop."""
 
     def __init__(self, client: ProgressClient | None) -> None:
@@ -77,11 +77,11 @@ class Reports:
             await previous
         assert self._client is not None
         message = f"{progress.done} of {progress.total}: {progress.message}" if progress.total > 1 else progress.message
-        message = ", ".join(filter(None, (message, time_left(left))))
+        message = ", ".join(filter(None, (message, time_left_text(left))))
         await self._client.report_progress(step, None, message)
 
 
-_WRITERS = 2  # concurrent calls that write; more would compete for the CPU
+_MAX_WRITERS = 2  # concurrent calls that write; more would compete for the CPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class ToolAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class CallDependencies:
     """What calls need besides the workbench; available before it is open."""
 
     settings: Settings
@@ -112,7 +112,7 @@ class Boundary:
         offered: Names of the tools that answers may mention; None for all.
         """
         self.opening, self.log, self.offered = opening, CallLog(opening), offered
-        self._dependencies: Ground | None = None
+        self._dependencies: CallDependencies | None = None
         self._limiters: dict[bool, anyio.CapacityLimiter] = {}
 
     async def serve(
@@ -135,11 +135,11 @@ class Boundary:
         started = time.perf_counter()
         error: str | None = None
         if tool is None:
-            error = one_line(f"Unknown tool: {name}")
+            error = to_one_line(f"Unknown tool: {name}")
             answer = ToolAnswer(error, failed=True, status=404)
         else:
             answer, error = await self._answer(tool, given, client)
-        results = counted(answer.value, tool)
+        results = count_results(answer.value, tool)
         self.log.record(name, given, time.perf_counter() - started, len(answer.text), results, error, caller)
         return answer
 
@@ -147,31 +147,31 @@ class Boundary:
         self, tool: Tool, given: Mapping[str, object], client: ProgressClient | None
     ) -> tuple[ToolAnswer, str | None]:
         """Return the tool's answer, and its error message or None."""
-        with measured(TOOL, tool.name) as call:
+        with measure(TOOL, tool.name) as call:
             try:
                 arguments = read_arguments(tool.name, tool.arguments, given)
                 value = await self._run_tool(tool, arguments, client)
-                value = noting_ignored(value, tool, ignored_arguments(tool.arguments, given))
-                repeated = telling(tool.arguments, given)
-                value, text = given_in_parts(value, tool.parts, tool.family.render, tool.name, arguments, repeated)
+                value = note_ignored_arguments(value, tool, find_ignored_arguments(tool.arguments, given))
+                repeated = select_repeated(tool.arguments, given)
+                value, text = cut_to_budget(value, tool.parts, tool.family.render, tool.name, arguments, repeated)
                 call.tell(characters=len(text))
                 return ToolAnswer(text, value=value), None
             except Exception as raised:  # noqa: BLE001 - the boundary: every error becomes an answer
                 call.failed(type(raised).__name__)
-                failure = explained(raised, tool)
-                error = one_line(failure.error)
+                failure = explain_error(raised, tool)
+                error = to_one_line(failure.error)
                 suggestion = failure.suggestion
                 if self.offered is not None:
-                    suggestion = naming_only(suggestion, self.offered) or AGAIN
-                text = tool.family.failure(error, one_line(suggestion), given)
-                text = compact(json.loads(text) | failure.fields) if failure.fields else text
+                    suggestion = filter_clauses(suggestion, self.offered) or DEFAULT_SUGGESTION
+                text = tool.family.failure(error, to_one_line(suggestion), given)
+                text = dump_json(json.loads(text) | failure.fields) if failure.fields else text
                 return ToolAnswer(text, failed=True, status=failure.status), error
 
     async def _run_tool(self, tool: Tool, arguments: JsonObject, client: ProgressClient | None) -> JsonValue:
-        reports = Reports(client)
+        reports = ProgressReporter(client)
         reads = tool.reads(arguments)
         if not tool.from_files:
-            with anyio.fail_after(LONGEST_START):
+            with anyio.fail_after(START_TIMEOUT_S):
                 await self.opening.ready()
         dependencies = self._load_dependencies()
         settings = dependencies.settings
@@ -191,7 +191,7 @@ class Boundary:
         await reports.flush()
         return value
 
-    def _load_dependencies(self) -> Ground:
+    def _load_dependencies(self) -> CallDependencies:
         """Return the settings and folders for calls, read once.
 
         Raises:
@@ -200,15 +200,15 @@ class Boundary:
         if self._dependencies is None:
             settings = self.opening.settings
             articles = ArticleFolder(settings.articles_dir or articles_dir())
-            self._dependencies = Ground(settings, articles, FileRoots(settings.file_roots))
+            self._dependencies = CallDependencies(settings, articles, FileRoots(settings.file_roots))
         return self._dependencies
 
     def _get_limiter(self, reads: bool, connections: int) -> anyio.CapacityLimiter:
         """Return the limiter of reading or writing calls, created here because it belongs to the running loop."""
         if not self._limiters:
             self._limiters = {
-                True: anyio.CapacityLimiter(max(2, connections - _WRITERS)),
-                False: anyio.CapacityLimiter(_WRITERS),
+                True: anyio.CapacityLimiter(max(2, connections - _MAX_WRITERS)),
+                False: anyio.CapacityLimiter(_MAX_WRITERS),
             }
         return self._limiters[reads]
 
@@ -218,19 +218,19 @@ def _run(tool: Tool, call: Call, arguments: JsonObject, *, again: bool) -> JsonV
     try:
         return tool.run(call, **arguments)
     except StorageError as error:
-        if not again or isinstance(error, StatementRefused):
+        if not again or isinstance(error, StatementRejected):
             raise
     return tool.run(call, **arguments)
 
 
-def noting_ignored(value: JsonValue, tool: Tool, names: Sequence[str]) -> JsonValue:
+def note_ignored_arguments(value: JsonValue, tool: Tool, names: Sequence[str]) -> JsonValue:
     """Add a note on ignored arguments to an answer.
 
     In a bare array the note goes into the first item; an empty one gets none.
     """
     if not names or not isinstance(value, dict):
         return value
-    note: JsonObject = {"ignored_arguments": cut(f"{tool.name} has no {', '.join(names)}; ignored.", LONGEST_TITLE)}
+    note: JsonObject = {"ignored_arguments": cut(f"{tool.name} has no {', '.join(names)}; ignored.", MAX_TITLE_CHARS)}
     if not (isinstance(tool.parts, Items) and tool.parts.bare):
         return value | note
     match value.get(tool.parts.key):
@@ -240,7 +240,7 @@ def noting_ignored(value: JsonValue, tool: Tool, names: Sequence[str]) -> JsonVa
             return value
 
 
-def counted(value: JsonValue, tool: Tool | None) -> int | None:
+def count_results(value: JsonValue, tool: Tool | None) -> int | None:
     """Return the number of items in an answer, or None if the tool does not answer with a list."""
     key = tool.parts.key if tool is not None and isinstance(tool.parts, Items) else None
     items = value if isinstance(value, list) else value.get(key) if isinstance(value, Mapping) and key else None

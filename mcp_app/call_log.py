@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
 from workbench.opening import Opening
-from workbench.types import plain
+from workbench.types import to_plain
 
 if TYPE_CHECKING:
     from workbench.storage.tool_calls import ToolCall
 
 logger = logging.getLogger(__name__)
 
-LONGEST_QUERY = 2000  # characters of a query in the log
-MOST_KEPT = 1000  # calls queued until the workbench is open
-LINGER = 1.0  # seconds between a call and its write, which would otherwise compete with the answer for the CPU
-_SCOPE = ("scope", "project_id", "source_id", "folder_name", "tags", "workspace_path", "category")
+MAX_QUERY_CHARS = 2000  # characters of a query in the log
+MAX_QUEUED_CALLS = 1000  # calls queued until the workbench is open
+WRITE_DELAY_S = 1.0  # seconds between a call and its write, which would otherwise compete with the answer for the CPU
+_SCOPE_ARGUMENTS = ("scope", "project_id", "source_id", "folder_name", "tags", "workspace_path", "category")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +88,11 @@ class CallLog:
         calls: list[CallNote] = []
         while True:
             batch = [self._queue.get()]
-            self._flush_now.wait(LINGER)
+            self._flush_now.wait(WRITE_DELAY_S)
             self._flush_now.clear()
             while not self._queue.empty():
                 batch.append(self._queue.get())
-            calls = [*calls, *(item for item in batch if isinstance(item, CallNote))][-MOST_KEPT:]
+            calls = [*calls, *(item for item in batch if isinstance(item, CallNote))][-MAX_QUEUED_CALLS:]
             if calls and self._opening.is_ready:
                 self._add(calls)
                 calls = []
@@ -119,9 +119,9 @@ def _to_tool_call(note: CallNote) -> ToolCall:
         called_at=note.at,
         duration_ms=round(note.seconds * 1000, 3),
         answer_chars=note.chars,
-        query=query[:LONGEST_QUERY] if isinstance(query, str) else None,
+        query=query[:MAX_QUERY_CHARS] if isinstance(query, str) else None,
         argument_sizes={str(name)[:60]: len(json.dumps(value, default=str)) for name, value in note.given.items()},
-        scope={name: plain(note.given[name]) for name in _SCOPE if _is_short(note.given.get(name))},
+        scope={name: to_plain(note.given[name]) for name in _SCOPE_ARGUMENTS if _is_short(note.given.get(name))},
         results=note.results,
         error=note.error,
         client=note.client[:100] if note.client else None,

@@ -20,7 +20,7 @@ from workbench.errors import (
     UnreadableDocument,
     WorkbenchError,
 )
-from workbench.runtime import missing_extra
+from workbench.runtime import find_missing_extra
 from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-AGAIN = "Check the arguments and try again"
+DEFAULT_SUGGESTION = "Check the arguments and try again"
 # The first matching row applies. Status 400 is the client's mistake, 500 the server's.
 _REMEDIES: tuple[tuple[type[WorkbenchError], str, int], ...] = (
     (StorageError, "The call is valid: start the database (see 'workbench doctor'), then call again", 500),
@@ -38,7 +38,7 @@ _REMEDIES: tuple[tuple[type[WorkbenchError], str, int], ...] = (
     (UnreadableDocument, "Check that the file opens in another program, or send its text as content", 400),
     (CrawlRefused, "Use a public http:// or https:// address", 400),
     (Cancelled, "Finished work is kept; call again to continue", 400),
-    (WorkbenchError, AGAIN, 400),
+    (WorkbenchError, DEFAULT_SUGGESTION, 400),
 )
 
 
@@ -52,15 +52,15 @@ class Failure:
     fields: JsonObject = field(default_factory=dict[str, JsonValue])  # further fields of the answer
 
 
-def explained(error: Exception, tool: Tool) -> Failure:
+def explain_error(error: Exception, tool: Tool) -> Failure:
     """Convert an exception to a failure."""
     named = isinstance(error, ScopeError) and isinstance(error.__cause__, NotFound | Ambiguous)
     cause = error.__cause__ if named else error
     if isinstance(cause, ModuleNotFoundError):
-        cause = missing_extra(cause) or cause
+        cause = find_missing_extra(cause) or cause
     match cause:
         case Refused():
-            return Failure(cause.error, cause.suggestion or AGAIN, 400, cause.fields)
+            return Failure(cause.error, cause.suggestion or DEFAULT_SUGGESTION, 400, cause.fields)
         case Ambiguous():
             return Failure(str(cause), f"Give the id of one {cause.kind}", 400)
         case NotFound():

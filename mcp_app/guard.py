@@ -11,12 +11,12 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mcp_app.tool import compact
+from mcp_app.tool import dump_json
 from workbench.errors import ConfigurationError
 from workbench.formatting import MB
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-LARGEST_BODY = 8 * MB  # bytes; twice the limit of tool arguments, so that their error comes first
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+MAX_BODY_BYTES = 8 * MB  # bytes; twice the limit of tool arguments, so that their error comes first
 _CORS_HEADERS = (  # headers that web pages may send
     *("Authorization", "Content-Type", "If-None-Match", "Last-Event-ID"),
     *("Mcp-Method", "Mcp-Name", "Mcp-Protocol-Version", "Mcp-Session-Id"),
@@ -25,16 +25,16 @@ _PUBLIC_PATHS = ("/health",)  # reveals only that the server is running
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class AccessPolicy:
     """Which requests are allowed."""
 
     hosts: tuple[str, ...]  # Host headers; ":*" at the end allows any port
     origins: tuple[str, ...]  # Origin headers; ":*" at the end allows any port
     token: str | None = None  # bearer token; None: not required
-    largest_body: int = LARGEST_BODY  # bytes
+    largest_body: int = MAX_BODY_BYTES  # bytes
 
 
-def gate_for(host: str, port: int, token: str | None, hosts: str = "", origins: str = "") -> Gate:
+def make_access_policy(host: str, port: int, token: str | None, hosts: str = "", origins: str = "") -> AccessPolicy:
     """Return the access policy of a server.
 
     Args:
@@ -51,9 +51,9 @@ def gate_for(host: str, port: int, token: str | None, hosts: str = "", origins: 
         raise ConfigurationError(
             f"Listening on {host} opens the server to other machines. Set WORKBENCH_MCP_TOKEN, or listen on 127.0.0.1."
         )
-    names = [*LOOPBACK, *([host] if host not in ("0.0.0.0", "::", "") and not is_loopback(host) else [])]
+    names = [*LOOPBACK_HOSTS, *([host] if host not in ("0.0.0.0", "::", "") and not is_loopback(host) else [])]
     own = [name if ":" not in name or name.startswith("[") else f"[{name}]" for name in names]
-    return Gate(
+    return AccessPolicy(
         hosts=(*own, *(f"{name}:*" for name in own), *_split(hosts)),
         origins=(*(f"http://{name}:*" for name in own), *(f"http://{name}" for name in own), *_split(origins)),
         token=token or None,
@@ -65,16 +65,16 @@ def is_loopback(host: str) -> bool:
     return host in ("localhost", "::1", "[::1]") or host.startswith("127.")
 
 
-class HostGuard:
+class HostMiddleware:
     """ASGI middleware that rejects requests by the access policy, with errors in JSON.
 
     Host and Origin are checked first. The token is checked after CORS preflight requests are answered, because browsers
     send those without it.
     """
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: AccessPolicy) -> None:
         self._gate = gate
-        self._inner = shared_with_pages(Keeper(app, gate), gate)
+        self._inner = add_cors(BearerAuthMiddleware(app, gate), gate)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":  # /mcp/ is served as /mcp; a redirect would lose a path prefix added by a proxy
@@ -93,10 +93,10 @@ class HostGuard:
         return None
 
 
-class Keeper:
+class BearerAuthMiddleware:
     """ASGI middleware that checks the bearer token and the Content-Length."""
 
-    def __init__(self, app: ASGIApp, gate: Gate) -> None:
+    def __init__(self, app: ASGIApp, gate: AccessPolicy) -> None:
         self._app, self._gate = app, gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,11 +113,11 @@ class Keeper:
             return 401, "The bearer token is missing or invalid", "Send 'Authorization: Bearer TOKEN'"
         length = headers.get("content-length", "")
         if length.isdigit() and int(length) > gate.largest_body:
-            return 413, too_large(gate.largest_body), "Save a long text as a file and give its file_path"
+            return 413, format_too_large(gate.largest_body), "Save a long text as a file and give its file_path"
         return None
 
 
-def shared_with_pages(app: ASGIApp, gate: Gate) -> ASGIApp:
+def add_cors(app: ASGIApp, gate: AccessPolicy) -> ASGIApp:
     """Add CORS headers for the allowed origins."""
     patterns = [re.escape(origin).replace(r":\*", r":\d+") for origin in gate.origins]
     return CORSMiddleware(
@@ -129,7 +129,7 @@ def shared_with_pages(app: ASGIApp, gate: Gate) -> ASGIApp:
     )
 
 
-def too_large(largest: int) -> str:
+def format_too_large(largest: int) -> str:
     """Return the error for a body that is too large."""
     return f"The request is too large; the limit is {largest:,} bytes"
 
@@ -157,6 +157,6 @@ def _read_headers(scope: Scope) -> dict[str, str]:
 
 
 def _make_refusal(status: int, error: str, suggestion: str) -> Response:
-    body = compact({"success": False, "error": error, "suggestion": suggestion})
+    body = dump_json({"success": False, "error": error, "suggestion": suggestion})
     headers = {"www-authenticate": 'Bearer realm="rag-workbench"'} if status == 401 else None
     return Response(body, status, headers, media_type="application/json")

@@ -17,11 +17,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from mcp_app.arguments import Argument, input_schema
+from mcp_app.arguments import Argument, make_input_schema
 from mcp_app.boundary import ToolAnswer
-from mcp_app.guard import LARGEST_BODY, too_large
-from mcp_app.tool import Call, Tool, compact
-from mcp_app.tools.scoped import GET_AVAILABLE_SOURCES, LIST_PROJECT_FOLDERS, SEARCH_KNOWLEDGE_BASE, search, shown_tags
+from mcp_app.guard import MAX_BODY_BYTES, format_too_large
+from mcp_app.tool import Call, Tool, dump_json
+from mcp_app.tools.scoped import GET_AVAILABLE_SOURCES, LIST_PROJECT_FOLDERS, SEARCH_KNOWLEDGE_BASE, cap_tags, search
 from workbench import __version__
 from workbench.errors import WorkbenchError
 from workbench.types.json import JsonObject
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # OpenAPI 3.1 document of the routes
 
-_ERROR: JsonObject = {
+_ERROR_SCHEMA: JsonObject = {
     "type": "object",
     "required": ["success", "error", "suggestion"],
     "properties": {
@@ -40,7 +40,7 @@ _ERROR: JsonObject = {
         "suggestion": {"type": "string", "description": "What to do next."},
     },
 }
-_REASONS = {
+_STATUS_REASONS = {
     "400": "An argument is missing, unknown or invalid.",
     "401": "The bearer token is missing or invalid.",
     "404": "The project, folder or source does not exist.",
@@ -48,7 +48,7 @@ _REASONS = {
 }
 
 
-def openapi_document(routes: tuple[Tool, ...]) -> JsonObject:
+def build_openapi_document(routes: tuple[Tool, ...]) -> JsonObject:
     """Return the OpenAPI document; a route is a tool named "METHOD /path"."""
     paths: JsonObject = {}
     for route in routes:
@@ -61,7 +61,7 @@ def openapi_document(routes: tuple[Tool, ...]) -> JsonObject:
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Error": _ERROR},
+            "schemas": {"Error": _ERROR_SCHEMA},
         },
         "security": [{"token": []}, {}],
     }
@@ -80,7 +80,10 @@ def _describe_get(route: Tool, path: str) -> JsonObject:
 
 
 def _describe_post(route: Tool) -> JsonObject:
-    body: JsonObject = {"required": True, "content": {"application/json": {"schema": input_schema(route.arguments)}}}
+    body: JsonObject = {
+        "required": True,
+        "content": {"application/json": {"schema": make_input_schema(route.arguments)}},
+    }
     return {**_describe_operation(route), "requestBody": body, "responses": _describe_responses()}
 
 
@@ -90,7 +93,9 @@ def _describe_operation(route: Tool) -> JsonObject:
 
 def _describe_responses() -> JsonObject:
     error: JsonObject = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    failures: JsonObject = {status: {"description": reason, "content": error} for status, reason in _REASONS.items()}
+    failures: JsonObject = {
+        status: {"description": reason, "content": error} for status, reason in _STATUS_REASONS.items()
+    }
     answer: JsonObject = {"description": "The answer.", "content": {"application/json": {"schema": {"type": "object"}}}}
     return {"200": answer, **failures}
 
@@ -99,7 +104,7 @@ def _describe_responses() -> JsonObject:
 
 logger = logging.getLogger(__name__)
 
-HEALTH_SECONDS = 5.0  # a database that takes longer to answer counts as down
+HEALTH_TIMEOUT_S = 5.0  # a database that takes longer to answer counts as down
 
 
 def query(
@@ -132,12 +137,12 @@ def query(
         names=names,
     )
     context: JsonObject = {"search_scope": scope, "project_context": project_id or None}
-    return answer | context | {"folder_filter": folder_name or None, "tag_filters": shown_tags(tags)}
+    return answer | context | {"folder_filter": folder_name or None, "tag_filters": cap_tags(tags)}
 
 
-SOURCES = replace(GET_AVAILABLE_SOURCES, name="GET /api/rag/sources")
-FOLDERS = replace(LIST_PROJECT_FOLDERS, name="GET /api/projects/{project_id}/folders")
-QUERY = replace(
+SOURCES_ROUTE = replace(GET_AVAILABLE_SOURCES, name="GET /api/rag/sources")
+FOLDERS_ROUTE = replace(LIST_PROJECT_FOLDERS, name="GET /api/projects/{project_id}/folders")
+QUERY_ROUTE = replace(
     SEARCH_KNOWLEDGE_BASE,
     name="POST /api/rag/query",
     arguments=(
@@ -157,19 +162,19 @@ def add_routes(app: Starlette, server: WorkbenchServer) -> None:
         return await _check_health(server)
 
     async def sources(request: Request) -> Response:
-        answer = await server.boundary.serve(SOURCES, SOURCES.name, dict(request.query_params))
+        answer = await server.boundary.serve(SOURCES_ROUTE, SOURCES_ROUTE.name, dict(request.query_params))
         return _respond_with_etag(request, answer)
 
     async def folders(request: Request) -> Response:
         arguments = {**request.query_params, "project_id": request.path_params["project_id"]}
-        return _respond_with_etag(request, await server.boundary.serve(FOLDERS, FOLDERS.name, arguments))
+        return _respond_with_etag(request, await server.boundary.serve(FOLDERS_ROUTE, FOLDERS_ROUTE.name, arguments))
 
     async def ask(request: Request) -> Response:
         return await _serve_query(server, request)
 
     async def openapi(request: Request) -> Response:
         del request
-        return JSONResponse(openapi_document((SOURCES, QUERY, FOLDERS)))
+        return JSONResponse(build_openapi_document((SOURCES_ROUTE, QUERY_ROUTE, FOLDERS_ROUTE)))
 
     app.router.routes.extend(
         [
@@ -190,7 +195,7 @@ async def _check_health(server: WorkbenchServer) -> Response:
     if not opening.settled:  # still opening; calls wait for it
         return JSONResponse({"status": "ok", "database": "opening", **state})
     try:
-        with anyio.fail_after(HEALTH_SECONDS):
+        with anyio.fail_after(HEALTH_TIMEOUT_S):
             wb = await opening.ready()
             await anyio.to_thread.run_sync(wb.health.check_database, abandon_on_cancel=True)
     except Exception as error:  # any error means that calls cannot be served
@@ -203,16 +208,16 @@ async def _check_health(server: WorkbenchServer) -> Response:
 async def _serve_query(server: WorkbenchServer, request: Request) -> Response:
     body = await _read_body(request)
     if body is None:
-        refused = QUERY.family.failure(too_large(LARGEST_BODY), "Use a shorter query", {})
+        refused = QUERY_ROUTE.family.failure(format_too_large(MAX_BODY_BYTES), "Use a shorter query", {})
         return _make_response(ToolAnswer(refused, failed=True, status=413))
     try:
         given = json.loads(body or b"{}")
     except (ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
-        text = QUERY.family.failure("The body is not a JSON object", "Send the arguments as a JSON object", {})
+        text = QUERY_ROUTE.family.failure("The body is not a JSON object", "Send the arguments as a JSON object", {})
         return _make_response(ToolAnswer(text, failed=True, status=400))
-    return _make_response(await server.boundary.serve(QUERY, QUERY.name, given))
+    return _make_response(await server.boundary.serve(QUERY_ROUTE, QUERY_ROUTE.name, given))
 
 
 async def _handle_http_error(request: Request, error: Exception) -> Response:
@@ -223,7 +228,7 @@ async def _handle_http_error(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "another method")
         message, suggestion = f"{request.method} is not allowed at {path}", f"Use {allowed}"
-    text = compact({"success": False, "error": message, "suggestion": suggestion})
+    text = dump_json({"success": False, "error": message, "suggestion": suggestion})
     return _make_response(ToolAnswer(text, failed=True, status=error.status_code), error.headers)
 
 
@@ -232,7 +237,7 @@ async def _read_body(request: Request) -> bytes | None:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > LARGEST_BODY:
+        if len(body) > MAX_BODY_BYTES:
             return None
     return bytes(body)
 

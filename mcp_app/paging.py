@@ -21,18 +21,18 @@ from workbench.types.json import JsonObject, JsonValue
 
 # Cut texts and estimate tokens
 
-LONGEST_TEXT = 1000  # characters of a text in a result
-LONGEST_TITLE = 200  # characters of a title or path
-_END = 300  # characters kept from the end of a message, which lists the valid choices
-BUDGET = 7600  # tokens by our estimate, which is high; the contract allows 8,000
+MAX_TEXT_CHARS = 1000  # characters of a text in a result
+MAX_TITLE_CHARS = 200  # characters of a title or path
+_TAIL_CHARS = 300  # characters kept from the end of a message, which lists the valid choices
+TOKEN_BUDGET = 7600  # tokens by our estimate, which is high; the contract allows 8,000
 
 # Measured with cl100k_base and o200k_base; for each kind of text, the one with more tokens.
 _LETTERS_OF_ENGLISH, _LETTERS_OF_OTHERS = 3.7, 2.25  # letters per token in prose; others: Finnish, Polish, Hungarian
 _FUNCTION_WORDS_OF_ENGLISH = 0.08  # share of words in English prose that match _FUNCTION_WORD
-_DENSE = 1.26  # characters per token in base64, hashes and keys
-_CHANGES = 0.16  # changes of character class per character; from here on a run is not a word
-_UNSPEAKABLE_LETTERS = 1.5  # letters per token in runs of consonants or capitals too long for a word
-_MARKS_TO_A_TOKEN = 1.15
+_DENSE_CHARS_PER_TOKEN = 1.26  # characters per token in base64, hashes and keys
+_CHANGES_PER_CHAR = 0.16  # changes of character class per character; from here on a run is not a word
+_UNPRONOUNCEABLE_LETTERS = 1.5  # letters per token in runs of consonants or capitals too long for a word
+_MARKS_PER_TOKEN = 1.15
 _ISOLATED_ACCENT = 1.0  # tokens saved by an accented letter between ASCII letters
 
 _ESCAPE = re.compile(r"\\(?:u[0-9a-f]{4}|.)")  # \u001b takes five tokens, other escapes one
@@ -40,12 +40,12 @@ _WORD = re.compile("[A-Z\u00c0-\u00de]?[a-z\u00df-\u024f]+|[A-Z]{1,3}")
 _FUNCTION_WORD = re.compile(r"\b(?:the|of|and|for|that|with|are|this|from|you|not)\b")
 _RUN = re.compile(r"[A-Za-z0-9+/]{7,}")  # without whitespace
 _CHANGE = re.compile(r"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]|(?<=[a-z])[A-Z]|(?<=[A-Z]{2})[a-z]|[+/]")
-_UNSPEAKABLE = re.compile(r"[bcdfghjklmnpqrstvwxz]{4,}|[BCDFGHJKLMNPQRSTVWXZ]{4,}|[A-Z]{9,}|[a-z]{24,}")
+_UNPRONOUNCEABLE = re.compile(r"[bcdfghjklmnpqrstvwxz]{4,}|[BCDFGHJKLMNPQRSTVWXZ]{4,}|[A-Z]{9,}|[a-z]{24,}")
 _NUMBER = re.compile(r"\s?[0-9]{1,2}")
-_BLANKS = re.compile(r"[\n\t\r\x00-\x1f]|  +|\s(?=[0-9])")
+_WHITESPACE = re.compile(r"[\n\t\r\x00-\x1f]|  +|\s(?=[0-9])")
 _MARK_AND_DIGIT = re.compile(r"[!-/:-@\[-`{-~](?=[0-9])")
 _MARKS = re.compile(r"[!-/:-@\[-`{-~\x7f]")
-_BEYOND = re.compile(r"[^\x00-\x7f]+")
+_NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 _ACCENT = re.compile("(?<![^\x00-\x7f])[\u00c0-\u024f](?![^\x00-\x7f])")
 
 # (first code point, tokens per character) of ranges that tokenizers treat alike
@@ -70,17 +70,17 @@ _SCRIPTS = (
 _STARTS, _COSTS = [start for start, _ in _SCRIPTS], [cost for _, cost in _SCRIPTS]
 
 
-def cut(text: str | None, longest: int = LONGEST_TEXT) -> str | None:
+def cut(text: str | None, longest: int = MAX_TEXT_CHARS) -> str | None:
     """Return a text of at most ``longest`` characters, ending in ``...`` if it was cut."""
     return text[: longest - 3] + "..." if text and len(text) > longest else text
 
 
-def one_line(text: str) -> str:
+def to_one_line(text: str) -> str:
     """Return a message on one line; the middle of a long one is cut."""
     line = " ".join(text.splitlines())
-    if len(line) <= LONGEST_TEXT:
+    if len(line) <= MAX_TEXT_CHARS:
         return line
-    return f"{line[: LONGEST_TEXT - _END - 5]} ... {line[-_END:]}"
+    return f"{line[: MAX_TEXT_CHARS - _TAIL_CHARS - 5]} ... {line[-_TAIL_CHARS:]}"
 
 
 def tokens(text: str) -> int:
@@ -92,35 +92,37 @@ def tokens(text: str) -> int:
     escapes = _ESCAPE.findall(text)
     count: float = sum(5 if len(escape) > 2 else 1 for escape in escapes)
     text = _ESCAPE.sub(" ", text) if escapes else text
-    beyond = "".join(_BEYOND.findall(text))
+    beyond = "".join(_NON_ASCII.findall(text))
     if beyond:
         count += sum(_tokens_per_char(char) * times for char, times in Counter(beyond).items())
         count -= _ISOLATED_ACCENT * len(_ACCENT.findall(text))
-    dense = [run for run in _RUN.findall(text) if len(_CHANGE.findall(run)) > _CHANGES * len(run)]
+    dense = [run for run in _RUN.findall(text) if len(_CHANGE.findall(run)) > _CHANGES_PER_CHAR * len(run)]
     if dense:
         keys = set(dense)
         text = _RUN.sub(lambda run: " " if run.group() in keys else run.group(), text)
-    odd = sum(map(len, _UNSPEAKABLE.findall(text)))
+    odd = sum(map(len, _UNPRONOUNCEABLE.findall(text)))
     words = _WORD.findall(text)
     letters = max(0, sum(map(len, words)) - odd)
     share = len(_FUNCTION_WORD.findall(text)) / (len(words) or 1)
     english = min(1.0, share / _FUNCTION_WORDS_OF_ENGLISH)
     each = _LETTERS_OF_OTHERS + english * (_LETTERS_OF_ENGLISH - _LETTERS_OF_OTHERS)
-    count += sum(map(len, dense)) / _DENSE + odd / _UNSPEAKABLE_LETTERS + max(len(words), letters / each)
-    count += len(_NUMBER.findall(text)) + len(_BLANKS.findall(text)) + len(_MARKS.findall(text)) / _MARKS_TO_A_TOKEN
-    return int(count + len(_MARK_AND_DIGIT.findall(text)) * (1 - 1 / _MARKS_TO_A_TOKEN)) + 1
+    count += (
+        sum(map(len, dense)) / _DENSE_CHARS_PER_TOKEN + odd / _UNPRONOUNCEABLE_LETTERS + max(len(words), letters / each)
+    )
+    count += len(_NUMBER.findall(text)) + len(_WHITESPACE.findall(text)) + len(_MARKS.findall(text)) / _MARKS_PER_TOKEN
+    return int(count + len(_MARK_AND_DIGIT.findall(text)) * (1 - 1 / _MARKS_PER_TOKEN)) + 1
 
 
 def _tokens_per_char(char: str) -> float:
     return _COSTS[bisect_right(_STARTS, ord(char)) - 1]
 
 
-def fits(text: str, budget: int = BUDGET) -> bool:
+def fits(text: str, budget: int = TOKEN_BUDGET) -> bool:
     """Return whether a text is within a number of tokens; no encoding needs more than 4 per character."""
     return len(text) * 4 <= budget or tokens(text) <= budget
 
 
-def within(most: int, text: Callable[[int], str], budget: int = BUDGET) -> int:
+def find_largest_fit(most: int, text: Callable[[int], str], budget: int = TOKEN_BUDGET) -> int:
     """Return the largest size whose text is within the budget, by bisection.
 
     Args:
@@ -141,7 +143,7 @@ T = TypeVar("T")
 
 # Parts of answers and the call for the next part
 
-LONGEST_REPEATED = 300  # characters of an argument in the next call
+MAX_REPEATED_CHARS = 300  # characters of an argument in the next call
 PAGE_ARGUMENTS = ("page",)  # left out of the next call, which has an offset
 
 
@@ -206,12 +208,12 @@ class TextPart:
     key: str = "content"  # field of the text
 
 
-def past_the_end(offset: int, ranked: Sequence[object]) -> str:
+def explain_past_end(offset: int, ranked: Sequence[object]) -> str:
     """Return a suggestion if the offset is past the last item; "" if nothing was found at all."""
     return f"Only {len(ranked)} found. Use an offset below {len(ranked)}" if offset and ranked else ""
 
 
-def given_in_parts(
+def cut_to_budget(
     answer: JsonValue,
     parts: Items | TextPart | None,
     render: Callable[[JsonValue], str],
@@ -232,29 +234,29 @@ def given_in_parts(
     if isinstance(parts, TextPart) and isinstance(answer, dict):
         return _cut_text(answer, parts, render, name, given)
     if isinstance(parts, Items) and isinstance(answer, dict) and parts.key in answer:
-        return _cut_items(answer, parts, render, name, skipped(arguments), given)
+        return _cut_items(answer, parts, render, name, count_skipped(arguments), given)
     return answer, render(answer)
 
 
-def skipped(arguments: Mapping[str, JsonValue]) -> int:
+def count_skipped(arguments: Mapping[str, JsonValue]) -> int:
     """Return how many items precede the answer's first, from ``offset`` or ``page``."""
     offset = arguments.get("offset")
     if isinstance(offset, int):
         return offset
     page, size = arguments.get("page"), arguments.get("per_page")
-    return (page - 1) * min(size, ITEMS_A_PAGE) if isinstance(page, int) and isinstance(size, int) else 0
+    return (page - 1) * min(size, ITEMS_PER_PAGE) if isinstance(page, int) and isinstance(size, int) else 0
 
 
-ITEMS_A_PAGE = 20
+ITEMS_PER_PAGE = 20
 
 
-def text_part(text: str, offset: int, length: int, key: str = "content") -> JsonObject:
+def slice_text(text: str, offset: int, length: int, key: str = "content") -> JsonObject:
     """Return a part of a text with its position in the whole, in characters."""
     part = text[offset : offset + length]
     return {key: part, "offset": offset, "length": len(part), "total_chars": len(text)}
 
 
-def next_call(name: str, given: Mapping[str, object], **changes: object) -> str:
+def format_next_call(name: str, given: Mapping[str, object], **changes: object) -> str:
     """Return the call for the next part: ``tool(query="x", offset=20)``, or the URL and body of an HTTP route."""
     arguments = {key: value for key, value in given.items() if value is not None and key not in PAGE_ARGUMENTS}
     arguments |= changes
@@ -283,7 +285,7 @@ def _cut_items(
 
     def render_part(count: int) -> JsonValue:
         rest = offset + count < whole
-        following = next_call(name, given, offset=offset + count)
+        following = format_next_call(name, given, offset=offset + count)
         next_part = f"{_format_range(offset, count)}{_format_total(total)}. Next: {following}"
         note = next_part if rest and count and (is_close or count < len(items)) else ""
         if parts.bare:  # keep the answer an array of items
@@ -294,7 +296,7 @@ def _cut_items(
             flag["under_filled"] = False
         return {**answer, parts.key: items[:count], **counted, **flag} | ({"note": note} if note else {})
 
-    count = within(len(items), lambda size: render(render_part(size)), BUDGET)
+    count = find_largest_fit(len(items), lambda size: render(render_part(size)), TOKEN_BUDGET)
     return render_part(count), render(render_part(count))
 
 
@@ -312,11 +314,11 @@ def _cut_text(
 
     def render_part(length: int) -> JsonObject:
         end = offset + length
-        note = f"Characters {offset} to {end} of {total}. Next: {next_call(name, given, offset=end)}"
+        note = f"Characters {offset} to {end} of {total}. Next: {format_next_call(name, given, offset=end)}"
         part: JsonObject = {parts.key: text[:length], "length": length}
         return {**answer, **part} | ({"note": note} if end < total and length else {})
 
-    length = within(len(text), lambda size: render(render_part(size)), BUDGET)
+    length = find_largest_fit(len(text), lambda size: render(render_part(size)), TOKEN_BUDGET)
     return render_part(length), render(render_part(length))
 
 
@@ -348,7 +350,7 @@ def _format_total(total: JsonValue) -> str:
 
 
 def _shorten(value: object) -> object:
-    return f"{value[:LONGEST_REPEATED]}..." if isinstance(value, str) and len(value) > LONGEST_REPEATED else value
+    return f"{value[:MAX_REPEATED_CHARS]}..." if isinstance(value, str) and len(value) > MAX_REPEATED_CHARS else value
 
 
 def _to_json(value: object) -> str:
@@ -357,11 +359,11 @@ def _to_json(value: object) -> str:
 
 # Cutoff if the caller gave no count
 
-FEW = 3  # results if nothing is close and the caller gave no count
-BELOW = "below_cutoff"  # field of results that score far below the best
+FEW_RESULTS = 3  # results if nothing is close and the caller gave no count
+BELOW_CUTOFF_FIELD = "below_cutoff"  # field of results that score far below the best
 
 
-def worth_reading(scores: Sequence[float], strategy: str, share: float) -> int:
+def count_above_cutoff(scores: Sequence[float], strategy: str, share: float) -> int:
     """Return how many results reach a share of the best score.
 
     Scores of a strategy without a cutoff parameter are not comparable, so all results count.
@@ -376,7 +378,7 @@ def worth_reading(scores: Sequence[float], strategy: str, share: float) -> int:
     return sum(score >= share * scores[0] for score in scores)
 
 
-def first_page(
+def apply_cutoff(
     items: Sequence[JsonObject], scores: Sequence[float], strategy: str, share: float, *, close: bool
 ) -> tuple[list[JsonObject], JsonObject]:
     """Return the results for a caller who gave no count, and a note on the cutoff.
@@ -386,13 +388,16 @@ def first_page(
         scores: Their scores, descending.
         strategy: The strategy that found them.
         share: Share of the best score (0..1) below which results are marked.
-        close: False if nothing is close; then only ``FEW`` results are returned.
+        close: False if nothing is close; then only ``FEW_RESULTS`` results are returned.
     """
     if not close:
-        return list(items[:FEW]), {}
-    worth = worth_reading(scores, strategy, share)
+        return list(items[:FEW_RESULTS]), {}
+    worth = count_above_cutoff(scores, strategy, share)
     if worth == len(items):
         return list(items), {}
-    marked: list[JsonObject] = [*items[:worth], *({**item, BELOW: True} for item in items[worth:])]
-    note = f"From result {worth + 1} on, scores are below {share:g} of the best ({BELOW}); these may not answer."
+    marked: list[JsonObject] = [*items[:worth], *({**item, BELOW_CUTOFF_FIELD: True} for item in items[worth:])]
+    note = (
+        f"From result {worth + 1} on, scores are below {share:g} of the best ({BELOW_CUTOFF_FIELD}); these may "
+        f"not answer."
+    )
     return marked, {"cutoff": note}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Completions of ids, folders and tags
 
-MOST = 100  # values per completion, the limit of the protocol
+MAX_COMPLETIONS = 100  # values per completion, the limit of the protocol
 
 
 def add_completions(server: MCPServer[dict[str, object]], opening: Opening) -> None:
@@ -37,17 +37,19 @@ def add_completions(server: MCPServer[dict[str, object]], opening: Opening) -> N
         del ref
         arguments = (context.arguments if context is not None else None) or {}
         wb = await opening.ready()
-        return await anyio.to_thread.run_sync(completed, wb, argument.name, argument.value, dict(arguments))
+        return await anyio.to_thread.run_sync(complete_argument, wb, argument.name, argument.value, dict(arguments))
 
 
-def completed(wb: Workbench, name: str, typed: str, context: dict[str, str]) -> Completion | None:
+def complete_argument(wb: Workbench, name: str, typed: str, context: dict[str, str]) -> Completion | None:
     """Return the values of an argument that match the start of an id or any part of a title."""
     match name:
         case "source_id":
             pairs = [(source.id, source.title) for source in _list_sources(wb, context)]
         case "document_id":
             contains, source_id = typed or None, context.get("source_id") or None
-            values = [item.id for item in wb.documents.list(contains=contains, source_id=source_id, limit=MOST)]
+            values = [
+                item.id for item in wb.documents.list(contains=contains, source_id=source_id, limit=MAX_COMPLETIONS)
+            ]
             total = wb.documents.count(contains=contains, source_id=source_id)
             return Completion(values=values, total=total, has_more=total > len(values))
         case "project_id":
@@ -91,13 +93,13 @@ def _matches(typed: str, key: str, title: str) -> bool:
 
 def _make_completion(values: Iterable[str]) -> Completion:
     fitting = list(values)
-    return Completion(values=fitting[:MOST], total=len(fitting), has_more=len(fitting) > MOST)
+    return Completion(values=fitting[:MAX_COMPLETIONS], total=len(fitting), has_more=len(fitting) > MAX_COMPLETIONS)
 
 
 # Server instructions and the prompt
 
 
-def instructions(tools: Sequence[Tool], *, read_only: bool) -> str:
+def build_instructions(tools: Sequence[Tool], *, read_only: bool) -> str:
     """Return the server's instructions, with the line of each tool."""
     lines = [f"- {tool.advice}" for tool in tools if tool.advice]
     mode = "This server is read-only.\n" if read_only else ""
@@ -124,10 +126,10 @@ def add_prompts(server: MCPServer[dict[str, object]], offered: Collection[str]) 
     )
     def search_strategy(question: str = "", project_id: str = "", folder_name: str = "", tags: str = "") -> str:
         both = "rag_search_knowledge_base" in offered
-        return search_strategy_text(question, project_id, folder_name, tags, both=both)
+        return render_search_strategy(question, project_id, folder_name, tags, both=both)
 
 
-def search_strategy_text(
+def render_search_strategy(
     question: str = "", project_id: str = "", folder_name: str = "", tags: str = "", *, both: bool = True
 ) -> str:
     """Return the decision tree for choosing a search tool.

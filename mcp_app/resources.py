@@ -14,8 +14,8 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, ListResourcesResult, Resource
 
-from mcp_app.paging import LONGEST_TITLE, cut
-from mcp_app.tool import compact
+from mcp_app.paging import MAX_TITLE_CHARS, cut
+from mcp_app.tool import dump_json
 from workbench.errors import NotFound, WorkbenchError
 from workbench.services.sources import TAG_CATALOGUE
 from workbench.types import Document, Source
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from workbench.opening import Opening
     from workbench.workbench import Workbench
 
-PAGE_CHARS = 16_000  # about 4,000 tokens
-PAGE_DOCUMENTS = 50  # documents per page of a source
-LISTED_SOURCES = 100  # sources per page of the resource list
+CHARS_PER_PAGE = 16_000  # about 4,000 tokens
+DOCUMENTS_PER_PAGE = 50  # documents per page of a source
+SOURCES_PER_PAGE = 100  # sources per page of the resource list
 
 
 Content = TypeVar("Content", str, bytes)
 
 
-class Read(Protocol):
+class ResourceReader(Protocol):
     """Reads a resource in a thread, with errors of the workbench as errors of the protocol."""
 
     def __call__(self, work: Callable[[Workbench], Content], /) -> Awaitable[Content]:
@@ -60,7 +60,7 @@ def add_resources(server: MCPServer[dict[str, object]], opening: Opening) -> Non
     _add_sources(server, read)
 
 
-def _add_documents(server: MCPServer[dict[str, object]], read: Read) -> None:
+def _add_documents(server: MCPServer[dict[str, object]], read: ResourceReader) -> None:
     @server.resource(
         "document://{document_id}",
         name="document",
@@ -69,7 +69,7 @@ def _add_documents(server: MCPServer[dict[str, object]], read: Read) -> None:
         mime_type="text/markdown",
     )
     async def document(document_id: str) -> str:
-        return await read(lambda wb: document_page(wb, document_id, 1))
+        return await read(lambda wb: render_document_page(wb, document_id, 1))
 
     @server.resource(
         "document://{document_id}/{page}",
@@ -80,10 +80,10 @@ def _add_documents(server: MCPServer[dict[str, object]], read: Read) -> None:
     )
     async def document_at(document_id: str, page: str) -> str:
         number = _parse_page_number(page)
-        return await read(lambda wb: document_page(wb, document_id, number))
+        return await read(lambda wb: render_document_page(wb, document_id, number))
 
 
-def _add_pictures(server: MCPServer[dict[str, object]], read: Read) -> None:
+def _add_pictures(server: MCPServer[dict[str, object]], read: ResourceReader) -> None:
     @server.resource(
         "passage://{chunk_id}/page",
         name="passage-page",
@@ -101,7 +101,7 @@ def _render_png(wb: Workbench, chunk_id: str) -> bytes:
     return target.getvalue()
 
 
-def _add_sources(server: MCPServer[dict[str, object]], read: Read) -> None:
+def _add_sources(server: MCPServer[dict[str, object]], read: ResourceReader) -> None:
     @server.resource(
         "source://{source_id}",
         name="source",
@@ -110,7 +110,7 @@ def _add_sources(server: MCPServer[dict[str, object]], read: Read) -> None:
         mime_type="application/json",
     )
     async def source(source_id: str) -> str:
-        return await read(lambda wb: source_page(wb, source_id, 1))
+        return await read(lambda wb: render_source_page(wb, source_id, 1))
 
     @server.resource(
         "source://{source_id}/{page}",
@@ -121,7 +121,7 @@ def _add_sources(server: MCPServer[dict[str, object]], read: Read) -> None:
     )
     async def source_at(source_id: str, page: str) -> str:
         number = _parse_page_number(page)
-        return await read(lambda wb: source_page(wb, source_id, number))
+        return await read(lambda wb: render_source_page(wb, source_id, number))
 
     @server.resource(
         "tags://catalogue",
@@ -131,10 +131,10 @@ def _add_sources(server: MCPServer[dict[str, object]], read: Read) -> None:
         mime_type="application/json",
     )
     async def tags() -> str:
-        return await read(lambda wb: compact({"catalogue": TAG_CATALOGUE, "in_use": wb.sources.tags()}))
+        return await read(lambda wb: dump_json({"catalogue": TAG_CATALOGUE, "in_use": wb.sources.tags()}))
 
 
-def source_resources(wb: Workbench, cursor: str | None = None) -> ListResourcesResult:
+def list_source_resources(wb: Workbench, cursor: str | None = None) -> ListResourcesResult:
     """Return a page of 100 sources as resources, newest first.
 
     A cursor is the position of the last source listed, so that sources added or deleted in between shift no others.
@@ -145,12 +145,12 @@ def source_resources(wb: Workbench, cursor: str | None = None) -> ListResourcesR
     sources = sorted(wb.sources.list(), key=_sort_key, reverse=True)
     before = _parse_cursor(cursor) if cursor is not None else None
     remaining = [source for source in sources if before is None or _sort_key(source) < before]
-    shown = remaining[:LISTED_SOURCES]
+    shown = remaining[:SOURCES_PER_PAGE]
     resources = [
         Resource(
             uri=f"source://{source.id}",
             name=source.id,
-            title=cut(source.title, LONGEST_TITLE),
+            title=cut(source.title, MAX_TITLE_CHARS),
             mime_type="application/json",
         )
         for source in shown
@@ -178,30 +178,30 @@ def _parse_cursor(cursor: str) -> tuple[str, str]:
     return str(made_at), str(source_id)
 
 
-def document_page(wb: Workbench, document_id: str, page: int) -> str:
+def render_document_page(wb: Workbench, document_id: str, page: int) -> str:
     """Return a page of a document's text; its last line names the next page."""
     document = wb.documents.get(document_id)
     text = document.text or ""
-    pages = max(1, -(-len(text) // PAGE_CHARS))
+    pages = max(1, -(-len(text) // CHARS_PER_PAGE))
     if page > pages:
         raise ResourceNotFoundError(f"No page {page}: document {document_id} has {pages}.")
-    part = text[(page - 1) * PAGE_CHARS : page * PAGE_CHARS]
+    part = text[(page - 1) * CHARS_PER_PAGE : page * CHARS_PER_PAGE]
     more = f"\n\n[Page {page} of {pages}. Next: document://{document_id}/{page + 1}]" if page < pages else ""
     return part + more
 
 
-def source_page(wb: Workbench, source_id: str, page: int) -> str:
+def render_source_page(wb: Workbench, source_id: str, page: int) -> str:
     """Return a source and one page of its documents."""
     source = wb.sources.get(source_id)
     total = wb.documents.count(source_id=source.id)
-    pages = max(1, -(-total // PAGE_DOCUMENTS))
+    pages = max(1, -(-total // DOCUMENTS_PER_PAGE))
     if page > pages:
         raise ResourceNotFoundError(f"No page {page}: source {source_id} has {pages}.")
-    skipped = (page - 1) * PAGE_DOCUMENTS
-    documents = wb.documents.list(source_id=source.id, limit=PAGE_DOCUMENTS, offset=skipped)
+    skipped = (page - 1) * DOCUMENTS_PER_PAGE
+    documents = wb.documents.list(source_id=source.id, limit=DOCUMENTS_PER_PAGE, offset=skipped)
     following = f"source://{source.id}/{page + 1}" if page < pages else None
-    answer: JsonObject = {"source": source.to_dict(), "documents": [_document(item) for item in documents]}
-    return compact(answer | {"total_count": total, "page": page, "pages": pages, "next": following})
+    answer: JsonObject = {"source": source.to_dict(), "documents": [_document_json(item) for item in documents]}
+    return dump_json(answer | {"total_count": total, "page": page, "pages": pages, "next": following})
 
 
 def _parse_page_number(page: str) -> int:
@@ -210,7 +210,7 @@ def _parse_page_number(page: str) -> int:
     return int(page[:9])
 
 
-def _document(document: Document) -> JsonObject:
+def _document_json(document: Document) -> JsonObject:
     names = ("id", "title", "document_type", "url", "path", "passages_count")
     answer = document.to_dict()
     return {name: answer[name] for name in names} | {"text": f"document://{document.id}"}

@@ -30,19 +30,19 @@ from mcp.types import (
     Tool as ListedTool,
 )
 
-from mcp_app.arguments import input_schema
+from mcp_app.arguments import make_input_schema
 from mcp_app.boundary import Boundary
 from mcp_app.paging import Items
-from mcp_app.prompts import instructions
-from mcp_app.resources import add_resources, source_resources
-from mcp_app.stdio import cancel_when_told, standard_streams
-from mcp_app.subscriptions import ChangeBus, Followers
+from mcp_app.prompts import build_instructions
+from mcp_app.resources import add_resources, list_source_resources
+from mcp_app.stdio import cancel_on_signal, open_standard_streams
+from mcp_app.subscriptions import ChangeBus, Subscribers
 from mcp_app.tool import Tool
-from mcp_app.tools import chosen_tools
+from mcp_app.tools import select_tools
 from workbench import __version__
-from workbench.errors import WorkbenchError, choices
+from workbench.errors import WorkbenchError, list_choices
 from workbench.opening import Opening
-from workbench.telemetry import is_heard
+from workbench.telemetry import is_enabled
 from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:
@@ -51,35 +51,35 @@ if TYPE_CHECKING:
 
     from workbench.workbench import Workbench
 
-NAME = "rag-workbench"
-WARM_AFTER = 0.1  # seconds after the first reply; starting earlier would delay the client's next requests
+SERVER_NAME = "rag-workbench"
+WARM_UP_DELAY_S = 0.1  # seconds after the first reply; starting earlier would delay the client's next requests
 
-Nothing = dict[str, object]
+EmptyState = dict[str, object]
 
 
-class WorkbenchServer(MCPServer[Nothing]):
+class WorkbenchServer(MCPServer[EmptyState]):
     """An MCPServer whose tools come from a table and whose calls all pass the boundary."""
 
     def __init__(
         self, boundary: Boundary, tools: Sequence[Tool], *, read_only: bool, client: str | None = None
     ) -> None:
         super().__init__(
-            NAME,
+            SERVER_NAME,
             title="RAG Workbench",
             description="Search and keep one corpus of documents.",
-            instructions=instructions(tools, read_only=read_only),
+            instructions=build_instructions(tools, read_only=read_only),
             version=__version__,
             log_level="WARNING",
-            lifespan=_keep_log,
+            lifespan=_flush_log_on_exit,
             subscriptions=(changes := ChangeBus(boundary.opening)),
         )
         self.changes = changes
-        self._follow(Followers(changes))
+        self._follow(Subscribers(changes))
         self.boundary = boundary
         self.tools = {tool.name: tool for tool in tools}
         self.read_only = read_only
         self.client = client  # name from the client's configuration; None: the name it sends on connecting
-        if not is_heard():  # without telemetry the SDK need not create spans
+        if not is_enabled():  # without telemetry the SDK need not create spans
             self.middleware[:] = [each for each in self.middleware if type(each).__name__ != "OpenTelemetryMiddleware"]
         self.middleware.append(self._warm_after_first_reply)
         self._warming = threading.Event()
@@ -91,17 +91,17 @@ class WorkbenchServer(MCPServer[Nothing]):
 
     async def list_tools(self) -> list[ListedTool]:
         """List the tools with lean schemas."""
-        return [listed(tool) for tool in self.tools.values()]
+        return [to_listed_tool(tool) for tool in self.tools.values()]
 
     async def call_tool(
-        self, name: str, arguments: dict[str, object], context: Context[Nothing] | None = None
+        self, name: str, arguments: dict[str, object], context: Context[EmptyState] | None = None
     ) -> CallToolResult:
         """Serve one call. A failure is a result with `isError`, never an exception."""
         tool = self.tools.get(name)
-        answer = await self.boundary.serve(tool, name, arguments, context, self.client or _name_of(context))
+        answer = await self.boundary.serve(tool, name, arguments, context, self.client or _get_client_name(context))
         return CallToolResult(
             content=[TextContent(type="text", text=answer.text)],
-            structured_content=None if tool is None or answer.failed else structured(tool, answer.value),
+            structured_content=None if tool is None or answer.failed else structure_answer(tool, answer.value),
             is_error=answer.failed,
         )
 
@@ -109,7 +109,7 @@ class WorkbenchServer(MCPServer[Nothing]):
         self,
         name: str,
         arguments: dict[str, str] | None = None,
-        context: Context[Nothing] | None = None,
+        context: Context[EmptyState] | None = None,
     ) -> GetPromptResult | InputRequiredResult:
         """Return a prompt.
 
@@ -118,11 +118,11 @@ class WorkbenchServer(MCPServer[Nothing]):
         """
         names = [prompt.name for prompt in await self.list_prompts()]
         if name not in names:
-            raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name[:100]}. Use {choices(names)}.")
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name[:100]}. Use {list_choices(names)}.")
         return await super().get_prompt(name, arguments, context)
 
     async def _list_resources(
-        self, ctx: ServerRequestContext[Nothing], params: PaginatedRequestParams | None
+        self, ctx: ServerRequestContext[EmptyState], params: PaginatedRequestParams | None
     ) -> ListResourcesResult:
         """List the tag catalogue and a page of sources, newest first.
 
@@ -133,12 +133,12 @@ class WorkbenchServer(MCPServer[Nothing]):
         catalogue = await self.list_resources() if cursor is None else []
         try:
             wb = await self.opening.ready()
-            sources = await anyio.to_thread.run_sync(source_resources, wb, cursor)
+            sources = await anyio.to_thread.run_sync(list_source_resources, wb, cursor)
         except WorkbenchError:
             return ListResourcesResult(resources=catalogue)
         return sources.model_copy(update={"resources": catalogue + sources.resources})
 
-    def _follow(self, followers: Followers) -> None:
+    def _follow(self, followers: Subscribers) -> None:
         """Register change notifications for clients that start with a handshake.
 
         The SDK itself handles clients of later protocol versions.
@@ -154,23 +154,25 @@ class WorkbenchServer(MCPServer[Nothing]):
     async def run_stdio_async(self) -> None:
         """Serve over stdin and stdout until the client disconnects or a signal ends the process."""
         async with anyio.create_task_group() as group:
-            group.start_soon(cancel_when_told, group.cancel_scope)
-            async with standard_streams() as (incoming, outgoing):
+            group.start_soon(cancel_on_signal, group.cancel_scope)
+            async with open_standard_streams() as (incoming, outgoing):
                 options = self._lowlevel_server.create_initialization_options()
                 await self._lowlevel_server.run(incoming, outgoing, options)
             group.cancel_scope.cancel()
 
-    async def _warm_after_first_reply(self, ctx: ServerRequestContext[Nothing], call_next: CallNext) -> HandlerResult:
+    async def _warm_after_first_reply(
+        self, ctx: ServerRequestContext[EmptyState], call_next: CallNext
+    ) -> HandlerResult:
         try:
             return await call_next(ctx)
         finally:
             if not self._warming.is_set():
                 self._warming.set()
-                asyncio.get_running_loop().call_later(WARM_AFTER, self.opening.start)
+                asyncio.get_running_loop().call_later(WARM_UP_DELAY_S, self.opening.start)
 
 
 @asynccontextmanager
-async def _keep_log(server: MCPServer[Nothing]) -> AsyncGenerator[Nothing]:
+async def _flush_log_on_exit(server: MCPServer[EmptyState]) -> AsyncGenerator[EmptyState]:
     """Flush the call log before the workbench is closed."""
     assert isinstance(server, WorkbenchServer)
     try:
@@ -200,7 +202,7 @@ def create_server(
     """
     from mcp_app.prompts import add_completions, add_prompts
 
-    chosen = chosen_tools(toolsets, read_only=read_only)
+    chosen = select_tools(toolsets, read_only=read_only)
     offered = frozenset(tool.name for tool in chosen)
     boundary = Boundary(opening if isinstance(opening, Opening) else Opening.of(opening), offered)
     server = WorkbenchServer(boundary, chosen, read_only=read_only, client=client)
@@ -210,26 +212,26 @@ def create_server(
     return server
 
 
-def _name_of(context: Context[Nothing] | None) -> str | None:
+def _get_client_name(context: Context[EmptyState] | None) -> str | None:
     """Return the name that the client sent on connecting."""
     parameters = context.session.client_params if context is not None else None
     return parameters.client_info.name if parameters is not None else None
 
 
-def structured(tool: Tool, value: JsonValue) -> JsonObject | None:
+def structure_answer(tool: Tool, value: JsonValue) -> JsonObject | None:
     """Return an answer as structured content; a bare array is wrapped in an object under its key."""
     if isinstance(value, list) and isinstance(tool.parts, Items):
         return {tool.parts.key: value}
     return value if isinstance(value, dict) else None
 
 
-def listed(tool: Tool) -> ListedTool:
+def to_listed_tool(tool: Tool) -> ListedTool:
     """Return a tool in the SDK's form, as clients see it."""
     return ListedTool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=input_schema(tool.arguments),
+        input_schema=make_input_schema(tool.arguments),
         output_schema=dict(tool.output),
         annotations=ToolAnnotations(
             read_only_hint=tool.read_only,

@@ -8,30 +8,30 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from mcp_app.server import WARM_AFTER, WorkbenchServer, create_server
-from workbench.errors import ConfigurationError, InvalidInput, choices
+from mcp_app.server import WARM_UP_DELAY_S, WorkbenchServer, create_server
+from workbench.errors import ConfigurationError, InvalidInput, list_choices
 from workbench.opening import Opening
-from workbench.runtime import begin_to_end, end_now
+from workbench.runtime import exit_now, ignore_signals
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import ASGIApp
 
-    from mcp_app.guard import Gate
+    from mcp_app.guard import AccessPolicy
     from workbench.settings import Settings
 
 TRANSPORTS = ("stdio", "http")
-HOST, PORT = "127.0.0.1", 8765
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
 # seconds between thread switches: each step of a call waits that long (Python's default is 0.005)
-TURN = 0.0005
-KEEP_ALIVE = 75  # seconds; longer than clients keep idle connections, so that no call meets a closing connection
+SWITCH_INTERVAL_S = 0.0005
+KEEP_ALIVE_S = 75  # seconds; longer than clients keep idle connections, so that no call meets a closing connection
 
 
 def serve(
     transport: str = "stdio",
     *,
-    host: str = HOST,
-    port: int = PORT,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
     toolsets: Iterable[str] | None = None,
     read_only: bool = False,
     client: str | None = None,
@@ -51,8 +51,8 @@ def serve(
         ConfigurationError: A setting is invalid, or HTTP would be open to other machines without a token.
     """
     if transport not in TRANSPORTS:
-        raise InvalidInput(f"Unknown transport: {transport!r}. Use {choices(TRANSPORTS)}.")
-    sys.setswitchinterval(TURN)
+        raise InvalidInput(f"Unknown transport: {transport!r}. Use {list_choices(TRANSPORTS)}.")
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     _start_telemetry()
     opening = Opening()
     server = create_server(opening, toolsets=toolsets, read_only=read_only, client=client)
@@ -69,12 +69,12 @@ def serve(
         if several.subgroup(KeyboardInterrupt) is None:
             raise
     finally:
-        begin_to_end()
+        ignore_signals()
         server.boundary.log.flush()
         if not opening.close(waits=transport != "stdio"):  # stdio clients kill the process after two seconds
-            end_now()
+            exit_now()
     if transport == "stdio":
-        end_now()  # skip half a second of interpreter shutdown
+        exit_now()  # skip half a second of interpreter shutdown
 
 
 def _start_telemetry() -> None:
@@ -97,10 +97,10 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
 
     import uvicorn
 
-    from mcp_app.guard import gate_for
+    from mcp_app.guard import make_access_policy
 
     token = settings.mcp_token.get_secret_value() if settings.mcp_token else None
-    gate = gate_for(host, port, token, settings.mcp_allowed_hosts, settings.mcp_allowed_origins)
+    gate = make_access_policy(host, port, token, settings.mcp_allowed_hosts, settings.mcp_allowed_origins)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # IPPROTO_TCP explicitly: only then does asyncio turn off Nagle's algorithm (40 ms per answer)
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -117,24 +117,24 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
     name = f"[{host}]" if ":" in host and not host.startswith("[") else host
     print(f"Serving MCP at http://{name}:{bound}/mcp", file=sys.stderr, flush=True)
     config = uvicorn.Config(
-        http_app(server, gate),
+        make_http_app(server, gate),
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=5,
-        timeout_keep_alive=KEEP_ALIVE,
+        timeout_keep_alive=KEEP_ALIVE_S,
         lifespan="on",
     )
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def http_app(server: WorkbenchServer, gate: Gate) -> ASGIApp:
+def make_http_app(server: WorkbenchServer, gate: AccessPolicy) -> ASGIApp:
     """Return the ASGI application: /mcp, /health and the HTTP routes, with access control."""
-    from mcp_app.guard import HostGuard
+    from mcp_app.guard import HostMiddleware
 
-    return HostGuard(web_app(server, gate), gate)
+    return HostMiddleware(make_web_app(server, gate), gate)
 
 
-def web_app(server: WorkbenchServer, gate: Gate) -> Starlette:
+def make_web_app(server: WorkbenchServer, gate: AccessPolicy) -> Starlette:
     """Return the routes without access control, to be combined with other routes."""
     from mcp.server.transport_security import TransportSecuritySettings
 
@@ -153,7 +153,7 @@ def web_app(server: WorkbenchServer, gate: Gate) -> Starlette:
     @asynccontextmanager
     async def lifespan(web: Starlette) -> AsyncGenerator[Mapping[str, Any]]:
         async with inner(web) as state:
-            asyncio.get_running_loop().call_later(WARM_AFTER, server.opening.start)
+            asyncio.get_running_loop().call_later(WARM_UP_DELAY_S, server.opening.start)
             yield state or {}
 
     app.router.lifespan_context = lifespan

@@ -23,7 +23,7 @@ import anyio.to_thread
 from mcp.server.stdio import stdio_server
 from mcp.types import INVALID_REQUEST, PARSE_ERROR, JSONRPCNotification, jsonrpc_message_adapter
 
-from workbench.runtime import TOLD, end_in_order
+from workbench.runtime import STOP_SIGNALS, install_signal_handlers
 
 if TYPE_CHECKING:
     from mcp.shared._stream_protocols import ReadStream, WriteStream
@@ -36,27 +36,27 @@ _CHUNK_BYTES = 2**18  # bytes per read; a pipe holds 2**16
 
 
 @asynccontextmanager
-async def standard_streams() -> AsyncGenerator[Streams]:
+async def open_standard_streams() -> AsyncGenerator[Streams]:
     """Yield the message streams of a server over stdio."""
     can_wait = _can_wait_on_streams()
     with _claim_stream(0, os.devnull) as wire_in, _claim_stream(1, None, blocking=not can_wait) as wire_out:
-        writer = Writer(wire_out) if can_wait else ThreadWriter(wire_out)
+        writer = StreamWriter(wire_out) if can_wait else ThreadWriter(wire_out)
         reader = MessageReader(LineReader(wire_in, in_thread=not can_wait), writer)
         stdin = cast("anyio.AsyncFile[str]", reader)  # the SDK uses only the methods that these two have
         async with stdio_server(stdin=stdin, stdout=cast("anyio.AsyncFile[str]", writer)) as streams:
             yield streams
 
 
-async def cancel_when_told(scope: anyio.CancelScope) -> None:
+async def cancel_on_signal(scope: anyio.CancelScope) -> None:
     """Cancel a scope on a signal to end; a KeyboardInterrupt would be raised in an arbitrary task."""
     try:
-        with anyio.open_signal_receiver(*TOLD) as signals:
+        with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
             async for _ in signals:
                 scope.cancel()
     except NotImplementedError:  # Windows
         await anyio.sleep_forever()
     finally:
-        end_in_order()  # the event loop restores the default handlers, which close nothing
+        install_signal_handlers()  # the event loop restores the default handlers, which close nothing
 
 
 class LineReader:
@@ -76,12 +76,12 @@ class LineReader:
         while chunk := await self._read_chunk():
             *complete, rest = chunk.split(b"\n")
             for line in complete:
-                yield whole(b"".join((*partial, line)).decode(errors="replace"))
+                yield replace_unpaired_surrogates(b"".join((*partial, line)).decode(errors="replace"))
                 partial.clear()
             if rest:
                 partial.append(rest)
         if partial:
-            yield whole(b"".join(partial).decode(errors="replace"))
+            yield replace_unpaired_surrogates(b"".join(partial).decode(errors="replace"))
 
     async def _read_chunk(self) -> bytes:
         if self._in_thread:
@@ -93,7 +93,7 @@ class LineReader:
 class MessageReader:
     """Reads messages; answers invalid lines with errors, and skips a byte order mark and empty lines."""
 
-    def __init__(self, lines: LineReader, writer: Writer | ThreadWriter) -> None:
+    def __init__(self, lines: LineReader, writer: StreamWriter | ThreadWriter) -> None:
         self._lines, self._writer = lines, writer
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -102,14 +102,14 @@ class MessageReader:
             text = line.removeprefix("\ufeff").strip()
             if not text:
                 continue
-            answers = errors_for(text)
+            answers = make_errors(text)
             for answer in answers:
                 await self._writer.write(answer + "\n")
             if not answers:
                 yield text
 
 
-def errors_for(line: str) -> Sequence[str]:
+def make_errors(line: str) -> Sequence[str]:
     """Return the JSON-RPC errors for a line; none if it is a protocol message.
 
     Each request of a batch gets an error. An error has the id of its request, or null if that is unknown.
@@ -124,24 +124,24 @@ def errors_for(line: str) -> Sequence[str]:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
-        return (_error(None, PARSE_ERROR, "Parse error: the line is not JSON. Send one JSON message per line."),)
+        return (_make_error(None, PARSE_ERROR, "Parse error: the line is not JSON. Send one JSON message per line."),)
     if isinstance(value, list):
         ids = [item["id"] for item in value if isinstance(item, dict) and "method" in item and "id" in item]
         message = "Invalid request: MCP has no batches. Send each message on its own line."
-        return [_error(key, INVALID_REQUEST, message) for key in ids or [None]]
+        return [_make_error(key, INVALID_REQUEST, message) for key in ids or [None]]
     if isinstance(value, dict) and value.get("id", 0) is None:
         message = "Invalid request: the id is null. Set the id of each request to a string or an integer."
     else:
         message = "Invalid request: not a JSON-RPC 2.0 message with jsonrpc, method and, for a request, id."
-    return (_error(value.get("id") if isinstance(value, dict) else None, INVALID_REQUEST, message),)
+    return (_make_error(value.get("id") if isinstance(value, dict) else None, INVALID_REQUEST, message),)
 
 
-def _error(key: object, code: int, message: str) -> str:
+def _make_error(key: object, code: int, message: str) -> str:
     known = key if isinstance(key, str | int) and not isinstance(key, bool) else None
     return json.dumps({"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": message}})
 
 
-def whole(line: str) -> str:
+def replace_unpaired_surrogates(line: str) -> str:
     """Replace escaped unpaired surrogates in a line of JSON by U+FFFD.
 
     JavaScript writes them if a string was cut inside an emoji, and the SDK would not answer the call at all.
@@ -155,7 +155,7 @@ def whole(line: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-class Writer:
+class StreamWriter:
     """Writes text to a non-blocking descriptor; waits if the reader is slow."""
 
     def __init__(self, descriptor: int) -> None:

@@ -21,12 +21,12 @@ from workbench.opening import Opening
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-LOOK = 1.0  # seconds between two polls of the database
-MOST_DOCUMENTS = 1000  # changed documents reported per poll
+POLL_INTERVAL_S = 1.0  # seconds between two polls of the database
+MAX_CHANGED_DOCUMENTS = 1000  # changed documents reported per poll
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class Snapshot:
     """What one poll found."""
 
     sources: Mapping[str, tuple[object, ...] | None]  # id to a value that changes with the source; None: not read
@@ -78,32 +78,32 @@ class ChangeBus(InMemorySubscriptionBus):
         return unsubscribe
 
     async def _poll(self) -> None:
-        before: Stand | None = None
+        before: Snapshot | None = None
         while self._count > 0:
-            read = stand_of if self._full_count else listed_in
+            read = take_snapshot if self._full_count else read_source_ids
             try:
                 wb = await self._opening.ready()
                 after = await anyio.to_thread.run_sync(read, wb, before)
             except WorkbenchError:  # the database is unavailable; changes are reported once it is back
-                await asyncio.sleep(LOOK)
+                await asyncio.sleep(POLL_INTERVAL_S)
                 continue
-            for event in differences(before, after) if before is not None else ():
+            for event in diff_snapshots(before, after) if before is not None else ():
                 await self.publish(event)
             before = after
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(POLL_INTERVAL_S)
 
 
-def listed_in(wb: Workbench, before: Stand | None) -> Stand:
+def read_source_ids(wb: Workbench, before: Snapshot | None) -> Snapshot:
     """Read the ids of the sources only.
 
     Raises:
         StorageError: The database is unavailable.
     """
     known = before.sources if before is not None else {}
-    return Stand({key: known.get(key) for key in wb.sources.ids()})
+    return Snapshot({key: known.get(key) for key in wb.sources.ids()})
 
 
-def stand_of(wb: Workbench, before: Stand | None) -> Stand:
+def take_snapshot(wb: Workbench, before: Snapshot | None) -> Snapshot:
     """Read the sources, and the documents changed since the last poll.
 
     Raises:
@@ -114,11 +114,11 @@ def stand_of(wb: Workbench, before: Stand | None) -> Stand:
         for source in wb.sources.list()
     }
     last = before.at if before is not None else None
-    changed, at = wb.documents.changed_since(last, MOST_DOCUMENTS)
-    return Stand(sources, changed, at)
+    changed, at = wb.documents.changed_since(last, MAX_CHANGED_DOCUMENTS)
+    return Snapshot(sources, changed, at)
 
 
-def differences(before: Stand, after: Stand) -> list[ServerEvent]:
+def diff_snapshots(before: Snapshot, after: Snapshot) -> list[ServerEvent]:
     """Return the events between two polls."""
     events: list[ServerEvent] = []
     if before.sources.keys() != after.sources.keys():
@@ -143,7 +143,7 @@ if TYPE_CHECKING:
     Context = ServerRequestContext[dict[str, object]]
 
 
-class Followers:
+class Subscribers:
     """Clients subscribed to the list of resources (all that start with a handshake) or to single resources."""
 
     def __init__(self, bus: ChangeBus) -> None:

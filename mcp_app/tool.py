@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from mcp_app.arguments import Argument, missing
+from mcp_app.arguments import Argument, make_missing_error
 from mcp_app.file_roots import FileRoots
-from mcp_app.paging import LONGEST_TITLE, Items, TextPart, cut, next_call
+from mcp_app.paging import MAX_TITLE_CHARS, Items, TextPart, cut, format_next_call
 from workbench.errors import WorkbenchError
 from workbench.services.articles import ArticleFolder
 from workbench.types import OnProgress
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Output schemas of tools
 
 
-def form(at_times: Mapping[str, str] | None = None, /, **always: str) -> JsonObject:
+def make_schema(at_times: Mapping[str, str] | None = None, /, **always: str) -> JsonObject:
     """Return the JSON schema of an answer.
 
     Args:
@@ -37,14 +37,14 @@ def form(at_times: Mapping[str, str] | None = None, /, **always: str) -> JsonObj
     return {"type": "object", "properties": properties, "required": list(always)}
 
 
-def acted(**at_times: str) -> JsonObject:
+def make_action_schema(**at_times: str) -> JsonObject:
     """Return the schema of a tool with actions: ``success`` and optional fields."""
-    return form(at_times, success="boolean")
+    return make_schema(at_times, success="boolean")
 
 
 # Jobs in answers, and the call that follows them
 
-FOLLOWERS = (("get_job", {}), ("manage_crawl_job", {"action": "get"}))  # tools that show a job, preferred first
+JOB_TOOLS = (("get_job", {}), ("manage_crawl_job", {"action": "get"}))  # tools that show a job, preferred first
 
 
 def job_json(job: Job) -> JsonObject:
@@ -52,27 +52,27 @@ def job_json(job: Job) -> JsonObject:
     answer = job.to_dict()
     names = ("kind", "status", "done", "total", "message", "seconds_left", "error", "source_id", "created_at")
     names += ("completed_at",)
-    shown = {"job_id": job.id, "title": cut(job.title, LONGEST_TITLE)} | {name: answer[name] for name in names}
+    shown = {"job_id": job.id, "title": cut(job.title, MAX_TITLE_CHARS)} | {name: answer[name] for name in names}
     if not job.is_finished:
         shown["percent"] = int(job.share * 100)
     return shown | {"stalled": job.stalled} if job.stalled else shown
 
 
-def followed_by(call: Call, job: Job) -> str:
+def format_follow_up(call: Call, job: Job) -> str:
     """Return " Next: " and the call that shows a job; "" if no such tool is offered."""
-    names = (next_call(name, given, job_id=job.id) for name, given in FOLLOWERS if call.offers(name))
+    names = (format_next_call(name, given, job_id=job.id) for name, given in JOB_TOOLS if call.offers(name))
     return next((f" Next: {name}" for name in names), "")
 
 
-def resumed_by(call: Call, job: Job) -> str:
+def format_resume(call: Call, job: Job) -> str:
     """Return " Next: " and the call that resumes a job, or shows it if resuming is not offered."""
     may_write = call.offers("crawl_website")  # a read-only server offers manage_crawl_job without resume
     if not (may_write and call.offers("manage_crawl_job")):
-        return followed_by(call, job)
-    return f" Next: {next_call('manage_crawl_job', {'action': 'resume', 'job_id': job.id})}"
+        return format_follow_up(call, job)
+    return f" Next: {format_next_call('manage_crawl_job', {'action': 'resume', 'job_id': job.id})}"
 
 
-def left_to_job(call: Call, folder: SearchedFolder) -> JsonObject:
+def delegate_to_job(call: Call, folder: SearchedFolder) -> JsonObject:
     """Start a job for a folder to be searched if many of its files changed.
 
     Returns:
@@ -83,11 +83,11 @@ def left_to_job(call: Call, folder: SearchedFolder) -> JsonObject:
         return {}
     if not left.job.is_finished:
         call.work_jobs()
-    then = resumed_by(call, left.job) if left.job.is_finished else followed_by(call, left.job)
+    then = format_resume(call, left.job) if left.job.is_finished else format_follow_up(call, left.job)
     return {"job": job_json(left.job), "message": f"{left.sentence}{then}"}
 
 
-LONGEST_START = 180.0  # seconds that a call waits for the workbench; the first start compiles the model
+START_TIMEOUT_S = 180.0  # seconds that a call waits for the workbench; the first start compiles the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Call:
             WorkbenchError: It is still starting, or could not be opened.
         """
         self.opening.again()
-        wb = self.opening.wait(LONGEST_START)
+        wb = self.opening.wait(START_TIMEOUT_S)
         if wb is None:
             raise WorkbenchError("The workbench is still starting; try again in a minute.")
         return wb
@@ -182,7 +182,7 @@ class Tool:
         return replace(tool, arguments=arguments, read_only=True, destructive=False, idempotent=True, open_world=False)
 
 
-def compact(value: JsonValue) -> str:
+def dump_json(value: JsonValue) -> str:
     """Serialise as JSON without whitespace or ASCII escapes."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
@@ -190,19 +190,29 @@ def compact(value: JsonValue) -> str:
 def failure_json(error: str, suggestion: str, given: Mapping[str, object]) -> str:
     """Serialise an error in the form of the knowledge and workspace tools."""
     del given
-    return compact({"success": False, "error": error, "suggestion": suggestion})
+    return dump_json({"success": False, "error": error, "suggestion": suggestion})
 
 
-def needed(value: str, name: str, action: str, how: str) -> str:
+def require(value: str, name: str, action: str, how: str) -> str:
     """Return the value of an argument that an action requires.
 
     Raises:
         Refused: The value is empty.
     """
     if not value:
-        raise missing(name, f"{name} is required for {action}. {how}")
+        raise make_missing_error(name, f"{name} is required for {action}. {how}")
     return value
 
 
-PLAIN = ToolFamily(render=compact, failure=failure_json)
-__all__ = ["PLAIN", "Call", "JsonObject", "JsonValue", "Tool", "ToolFamily", "compact", "failure_json", "needed"]
+PLAIN_FAMILY = ToolFamily(render=dump_json, failure=failure_json)
+__all__ = [
+    "PLAIN_FAMILY",
+    "Call",
+    "JsonObject",
+    "JsonValue",
+    "Tool",
+    "ToolFamily",
+    "dump_json",
+    "failure_json",
+    "require",
+]

@@ -21,7 +21,7 @@ from tests.shared_home import fresh_home, place_for_homes
 from workbench import Workbench
 from workbench.settings import Settings
 from workbench.storage.migrate import migrate
-from workbench.storage.postgres import embedded_url, leave
+from workbench.storage.postgres import embedded_url, leave_server
 
 HOME = "WORKBENCH_TEST_HOME"
 SLOW_FIXTURES = {
@@ -83,7 +83,7 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Remove the home this process made; the server stops with its last process."""
     owned = config.stash.get(_OWNED, None)
     if owned is not None:
-        leave(Path(owned) / "postgres")
+        leave_server(Path(owned) / "postgres")
         shutil.rmtree(owned, ignore_errors=True)
         os.environ.pop(HOME, None)
 

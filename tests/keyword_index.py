@@ -5,7 +5,7 @@ from __future__ import annotations
 from psycopg import sql
 
 from workbench import Workbench
-from workbench.storage.postings import postings_of_terms
+from workbench.storage.postings import fetch_term_postings
 
 Held = list[tuple[str, int, int, int, int]]
 
@@ -29,7 +29,7 @@ def kept(wb: Workbench, name: str = "") -> Held:
     query = sql.SQL("SELECT id, term, df FROM {} WHERE df > 0 ORDER BY term").format(sql.Identifier(f"lexicon_{name}"))
     rows = wb.corpus.database.rows(query)
     with wb.corpus.database.reading() as connection:
-        postings = postings_of_terms(connection, name, [row["id"] for row in rows])
+        postings = fetch_term_postings(connection, name, [row["id"] for row in rows])
     return sorted(
         (row["term"], int(passage), int(frequency), int(length), row["df"])
         for row in rows

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from workbench.runtime import VARIABLES
+from workbench.runtime import BLAS_VARIABLES
 
 COUNTED = """
 import atexit, os, sys
@@ -28,8 +28,8 @@ pytestmark = [
 
 def said_by(script: str, **given: str) -> str:
     """Return the last line that a fresh interpreter prints, whose environment says nothing of threads but ``given``."""
-    environment = {name: value for name, value in os.environ.items() if name not in VARIABLES} | given
-    command = [sys.executable, "-c", COUNTED % (VARIABLES,) + script]
+    environment = {name: value for name, value in os.environ.items() if name not in BLAS_VARIABLES} | given
+    command = [sys.executable, "-c", COUNTED % (BLAS_VARIABLES,) + script]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     return done.stdout.strip().splitlines()[-1]
 

@@ -11,7 +11,7 @@ import pytest
 from written_tables import ROOT
 
 from workbench.errors import ConfigurationError
-from workbench.runtime import EXTRAS, check_extra, missing_extra
+from workbench.runtime import EXTRAS, check_extra, find_missing_extra
 
 DECLARED = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 
@@ -93,9 +93,9 @@ for ask in (lambda: llm.complete("a", "b"), lambda: list(llm.stream("a", "b"))):
 
 
 def test_a_module_that_is_missing_deep_inside_names_its_extra_too() -> None:
-    error = missing_extra(ModuleNotFoundError("No module named 'crawl4ai.models'", name="crawl4ai.models"))
+    error = find_missing_extra(ModuleNotFoundError("No module named 'crawl4ai.models'", name="crawl4ai.models"))
     assert error is not None and "rag-workbench[crawl]" in str(error)
-    assert missing_extra(ModuleNotFoundError("No module named 'nowhere'", name="nowhere")) is None
+    assert find_missing_extra(ModuleNotFoundError("No module named 'nowhere'", name="nowhere")) is None
 
 
 def test_work_whose_extra_is_there_begins(monkeypatch: pytest.MonkeyPatch) -> None:

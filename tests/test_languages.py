@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.marking import matched_spans
-from workbench.text import WORD, folded, gram_spans, grams, spaced_words
+from workbench.marking import match_spans
+from workbench.text import WORD, fold_word, gram_spans, iter_spaced_words, split_grams
 
 
 @pytest.mark.parametrize(
@@ -22,24 +22,24 @@ def test_marks_stay_with_their_letters(text: str, words: list[str]) -> None:
 
 
 def test_thai_counts_in_threes_and_chinese_in_pairs() -> None:
-    assert grams("ภาษา") == {"ภาษ", "าษา"}
-    assert grams("東京都 x") == {"東京", "京都"}
-    assert grams("日 ดี") == {"日", "ดี"}
+    assert split_grams("ภาษา") == {"ภาษ", "าษา"}
+    assert split_grams("東京都 x") == {"東京", "京都"}
+    assert split_grams("日 ดี") == {"日", "ดี"}
 
 
 def test_words_beside_unspaced_runs_keep_their_places() -> None:
-    assert [word.span() for word in spaced_words("日本の hnsw ภาษา index")] == [(4, 8), (14, 19)]
+    assert [word.span() for word in iter_spaced_words("日本の hnsw ภาษา index")] == [(4, 8), (14, 19)]
 
 
 def test_arabic_and_hebrew_points_and_forms_count_as_one() -> None:
-    assert folded("الْعَرَبِيَّةُ") == folded("العربية")
-    assert folded("أحمد") == folded("احمد")
-    assert folded("שָׁלוֹם") == "שלום"
+    assert fold_word("الْعَرَبِيَّةُ") == fold_word("العربية")
+    assert fold_word("أحمد") == fold_word("احمد")
+    assert fold_word("שָׁלוֹם") == "שלום"
 
 
 def test_grams_are_marked_where_they_stand_and_joined() -> None:
     text = "การประมวลผลภาษาธรรมชาติ"
-    assert [text[slice(*span)] for span in gram_spans(text, grams("ภาษาธรรม"))] == ["ภาษาธรรม"]
+    assert [text[slice(*span)] for span in gram_spans(text, split_grams("ภาษาธรรม"))] == ["ภาษาธรรม"]
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_grams_are_marked_where_they_stand_and_joined() -> None:
     ],
 )
 def test_matches_are_marked_in_their_own_script(query: str, text: str, language: str, marked: list[str]) -> None:
-    assert [text[slice(*span)] for span in matched_spans(query, text, language)] == marked
+    assert [text[slice(*span)] for span in match_spans(query, text, language)] == marked

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.marking import excerpt, matched_spans, pieces
+from workbench.marking import excerpt, match_spans, split_matches
 
 
 def words(query: str, text: str) -> list[str]:
     """Return the marked pieces of a text."""
-    return [text[start:end] for start, end in matched_spans(query, text)]
+    return [text[start:end] for start, end in match_spans(query, text)]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_words_are_marked_by_their_stem(query: str, text: str, marked: list[str]
 
 @given(st.text(), st.text())
 def test_pieces_joined_are_the_text(query: str, text: str) -> None:
-    assert "".join(piece for piece, _ in pieces(query, text)) == text
+    assert "".join(piece for piece, _ in split_matches(query, text)) == text
 
 
 @given(st.text(), st.text(max_size=400), st.integers(20, 100))

@@ -14,7 +14,7 @@ import pytest
 from safetensors.numpy import load, load_file
 from written_tables import ROOT
 
-from workbench.models.minilm import HALF, HALF_SHA256, TOKENIZER_SHA256, WHOLE, minilm_file
+from workbench.models.minilm import FULL_WEIGHTS, HALF_SHA256, HALF_WEIGHTS, TOKENIZER_SHA256, find_minilm_file
 
 PACKAGES = ("workbench", "mcp_app", "evals")
 DATA = ("*.sql", "*.npz", "*.css", "*.js", "*.md", "*.tsv", "*.jsonl", "*.toml", "*.woff2", "*.html", "*.svg")
@@ -72,11 +72,11 @@ def test_the_wheel_brings_the_published_weights_in_half_the_bits_and_asks_for_no
     with zipfile.ZipFile(wheel_file) as whole:
         metadata = next(name for name in whole.namelist() if name.endswith(".dist-info/METADATA"))
         asked = re.findall(r"^Requires-Dist: ([\w-]+)(.*)$", whole.read(metadata).decode(), re.MULTILINE)
-        weights = whole.read(f"workbench/models/weights/{HALF}")
-        assert not [name for name in whole.namelist() if name.endswith(WHOLE)]
+        weights = whole.read(f"workbench/models/weights/{HALF_WEIGHTS}")
+        assert not [name for name in whole.namelist() if name.endswith(FULL_WEIGHTS)]
         tokenizer = whole.read("workbench/models/weights/tokenizer.json")
     assert hashlib.sha256(weights).hexdigest() == HALF_SHA256
-    for name, published in load_file(minilm_file(WHOLE)).items():
+    for name, published in load_file(find_minilm_file(FULL_WEIGHTS)).items():
         if published.dtype == "float32":
             assert (load(weights)[name] == published.astype("float16")).all(), name
     assert hashlib.sha256(tokenizer).hexdigest() == TOKENIZER_SHA256

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.marking import TableExcerpt, table_excerpt, without_rows
+from workbench.marking import TableExcerpt, remove_rows, table_excerpt
 
 TABLE = """## Dues
 
@@ -31,7 +31,7 @@ def test_the_rows_that_say_most_stand_below_the_names_of_their_columns() -> None
 
 def test_a_line_of_prose_that_says_more_is_shown_without_the_table() -> None:
     assert table_excerpt("When did the board meet in March about sheds?", TABLE) is None
-    prose = without_rows(TABLE)
+    prose = remove_rows(TABLE)
     assert "The board met in March" in prose and "|" not in prose
 
 
@@ -66,4 +66,4 @@ def test_a_table_and_a_page_number_are_shown_as_a_table_whatever_is_asked() -> N
 
 def test_a_table_without_a_word_of_the_question_is_left_out() -> None:
     assert table_excerpt("lobsters", TABLE) is None
-    assert without_rows("| a | b |\n|---|---|\n| c | d |").count("|") > 0
+    assert remove_rows("| a | b |\n|---|---|\n| c | d |").count("|") > 0

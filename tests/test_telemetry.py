@@ -19,7 +19,7 @@ from tests.mcp_app.processes import environment, over_stdio, serving
 from tests.otlp_collector import Collector, attributes, collecting
 from workbench import Workbench
 from workbench.settings import Settings
-from workbench.telemetry import UNHEARD
+from workbench.telemetry import EXPORT_FAILED
 from workbench.types.results import TimedStep
 
 QUESTION = "purring contentment"
@@ -149,7 +149,7 @@ def test_a_search_answers_though_no_collector_does(wb: Workbench, folder: Callab
     nowhere = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1", "WORKBENCH_TELEMETRY": "true"}
     told = ran(wb.settings, nowhere, "search", QUESTION)
     assert "cats.md" in told.stdout
-    assert [line for line in told.stderr.splitlines() if "OTEL" in line or "rror" in line] == [UNHEARD]
+    assert [line for line in told.stderr.splitlines() if "OTEL" in line or "rror" in line] == [EXPORT_FAILED]
 
 
 def test_a_job_that_was_stopped_is_told_by_its_class_and_is_no_failure() -> None:
@@ -173,7 +173,7 @@ for kind in (Cancelled, ValueError):
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
 def test_what_a_block_raises_goes_on(kind: type[BaseException]) -> None:
-    from workbench.telemetry import JOB, measured
+    from workbench.telemetry import JOB, measure
 
-    with pytest.raises(kind), measured(JOB, "ingest"):
+    with pytest.raises(kind), measure(JOB, "ingest"):
         raise kind("a sentence that may repeat a question")

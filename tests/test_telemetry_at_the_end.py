@@ -18,7 +18,7 @@ from urllib3 import PoolManager, Retry
 from tests.mcp_app.processes import environment, over_stdio, serving
 from tests.otlp_collector import never_answering
 from workbench import Workbench
-from workbench.telemetry import UNHEARD
+from workbench.telemetry import EXPORT_FAILED
 
 LONGEST = 4.0  # s, as docs/operating.md says
 SPANS = """
@@ -38,7 +38,7 @@ def test_a_process_with_many_spans_ends_though_its_collector_never_answers(dripp
         told = {**os.environ, **collector.environment}
         process = subprocess.run([sys.executable, "-c", SPANS], env=told, capture_output=True, text=True, timeout=120)
         assert time.time() - float(process.stdout) < LONGEST
-    assert [line for line in process.stderr.splitlines() if line != UNHEARD] == []
+    assert [line for line in process.stderr.splitlines() if line != EXPORT_FAILED] == []
 
 
 def test_a_command_ends_though_its_collector_never_answers(wb: Workbench, folder: Callable[..., Path]) -> None:

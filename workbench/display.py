@@ -8,9 +8,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from workbench.marking import excerpt, pieces, table_excerpt, without_rows
+from workbench.marking import excerpt, remove_rows, split_matches, table_excerpt
 from workbench.runtime import check_extra
-from workbench.types import preference
+from workbench.types import preference_text
 
 if TYPE_CHECKING:
     import altair
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
     from workbench.types import Comparison, IngestReport, Passage, SearchResult
 
-LONG, SHORT = 320, 170  # characters of a passage in a list, and in a column of a comparison
-_LABEL = 44  # characters of a passage's name in the chart
+LIST_EXCERPT_CHARS, COLUMN_EXCERPT_CHARS = (
+    320,
+    170,
+)  # characters of a passage in a list, and in a column of a comparison
+_MAX_LABEL_CHARS = 44  # characters of a passage's name in the chart
 
 _STYLE = """<style>
 .wbench{font:13px/1.5 system-ui,sans-serif;color:inherit;max-width:100%;overflow-x:auto}
@@ -52,7 +55,7 @@ def result_frame(result: SearchResult) -> pandas.DataFrame:
             "rank": passage.rank,
             "score": passage.score,
             "title": passage.document_title,
-            "heading": heading(passage),
+            "heading": heading_text(passage),
             "text": passage.text,
             "document_id": passage.document_id,
             "passage_id": passage.passage_id,
@@ -74,7 +77,7 @@ def comparison_frame(comparison: Comparison) -> pandas.DataFrame:
     frame = pd.DataFrame(
         {
             "title": [passage.document_title for passage in passages.values()],
-            "heading": [heading(passage) for passage in passages.values()],
+            "heading": [heading_text(passage) for passage in passages.values()],
             **{name: pd.array([ranks[name].get(key) for key in passages], dtype="Int64") for name in names},
             "text": [passage.text for passage in passages.values()],
         },
@@ -91,7 +94,7 @@ def result_html(result: SearchResult) -> str:
         return _page(result.query, head, "<p>Nothing was found.</p>", result.notes)
     rows = "".join(
         f"<tr><td class=n>{passage.rank}</td><td class=n>{passage.score:.3f}{_bar(passage.score)}</td>"
-        f"<td>{_title(passage)}<br>{_shown(result.query, passage.text)}</td></tr>"
+        f"<td>{_title(passage)}<br>{_excerpt_html(result.query, passage.text)}</td></tr>"
         for passage in result
     )
     table = f"<table><thead><tr><th>#</th><th>Score</th><th>Passage</th></tr></thead><tbody>{rows}</tbody></table>"
@@ -136,7 +139,7 @@ def result_text(result: SearchResult) -> str:
     lines = [f"{hit.rank:>3}  {hit.score:.2f}  {_name(hit)}" for hit in result]
     count = "1 passage" if len(result) == 1 else f"{len(result)} passages"
     far = [] if result.evidence.close or not result.results else [result.evidence.reason]
-    preferred = filter(None, [preference(result.preferring)])
+    preferred = filter(None, [preference_text(result.preferring)])
     return "\n".join([f"{count} by {result.strategy} for {result.query!r}", *preferred, *far, *lines])
 
 
@@ -199,7 +202,7 @@ def bump_chart(comparison: Comparison) -> altair.LayerChart | altair.FacetChart:
     )
 
 
-def heading(passage: Passage) -> str:
+def heading_text(passage: Passage) -> str:
     """Return a passage's position in its document: the heading path below the title, and the page."""
     path = list(passage.headings)
     if path and path[0] == passage.document_title:
@@ -207,7 +210,7 @@ def heading(passage: Passage) -> str:
     return " › ".join(path + ([f"page {passage.page}"] if passage.page else []))
 
 
-def movement(before: int | None, now: int) -> str:
+def movement_text(before: int | None, now: int) -> str:
     """Return the change between two ranks: ``↑2``, ``↓1``, ``=``, ``new``."""
     if before is None:
         return "new"
@@ -221,35 +224,35 @@ def _page(title: str, head: str, body: str, notes: tuple[str, ...]) -> str:
 
 
 def _title(passage: Passage) -> str:
-    place = heading(passage)
+    place = heading_text(passage)
     title = f"<span class=t>{escape(passage.document_title)}</span>"
     return title + (f" <span class=q>{escape(place)}</span>" if place else "")
 
 
 def _cell(passage: Passage, query: str, before: dict[str, int], column: int) -> str:
-    moved = movement(before.get(passage.passage_id), passage.rank)
+    moved = movement_text(before.get(passage.passage_id), passage.rank)
     badge = f"<span class=m>{moved}</span>" if column else ""
     table = table_excerpt(query, passage.text)
-    said = "\n".join(table.lines()[:1]) if table else excerpt(query, without_rows(passage.text), SHORT)
+    said = "\n".join(table.lines()[:1]) if table else excerpt(query, remove_rows(passage.text), COLUMN_EXCERPT_CHARS)
     return (
         f"<td>{_title(passage)}{badge}{_bar(passage.score)}"
-        f"<div>{_marked(query, said)}</div></td>"
+        f"<div>{_highlight(query, said)}</div></td>"
     )  # fmt: skip
 
 
-def _shown(query: str, text: str) -> str:
+def _excerpt_html(query: str, text: str) -> str:
     """Return a passage's excerpt in a list: table rows below their column names, or prose."""
     table = table_excerpt(query, text)
     if table is None:
-        return _marked(query, excerpt(query, without_rows(text), LONG))
-    heads = "".join(f"<th>{_marked(query, name)}</th>" for name in table.names)
+        return _highlight(query, excerpt(query, remove_rows(text), LIST_EXCERPT_CHARS))
+    heads = "".join(f"<th>{_highlight(query, name)}</th>" for name in table.names)
     head = f"<thead><tr>{heads}</tr></thead>" if any(table.names) else ""
-    rows = "".join(f"<tr>{''.join(f'<td>{_marked(query, cell)}</td>' for cell in row)}</tr>" for row in table.rows)
+    rows = "".join(f"<tr>{''.join(f'<td>{_highlight(query, cell)}</td>' for cell in row)}</tr>" for row in table.rows)
     return f"<table class=f>{head}<tbody>{rows}</tbody></table>"
 
 
-def _marked(query: str, text: str) -> str:
-    parts = pieces(query, text)
+def _highlight(query: str, text: str) -> str:
+    parts = split_matches(query, text)
     return "".join(f"<mark>{escape(part)}</mark>" if matched else escape(part) for part, matched in parts)
 
 
@@ -264,6 +267,6 @@ def _agreement(comparison: Comparison) -> str:
 
 
 def _name(passage: Passage) -> str:
-    place = heading(passage)
+    place = heading_text(passage)
     name = f"{passage.document_title} · {place}" if place else passage.document_title
-    return name if len(name) <= _LABEL else name[: _LABEL - 1] + "…"
+    return name if len(name) <= _MAX_LABEL_CHARS else name[: _MAX_LABEL_CHARS - 1] + "…"

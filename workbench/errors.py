@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-MOST_NAMED = 12  # objects with the same title that a message lists
+MAX_IDS_LISTED = 12  # objects with the same title that a message lists
 
 
 class WorkbenchError(Exception):
@@ -48,8 +48,8 @@ class Ambiguous(WorkbenchError):
         """
         self.kind = kind
         self.key = key
-        named = ", ".join(f"{id} ({what})" for id, what in list(ids.items())[:MOST_NAMED])
-        more = f" and {len(ids) - MOST_NAMED} more" if len(ids) > MOST_NAMED else ""
+        named = ", ".join(f"{id} ({what})" for id, what in list(ids.items())[:MAX_IDS_LISTED])
+        more = f" and {len(ids) - MAX_IDS_LISTED} more" if len(ids) > MAX_IDS_LISTED else ""
         super().__init__(f"{len(ids)} {kind}s are called {key!r}: {named}{more}. Use one of the ids.")
 
 
@@ -69,7 +69,7 @@ class StorageError(WorkbenchError):
     """The database is unreachable or rejected a statement."""
 
 
-class StatementRefused(StorageError):
+class StatementRejected(StorageError):
     """The database rejected a statement because its tables differ from what the statement expects."""
 
 
@@ -89,7 +89,7 @@ class Cancelled(WorkbenchError):
     """The caller stopped the work; what is finished is kept."""
 
 
-def choices(values: Iterable[str], limit: int = 12, ids: Mapping[str, str] | None = None) -> str:
+def list_choices(values: Iterable[str], limit: int = 12, ids: Mapping[str, str] | None = None) -> str:
     """Join valid values for a message, quoting each and truncating a long list: ``'a', 'b' (and 3 more)``.
 
     Args:

@@ -7,12 +7,12 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from workbench.errors import InvalidInput
-from workbench.types import Countdown, OnProgress, Progress, time_left
+from workbench.types import Countdown, OnProgress, Progress, time_left_text
 
 # Options of the form name=value
 
 
-def assignments(texts: Sequence[str], option: str) -> dict[str, str]:
+def parse_assignments(texts: Sequence[str], option: str) -> dict[str, str]:
     """Read ``name=value`` texts.
 
     Raises:
@@ -49,7 +49,7 @@ def progress_bar(title: str, instead: OnProgress | None = None, *, unit: str = "
         def show(progress: Progress) -> None:
             bar.total = progress.total
             bar.n = int(progress.done_share * progress.total) if progress.total else progress.done
-            parts = (progress.message, time_left(countdown.take(progress)))
+            parts = (progress.message, time_left_text(countdown.take(progress)))
             bar.set_postfix_str(", ".join(filter(None, parts)), refresh=True)
 
         yield show
@@ -68,6 +68,6 @@ def size_text(count: int) -> str:
     return f"{count:,} bytes"
 
 
-def counted(number: int, noun: str) -> str:
+def count_text(number: int, noun: str) -> str:
     """Return "1 source", "2 sources"."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Protocol
 
-from workbench.text import folded, gram_spans, grams, is_unspaced, spaced_words
+from workbench.text import fold_word, gram_spans, is_unspaced, iter_spaced_words, split_grams
 
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}\s[^\n]*\n)+(?=.*\S)", re.DOTALL)
 _FUNCTION_WORDS = """
@@ -26,7 +26,7 @@ _FUNCTION_WORDS = """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
-def matched_spans(query: str, text: str, language: str = "english") -> tuple[tuple[int, int], ...]:
+def match_spans(query: str, text: str, language: str = "english") -> tuple[tuple[int, int], ...]:
     """Return (start, end) of the words in ``text`` that also occur in the query, in order, never overlapping.
 
     Args:
@@ -38,19 +38,21 @@ def matched_spans(query: str, text: str, language: str = "english") -> tuple[tup
     initials = (
         {word[0] for word in wanted} if language == "english" else None
     )  # a stem keeps the first letter of its word
-    spans = [word.span() for word in spaced_words(text) if _is_wanted(word.group().lower(), language, wanted, initials)]
+    spans = [
+        word.span() for word in iter_spaced_words(text) if _is_wanted(word.group().lower(), language, wanted, initials)
+    ]
     if is_unspaced(query):
-        spans = sorted([*spans, *gram_spans(text, grams(query))])
+        spans = sorted([*spans, *gram_spans(text, split_grams(query))])
     return tuple(spans)
 
 
-def telling_stems(query: str, language: str = "english") -> set[str]:
+def content_stems(query: str, language: str = "english") -> set[str]:
     """Return the stems of a query's content words, and its grams in unspaced scripts."""
-    return _stems(query, language) | grams(query.lower())
+    return _stems(query, language) | split_grams(query.lower())
 
 
 def _stems(query: str, language: str) -> set[str]:
-    words = [word.group() for word in spaced_words(query.lower())]
+    words = [word.group() for word in iter_spaced_words(query.lower())]
     return {stem(word, language) for word in [word for word in words if word not in FUNCTION_WORDS] or words}
 
 
@@ -67,7 +69,7 @@ class _Stemmer(Protocol):
 def stem(word: str, language: str = "english") -> str:
     """Return the stem of a lower-case word in a language that Snowball supports; otherwise the word itself."""
     stemmer = _stemmer(language)
-    return stemmer.stemWord(folded(word)) if stemmer else folded(word)
+    return stemmer.stemWord(fold_word(word)) if stemmer else fold_word(word)
 
 
 @cache
@@ -77,17 +79,17 @@ def _stemmer(language: str) -> _Stemmer | None:
     return snowballstemmer.stemmer(language) if language in snowballstemmer.algorithms() else None
 
 
-def own_word(query: str, term: str, language: str = "english") -> str:
+def find_own_word(query: str, term: str, language: str = "english") -> str:
     """Return the question's own word for a folded and stemmed term of the index."""
-    words = [match.group() for match in spaced_words(query)]
+    words = [match.group() for match in iter_spaced_words(query)]
     return next((word for word in words if term in (word.lower(), stem(word.lower(), language))), term)
 
 
-def pieces(query: str, text: str) -> list[tuple[str, bool]]:
+def split_matches(query: str, text: str) -> list[tuple[str, bool]]:
     """Split a text into (piece, whether it matched); joined, the pieces are the text."""
     marks: list[tuple[str, bool]] = []
     at = 0
-    for start, end in matched_spans(query, text):
+    for start, end in match_spans(query, text):
         if start > at:
             marks.append((text[at:start], False))
         marks.append((text[start:end], True))
@@ -105,7 +107,7 @@ def excerpt(query: str, text: str, length: int) -> str:
     clean = " ".join(_HEADINGS.sub("", text).split())
     if len(clean) <= length:
         return clean
-    starts = [start for start, _ in matched_spans(query, clean)]
+    starts = [start for start, _ in match_spans(query, clean)]
     best = max(starts, key=lambda at: (sum(at <= other < at + length for other in starts), -at), default=0)
     begin = max(0, min(best - length // 5, len(clean) - length))
     begin = clean.find(" ", begin) + 1 if begin else 0
@@ -124,9 +126,9 @@ RULE = re.compile(r"^\|(?:\s*:?-+:?\s*\|)+\s*$")
 CELL = re.compile(r"(?<!\\)\|")  # an escaped bar is part of the cell
 HEADING = re.compile(r"\s*#{1,6}\s")
 FIGURE = re.compile(r"[^\w]*(?:\d[\d.,' ]*\W*(?:\([a-z]{1,2}\))?|[-–—])")
-MOST_ROWS = 4
-MOST_COLUMNS = 6
-LEAST_LETTERS = 20  # of prose next to a table
+MAX_ROWS_SHOWN = 4
+MAX_COLUMNS_SHOWN = 6
+MIN_PROSE_LETTERS = 20  # of prose next to a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ class _Line:
     table: int = 0  # number of the row's table
 
 
-def cells(row: str) -> list[str]:
+def split_cells(row: str) -> list[str]:
     """Return the cells of a Markdown table row, stripped."""
     return [" ".join(cell.replace("\\|", "|").split()) for cell in CELL.split(row.strip().strip("|"))]
 
@@ -181,7 +183,7 @@ def table_excerpt(query: str, text: str, header: str = "") -> TableExcerpt | Non
         score + sum(1 / max(1, holding[word]) for word in line.about) for score, line in zip(scores, lines, strict=True)
     ]
     rows = [place for place, line in enumerate(lines) if line.cells and named[place]]
-    if not rows and not _says_something(ROW.sub("", text)):
+    if not rows and not _has_prose(ROW.sub("", text)):
         rows = [place for place, line in enumerate(lines) if line.cells]
     if not rows:
         return None
@@ -190,30 +192,30 @@ def table_excerpt(query: str, text: str, header: str = "") -> TableExcerpt | Non
         return None
     near = [place for place, line in enumerate(lines) if line.cells and line.table == lines[best].table]
     near.sort(key=lambda place: (place != best, -scores[place], abs(place - best)))
-    shown = [lines[place] for place in sorted(near[:MOST_ROWS])]
+    shown = [lines[place] for place in sorted(near[:MAX_ROWS_SHOWN])]
     width = max(len(line.cells) for line in shown)
-    names = _filled(lines[best].names, width) if len(lines[best].names) == width else [""] * width
-    bodies = [_filled(line.cells, width) for line in shown]
+    names = _pad_row(lines[best].names, width) if len(lines[best].names) == width else [""] * width
+    bodies = [_pad_row(line.cells, width) for line in shown]
     kept = _columns(query, [names, *bodies])
     return TableExcerpt(tuple(names[at] for at in kept), tuple(tuple(body[at] for at in kept) for body in bodies))
 
 
-def without_rows(text: str) -> str:
+def remove_rows(text: str) -> str:
     """Return a passage without its table rows; all of it if there is nothing else."""
     prose = ROW.sub("", text)
     said = "".join(line for line in prose.splitlines() if not HEADING.match(line))
-    return prose if _says_something(said) else text
+    return prose if _has_prose(said) else text
 
 
-def _says_something(prose: str) -> bool:
+def _has_prose(prose: str) -> bool:
     """Return whether text next to a table is more than a page number or a few words."""
-    return sum(character.isalpha() for character in prose) >= LEAST_LETTERS
+    return sum(character.isalpha() for character in prose) >= MIN_PROSE_LETTERS
 
 
 def _lines(query: str, text: str, header: str) -> list[_Line]:
     """Return the non-empty lines of a text; table rows without their header rows."""
     found: list[_Line] = []
-    names, lead = tuple(cells(next(iter(header.strip().splitlines()), ""))), ""
+    names, lead = tuple(split_cells(next(iter(header.strip().splitlines()), ""))), ""
     table = 0
     said = [line for line in text.splitlines() if line.strip() and not HEADING.match(line)]
     for line, following in pairwise([*said, ""]):
@@ -225,18 +227,18 @@ def _lines(query: str, text: str, header: str) -> list[_Line]:
             if not leads:
                 found.append(_Line(_words(query, line)))
         elif RULE.match(following):
-            names, table = tuple(cells(line)), table + 1
+            names, table = tuple(split_cells(line)), table + 1
         else:
             about = _words(query, " ".join([lead, *names]))
-            found.append(_Line(_words(query, line), about, tuple(cells(line)), names, table))
+            found.append(_Line(_words(query, line), about, tuple(split_cells(line)), names, table))
     return found
 
 
 def _words(query: str, text: str) -> frozenset[str]:
-    return frozenset(stem(text[start:end].lower()) for start, end in matched_spans(query, text))
+    return frozenset(stem(text[start:end].lower()) for start, end in match_spans(query, text))
 
 
-def _filled(row: Sequence[str], width: int) -> list[str]:
+def _pad_row(row: Sequence[str], width: int) -> list[str]:
     return [*row[:width], *([""] * (width - len(row)))]
 
 
@@ -248,7 +250,7 @@ def _columns(query: str, rows: Sequence[Sequence[str]]) -> list[int]:
     def far(place: int) -> tuple[bool, int, int]:
         return place > 0, min((abs(place - one) for one in asked), default=0), place
 
-    return sorted(sorted(said, key=far)[:MOST_COLUMNS])
+    return sorted(sorted(said, key=far)[:MAX_COLUMNS_SHOWN])
 
 
 def _line(names: Sequence[str], row: Sequence[str]) -> str:

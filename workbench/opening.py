@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
-from workbench.runtime import nothing_is_garbage
+from workbench.runtime import pause_gc
 
 if TYPE_CHECKING:
     from workbench.settings import Settings
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LONGEST_CLOSE = 20.0  # seconds that shutdown waits for a database that is still starting
-LONGEST_WARMING = 0.5  # seconds that shutdown waits for a model that is still loading
+CLOSE_TIMEOUT_S = 20.0  # seconds that shutdown waits for a database that is still starting
+WARM_TIMEOUT_S = 0.5  # seconds that shutdown waits for a model that is still loading
 
 Opener = Callable[[], "Workbench"]
 Warmer = Callable[["Workbench"], None]
@@ -79,7 +79,7 @@ class Opening:
     def again(self) -> Future[Workbench]:
         """Start opening, also after an error."""
         with self._lock:
-            return self._begin() if self._future is None or _failed(self._future) else self._future
+            return self._begin() if self._future is None or _has_failed(self._future) else self._future
 
     def wait(self, seconds: float | None = None) -> Workbench | None:
         """Return the workbench, or None if it is still opening after ``seconds``.
@@ -133,7 +133,7 @@ class Opening:
     @property
     def is_ready(self) -> bool:
         """True if the workbench is open and calls need not wait."""
-        return self._future is not None and self._future.done() and not _failed(self._future)
+        return self._future is not None and self._future.done() and not _has_failed(self._future)
 
     @property
     def is_warm(self) -> bool:
@@ -171,10 +171,10 @@ class Opening:
             self._warm.clear()
             self._may_warm.set()  # do not keep the thread waiting
         if future is not None:
-            settled_futures([future], LONGEST_CLOSE)
+            settled_futures([future], CLOSE_TIMEOUT_S)
         if thread is not None:
-            thread.join(LONGEST_WARMING if waits else 0)
-        if future is not None and future.done() and not _failed(future):
+            thread.join(WARM_TIMEOUT_S if waits else 0)
+        if future is not None and future.done() and not _has_failed(future):
             future.result().close(waits=waits)
         return thread is None or not thread.is_alive()
 
@@ -219,7 +219,7 @@ def open_configured(
 
     chosen = settings or load_settings(home=home, database_url=database_url)
     start_database(chosen)
-    with nothing_is_garbage():
+    with pause_gc():
         from workbench.workbench import Workbench
 
     workbench = Workbench.open(settings=chosen)
@@ -231,9 +231,9 @@ def open_configured(
 def start_database(settings: Settings) -> None:
     """Start the embedded database, if it is used, in the background while the workbench is being imported."""
     if settings.database_url is None:
-        from workbench.storage.postgres import start_ahead
+        from workbench.storage.postgres import start_in_background
 
-        start_ahead(settings.postgres_dir)
+        start_in_background(settings.postgres_dir)
 
 
 def warm_model(workbench: Workbench) -> None:
@@ -245,5 +245,5 @@ def warm_model(workbench: Workbench) -> None:
     workbench.warm()
 
 
-def _failed(future: Future[Workbench]) -> bool:
+def _has_failed(future: Future[Workbench]) -> bool:
     return future.done() and future.exception() is not None

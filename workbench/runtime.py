@@ -19,39 +19,43 @@ from workbench.errors import ConfigurationError
 
 # One thread for numpy's matrix products
 
-VARIABLES = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")  # numpy from wheels, conda, on a Mac
+BLAS_VARIABLES = (
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)  # numpy from wheels, conda, on a Mac
 
 
-def multiply_on_one_thread() -> None:
+def limit_blas_threads() -> None:
     """Limit numpy's BLAS to one thread, unless the environment sets a number; call it before numpy is imported."""
-    for variable in VARIABLES:
+    for variable in BLAS_VARIABLES:
         os.environ.setdefault(variable, "1")
 
 
 # Shutdown on signals
 
-TOLD = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
-def end_in_order() -> None:
+def install_signal_handlers() -> None:
     """Raise KeyboardInterrupt on the first SIGTERM or SIGHUP; later ones are ignored (``make`` forwards its own).
 
     By default such a signal ends the interpreter without closing anything.
     """
     if threading.current_thread() is not threading.main_thread():
         return
-    for number in TOLD:
+    for number in STOP_SIGNALS:
         signal.signal(number, _interrupt)
 
 
-def begin_to_end() -> None:
+def ignore_signals() -> None:
     """Ignore further SIGTERM and SIGHUP: shutdown is already in progress."""
-    for number in TOLD:
+    for number in STOP_SIGNALS:
         if signal.getsignal(number) is _interrupt:
-            signal.signal(number, _wait)
+            signal.signal(number, _ignore)
 
 
-def end_now(code: int = 0) -> NoReturn:
+def exit_now(code: int = 0) -> NoReturn:
     """Exit although threads still run: their native code would crash during the interpreter's shutdown."""
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
     for stream in (sys.stdout, sys.stderr):
@@ -62,12 +66,12 @@ def end_now(code: int = 0) -> NoReturn:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     del number, frame
-    for ending in TOLD:
-        signal.signal(ending, _wait)
+    for ending in STOP_SIGNALS:
+        signal.signal(ending, _ignore)
     raise KeyboardInterrupt
 
 
-def _wait(number: int, frame: FrameType | None) -> None:
+def _ignore(number: int, frame: FrameType | None) -> None:
     """Do nothing: shutdown is already in progress."""
     del number, frame
 
@@ -123,7 +127,7 @@ def check_extra(name: str) -> None:
         raise ConfigurationError(extra.sentence)
 
 
-def missing_extra(error: ModuleNotFoundError) -> ConfigurationError | None:
+def find_missing_extra(error: ModuleNotFoundError) -> ConfigurationError | None:
     """Return the error that names the extra of a missing module, or None if the module belongs to no extra."""
     module = f"{error.name or ''}."
     brings = (extra for extra in EXTRAS.values() if module.startswith(tuple(f"{name}." for name in extra.modules)))
@@ -133,16 +137,16 @@ def missing_extra(error: ModuleNotFoundError) -> ConfigurationError | None:
 
 # Fewer garbage collections
 
-COLLECT_AFTER = 50_000  # objects: with Python's 700 a search spends a tenth of its time collecting what imports made
+GC_THRESHOLD = 50_000  # objects: with Python's 700 a search spends a tenth of its time collecting what imports made
 
 
-def collect_seldom() -> None:
+def relax_gc() -> None:
     """Raise the collector's threshold; for processes that belong to the workbench."""
-    gc.set_threshold(COLLECT_AFTER)
+    gc.set_threshold(GC_THRESHOLD)
 
 
 @contextmanager
-def nothing_is_garbage() -> Generator[None]:
+def pause_gc() -> Generator[None]:
     """Collect nothing inside the block; what it made then counts as old, which only full collections examine."""
     collects = gc.isenabled()
     gc.disable()

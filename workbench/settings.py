@@ -124,7 +124,7 @@ class Settings(BaseSettings):
         """Read arguments first, then the environment, then the workbench's variables in ``.env``."""
         del file_secret_settings
         assert isinstance(dotenv_settings, DotEnvSettingsSource)
-        return init_settings, env_settings, _OwnVariables(settings_cls, dotenv_settings.env_file)
+        return init_settings, env_settings, _OwnDotEnvVariables(settings_cls, dotenv_settings.env_file)
 
     @property
     def postgres_dir(self) -> Path:
@@ -142,7 +142,7 @@ class Settings(BaseSettings):
         return self.home / "models"
 
 
-class _OwnVariables(DotEnvSettingsSource):
+class _OwnDotEnvVariables(DotEnvSettingsSource):
     """The workbench's variables in ``.env``: those with its prefix, and SEARCH_DB_PATH if there is one of them."""
 
     def _read_env_file(self, file_path: Path) -> Mapping[str, str | None]:
@@ -176,7 +176,7 @@ def load_settings(**overrides: object) -> Settings:
         ) from error
 
 
-def environment_of(settings: Settings) -> dict[str, str]:
+def make_environment(settings: Settings) -> dict[str, str]:
     """Return this process's environment plus the variables from which another process reads the same settings."""
     environment = dict(os.environ)  # noqa: TID251 - this module owns access to the environment
     for name in Settings.model_fields:

@@ -28,20 +28,44 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.trace import TracerProvider
 
-NAME = "rag-workbench"  # instrumentation scope, and the service unless OTEL_SERVICE_NAME is set
-PREFIX = "workbench."  # of attributes and metrics
-BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 7200.0)  # s
-PATIENCE = 2.5  # seconds that an exiting process waits for a collector
+SERVICE_NAME = "rag-workbench"  # instrumentation scope, and the service unless OTEL_SERVICE_NAME is set
+ATTRIBUTE_PREFIX = "workbench."  # of attributes and metrics
+DURATION_BUCKETS_S = (
+    0.001,
+    0.002,
+    0.005,
+    0.01,
+    0.02,
+    0.05,
+    0.1,
+    0.2,
+    0.5,
+    1.0,
+    2.0,
+    5.0,
+    20.0,
+    60.0,
+    300.0,
+    1800.0,
+    7200.0,
+)  # s
+SHUTDOWN_TIMEOUT_S = 2.5  # seconds that an exiting process waits for a collector
 
-UNHEARD = "Traces or metrics could not be sent to OTEL_EXPORTER_OTLP_ENDPOINT (default: port 4318 of this machine)."
-SENDERS = ("opentelemetry.exporter", "opentelemetry.sdk._shared_internal", "opentelemetry.sdk.metrics._internal.export")
+EXPORT_FAILED = (
+    "Traces or metrics could not be sent to OTEL_EXPORTER_OTLP_ENDPOINT (default: port 4318 of this machine)."
+)
+EXPORTER_LOGGERS = (
+    "opentelemetry.exporter",
+    "opentelemetry.sdk._shared_internal",
+    "opentelemetry.sdk.metrics._internal.export",
+)
 
 logger = logging.getLogger(__name__)
 
 AttributeValue = str | int | float | bool
 
-_exporting = threading.Lock()
-_is_untold: ContextVar[bool] = ContextVar("untold", default=False)
+_export_lock = threading.Lock()
+_is_suppressed: ContextVar[bool] = ContextVar("untold", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +85,7 @@ JOB = Operation("job", "kind", "Duration of one worker's run of a job.")
 TOOL = Operation("tool", "tool", "Duration of a tool call over MCP or HTTP.")
 
 
-class Measured:
+class Measurement:
     """A running operation; it takes attributes that are known only at its end."""
 
     def __init__(self, span: trace.Span) -> None:
@@ -70,7 +94,7 @@ class Measured:
 
     def tell(self, **attributes: AttributeValue) -> None:
         """Add attributes to the span, not to the metric."""
-        self._span.set_attributes({PREFIX + name: value for name, value in attributes.items()})
+        self._span.set_attributes({ATTRIBUTE_PREFIX + name: value for name, value in attributes.items()})
 
     def failed(self, error_type: str, *, is_error: bool = True) -> None:
         """Record what ended the operation early.
@@ -85,38 +109,38 @@ class Measured:
             self._span.set_status(trace.StatusCode.ERROR)
 
 
-def is_heard() -> bool:
+def is_enabled() -> bool:
     """Return whether traces are recorded: ``export`` was called, or the embedding program set a provider."""
     return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 @contextmanager
-def untold() -> Generator[None]:
+def suppress_telemetry() -> Generator[None]:
     """Record nothing inside the block, such as a warm-up search."""
-    before = _is_untold.set(True)
+    before = _is_suppressed.set(True)
     try:
         yield
     finally:
-        _is_untold.reset(before)
+        _is_suppressed.reset(before)
 
 
 @contextmanager
-def measured(operation: Operation, target: str, **attributes: AttributeValue) -> Generator[Measured]:
+def measure(operation: Operation, target: str, **attributes: AttributeValue) -> Generator[Measurement]:
     """Record a block as a span such as "search hybrid" and as ``workbench.search.duration`` in seconds.
 
     Without a provider no span is made, since a search takes a few milliseconds and has ten steps.
     """
-    if _is_untold.get() or not is_heard():
-        yield Measured(trace.INVALID_SPAN)
+    if _is_suppressed.get() or not is_enabled():
+        yield Measurement(trace.INVALID_SPAN)
         return
-    key = PREFIX + operation.target
-    own = {key: target, **{PREFIX + name: value for name, value in attributes.items()}}
-    tracer = trace.get_tracer(NAME, __version__)
+    key = ATTRIBUTE_PREFIX + operation.target
+    own = {key: target, **{ATTRIBUTE_PREFIX + name: value for name, value in attributes.items()}}
+    tracer = trace.get_tracer(SERVICE_NAME, __version__)
     began = time.perf_counter()
     with tracer.start_as_current_span(
         f"{operation.name} {target}", attributes=own, record_exception=False, set_status_on_exception=False
     ) as span:
-        block = Measured(span)
+        block = Measurement(span)
         try:
             yield block
         except Exception as error:
@@ -128,11 +152,11 @@ def measured(operation: Operation, target: str, **attributes: AttributeValue) ->
 
 @cache
 def _durations(operation: Operation) -> metrics.Histogram:
-    return metrics.get_meter(NAME, __version__).create_histogram(
-        f"{PREFIX}{operation.name}.duration",
+    return metrics.get_meter(SERVICE_NAME, __version__).create_histogram(
+        f"{ATTRIBUTE_PREFIX}{operation.name}.duration",
         unit="s",
         description=operation.description,
-        explicit_bucket_boundaries_advisory=BUCKETS,
+        explicit_bucket_boundaries_advisory=DURATION_BUCKETS_S,
     )
 
 
@@ -145,7 +169,7 @@ class _WarnOnce(logging.Handler):
         del record
         if not self.has_warned:
             self.has_warned = True
-            logger.warning(UNHEARD)
+            logger.warning(EXPORT_FAILED)
 
 
 def export() -> None:
@@ -165,16 +189,16 @@ def export() -> None:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    with _exporting:
+    with _export_lock:
         if isinstance(trace.get_tracer_provider(), TracerProvider):
             return
         handler = _WarnOnce(logging.WARNING)
-        for name in SENDERS:
+        for name in EXPORTER_LOGGERS:
             logging.getLogger(name).addHandler(handler)
             logging.getLogger(name).propagate = False
         os.environ.setdefault("OTEL_EXPORTER_OTLP_TIMEOUT", "2")  # seconds for each batch
         instance = f"{platform.node()}/{os.getpid()}"
-        own = {"service.name": NAME, "service.version": __version__, "service.instance.id": instance}
+        own = {"service.name": SERVICE_NAME, "service.version": __version__, "service.instance.id": instance}
         resource = Resource.create().merge(Resource(own)).merge(OTELResourceDetector().detect())
         tracers = TracerProvider(resource=resource, shutdown_on_exit=False)
         tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
@@ -186,7 +210,7 @@ def export() -> None:
 
 
 def _shut_down_at_exit(tracers: TracerProvider, meters: MeterProvider) -> None:
-    """Send what is left when the process exits, for at most ``PATIENCE`` seconds.
+    """Send what is left when the process exits, for at most ``SHUTDOWN_TIMEOUT_S`` seconds.
 
     The exporters' timeouts are per batch, and a collector that answers one byte at a time never exceeds them. The
     thread is started now because an exiting interpreter cannot start one.
@@ -203,6 +227,6 @@ def _shut_down_at_exit(tracers: TracerProvider, meters: MeterProvider) -> None:
 
     def wait() -> None:
         exiting.set()
-        thread.join(PATIENCE)
+        thread.join(SHUTDOWN_TIMEOUT_S)
 
     atexit.register(wait)

@@ -27,7 +27,9 @@ CONFIGURATIONS = {
 }  # fmt: skip
 LANGUAGES = tuple(sorted({*CONFIGURATIONS.values(), "cjk", "simple"}))  # "simple": no stemming
 AUTO = "auto"  # language of a source whose texts are identified one by one
-STEMMED_AT_ONCE = 500  # passages of a source up to which a new language is applied at once and not by a job
+MAX_PASSAGES_STEMMED_AT_ONCE = (
+    500  # passages of a source up to which a new language is applied at once and not by a job
+)
 _CJK_CODES = ("zh", "ja", "ko")
 
 _POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc"
@@ -47,14 +49,14 @@ _GROUPED = (
 )
 GROUPED = re.compile(_GROUPED)
 WORD = re.compile(rf"{_GROUPED}|[^\W_](?:[^\W_]|[{_MARKS}{_POINTS}])*")
-PAIRED = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
-UNSPACED = re.compile("[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3]+")
-_SIZES = ((PAIRED, 2), (UNSPACED, 3))
+PAIRED_SCRIPT = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+UNSPACED_SCRIPT = re.compile("[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3]+")
+_GRAM_SIZES = ((PAIRED_SCRIPT, 2), (UNSPACED_SCRIPT, 3))
 _POINT = re.compile(f"[{_POINTS}]")
-_FORMS = str.maketrans("أإآٱىیک", "ااااييك")
+_UNIFIED_LETTERS = str.maketrans("أإآٱىیک", "ااااييك")
 
 
-def language_of(name: str) -> str | None:
+def find_language(name: str) -> str | None:
     """Return the keyword index's name for a language name or an ISO 639-1 code; None for any other."""
     key = name.strip().lower()
     if key in LANGUAGES:
@@ -67,19 +69,19 @@ def language_title(name: str) -> str:
     return {"cjk": "Chinese, Japanese or Korean", "simple": ""}.get(name, name.capitalize())
 
 
-def folded(word: str) -> str:
+def fold_word(word: str) -> str:
     """Return a word without optional Arabic and Hebrew points, with unified letters and ungrouped digits."""
     if word[:1].isdigit() and not word.isdigit() and GROUPED.fullmatch(word):
-        return ungrouped(word)
-    return _POINT.sub("", word).translate(_FORMS)
+        return ungroup_numbers(word)
+    return _POINT.sub("", word).translate(_UNIFIED_LETTERS)
 
 
-def ungrouped(text: str) -> str:
+def ungroup_numbers(text: str) -> str:
     """Return a text with its numbers as the index stores them: 1204 for 1,204."""
     return GROUPED.sub(lambda number: re.sub(r"\D", "", number.group()), text)
 
 
-def grams(text: str) -> set[str]:
+def split_grams(text: str) -> set[str]:
     """Return the pairs and triples of characters in runs of unspaced scripts; a shorter run counts whole."""
     return {run[at : at + size] for run, size in _runs(text) for at in range(max(1, len(run) - size + 1))}
 
@@ -87,7 +89,7 @@ def grams(text: str) -> set[str]:
 def gram_spans(text: str, wanted: Collection[str]) -> list[tuple[int, int]]:
     """Return (start, end) of the wanted grams in a text, merged if they touch, in order."""
     spans: list[tuple[int, int]] = []
-    for pattern, size in _SIZES:
+    for pattern, size in _GRAM_SIZES:
         for match in pattern.finditer(text):
             for at in range(match.start(), match.end()):
                 length = next((n for n in (size, *range(size - 1, 0, -1)) if text[at : at + n] in wanted), 0)
@@ -96,9 +98,9 @@ def gram_spans(text: str, wanted: Collection[str]) -> list[tuple[int, int]]:
     return sorted(spans)
 
 
-def spaced_words(text: str) -> Iterator[re.Match[str]]:
+def iter_spaced_words(text: str) -> Iterator[re.Match[str]]:
     """Return the words outside unspaced runs, in order; the keyword index counts the same ones from 1."""
-    for pattern, _ in _SIZES:
+    for pattern, _ in _GRAM_SIZES:
         text = pattern.sub(lambda run: "\n" * len(run.group()), text)  # not a space, which would join digit groups
     return WORD.finditer(text)
 
@@ -106,7 +108,7 @@ def spaced_words(text: str) -> Iterator[re.Match[str]]:
 def gram_weights(text: str, weights: Mapping[str, float]) -> dict[int, float]:
     """Return, for each character position in unspaced runs, the highest weight of a gram that covers it."""
     covered: dict[int, float] = {}
-    for pattern, size in _SIZES:
+    for pattern, size in _GRAM_SIZES:
         for match in pattern.finditer(text):
             run = match.group()
             for at in range(max(1, len(run) - size + 1)):
@@ -118,11 +120,11 @@ def gram_weights(text: str, weights: Mapping[str, float]) -> dict[int, float]:
 
 def is_unspaced(text: str) -> bool:
     """Return whether a text contains a script that is written without spaces."""
-    return any(pattern.search(text) for pattern, _ in _SIZES)
+    return any(pattern.search(text) for pattern, _ in _GRAM_SIZES)
 
 
 def _runs(text: str) -> Iterator[tuple[str, int]]:
-    for pattern, size in _SIZES:
+    for pattern, size in _GRAM_SIZES:
         for match in pattern.finditer(text):
             yield match.group(), size
 
@@ -137,7 +139,7 @@ def _join(spans: list[tuple[int, int]], start: int, end: int) -> None:
 # Sentence boundaries by regular expression
 
 # Candidates for a sentence end: Latin marks before a space, CJK marks anywhere, blank lines, list items.
-CANDIDATE = re.compile(
+BOUNDARY = re.compile(
     r"""(?P<latin>[.!?…]+["'”’»)\]*_`]*)(?=\s)"""
     r"""|(?P<cjk>[。！？｡]+["'”’」』）》】]*)"""
     r"""|(?P<gap>\n[ \t]*\n)"""
@@ -156,8 +158,8 @@ ABBREVIATIONS = frozenset(
     """.split()  # noqa: SIM905 - a table of words reads better than a list of quotes
 )
 RARELY_LAST = frozenset("e.g i.e cf viz vs mr mrs ms dr prof fig figs eq eqs nr z.b d.h vgl p.ex".split())  # noqa: SIM905
-LOOK_BACK = 24  # characters before a full stop that are examined for an abbreviation
-RUN_IN = 80  # maximum length of a bold heading at the start of its sentence
+MAX_ABBREVIATION_CHARS = 24  # characters before a full stop that are examined for an abbreviation
+MAX_RUN_IN_CHARS = 80  # maximum length of a bold heading at the start of its sentence
 RUN_IN_HEADING = re.compile(
     r"(?:[-*+][ \t]+)?(\*\*|__)(?:(?!\1).)+\1", re.DOTALL
 )  # "**Colour.** Warm greys" is one sentence
@@ -168,7 +170,7 @@ def sentence_spans(text: str, start: int = 0, end: int | None = None) -> list[tu
     end = len(text) if end is None else end
     spans: list[tuple[int, int]] = []
     begin = start
-    for match in CANDIDATE.finditer(text, start, end):
+    for match in BOUNDARY.finditer(text, start, end):
         if match.lastgroup == "latin" and not _ends_sentence(text, match, begin, end):
             continue
         _add(spans, text, begin, match.end())
@@ -181,13 +183,13 @@ def _ends_sentence(text: str, match: re.Match[str], begin: int, end: int) -> boo
     following = text[match.end() : min(end, match.end() + 8)].lstrip()
     if not following:
         return True
-    if match.end() - begin <= RUN_IN and RUN_IN_HEADING.fullmatch(text[begin : match.end()].strip()):
+    if match.end() - begin <= MAX_RUN_IN_CHARS and RUN_IN_HEADING.fullmatch(text[begin : match.end()].strip()):
         return False
     if match.group()[0] != ".":
         return not following[0].islower()
     if match.group().startswith(".."):
         return not following[0].islower()
-    return _dot_ends_sentence(text[max(begin, match.start() - LOOK_BACK) : match.start()], following[0])
+    return _dot_ends_sentence(text[max(begin, match.start() - MAX_ABBREVIATION_CHARS) : match.start()], following[0])
 
 
 def _dot_ends_sentence(before: str, following: str) -> bool:

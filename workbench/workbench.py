@@ -26,7 +26,7 @@ from workbench.services.folders import FolderWork
 from workbench.services.health import HealthService, Status
 from workbench.services.indexes import IndexService
 from workbench.services.jobs import JobService
-from workbench.services.page_images import PagePictures
+from workbench.services.page_images import PageImages
 from workbench.services.promotions import PromotionService, RankerService
 from workbench.services.search import DocumentSearch, Requests, SearchService
 from workbench.services.sources import ProjectService, SourceService
@@ -78,20 +78,20 @@ def open_corpus(settings: Settings) -> Corpus:
     return Corpus(
         database,
         reader,
-        functools.partial(_encoder, settings),
+        functools.partial(_load_encoder, settings),
         settings.embedding_model,
-        functools.partial(_llm, settings),
-        functools.partial(_cross_encoder, settings),
+        functools.partial(_load_llm, settings),
+        functools.partial(_load_cross_encoder, settings),
     )
 
 
-def _encoder(settings: Settings, name: str) -> Encoder:
+def _load_encoder(settings: Settings, name: str) -> Encoder:
     from workbench.models.registry import load_encoder
 
     return load_encoder(name, settings.models_dir, settings.embedding_threads)
 
 
-def _llm(settings: Settings) -> Llm | None:
+def _load_llm(settings: Settings) -> Llm | None:
     from workbench.models.llm import Llm
     from workbench.models.local_llm import LocalLlm
 
@@ -103,7 +103,7 @@ def _llm(settings: Settings) -> Llm | None:
     return Llm(settings.llm_base_url, settings.llm_model, key, settings.llm_timeout)
 
 
-def _cross_encoder(settings: Settings) -> CrossEncoder | None:
+def _load_cross_encoder(settings: Settings) -> CrossEncoder | None:
     from workbench.models.cross_encoder import load_cross_encoder
 
     name = settings.reranker
@@ -121,7 +121,7 @@ class Workbench:
         self.settings = settings
         self._worker: WorkerHandle | None = None
         self.beside: WorkerProcess | None = None
-        self.corpus, self.pages = corpus, PagePictures(corpus)
+        self.corpus, self.pages = corpus, PageImages(corpus)
         self.requests = Requests(corpus, self.pages.of_passage)
         self.search_service = SearchService(corpus, self.requests)
         self.indexes = IndexService(corpus)
@@ -184,11 +184,11 @@ class Workbench:
     def work_beside(self) -> None:
         """Run a worker process alongside this one, which starts when jobs are queued, until the workbench is closed."""
         from workbench.jobs.worker import WorkerProcess
-        from workbench.settings import environment_of
+        from workbench.settings import make_environment
 
         if self.beside is None:
             command = [sys.executable, "-m", "workbench.cli", "worker", "--until-input-ends"]
-            self.beside = WorkerProcess(command, environment_of(self.settings), self.jobs.table.any_waiting)
+            self.beside = WorkerProcess(command, make_environment(self.settings), self.jobs.table.any_waiting)
             self.beside.start()
 
     def start_worker(self, further: Runners | None = None, **options: Unpack[WorkerOptions]) -> WorkerHandle:
@@ -207,10 +207,10 @@ class Workbench:
 
     def runners(self) -> dict[str, Runner]:
         """Return the runners of the built-in kinds of jobs: ingest, index_build, crawl."""
-        from workbench.jobs.runners import own_runners
+        from workbench.jobs.runners import make_runners
 
         folders = {"archive": self.archives.mirrored, "articles": self.articles.mirrored}
-        return own_runners(
+        return make_runners(
             self.sources, self.documents, self.workspaces, self.jobs.table, self.indexes, self.crawls, folders
         )
 

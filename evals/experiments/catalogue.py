@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from evals.experiments.leaderboard import Winner, stored_winner, winner
+from evals.experiments.leaderboard import Winner, find_winner, load_winner
 from evals.experiments.runs import (
     Cell,
     CellResult,
@@ -17,24 +17,24 @@ from evals.experiments.runs import (
     Experiment,
     Share,
     ShareOutcome,
-    experiment_from,
-    matrix,
-    scored,
-    stored_answer,
+    make_cells,
+    parse_answer,
+    parse_experiment,
+    score_answers,
 )
-from evals.gateway import ExperimentTables, Row, RunTables, own_hash
+from evals.gateway import ExperimentTables, Row, RunTables, hash_documents
 from evals.measures.metrics import DEFAULT_METRICS, Verdicts, check_metrics
 from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Cancelled, InvalidInput, WorkbenchError
-from workbench.jobs.sharing import Assignment, progress_of, shared
-from workbench.types import JsonObject, JsonValue, OnProgress, Progress, ShouldStop, as_object, plain
-from workbench.types.json import as_whole
+from workbench.jobs.sharing import Assignment, make_progress_reporter, share_parts
+from workbench.types import JsonObject, JsonValue, OnProgress, Progress, ShouldStop, as_object, to_plain
+from workbench.types.json import as_integer
 from workbench.workbench import Workbench
 
-__all__ = ["Cell", "CellResult", "Experiment", "Experiments", "matrix"]
+__all__ = ["Cell", "CellResult", "Experiment", "Experiments", "make_cells"]
 
-AskAll = Callable[[Experiment, TestSet], Sequence[ShareOutcome]]
+RunShares = Callable[[Experiment, TestSet], Sequence[ShareOutcome]]
 
 
 class Experiments:
@@ -70,7 +70,7 @@ class Experiments:
         for index in {cell.index for cell in cells}:
             self._wb.corpus.index(index)
         plan: JsonObject = {
-            "cells": [plain(cell) for cell in cells],
+            "cells": [to_plain(cell) for cell in cells],
             "metrics": list(check_metrics(metrics)),
             "limit_queries": limit_queries,
         }
@@ -80,18 +80,18 @@ class Experiments:
             "dataset_id": info.id,
             "dataset_version": info.version,
         }
-        corpus_hash = chosen.corpus.hash if chosen.corpus else own_hash(self._wb, chosen.scope)
+        corpus_hash = chosen.corpus.hash if chosen.corpus else hash_documents(self._wb, chosen.scope)
         hashes: JsonObject = {"dataset_hash": chosen.questions_hash, "corpus_hash": corpus_hash}
-        return experiment_from(self._experiments.create(values | hashes | {"plan": plan}))
+        return parse_experiment(self._experiments.create(values | hashes | {"plan": plan}))
 
     def list(self, test_set: str | None = None) -> list[Experiment]:
         """Return experiments, newest first."""
         test_set_id = self.test_sets.info(test_set).id if test_set else None
-        return [experiment_from(row) for row in self._experiments.list(test_set_id)]
+        return [parse_experiment(row) for row in self._experiments.list(test_set_id)]
 
     def get(self, experiment_id: str) -> Experiment:
         """Return one experiment. Raises NotFound."""
-        return experiment_from(self._experiments.get(experiment_id))
+        return parse_experiment(self._experiments.get(experiment_id))
 
     def delete(self, experiment_id: str) -> None:
         """Delete an experiment; its runs stay for others."""
@@ -108,7 +108,7 @@ class Experiments:
         *,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
-        ask_all: AskAll | None = None,
+        ask_all: RunShares | None = None,
     ) -> Experiment:
         """Carry out what is not done yet. A cell that fails is noted and the others continue.
 
@@ -125,14 +125,14 @@ class Experiments:
             if ask_all is not None:
                 outcomes = ask_all(experiment, test_set)
             else:
-                outcomes = _one_by_one(CellRuns(self._wb, experiment, test_set, on_progress, should_stop))
+                outcomes = _run_sequentially(CellRuns(self._wb, experiment, test_set, on_progress, should_stop))
         except Cancelled:
             self._experiments.set_status(experiment.id, "stopped", "Stopped; run it again to go on.")
             raise
         except WorkbenchError as error:
             self._experiments.set_status(experiment.id, "failed", str(error))
             raise
-        self._experiments.set_status(experiment.id, "done", _summary(experiment, outcomes))
+        self._experiments.set_status(experiment.id, "done", _summarise(experiment, outcomes))
         return self.get(experiment.id)
 
     def results(self, experiment_id: str) -> list[CellResult]:
@@ -147,8 +147,8 @@ class Experiments:
         best: dict[str, Winner] = {}
         for experiment in experiments:
             if "tied" in kept.get(experiment.id, {}):
-                best[experiment.id] = stored_winner(experiment, kept[experiment.id])
-            elif experiment.status == "done" and (win := winner(experiment, self.results(experiment.id))):
+                best[experiment.id] = load_winner(experiment, kept[experiment.id])
+            elif experiment.status == "done" and (win := find_winner(experiment, self.results(experiment.id))):
                 self._experiments.keep_winner(experiment.id, win.to_dict())
                 best[experiment.id] = win
         return best
@@ -165,15 +165,15 @@ class Experiments:
     def _result(self, experiment: Experiment, test_set: TestSet, row: Row) -> CellResult:
         run = None
         if row["status"] == "done":
-            answers = {answer["question_id"]: stored_answer(answer) for answer in self._runs.answers(row["id"])}
-            run = scored(test_set, row["strategy"], row["parameters"], answers, experiment.metrics)
+            answers = {answer["question_id"]: parse_answer(answer) for answer in self._runs.answers(row["id"])}
+            run = score_answers(test_set, row["strategy"], row["parameters"], answers, experiment.metrics)
         size = self._wb.corpus.indexes.bytes_on_disk(row["index_name"])
         cell = experiment.cells[row["position"]]
         place = (row["index_name"], size, row["error"], row["position"], row["extra"])
         return CellResult(cell, row["id"], row["status"], run, *place)
 
 
-def _one_by_one(runs: CellRuns) -> list[ShareOutcome]:
+def _run_sequentially(runs: CellRuns) -> list[ShareOutcome]:
     """Ask every share here, without those of a cell that has failed."""
     outcomes: list[ShareOutcome] = []
     for share in runs.shares():
@@ -183,7 +183,7 @@ def _one_by_one(runs: CellRuns) -> list[ShareOutcome]:
     return outcomes
 
 
-def _summary(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
+def _summarise(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
     """Say how much was done now, how much was there from before, and how much failed."""
     failed = len({outcome.cell for outcome in outcomes if outcome.failed})
     asked, stored = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("asked", "stored"))
@@ -194,7 +194,7 @@ def _summary(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
 # An experiment as a shared job
 
 
-def run_together(wb: Workbench, experiment_id: str, assignment: Assignment) -> Experiment:
+def run_shared(wb: Workbench, experiment_id: str, assignment: Assignment) -> Experiment:
     """Carry out what is not done yet, or help with it.
 
     A helper returns when there is no share left for it, though others may still be at theirs. Raises what
@@ -203,7 +203,7 @@ def run_together(wb: Workbench, experiment_id: str, assignment: Assignment) -> E
     experiments = Experiments(wb)
 
     def ask_together(experiment: Experiment, test_set: TestSet) -> Sequence[ShareOutcome]:
-        return _outcomes(wb, experiment, test_set, assignment)
+        return _run_shares(wb, experiment, test_set, assignment)
 
     if assignment.leads:
         return experiments.run(experiment_id, ask_all=ask_together)
@@ -212,7 +212,7 @@ def run_together(wb: Workbench, experiment_id: str, assignment: Assignment) -> E
     return experiment
 
 
-def _outcomes(
+def _run_shares(
     wb: Workbench, experiment: Experiment, test_set: TestSet, assignment: Assignment
 ) -> Sequence[ShareOutcome]:
     """Ask the shares that come into these hands; returns what came of all shares that are done, by any hands."""
@@ -231,26 +231,26 @@ def _outcomes(
         parts = [(share.to_dict(), share.last - share.first) for share in runs.shares()]
         wb.jobs.table.parts.plan(assignment.job.id, parts)
 
-    with shared(wb.jobs.table, assignment, plan) as in_hand:
-        tell = progress_of(assignment, in_hand, "questions")
+    with share_parts(wb.jobs.table, assignment, plan) as in_hand:
+        tell = make_progress_reporter(assignment, in_hand, "questions")
         for part in in_hand.all_taken():
             runs.look()
             if part is None:
                 continue
-            share = _share(part.content)
-            before = [_outcome(result) for _, result in in_hand.results()]
+            share = _parse_share(part.content)
+            before = [_parse_outcome(result) for _, result in in_hand.results()]
             failed = any(each.failed and each.cell == share.cell for each in before)
             outcome = ShareOutcome(share.cell, 0, 0, failed=True) if failed else runs.answer(share)
             with wb.corpus.database.transaction() as connection:
                 in_hand.done(connection, part, outcome.to_dict())
-        return [_outcome(result) for _, result in in_hand.results()]
+        return [_parse_outcome(result) for _, result in in_hand.results()]
 
 
-def _share(content: JsonValue) -> Share:
+def _parse_share(content: JsonValue) -> Share:
     told = as_object(content)
-    return Share(as_whole(told["cell"]), as_whole(told["first"]), as_whole(told["last"]))
+    return Share(as_integer(told["cell"]), as_integer(told["first"]), as_integer(told["last"]))
 
 
-def _outcome(result: JsonObject) -> ShareOutcome:
-    cell, asked, stored = (as_whole(result[name]) for name in ("cell", "asked", "stored"))
+def _parse_outcome(result: JsonObject) -> ShareOutcome:
+    cell, asked, stored = (as_integer(result[name]) for name in ("cell", "asked", "stored"))
     return ShareOutcome(cell, asked, stored, failed=bool(result["failed"]))

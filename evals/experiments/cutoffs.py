@@ -16,8 +16,8 @@ from workbench.workbench import Workbench
 
 # Cutoffs by document score
 
-DOCUMENTS = 10  # that an agent gets at most where it names no number
-PASSAGES = (50, 200)  # of the searches that bring them: the second one where the first brings too few documents
+MAX_DOCUMENTS = 10  # that an agent gets at most where it names no number
+PASSAGE_LIMITS = (50, 200)  # of the searches that bring them: the second one where the first brings too few documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class DocumentCutoff(Value):
     recall: float
 
 
-def document_cutoffs(
+def measure_cutoffs(
     wb: Workbench,
     test_set: TestSet,
     corpus: IndexedCorpus,
@@ -57,23 +57,23 @@ def document_cutoffs(
         if on_progress is not None:
             on_progress(Progress(number, len(test_set.answerable), f"{strategy}, cutoffs"))
         relevant = frozenset(key for key, grade in test_set.qrels[question.id].items() if grade > 0)
-        rankings.append((_first_documents(wb, corpus, question.text, strategy), relevant))
-    return [_at(cutoff, rankings) for cutoff in cutoffs]
+        rankings.append((_rank_documents(wb, corpus, question.text, strategy), relevant))
+    return [_apply_cutoff(cutoff, rankings) for cutoff in cutoffs]
 
 
-def _first_documents(wb: Workbench, corpus: IndexedCorpus, query: str, strategy: str) -> dict[str, float]:
+def _rank_documents(wb: Workbench, corpus: IndexedCorpus, query: str, strategy: str) -> dict[str, float]:
     """Return the first ten documents with the scores of their best passages, best first."""
     scores: dict[str, float] = {}
-    for limit in PASSAGES:
+    for limit in PASSAGE_LIMITS:
         result = wb.search_service.search(query, Ask(strategy, limit, corpus.scope, corpus.index.name))
         for hit in result:
             scores.setdefault(corpus.key(hit.document_id), hit.score)
-        if len(scores) >= DOCUMENTS or len(result) < limit:
+        if len(scores) >= MAX_DOCUMENTS or len(result) < limit:
             break
-    return dict(list(scores.items())[:DOCUMENTS])
+    return dict(list(scores.items())[:MAX_DOCUMENTS])
 
 
-def _at(cutoff: float, rankings: Sequence[tuple[dict[str, float], frozenset[str]]]) -> DocumentCutoff:
+def _apply_cutoff(cutoff: float, rankings: Sequence[tuple[dict[str, float], frozenset[str]]]) -> DocumentCutoff:
     kept = [
         ({key for key, score in scores.items() if score >= cutoff * max(scores.values())}, relevant)
         for scores, relevant in rankings
@@ -85,8 +85,8 @@ def _at(cutoff: float, rankings: Sequence[tuple[dict[str, float], frozenset[str]
     )
 
 
-MARK = re.compile(r"\[\d+\]")  # of a citation
-READ = 6  # passages an answer is made from, as for people
+CITATION_MARK = re.compile(r"\[\d+\]")  # of a citation
+PASSAGES_READ = 6  # passages an answer is made from, as for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class ReferenceAnswers(Value):
     refused: float
 
 
-def reference_answers(
+def measure_answers(
     wb: Workbench,
     test_set: TestSet,
     corpus: IndexedCorpus,
@@ -129,14 +129,16 @@ def reference_answers(
             raise Cancelled("Stopped; the answers so far are not kept.")
         if on_progress is not None:
             on_progress(Progress(number, len(questions), "answers"))
-        found = wb.answers.ask(question.text, Ask(strategy, READ, corpus.scope, corpus.index.name)).answer()
+        found = wb.answers.ask(question.text, Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name)).answer()
         refused += found.refused
-        texts.append("" if found.refused else MARK.sub("", found.text))
-    return _compared(questions, texts, refused)
+        texts.append("" if found.refused else CITATION_MARK.sub("", found.text))
+    return _compare_answers(questions, texts, refused)
 
 
-def _compared(questions: Sequence[Question], texts: Sequence[str], refused: int) -> ReferenceAnswers:
-    held = [holds(text, question.reference_answer or "") for question, text in zip(questions, texts, strict=True)]
+def _compare_answers(questions: Sequence[Question], texts: Sequence[str], refused: int) -> ReferenceAnswers:
+    held = [
+        contains_answer(text, question.reference_answer or "") for question, text in zip(questions, texts, strict=True)
+    ]
     lengths = sorted(len(text.split()) for text in texts)
     return ReferenceAnswers(
         questions=len(questions),
@@ -147,10 +149,10 @@ def _compared(questions: Sequence[Question], texts: Sequence[str], refused: int)
     )
 
 
-def holds(text: str, reference: str) -> bool:
+def contains_answer(text: str, reference: str) -> bool:
     """Return whether a text contains the words of a reference answer in order, ignoring punctuation and case."""
-    return f" {_plain(reference)} " in f" {_plain(text)} "
+    return f" {_fold(reference)} " in f" {_fold(text)} "
 
 
-def _plain(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(re.sub(r"[^\w]+", " ", text.casefold()).split())

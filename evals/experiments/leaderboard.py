@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from evals.experiments.runs import CellResult, Experiment, StrategyRun
-from evals.gateway import deleted_parts, documents_in, resolved_scope
+from evals.gateway import describe_deleted, list_documents, resolve_scope
 from evals.measures.metrics import metric_title
-from evals.measures.significance import EQUAL, Difference, bootstrap_interval, compare
+from evals.measures.significance import EQUALITY_TOLERANCE, Difference, bootstrap_interval, compare_pairs
 from evals.test_set import TestSet
-from workbench.errors import InvalidInput, choices
-from workbench.formatting import counted
+from workbench.errors import InvalidInput, list_choices
+from workbench.formatting import count_text
 from workbench.types import JsonObject, Value, as_items, as_number, as_text
-from workbench.types.json import as_whole
+from workbench.types.json import as_integer
 from workbench.workbench import Workbench
 
-ROUND = 6
+SCORE_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Change(Value):
         return self.second - self.first
 
 
-def leaderboard(results: Sequence[CellResult], metric: str) -> list[LeaderboardLine]:
+def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[LeaderboardLine]:
     """Return the runs, best first, each compared with the leader and corrected for the number of runs.
 
     Raises:
@@ -66,14 +66,14 @@ def leaderboard(results: Sequence[CellResult], metric: str) -> list[LeaderboardL
     measured = [result for result in results if result.run is not None]
     _check_measured(measured, metric)
     ordered = sorted(measured, key=lambda result: -_means(result)[metric])
-    lines = [_line(result, metric) for result in ordered]
+    lines = [_make_line(result, metric) for result in ordered]
     if len(ordered) > 1:
         best = ordered[0]
         pairs = [
             (r.cell.label, _values_by_metric(r)[metric], best.cell.label, _values_by_metric(best)[metric])
             for r in ordered[1:]
         ]
-        against = [None, *compare(metric, pairs)]
+        against = [None, *compare_pairs(metric, pairs)]
     else:
         against = [None] * len(ordered)
     front = set(pareto_front([(line.metrics[metric], line.latency_ms["p50"]) for line in lines]))
@@ -83,14 +83,14 @@ def leaderboard(results: Sequence[CellResult], metric: str) -> list[LeaderboardL
             line,
             against_best=difference,
             on_front=place in front,
-            rank=1 + sum(mean > means[place] + EQUAL for mean in means),
+            rank=1 + sum(mean > means[place] + EQUALITY_TOLERANCE for mean in means),
         )
         for place, (line, difference) in enumerate(zip(lines, against, strict=True))
     ]
-    return placed + [_line(result, metric) for result in results if result.run is None]
+    return placed + [_make_line(result, metric) for result in results if result.run is None]
 
 
-def against(results: Sequence[CellResult], metric: str, run_id: str) -> dict[str, Difference]:
+def compare_with_run(results: Sequence[CellResult], metric: str, run_id: str) -> dict[str, Difference]:
     """Return run id -> how each other measured run differs from one run, corrected for the number of runs.
 
     Raises:
@@ -110,7 +110,7 @@ def against(results: Sequence[CellResult], metric: str, run_id: str) -> dict[str
         )
         for result in measured.values()
     ]
-    return dict(zip(measured, compare(metric, pairs), strict=True))
+    return dict(zip(measured, compare_pairs(metric, pairs), strict=True))
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
@@ -128,7 +128,7 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
     return front
 
 
-def by_question(results: Sequence[CellResult], metric: str) -> dict[str, dict[str, float]]:
+def scores_by_question(results: Sequence[CellResult], metric: str) -> dict[str, dict[str, float]]:
     """Return question id -> run label -> value: the heat map. Raises InvalidInput for a metric that is not there."""
     _check_measured(results, metric)
     values: dict[str, dict[str, float]] = {}
@@ -139,7 +139,7 @@ def by_question(results: Sequence[CellResult], metric: str) -> dict[str, dict[st
     return values
 
 
-def changes(first: CellResult, second: CellResult, metric: str) -> list[Change]:
+def find_changes(first: CellResult, second: CellResult, metric: str) -> list[Change]:
     """Return the questions whose value differs between two runs, the greatest losses first.
 
     Raises:
@@ -155,7 +155,7 @@ def changes(first: CellResult, second: CellResult, metric: str) -> list[Change]:
     return sorted(differing, key=lambda change: (change.difference, change.question_id))
 
 
-def check_same_ground(first: Experiment, second: Experiment) -> None:
+def check_comparable(first: Experiment, second: Experiment) -> None:
     """Refuse to compare experiments on different ground. Raises InvalidInput saying what differs."""
     if first.corpus_hash != second.corpus_hash:
         raise InvalidInput(f"{first.title!r} and {second.title!r} ran on different corpora, so they do not compare.")
@@ -196,7 +196,7 @@ def _check_measured(results: Sequence[CellResult], metric: str) -> None:
     for result in results:
         if result.run is not None and metric not in result.run.values:
             raise InvalidInput(
-                f"{metric} was not measured in this experiment; choose one of {choices(result.run.values)}."
+                f"{metric} was not measured in this experiment; choose one of {list_choices(result.run.values)}."
             )
 
 
@@ -208,15 +208,15 @@ def _means(result: CellResult) -> dict[str, float]:
     return result.run.means if result.run else {}
 
 
-def _line(result: CellResult, metric: str) -> LeaderboardLine:
+def _make_line(result: CellResult, metric: str) -> LeaderboardLine:
     low, high = bootstrap_interval(list(_values_by_metric(result).get(metric, {}).values()))
     return LeaderboardLine(
         label=result.cell.label,
         run_id=result.run_id,
         status=result.status,
         error=result.error,
-        metrics={name: round(value, ROUND) for name, value in _means(result).items()},
-        interval=(round(low, ROUND), round(high, ROUND)),
+        metrics={name: round(value, SCORE_DIGITS) for name, value in _means(result).items()},
+        interval=(round(low, SCORE_DIGITS), round(high, SCORE_DIGITS)),
         latency_ms=result.run.latency_ms if result.run else {},
         index_name=result.index_name,
         index_bytes=result.index_bytes,
@@ -248,13 +248,13 @@ class Pair(Value):
     difference: Difference | None = None
 
 
-def shared_metrics(first: Sequence[CellResult], second: Sequence[CellResult]) -> list[str]:
+def find_shared_metrics(first: Sequence[CellResult], second: Sequence[CellResult]) -> list[str]:
     """Return the metrics that every finished run of both experiments was measured by, in the first one's order."""
     runs = [result.run for result in (*first, *second) if result.run is not None]
     return [metric for metric in (runs[0].values if runs else ()) if all(metric in run.values for run in runs)]
 
 
-def side_by_side(
+def pair_runs(
     first: Sequence[CellResult], second: Sequence[CellResult], metric: str, *, paired: bool = True
 ) -> list[Pair]:
     """Return the runs of two experiments matched by label, the best of either first.
@@ -265,13 +265,15 @@ def side_by_side(
     Raises:
         InvalidInput: the metric was not measured in both.
     """
-    if metric not in shared_metrics(first, second):
+    if metric not in find_shared_metrics(first, second):
         raise InvalidInput(f"{metric} was not measured in both experiments; choose a metric that both have.")
-    before, after = _by_label(first), _by_label(second)
+    before, after = _index_by_label(first), _index_by_label(second)
     tested = [
-        label for label in before if paired and label in after and _same_questions(before[label], after[label], metric)
+        label
+        for label in before
+        if paired and label in after and _have_same_questions(before[label], after[label], metric)
     ]
-    differences = compare(
+    differences = compare_pairs(
         metric,
         [
             (label, _values_of_metric(after[label], metric), label, _values_of_metric(before[label], metric))
@@ -283,8 +285,8 @@ def side_by_side(
         Pair(
             label=label,
             strategy=(before.get(label) or after[label]).cell.strategy,
-            first=_score(before.get(label), metric),
-            second=_score(after.get(label), metric),
+            first=_make_score(before.get(label), metric),
+            second=_make_score(after.get(label), metric),
             difference=by_label.get(label),
         )
         for label in dict.fromkeys([*before, *after])
@@ -292,7 +294,7 @@ def side_by_side(
     return sorted(pairs, key=lambda pair: -max(score.mean for score in (pair.first, pair.second) if score))
 
 
-def _by_label(results: Sequence[CellResult]) -> dict[str, CellResult]:
+def _index_by_label(results: Sequence[CellResult]) -> dict[str, CellResult]:
     return {result.cell.label: result for result in results if result.run is not None}
 
 
@@ -300,21 +302,21 @@ def _values_of_metric(result: CellResult, metric: str) -> dict[str, float]:
     return dict(result.run.values[metric]) if result.run else {}
 
 
-def _same_questions(first: CellResult, second: CellResult, metric: str) -> bool:
+def _have_same_questions(first: CellResult, second: CellResult, metric: str) -> bool:
     return _values_of_metric(first, metric).keys() == _values_of_metric(second, metric).keys()
 
 
-def _score(result: CellResult | None, metric: str) -> Score | None:
+def _make_score(result: CellResult | None, metric: str) -> Score | None:
     if result is None or result.run is None:
         return None
     low, high = bootstrap_interval(list(result.run.values[metric].values()))
-    return Score(round(result.run.means[metric], ROUND), (round(low, ROUND), round(high, ROUND)))
+    return Score(round(result.run.means[metric], SCORE_DIGITS), (round(low, SCORE_DIGITS), round(high, SCORE_DIGITS)))
 
 
 # Winners over time and weaknesses
 
-FEW = 30  # questions below which an interval is so wide that few differences can be told
-SATURATED = 0.95  # where every run is above it, nothing is left to tell them apart
+MIN_QUESTIONS = 30  # questions below which an interval is so wide that few differences can be told
+SATURATION_SCORE = 0.95  # where every run is above it, nothing is left to tell them apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +334,7 @@ class Winner(Value):
     tied: int = 1  # runs that reach this score, this one included
 
 
-def winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner | None:
+def find_winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner | None:
     """Return the best run by the experiment's first metric; None if none is done."""
     metric = experiment.metrics[0]
     done = [(result.cell, result.run) for result in results if result.run is not None]
@@ -340,21 +342,21 @@ def winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner | No
         return None
     cell, run = max(done, key=lambda pair: pair[1].means[metric])
     low, high = bootstrap_interval(list(run.values[metric].values()))
-    tied = sum(abs(other.means[metric] - run.means[metric]) <= EQUAL for _, other in done)
+    tied = sum(abs(other.means[metric] - run.means[metric]) <= EQUALITY_TOLERANCE for _, other in done)
     return Winner(
         experiment_id=experiment.id,
         test_set_id=experiment.test_set_id,
         label=cell.label,
         strategy=cell.strategy,
         metric=metric,
-        score=round(run.means[metric], ROUND),
-        interval=(round(low, ROUND), round(high, ROUND)),
+        score=round(run.means[metric], SCORE_DIGITS),
+        interval=(round(low, SCORE_DIGITS), round(high, SCORE_DIGITS)),
         created_at=experiment.created_at,
         tied=tied,
     )
 
 
-def stored_winner(experiment: Experiment, stored: JsonObject) -> Winner:
+def load_winner(experiment: Experiment, stored: JsonObject) -> Winner:
     """Return an experiment's winner from its stored form."""
     low, high = (as_number(end) for end in as_items(stored["interval"]))
     return Winner(
@@ -366,11 +368,11 @@ def stored_winner(experiment: Experiment, stored: JsonObject) -> Winner:
         score=as_number(stored["score"]),
         interval=(low, high),
         created_at=experiment.created_at,
-        tied=as_whole(stored["tied"]),
+        tied=as_integer(stored["tied"]),
     )
 
 
-def trend(winners: Iterable[Winner], test_set_id: str) -> list[Winner]:
+def winner_trend(winners: Iterable[Winner], test_set_id: str) -> list[Winner]:
     """Return the winners of a test set's experiments, the oldest first; those by another first metric are left out.
 
     The newest experiment's metric is the one that is followed.
@@ -380,30 +382,32 @@ def trend(winners: Iterable[Winner], test_set_id: str) -> list[Winner]:
     return [win for win in dated if win.metric == dated[-1].metric]
 
 
-def judged_outside(wb: Workbench, test_set: TestSet) -> tuple[str, ...]:
+def describe_judged_outside(wb: Workbench, test_set: TestSet) -> tuple[str, ...]:
     """Return a sentence on the relevant documents that the test set's scope leaves out; () if it leaves none out."""
-    if test_set.corpus is not None or test_set.scope.is_everything or deleted_parts(wb, test_set.scope):
+    if test_set.corpus is not None or test_set.scope.is_everything or describe_deleted(wb, test_set.scope):
         return ()
     relevant = {key for grades in test_set.qrels.values() for key, grade in grades.items() if grade > 0}
     present = {document.id for document in wb.documents.list()} & relevant
-    outside = present - {document.id for document in documents_in(wb, resolved_scope(wb, test_set.scope))}
+    outside = present - {document.id for document in list_documents(wb, resolve_scope(wb, test_set.scope))}
     if not outside:
         return ()
     are = "is" if len(outside) == 1 else "are"
     return (
-        f"{counted(len(outside), 'document')} judged relevant {are} outside the scope of this test set "
+        f"{count_text(len(outside), 'document')} judged relevant {are} outside the scope of this test set "
         f"({test_set.scope.text}), so no search finds {'it' if len(outside) == 1 else 'them'}.",
     )
 
 
-def weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metric: str) -> tuple[str, ...]:
+def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metric: str) -> tuple[str, ...]:
     """Return what weakens any conclusion from these runs, a sentence each: a thin, generated or saturated test set."""
     questions = test_set.answerable
     sentences: list[str] = []
-    if len(questions) < FEW:
+    if len(questions) < MIN_QUESTIONS:
         verb = "is" if len(questions) == 1 else "are"
-        asked = counted(len(questions), "question")
-        sentences.append(f"There {verb} only {asked}; with fewer than {FEW} few differences can be told apart.")
+        asked = count_text(len(questions), "question")
+        sentences.append(
+            f"There {verb} only {asked}; with fewer than {MIN_QUESTIONS} few differences can be told apart."
+        )
     relevant = [sum(grade > 0 for grade in test_set.qrels[question.id].values()) for question in questions]
     if relevant and max(relevant) == 1:
         sentences.append("Each question has a single judged document, so other good documents count as misses.")
@@ -413,8 +417,9 @@ def weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metric: str) 
             f"{synthetic} of {len(questions)} questions were made from the documents' own words: keyword search gains."
         )
     means = [run.means[metric] for run in runs.values() if metric in run.values]
-    if means and min(means) >= SATURATED:
+    if means and min(means) >= SATURATION_SCORE:
         sentences.append(
-            f"Every run reaches at least {SATURATED} {metric_title(metric)}: the questions are too easy to compare by."
+            f"Every run reaches at least {SATURATION_SCORE} {metric_title(metric)}: the questions are too "
+            f"easy to compare by."
         )
     return tuple(sentences)

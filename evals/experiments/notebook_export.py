@@ -5,19 +5,19 @@ from __future__ import annotations
 from evals.experiments.runs import Experiment
 from workbench.export import notebook_json
 
-_OPEN = """from evals.experiments.catalogue import Cell, Experiments
+_OPEN_CELL = """from evals.experiments.catalogue import Cell, Experiments
 from evals.experiments.leaderboard import check_same_ground, leaderboard
 from workbench import Workbench
 
 wb = Workbench.open()
 experiments = Experiments(wb)"""
 
-_RUN = """made = experiments.create({title!r}, {test_set!r}, cells, metrics={metrics!r}, limit_queries={limit!r})
+_RUN_CELL = """made = experiments.create({title!r}, {test_set!r}, cells, metrics={metrics!r}, limit_queries={limit!r})
 check_same_ground(experiments.get({id!r}), made)  # the same corpus, questions and judgments as then
 experiments.run(made.id)  # what has not changed since is not run again
 results = experiments.results(made.id)"""
 
-_SHOW = """import pandas as pd
+_SHOW_CELL = """import pandas as pd
 
 lines = leaderboard(results, {metric!r})
 pd.DataFrame([{{"run": line.label, **line.metrics, **line.latency_ms}} for line in lines])"""
@@ -26,7 +26,7 @@ pd.DataFrame([{{"run": line.label, **line.metrics, **line.latency_ms}} for line 
 def to_notebook(experiment: Experiment) -> str:
     """Return the JSON of a notebook (nbformat 4.5) without outputs."""
     cells = ",\n".join(f"    Cell({c.strategy!r}, {dict(c.parameters)!r}, {c.index!r})" for c in experiment.cells)
-    run = _RUN.format(
+    run = _RUN_CELL.format(
         title=experiment.title,
         test_set=experiment.test_set_id,
         metrics=list(experiment.metrics),
@@ -37,5 +37,11 @@ def to_notebook(experiment: Experiment) -> str:
         f"# {experiment.title}\n\n{len(experiment.cells)} runs on version {experiment.test_set_version} of "
         f"*{experiment.test_set_title}*, over {experiment.over}. The cells below run them again."
     )
-    sources = [_OPEN, f"cells = [\n{cells},\n]", run, _SHOW.format(metric=experiment.metrics[0]), "wb.close()"]
+    sources = [
+        _OPEN_CELL,
+        f"cells = [\n{cells},\n]",
+        run,
+        _SHOW_CELL.format(metric=experiment.metrics[0]),
+        "wb.close()",
+    ]
     return notebook_json(intro, sources)

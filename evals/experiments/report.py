@@ -17,14 +17,14 @@ from rich.table import Table
 from evals.experiments.cutoffs import DocumentCutoff, ReferenceAnswers
 from evals.experiments.runs import EvalRun, StrategyRun
 from evals.measures.metrics import JudgeAgreement, RagasSummary
-from evals.measures.significance import Difference, compare, sentence
+from evals.measures.significance import Difference, compare_pairs, describe_difference
 from evals.test_set import TestSet
-from workbench.errors import InvalidInput, choices
+from workbench.errors import InvalidInput, list_choices
 from workbench.types import JsonObject
 
 TABLE_DIGITS = 4
-PAGES = "page-hit"  # the families that have a table of their own
-WIDTH = 140  # columns of the tables on stderr
+PAGE_METRIC_PREFIX = "page-hit"  # the families that have a table of their own
+TABLE_WIDTH = 140  # columns of the tables on stderr
 
 
 class RunJson(TypedDict):
@@ -66,20 +66,20 @@ def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJs
             "index": run.corpus.index_hash,
             "dataset": run.test_set.questions_hash,
         },
-        "strategies": {name: strategy_json(strategy) for name, strategy in run.strategies.items()},
+        "strategies": {name: strategy_to_json(strategy) for name, strategy in run.strategies.items()},
         "significance": significance or [],
     }
 
 
-def strategy_json(run: StrategyRun) -> dict[str, object]:
+def strategy_to_json(run: StrategyRun) -> dict[str, object]:
     """Return one strategy's metrics, latency and parameters, and what was measured besides."""
     metrics: dict[str, object] = {name: round(value, 6) for name, value in run.means.items()}
     return metrics | {"latency_ms": run.latency_ms, "parameters": dict(run.parameters)} | dict(run.extra)
 
 
-def table(run: EvalRun) -> Table:
+def make_table(run: EvalRun) -> Table:
     """Return a table with one row a strategy; an asterisk marks the best of each metric."""
-    metrics = [name for name in next(iter(run.strategies.values())).values if not name.startswith(PAGES)]
+    metrics = [name for name in next(iter(run.strategies.values())).values if not name.startswith(PAGE_METRIC_PREFIX)]
     index = run.corpus.index
     scope = "" if run.test_set.corpus else f" of {run.test_set.over}"
     table = Table(
@@ -101,11 +101,11 @@ def table(run: EvalRun) -> Table:
     return table
 
 
-def page_table(run: EvalRun) -> Table:
+def make_page_table(run: EvalRun) -> Table:
     """Return a table of the share of questions that find a page that answers: anywhere, and in the right document."""
     table = Table(title="A passage from a page that answers among the first K", title_justify="left")
     table.add_column("strategy")
-    metrics = [name for name in next(iter(run.strategies.values())).values if name.startswith(PAGES)]
+    metrics = [name for name in next(iter(run.strategies.values())).values if name.startswith(PAGE_METRIC_PREFIX)]
     for name in metrics:
         where = "in the right document" if name.startswith("page-hit-within") else "everything"
         table.add_column(f"{where} @{name.partition('@')[2]}", justify="right")
@@ -114,7 +114,7 @@ def page_table(run: EvalRun) -> Table:
     return table
 
 
-def ragas_table(run: EvalRun) -> Table:
+def make_ragas_table(run: EvalRun) -> Table:
     """Return what ragas measured, each mean with the number of questions it is over."""
     summaries_of = {name: strategy.extra.get("ragas", {}) for name, strategy in run.strategies.items()}
     metrics = list(dict.fromkeys(metric for summaries in summaries_of.values() for metric in summaries))
@@ -123,16 +123,16 @@ def ragas_table(run: EvalRun) -> Table:
     for metric in metrics:
         table.add_column(metric.replace("_", " "), justify="right")
     for name, summaries in summaries_of.items():
-        table.add_row(name, *(_ragas_cell(summaries[metric]) for metric in metrics))
+        table.add_row(name, *(_format_ragas(summaries[metric]) for metric in metrics))
     return table
 
 
-def _ragas_cell(summary: RagasSummary) -> str:
+def _format_ragas(summary: RagasSummary) -> str:
     mean = "-" if summary["mean"] is None else f"{summary['mean']:.{TABLE_DIGITS}f}"
     return f"{mean} ({summary['measured']}/{summary['not_measured']})"
 
 
-def pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
+def make_pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
     """Return a table with one row a comparison, and its verdict at the level of .05."""
     metric = differences[0].metric if differences else ""
     table = Table(title=f"{title}, {metric}", title_justify="left")
@@ -144,19 +144,19 @@ def pair_table(differences: Sequence[Difference], title: str = "Differences") ->
     for item in differences:
         low, high = item.interval
         cells = [item.a, item.b, f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}"]
-        cells.append(sentence(item))
+        cells.append(describe_difference(item))
         table.add_row(*cells)
     return table
 
 
-def text(table: Table) -> str:
+def render_text(table: Table) -> str:
     """Return a table as plain text, as wide as it needs."""
     stream = StringIO()
-    Console(file=stream, width=int(os.environ.get("COLUMNS", WIDTH)), no_color=True).print(table)
+    Console(file=stream, width=int(os.environ.get("COLUMNS", TABLE_WIDTH)), no_color=True).print(table)
     return stream.getvalue().rstrip()
 
 
-def markdown(run: EvalRun) -> str:
+def render_markdown(run: EvalRun) -> str:
     """Return the table in Markdown, for the documentation."""
     metrics = list(next(iter(run.strategies.values())).values)
     lines = ["| strategy | " + " | ".join((*metrics, "p50 ms", "p95 ms")) + " |"]
@@ -168,7 +168,7 @@ def markdown(run: EvalRun) -> str:
     return "\n".join(lines)
 
 
-def answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
+def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
     """Show how many answers hold the reference answer, and how long they are."""
     table = Table(title="Answers that hold the reference answer")
     for name in ("strategy", "questions", "holding", "words (mean)", "words (p90)", "refused"):
@@ -179,7 +179,7 @@ def answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
     return table
 
 
-def cutoff_table(cutoffs: Mapping[str, Sequence[DocumentCutoff]]) -> Table:
+def make_cutoff_table(cutoffs: Mapping[str, Sequence[DocumentCutoff]]) -> Table:
     """Show what each cutoff leaves of the first ten documents, and of the relevant ones among them."""
     table = Table(title="Of the first ten documents", title_justify="left")
     for name in ("strategy", "cutoff", "documents", "recall@10"):
@@ -216,7 +216,7 @@ class BaselineCheck:
         return tuple(difference for difference in self.differences if difference.significant)
 
 
-def save(run: EvalRun, path: Path) -> None:
+def save_baseline(run: EvalRun, path: Path) -> None:
     """Write a run with its value for every question, so that it can be a baseline."""
     questions = {
         name: {metric: {key: round(value, BASELINE_DIGITS) for key, value in sorted(by_question.items())}}
@@ -229,12 +229,12 @@ def save(run: EvalRun, path: Path) -> None:
         strategy.pop("ragas", None)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(_compact({**payload, "questions": questions}), encoding="utf-8")
+        path.write_text(_format_json({**payload, "questions": questions}), encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written ({error.strerror}); choose another place.") from error
 
 
-def check(run: EvalRun, path: Path) -> BaselineCheck:
+def check_baseline(run: EvalRun, path: Path) -> BaselineCheck:
     """Compare a run with a saved one: for each strategy of both, is the first metric of the baseline lower now?
 
     The test is one-sided and corrected for the number of strategies.
@@ -242,22 +242,26 @@ def check(run: EvalRun, path: Path) -> BaselineCheck:
     Raises:
         InvalidInput: the file is no baseline, or was made on another corpus or other questions.
     """
-    baseline, measured = read(path), next(iter(run.strategies.values())).values
-    shared = _shared(baseline, path, run.test_set, run.corpus.corpus_hash, tuple(run.strategies), tuple(measured))
-    pairs, metric = [], _metric(baseline)
+    baseline, measured = read_baseline(path), next(iter(run.strategies.values())).values
+    shared = _shared_strategies(
+        baseline, path, run.test_set, run.corpus.corpus_hash, tuple(run.strategies), tuple(measured)
+    )
+    pairs, metric = [], _baseline_metric(baseline)
     for name in shared:
         before = baseline["questions"][name][metric]
         pairs.append((name, run.strategies[name].values[metric], f"{name} (baseline)", before))
-    return BaselineCheck(tuple(compare(metric, pairs, alternative="less")), tuple(_notes(run, baseline, shared)))
+    return BaselineCheck(
+        tuple(compare_pairs(metric, pairs, alternative="less")), tuple(_make_notes(run, baseline, shared))
+    )
 
 
-def check_before(path: Path, test_set: TestSet, strategies: Sequence[str], metrics: Sequence[str]) -> None:
+def check_comparable(path: Path, test_set: TestSet, strategies: Sequence[str], metrics: Sequence[str]) -> None:
     """Refuse, before a run of these is begun, a baseline that it could not be compared with; raises what check does."""
     corpus_hash = test_set.corpus.hash if test_set.corpus is not None else None
-    _shared(read(path), path, test_set, corpus_hash, strategies, metrics)
+    _shared_strategies(read_baseline(path), path, test_set, corpus_hash, strategies, metrics)
 
 
-def _shared(
+def _shared_strategies(
     baseline: Baseline,
     path: Path,
     test_set: TestSet,
@@ -274,37 +278,39 @@ def _shared(
         raise InvalidInput(f"The baseline {path.name} was made with other questions or judgments; {again}.")
     shared = [name for name in baseline["questions"] if name in strategies]
     if not shared:
-        raise InvalidInput(f"The baseline holds none of the strategies; it holds {choices(baseline['questions'], 20)}.")
-    if _metric(baseline) not in metrics:
-        raise InvalidInput(f"The baseline compares {_metric(baseline)}; add it to --metrics.")
+        raise InvalidInput(
+            f"The baseline holds none of the strategies; it holds {list_choices(baseline['questions'], 20)}."
+        )
+    if _baseline_metric(baseline) not in metrics:
+        raise InvalidInput(f"The baseline compares {_baseline_metric(baseline)}; add it to --metrics.")
     return shared
 
 
-def _metric(baseline: Baseline) -> str:
+def _baseline_metric(baseline: Baseline) -> str:
     """Return what a baseline compares: the same for all its strategies."""
     return next(iter(next(iter(baseline["questions"].values()))))
 
 
-def _notes(run: EvalRun, baseline: Baseline, shared: list[str]) -> list[str]:
+def _make_notes(run: EvalRun, baseline: Baseline, shared: list[str]) -> list[str]:
     notes = []
     if baseline["hashes"].get("index") != run.corpus.index_hash:
         notes.append("The baseline's index was cut or embedded in another way.")
     parameters = {name: baseline["strategies"].get(name, {}).get("parameters") for name in shared}
     changed = [name for name in shared if parameters[name] != dict(run.strategies[name].parameters)]
     if changed:
-        notes.append(f"The baseline ran with other parameters: {choices(changed, 20)}.")
+        notes.append(f"The baseline ran with other parameters: {list_choices(changed, 20)}.")
     missing = [name for name in run.strategies if name not in baseline["questions"]]
     if missing:
-        notes.append(f"Not in the baseline: {choices(missing, 20)}.")
+        notes.append(f"Not in the baseline: {list_choices(missing, 20)}.")
     return notes
 
 
-def read(path: Path) -> Baseline:
+def read_baseline(path: Path) -> Baseline:
     """Return a saved run. Raises InvalidInput if there is none, or the file is something else."""
     try:
         payload = json.loads(path.read_text(encoding="utf-8"))
         parts = [payload[key] for key in ("hashes", "strategies", "questions")]
-        if all(isinstance(part, dict) and part for part in parts) and _is_measured(*parts[1:]):
+        if all(isinstance(part, dict) and part for part in parts) and _has_scores(*parts[1:]):
             return payload
     except OSError as error:
         raise InvalidInput(f"The baseline {path} cannot be read ({error.strerror}); check the path.") from error
@@ -313,7 +319,7 @@ def read(path: Path) -> Baseline:
     raise InvalidInput(f"{path.name} is no baseline; write one with 'workbench eval DATASET --save {path.name}'.")
 
 
-def _is_measured(strategies: Mapping[str, Any], questions: Mapping[str, Any]) -> bool:
+def _has_scores(strategies: Mapping[str, Any], questions: Mapping[str, Any]) -> bool:
     """Return whether all strategies have the same metric, with a number for every question."""
     if not all(isinstance(entry, dict) and entry for entry in (*strategies.values(), *questions.values())):
         return False
@@ -326,7 +332,7 @@ def _is_measured(strategies: Mapping[str, Any], questions: Mapping[str, Any]) ->
     return all(isinstance(value, int | float) and math.isfinite(value) for value in values)
 
 
-def _compact(payload: Mapping[str, object]) -> str:
+def _format_json(payload: Mapping[str, object]) -> str:
     """Return JSON with one line a strategy, so that a diff shows which one changed."""
     lines = []
     for key, value in payload.items():

@@ -20,14 +20,14 @@ from evals.measures.metrics import (
     FAMILIES,
     Verdicts,
     check_metrics,
-    depth,
-    means,
-    measure,
-    page_hit,
-    pages_between,
-    span_measures,
+    find_pages,
+    mean_values,
+    measure_page_hit,
+    measure_rankings,
+    measure_spans,
+    ranking_depth,
 )
-from evals.test_set import OWN_CORPUS, MeasuredScope, Question, TestSet
+from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
 from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError
 from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import STRATEGIES, check_parameters
@@ -46,7 +46,7 @@ from workbench.workbench import Workbench
 # Hashes of the code that ranks
 
 # Everything that decides a ranking: the legs, their fusion and stages, the models, and the SQL they run.
-RANKS = (
+RANKING_FILES = (
     "retrieval/**/*.py",
     "retrieval/*.json",
     "models/**/*.py",
@@ -60,35 +60,35 @@ RANKS = (
 
 
 @cache
-def code_hash() -> str:
+def hash_code() -> str:
     """Return the hash of the source code that ranks; another version of it may answer otherwise."""
     root = Path(workbench.__file__).parent
     digest = hashlib.sha256()
-    for path in ranking_files():
+    for path in list_ranking_files():
         digest.update(f"{path.relative_to(root).as_posix()}\n".encode() + path.read_bytes())
     return digest.hexdigest()
 
 
-def ranking_files() -> list[Path]:
+def list_ranking_files() -> list[Path]:
     """Return the files whose change makes stored runs stale."""
     root = Path(workbench.__file__).parent
-    return [path for pattern in RANKS for path in sorted(root.glob(pattern))]
+    return [path for pattern in RANKING_FILES for path in sorted(root.glob(pattern))]
 
 
-def strategy_hash(strategy: str, parameters: Mapping[str, ParameterValue]) -> str:
+def hash_strategy(strategy: str, parameters: Mapping[str, ParameterValue]) -> str:
     """Hash a strategy with all its parameters and the code that runs it."""
-    return hash_of([strategy, sorted(parameters.items()), code_hash()])
+    return hash_json([strategy, sorted(parameters.items()), hash_code()])
 
 
-def hash_of(value: object) -> str:
+def hash_json(value: object) -> str:
     """Hash anything JSON can hold."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-ASKED = 10  # passages of the search that is timed, as many as a person asks for
+SEARCH_LIMIT = 10  # passages of the search that is timed, as many as a person asks for
 PAGE_FAMILIES = ("page-hit", "page-hit-within")  # of the first passages everywhere, and within the right document
-SPANS_AT = 5  # passages that span metrics look at, as chunking_evaluation does
-DEEPER = (50, 200)  # passages of the searches that bring the remaining documents; 200 is the most a search gives
+SPAN_CUTOFF = 5  # passages that span metrics look at, as chunking_evaluation does
+DEEPER_LIMITS = (50, 200)  # passages of the searches that bring the remaining documents; 200 is the most a search gives
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class StrategyRun:
     @property
     def means(self) -> dict[str, float]:
         """Each metric's mean."""
-        return means(self.values)
+        return mean_values(self.values)
 
     @property
     def latency_ms(self) -> dict[str, float]:
@@ -154,7 +154,7 @@ def default_strategies() -> tuple[str, ...]:
     return tuple(name for name, strategy in STRATEGIES.items() if not (strategy.needs_scope or strategy.needs))
 
 
-def run(
+def run_strategies(
     wb: Workbench,
     test_set: TestSet,
     corpus: IndexedCorpus,
@@ -180,19 +180,21 @@ def run(
     runs = {}
     for name in names:
         answers = {}
-        warm(wb, corpus, test_set.answerable[0], name, checked[name])
+        warm_up(wb, corpus, test_set.answerable[0], name, checked[name])
         for question in test_set.answerable:
             if should_stop is not None and should_stop():
                 raise Cancelled("Stopped; the answers stored before stay.")
-            answers[question.id] = ask(wb, corpus, question, name, checked[name], depth(metrics), test_set.pages)
+            answers[question.id] = ask_question(
+                wb, corpus, question, name, checked[name], ranking_depth(metrics), test_set.pages
+            )
             done += 1
             if on_progress is not None:
                 on_progress(Progress(done, total, name))
-        runs[name] = scored(test_set, name, checked[name], answers, metrics)
+        runs[name] = score_answers(test_set, name, checked[name], answers, metrics)
     return EvalRun(test_set, corpus, runs)
 
 
-def scored(
+def score_answers(
     test_set: TestSet,
     strategy: str,
     parameters: Mapping[str, ParameterValue],
@@ -202,25 +204,29 @@ def scored(
     """Measure a strategy's answers."""
     qrels = {question.id: test_set.qrels[question.id] for question in test_set.answerable}
     rankings = {key: answer.documents for key, answer in answers.items()}
-    values = measure(qrels, rankings, metrics) | _span_values(test_set, answers) | _page_values(test_set, answers)
+    values = (
+        measure_rankings(qrels, rankings, metrics)
+        | _measure_spans(test_set, answers)
+        | _measure_pages(test_set, answers)
+    )
     return StrategyRun(strategy, parameters, answers, values)
 
 
-def _span_values(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:
+def _measure_spans(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:
     """Measure the first passages by characters, for the questions whose answers were judged as spans."""
     values: dict[str, dict[str, float]] = {}
     for question in test_set.answerable:
         key, spans = question.id, test_set.spans.get(question.id, ())
         if not spans:
             continue
-        first = answers[key].passages[:SPANS_AT] if key in answers else ()
+        first = answers[key].passages[:SPAN_CUTOFF] if key in answers else ()
         relevant = [(span.document, span.start or 0, span.end or 0) for span in spans]
-        for name, value in span_measures(relevant, [(hit.document, hit.start, hit.end) for hit in first]).items():
-            values.setdefault(f"{name}@{SPANS_AT}", {})[key] = value
+        for name, value in measure_spans(relevant, [(hit.document, hit.start, hit.end) for hit in first]).items():
+            values.setdefault(f"{name}@{SPAN_CUTOFF}", {})[key] = value
     return values
 
 
-def _page_values(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:
+def _measure_pages(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:
     """Measure the first passages by pages, for the questions whose answers were judged as pages."""
     values: dict[str, dict[str, float]] = {}
     for question_id, truth in test_set.pages.items():
@@ -229,19 +235,21 @@ def _page_values(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str,
         for family, hits in zip(PAGE_FAMILIES, found, strict=True):
             places = [[(hit.document, page) for page in hit.pages] for hit in hits or ()]
             for cutoff in FAMILIES[family].cutoffs:
-                values.setdefault(f"{family}@{cutoff}", {})[question_id] = page_hit(places, truth, cutoff)
+                values.setdefault(f"{family}@{cutoff}", {})[question_id] = measure_page_hit(places, truth, cutoff)
     return values
 
 
-def warm(
+def warm_up(
     wb: Workbench, corpus: IndexedCorpus, question: Question, strategy: str, parameters: Mapping[str, ParameterValue]
 ) -> None:
     """Search once without timing it, so that the first load of a process is in no question's latency."""
     if not STRATEGIES[strategy].needs_llm:  # such a search costs money, and its latency is the LLM's
-        wb.search_service.search(question.text, Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters))
+        wb.search_service.search(
+            question.text, Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters)
+        )
 
 
-def ask(
+def ask_question(
     wb: Workbench,
     corpus: IndexedCorpus,
     question: Question,
@@ -257,28 +265,28 @@ def ask(
     The first search is the one a person makes, and the one that is timed. Where its passages come from too few
     documents, deeper searches add theirs below, so that a person's first passages stay first.
     """
-    first_ask = Ask(strategy, ASKED, corpus.scope, corpus.index.name, parameters)
+    first_ask = Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters)
     first = wb.search_service.search(question.text, first_ask)
-    ranked = _documents(corpus, first)
+    ranked = _document_keys(corpus, first)
     result = first
-    for limit in DEEPER:
+    for limit in DEEPER_LIMITS:
         if len(ranked) >= documents or result.under_filled:
             break
-        if limit < min(documents, DEEPER[-1]):  # so many documents do not lie in so few passages
+        if limit < min(documents, DEEPER_LIMITS[-1]):  # so many documents do not lie in so few passages
             continue
         result = wb.search_service.search(question.text, replace(first_ask, limit=limit))
-        ranked = list(dict.fromkeys([*ranked, *_documents(corpus, result)]))
+        ranked = list(dict.fromkeys([*ranked, *_document_keys(corpus, result)]))
     within: tuple[RankedPassage, ...] = ()
     if pages and question.id in pages:
         right = corpus.document_ids(dict.fromkeys(document for document, _ in pages[question.id]))
         alone = replace(first_ask, scope=replace(corpus.scope, document_ids=right))
-        within = _hits(corpus, wb.search_service.search(question.text, alone), paged=True)
-    passages = _hits(corpus, first, paged=bool(pages))
+        within = _ranked_passages(corpus, wb.search_service.search(question.text, alone), paged=True)
+    passages = _ranked_passages(corpus, first, paged=bool(pages))
     time = first.timings_ms["total"]
     return Ranking(question.id, tuple(ranked[:documents]), passages, time, first.degraded, within)
 
 
-def _hits(corpus: IndexedCorpus, passages: Iterable[Passage], paged: bool) -> tuple[RankedPassage, ...]:
+def _ranked_passages(corpus: IndexedCorpus, passages: Iterable[Passage], paged: bool) -> tuple[RankedPassage, ...]:
     return tuple(
         RankedPassage(
             corpus.key(passage.document_id),
@@ -286,19 +294,19 @@ def _hits(corpus: IndexedCorpus, passages: Iterable[Passage], paged: bool) -> tu
             passage.start,
             passage.end,
             round(passage.score, 6),
-            pages_between(corpus.pages(passage.document_id), passage.start, passage.end) if paged else (),
+            find_pages(corpus.pages(passage.document_id), passage.start, passage.end) if paged else (),
         )
         for passage in passages
     )
 
 
-def _documents(corpus: IndexedCorpus, passages: Sequence[Passage]) -> list[str]:
+def _document_keys(corpus: IndexedCorpus, passages: Sequence[Passage]) -> list[str]:
     return list(dict.fromkeys(corpus.key(passage.document_id) for passage in passages))
 
 
 # Experiments, their cells and results
 
-MOST_CELLS = 500
+MAX_CELLS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +346,7 @@ class Experiment(Value):
     @property
     def over(self) -> str:
         """The documents that were measured, as text."""
-        return OWN_CORPUS if self.scope is None else self.scope.text
+        return OWN_CORPUS_TEXT if self.scope is None else self.scope.text
 
 
 @dataclass(frozen=True)
@@ -356,7 +364,7 @@ class CellResult:
     extra: Verdicts = field(default_factory=lambda: Verdicts())
 
 
-def matrix(
+def make_cells(
     strategies: Sequence[str],
     indexes: Sequence[str | None] = (None,),
     parameters: Mapping[str, Sequence[Mapping[str, ParameterValue]]] | None = None,
@@ -374,23 +382,23 @@ def matrix(
     ]
     for cell in cells:
         check_parameters(cell.strategy, cell.parameters)
-    if not 1 <= len(cells) <= MOST_CELLS:
-        raise InvalidInput(f"An experiment cannot have {len(cells)} runs; choose from 1 to {MOST_CELLS}.")
+    if not 1 <= len(cells) <= MAX_CELLS:
+        raise InvalidInput(f"An experiment cannot have {len(cells)} runs; choose from 1 to {MAX_CELLS}.")
     return cells
 
 
-def cells_from(told: JsonValue) -> list[Cell]:
+def parse_cells(told: JsonValue) -> list[Cell]:
     """Return the cells of a matrix from their plain form, a list of objects with the fields of ``Cell``."""
     return [Cell(**cell) for cell in cast("list[dict[str, Any]]", told)]
 
 
-def experiment_from(row: Row) -> Experiment:
+def parse_experiment(row: Row) -> Experiment:
     """Return an experiment from its stored row."""
     plan = row["plan"]
     fields = {name: row[name] for name in Experiment.__dataclass_fields__ if name in row}
     return Experiment(
         **fields,
-        cells=tuple(cells_from(plan["cells"])),
+        cells=tuple(parse_cells(plan["cells"])),
         metrics=tuple(plan["metrics"]),
         limit_queries=plan["limit_queries"],
         scope=None if row["test_set_source_id"] else MeasuredScope.from_stored(row["test_set_scope"]),
@@ -400,14 +408,14 @@ def experiment_from(row: Row) -> Experiment:
 # Keys of stored runs
 
 
-def run_values(
+def make_run_row(
     test_set: TestSet, corpus: IndexedCorpus, strategy: str, parameters: Mapping[str, ParameterValue], depth: int
 ) -> NewRun:
     """Return the row of a run that ranks ``depth`` documents for every answerable question, with its key."""
     hashes = {
         "corpus_hash": corpus.corpus_hash,
         "index_hash": corpus.index_hash,
-        "strategy_hash": strategy_hash(strategy, parameters),
+        "strategy_hash": hash_strategy(strategy, parameters),
         "questions_hash": test_set.asked_hash,
     }
     settings: JsonObject = {
@@ -418,7 +426,7 @@ def run_values(
         "index_hash": hashes["index_hash"],
         "strategy_hash": hashes["strategy_hash"],
         "questions_hash": hashes["questions_hash"],
-        "key": hash_of([hashes, depth]),
+        "key": hash_json([hashes, depth]),
         "depth": depth,
         "strategy": strategy,
         "parameters": dict(parameters),
@@ -428,21 +436,21 @@ def run_values(
     }
 
 
-def stored_answer(row: Row) -> Ranking:
+def parse_answer(row: Row) -> Ranking:
     """Return an answer from its stored row."""
-    hits, within = (tuple(_hit(hit) for hit in row[name]) for name in ("passages", "within"))
+    hits, within = (tuple(_parse_passage(hit) for hit in row[name]) for name in ("passages", "within"))
     return Ranking(row["question_id"], tuple(row["documents"]), hits, row["latency_ms"], tuple(row["degraded"]), within)
 
 
-def _hit(row: Row) -> RankedPassage:
+def _parse_passage(row: Row) -> RankedPassage:
     values: Row = {**row, "pages": tuple(row.get("pages", ()))}
     return RankedPassage(**values)
 
 
 # Running cells in shares of questions
 
-SHARE = 100  # questions
-STORED_AT_ONCE = 8  # answers a transaction: at most so many are asked again after a kill
+SHARE_QUESTIONS = 100  # questions
+STORE_BATCH_ANSWERS = 8  # answers a transaction: at most so many are asked again after a kill
 
 
 @dataclass(frozen=True, slots=True)
@@ -496,8 +504,8 @@ class CellRuns:
         """Yield the shares of the experiment, cell by cell."""
         questions = len(self._test_set.answerable)
         for cell in range(len(self._experiment.cells)):
-            for first in range(0, questions, SHARE):
-                yield Share(cell, first, min(first + SHARE, questions))
+            for first in range(0, questions, SHARE_QUESTIONS):
+                yield Share(cell, first, min(first + SHARE_QUESTIONS, questions))
 
     def open(self, position: int) -> _OpenRun:
         """Index a cell's corpus and begin its run, unless that is done.
@@ -523,7 +531,7 @@ class CellRuns:
         open_questions = [question for question in questions if question.id not in answered]
         try:
             if open_questions:
-                warm(self._wb, run.corpus, questions[0], run.cell.strategy, run.parameters)
+                warm_up(self._wb, run.corpus, questions[0], run.cell.strategy, run.parameters)
             self._ask(run, share, open_questions)
         except Cancelled:
             raise
@@ -544,14 +552,14 @@ class CellRuns:
             raise Cancelled("Stopped; the answers so far are kept.")
 
     def _ask(self, run: _OpenRun, share: Share, questions: list[Question]) -> None:
-        wanted, pages = depth(self._experiment.metrics), self._test_set.pages
+        wanted, pages = ranking_depth(self._experiment.metrics), self._test_set.pages
         waiting: list[JsonObject] = []
         try:
             for number, question in enumerate(questions, share.last - len(questions)):
                 self._begin(share, number, run.cell.label)
-                answer = ask(self._wb, run.corpus, question, run.cell.strategy, run.parameters, wanted, pages)
+                answer = ask_question(self._wb, run.corpus, question, run.cell.strategy, run.parameters, wanted, pages)
                 waiting.append(answer.to_dict())
-                if len(waiting) >= STORED_AT_ONCE:
+                if len(waiting) >= STORE_BATCH_ANSWERS:
                     self._runs.add_answers(run.run_id, waiting)
                     waiting = []
         finally:
@@ -567,8 +575,8 @@ class CellRuns:
         if corpus.corpus_hash != self._experiment.corpus_hash:
             raise Conflict("The corpus has changed since the experiment began; start a new one to compare fairly.")
         parameters = check_parameters(cell.strategy, cell.parameters)
-        wanted = depth(self._experiment.metrics)
-        row = self._runs.begin(run_values(self._test_set, corpus, cell.strategy, parameters, wanted))
+        wanted = ranking_depth(self._experiment.metrics)
+        row = self._runs.begin(make_run_row(self._test_set, corpus, cell.strategy, parameters, wanted))
         self._experiments.add_run(self._experiment.id, position, row["id"], label, {})
         return _OpenRun(cell, row["id"], corpus, parameters)
 

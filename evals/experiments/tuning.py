@@ -17,10 +17,18 @@ from statistics import fmean
 from typing import NotRequired, Protocol, TypedDict, cast
 
 from evals.experiments.leaderboard import pareto_front
-from evals.experiments.runs import Ranking, StrategyRun, ask, run_values, scored, stored_answer, warm
+from evals.experiments.runs import (
+    Ranking,
+    StrategyRun,
+    ask_question,
+    make_run_row,
+    parse_answer,
+    score_answers,
+    warm_up,
+)
 from evals.gateway import IndexedCorpus, RunTables
-from evals.measures.metrics import check_metrics, depth
-from evals.measures.significance import Difference, bootstrap_interval, compare
+from evals.measures.metrics import check_metrics, ranking_depth
+from evals.measures.significance import Difference, bootstrap_interval, compare_pairs
 from evals.test_set import Question, TestSet
 from workbench.errors import Cancelled, InvalidInput
 from workbench.jobs.sharing import Job
@@ -30,8 +38,8 @@ from workbench.workbench import Workbench
 
 # Random candidates
 
-GRID = 20  # steps a float parameter is drawn from, so that candidates meet again and can be named
-MOST_DRAWN = 2_000  # random candidates at most; a small table has fewer different ones
+GRID_STEPS = 20  # steps a float parameter is drawn from, so that candidates meet again and can be named
+MAX_CANDIDATES = 2_000  # random candidates at most; a small table has fewer different ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +55,21 @@ class Candidate(Value):
         return repr((self.strategy, sorted(self.parameters.items())))
 
 
-def defaults_of(strategies: Sequence[str]) -> list[Candidate]:
+def make_defaults(strategies: Sequence[str]) -> list[Candidate]:
     """Return each strategy with its default parameters. Raises InvalidInput for an unknown strategy."""
     return [Candidate(name, check_parameters(name, None)) for name in dict.fromkeys(strategies)]
 
 
-def candidates(strategies: Sequence[str], seed: int) -> Iterator[Candidate]:
+def draw_candidates(strategies: Sequence[str], seed: int) -> Iterator[Candidate]:
     """Yield up to 2,000 random candidates, the strategies in turn; one without parameters is not drawn."""
     rng = random.Random(seed)
     tunable = [name for name in dict.fromkeys(strategies) if strategy_named(name).parameters]
-    for name in itertools.islice(itertools.cycle(tunable), MOST_DRAWN):
-        values = {parameter.name: draw(parameter, rng) for parameter in strategy_named(name).parameters}
+    for name in itertools.islice(itertools.cycle(tunable), MAX_CANDIDATES):
+        values = {parameter.name: draw_value(parameter, rng) for parameter in strategy_named(name).parameters}
         yield Candidate(name, check_parameters(name, values))
 
 
-def draw(parameter: Parameter, rng: random.Random) -> str | int | float | bool:
+def draw_value(parameter: Parameter, rng: random.Random) -> str | int | float | bool:
     """Return a random value of a parameter: on a grid of 21 points for numbers, evenly for choices."""
     if parameter.kind == "choice":
         return rng.choice(parameter.choices)
@@ -70,11 +78,11 @@ def draw(parameter: Parameter, rng: random.Random) -> str | int | float | bool:
     if parameter.kind == "name":  # of something that was made: a search varies settings
         return parameter.default
     low, high = float(parameter.low or 0), float(parameter.high or 0)
-    value = low + (high - low) * rng.randint(0, GRID) / GRID
+    value = low + (high - low) * rng.randint(0, GRID_STEPS) / GRID_STEPS
     return round(value) if parameter.kind == "int" else round(value, 6)
 
 
-def split(questions: Sequence[Question]) -> tuple[list[Question], list[Question]]:
+def split_questions(questions: Sequence[Question]) -> tuple[list[Question], list[Question]]:
     """Return (to search with, held out): halves by a hash of the id, the same ones every time."""
     ordered = sorted(questions, key=lambda question: hashlib.sha256(question.id.encode()).hexdigest())
     half = len(ordered) // 2
@@ -84,7 +92,7 @@ def split(questions: Sequence[Question]) -> tuple[list[Question], list[Question]
 # Answers of candidates, in memory or stored
 
 
-class AnswerBook(Protocol):
+class Answers(Protocol):
     """The answers of each candidate, by question."""
 
     def answers_of(self, candidate: Candidate) -> Mapping[str, Ranking]:
@@ -96,7 +104,7 @@ class AnswerBook(Protocol):
         ...
 
 
-class PassingBook:
+class InMemoryAnswers:
     """Answers in memory, for a search that no one resumes."""
 
     def __init__(self) -> None:
@@ -111,7 +119,7 @@ class PassingBook:
         self._answers.setdefault(candidate.key, {}).update({answer.question_id: answer for answer in answers})
 
 
-class StoredBook:
+class StoredAnswers:
     """Answers in the database, as runs of their own; they end with the search, as no one asks for them again."""
 
     def __init__(self, wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, depth: int) -> None:
@@ -125,7 +133,7 @@ class StoredBook:
         """Return the answers of a candidate so far, those of an earlier attempt too."""
         run_id = self._run(candidate)
         if candidate.key not in self._answers:
-            rows = map(stored_answer, self._tables.answers(run_id))
+            rows = map(parse_answer, self._tables.answers(run_id))
             self._answers[candidate.key] = {answer.question_id: answer for answer in rows}
         return dict(self._answers[candidate.key])
 
@@ -142,15 +150,15 @@ class StoredBook:
 
     def _run(self, candidate: Candidate) -> str:
         if candidate.key not in self._runs:
-            values = run_values(self._test_set, self._corpus, candidate.strategy, candidate.parameters, self._depth)
+            values = make_run_row(self._test_set, self._corpus, candidate.strategy, candidate.parameters, self._depth)
             self._runs[candidate.key] = self._tables.begin(values)["id"]
         return self._runs[candidate.key]
 
 
 # Rounds of successive halving
 
-KEEP = 3  # one in so many survives a round, and is asked so many times as many questions
-FIRST = 12  # questions of the first round
+HALVING_FACTOR = 3  # one in so many survives a round, and is asked so many times as many questions
+FIRST_ROUND_QUESTIONS = 12  # questions of the first round
 
 
 class OutOfTime(Exception):
@@ -181,7 +189,7 @@ class Rounds:
         corpus: IndexedCorpus,
         metric: str,
         timer: Timer,
-        book: AnswerBook,
+        book: Answers,
         on_progress: OnProgress | None,
         should_stop: ShouldStop | None,
     ) -> None:
@@ -195,9 +203,9 @@ class Rounds:
         self, defaults: list[Candidate], more: Iterable[Candidate], questions: list[Question], until: float
     ) -> list[Candidate]:
         """Return the candidates of the last round that was finished, best first; rounds end ``until`` seconds."""
-        sizes = [FIRST]
-        while sizes[-1] * KEEP < len(questions):
-            sizes.append(sizes[-1] * KEEP)
+        sizes = [FIRST_ROUND_QUESTIONS]
+        while sizes[-1] * HALVING_FACTOR < len(questions):
+            sizes.append(sizes[-1] * HALVING_FACTOR)
         if sizes[-1] < len(questions):
             sizes.append(len(questions))
         survivors: list[Candidate] = []
@@ -208,7 +216,7 @@ class Rounds:
             survivors = ordered or survivors
             if not ordered:
                 break
-            pool = survivors[: max(len(defaults), len(survivors) // KEEP)]
+            pool = survivors[: max(len(defaults), len(survivors) // HALVING_FACTOR)]
         return survivors
 
     def _round(
@@ -259,8 +267,10 @@ class Rounds:
                     raise Cancelled("Stopped; the search goes on from here when its job is resumed.")
                 if question.id in answers:
                     continue
-                wanted = depth([self._metric])
-                answer = ask(self._wb, self._corpus, question, candidate.strategy, candidate.parameters, wanted)
+                wanted = ranking_depth([self._metric])
+                answer = ask_question(
+                    self._wb, self._corpus, question, candidate.strategy, candidate.parameters, wanted
+                )
                 fresh.append(answer)
                 now = self._timer.elapsed
                 self._costs.setdefault(candidate.strategy, []).append(now - before)
@@ -273,7 +283,7 @@ class Rounds:
         ids = [question.id for question in questions]
         answers |= {answer.question_id: answer for answer in fresh}
         chosen = {question_id: answers[question_id] for question_id in ids}
-        return scored(self._test_set.only(ids), candidate.strategy, candidate.parameters, chosen, [self._metric])
+        return score_answers(self._test_set.only(ids), candidate.strategy, candidate.parameters, chosen, [self._metric])
 
     def _tell(self, questions: int) -> None:
         if self._on_progress is not None:
@@ -282,10 +292,10 @@ class Rounds:
             self._on_progress(Progress(spent, int(self._timer.seconds), message))
 
 
-FEWEST = 20  # answerable questions below which a split leaves too little to choose by
-FINALISTS = 5
-ROUND = 6
-SEARCHED = 0.6  # share of the time that the rounds may take; the rest is for the held-out half
+MIN_TUNING_QUESTIONS = 20  # answerable questions below which a split leaves too little to choose by
+MAX_FINALISTS = 5
+SCORE_DIGITS = 6
+ROUNDS_TIME_SHARE = 0.6  # share of the time that the rounds may take; the rest is for the held-out half
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +332,7 @@ class TuningResult(Value):
     notes: tuple[str, ...] = ()
 
 
-def optimise(
+def tune(
     wb: Workbench,
     test_set: TestSet,
     corpus: IndexedCorpus,
@@ -332,7 +342,7 @@ def optimise(
     metric: str = "ndcg@10",
     seed: int = 0,
     spent: float = 0.0,
-    book: AnswerBook | None = None,
+    book: Answers | None = None,
     clock: Callable[[], float] = time.monotonic,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
@@ -349,48 +359,48 @@ def optimise(
     check_metrics([metric])
     if seconds <= 0:
         raise InvalidInput(f"The time for a search cannot be {seconds:g} seconds; give it some.")
-    if len(test_set.answerable) < FEWEST:
+    if len(test_set.answerable) < MIN_TUNING_QUESTIONS:
         raise InvalidInput(
             f"{test_set.name!r} has {len(test_set.answerable)} answerable questions; a search with a held-out half "
-            f"needs at least {FEWEST}."
+            f"needs at least {MIN_TUNING_QUESTIONS}."
         )
-    tuning, held_out = split(test_set.answerable)
-    defaults = defaults_of(strategies)
+    tuning, held_out = split_questions(test_set.answerable)
+    defaults = make_defaults(strategies)
     for default in defaults:  # the first load is neither in the time given nor in a latency
-        warm(wb, corpus, tuning[0], default.strategy, default.parameters)
+        warm_up(wb, corpus, tuning[0], default.strategy, default.parameters)
     timer = Timer(clock, clock() - spent, seconds)
-    rounds = Rounds(wb, test_set, corpus, metric, timer, book or PassingBook(), on_progress, should_stop)
+    rounds = Rounds(wb, test_set, corpus, metric, timer, book or InMemoryAnswers(), on_progress, should_stop)
     for default in defaults:
-        rounds.measure(default, tuning[:FIRST])
-    affordable = _affordable(rounds, defaults, seconds)
-    best = rounds.halve(defaults, candidates(strategies, seed), tuning[:affordable], seconds * SEARCHED)
-    chosen, measured = _held_out(rounds, timer, best, defaults, held_out[:affordable])
+        rounds.measure(default, tuning[:FIRST_ROUND_QUESTIONS])
+    affordable = _count_affordable(rounds, defaults, seconds)
+    best = rounds.halve(defaults, draw_candidates(strategies, seed), tuning[:affordable], seconds * ROUNDS_TIME_SHARE)
+    chosen, measured = _measure_held_out(rounds, timer, best, defaults, held_out[:affordable])
     tried = len(rounds.measured)
     return TuningResult(
         metric=metric,
-        finalists=_finalists(metric, chosen, measured, rounds, defaults),
+        finalists=_make_finalists(metric, chosen, measured, rounds, defaults),
         tried=tried,
         tuning_questions=len(tuning[:affordable]),
         held_out_questions=len(held_out[:affordable]),
         seconds=round(timer.elapsed, 3),
         varied=tried - len(defaults),
-        notes=tuple(_notes(strategies, tried - len(defaults), affordable, len(held_out))),
+        notes=tuple(_make_notes(strategies, tried - len(defaults), affordable, len(held_out))),
     )
 
 
-def _affordable(rounds: Rounds, defaults: Sequence[Candidate], seconds: float) -> int:
+def _count_affordable(rounds: Rounds, defaults: Sequence[Candidate], seconds: float) -> int:
     """Return how many questions of a half the defaults can be asked in their share of the time, at least 12."""
     pace = sum(rounds.pace(default.strategy) for default in defaults)
-    return max(FIRST, int(seconds * (1 - SEARCHED) / max(pace, 1e-9)))
+    return max(FIRST_ROUND_QUESTIONS, int(seconds * (1 - ROUNDS_TIME_SHARE) / max(pace, 1e-9)))
 
 
-def _held_out(
+def _measure_held_out(
     rounds: Rounds, timer: Timer, best: Sequence[Candidate], defaults: Sequence[Candidate], questions: list[Question]
 ) -> tuple[list[Candidate], list[StrategyRun]]:
     """Measure the defaults on the held-out half, then the finalists that the time allows."""
     chosen = list(defaults)
     measured = [rounds.measure(default, questions) for default in defaults]
-    for candidate in [finalist for finalist in best[:FINALISTS] if finalist not in chosen]:
+    for candidate in [finalist for finalist in best[:MAX_FINALISTS] if finalist not in chosen]:
         if timer.elapsed + rounds.cost(candidate, questions) > timer.seconds and rounds.cost(candidate, questions):
             break
         try:
@@ -401,7 +411,7 @@ def _held_out(
     return chosen, measured
 
 
-def _notes(strategies: Sequence[str], varied: int, affordable: int, half: int) -> list[str]:
+def _make_notes(strategies: Sequence[str], varied: int, affordable: int, half: int) -> list[str]:
     notes: list[str] = []
     if not any(strategy_named(name).parameters for name in strategies):
         notes.append("None of these strategies has a parameter, so there was nothing to vary.")
@@ -412,7 +422,7 @@ def _notes(strategies: Sequence[str], varied: int, affordable: int, half: int) -
     return notes
 
 
-def _finalists(
+def _make_finalists(
     metric: str,
     chosen: Sequence[Candidate],
     measured: Sequence[StrategyRun],
@@ -432,14 +442,15 @@ def _finalists(
         for candidate, run in tuned
     ]
     against = {
-        candidate.key: difference for (candidate, _), difference in zip(tuned, compare(metric, pairs), strict=True)
+        candidate.key: difference
+        for (candidate, _), difference in zip(tuned, compare_pairs(metric, pairs), strict=True)
     }
     finalists = [
         Finalist(
             candidate=candidate,
-            held_out=round(run.means[metric], ROUND),
+            held_out=round(run.means[metric], SCORE_DIGITS),
             interval=bootstrap_interval(list(run.values[metric].values())),
-            tuned=round(rounds.tuned.get(candidate.key, 0.0), ROUND),
+            tuned=round(rounds.tuned.get(candidate.key, 0.0), SCORE_DIGITS),
             latency_ms=run.latency_ms,
             is_default=candidate in defaults,
             on_front=place in front,
@@ -490,7 +501,7 @@ class StoredFinalist(TypedDict):
     against_default: StoredDifference | None
 
 
-class StoredSearch(TypedDict):
+class StoredTuningResult(TypedDict):
     """A search that has ended; ``seconds`` is how long it took, ``scope`` the documents that were searched."""
 
     metric: str
@@ -502,6 +513,6 @@ class StoredSearch(TypedDict):
     scope: NotRequired[str]
 
 
-def search_of(job: Job) -> StoredSearch | None:
+def read_tuning_result(job: Job) -> StoredTuningResult | None:
     """Return the outcome of a job of the kind "optimise"; None if it has not ended."""
-    return cast("StoredSearch", job.result) if job.result else None
+    return cast("StoredTuningResult", job.result) if job.result else None

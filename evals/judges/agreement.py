@@ -12,15 +12,15 @@ from dataclasses import dataclass, replace
 from evals.experiments.runs import StrategyRun
 from evals.gateway import IndexedCorpus
 from evals.judges.endpoint import Endpoint
-from evals.judges.ragas import NONSENSE, Sample, run_judging
+from evals.judges.ragas import INVALID_ANSWER_REASON, Sample, run_judging
 from evals.measures.metrics import Agreement, JudgeAgreement
-from evals.test_set import GRADES, Judgment, TestSet
+from evals.test_set import GRADE_VALUES, Judgment, TestSet
 from workbench.errors import ModelError, NotFound
 from workbench.types import Document, JsonObject, ShouldStop
 from workbench.workbench import Workbench
 
-MOST_CHARACTERS = 6_000  # of a document, about 1,500 tokens, which small local models read well
-_FIRST = re.compile(r"\W*(relevant|partly|not)\b", re.IGNORECASE)  # further on, "not" may mean anything
+MAX_DOCUMENT_CHARS = 6_000  # of a document, about 1,500 tokens, which small local models read well
+_VERDICT_PATTERN = re.compile(r"\W*(relevant|partly|not)\b", re.IGNORECASE)  # further on, "not" may mean anything
 _PROMPT = """How well does the text answer the question? Reply with one word:
 relevant - it answers the question by itself
 partly - it answers a part of it
@@ -41,7 +41,7 @@ class Grading:
     reasons: Mapping[str, int]
 
 
-def grade(
+def grade_judgments(
     endpoint: Endpoint,
     judged: Sequence[Judgment],
     questions: Mapping[str, str],
@@ -58,7 +58,7 @@ def grade(
     return Grading(tuple(graded), dict(Counter(value for value in verdicts if isinstance(value, str))))
 
 
-def agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> Agreement:
+def measure_agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> Agreement:
     """Return how far two judges agree where both judged: the share of equal verdicts, and Cohen's kappa.
 
     A verdict is relevant or not (grade above 0). kappa = (observed - expected) / (1 - expected), where expected is
@@ -79,18 +79,18 @@ def agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> Agreement:
 async def _grade_all(
     endpoint: Endpoint, judged: Sequence[Judgment], questions: Mapping[str, str], text_of: Callable[[Judgment], str]
 ) -> list[int | str]:
-    one_of: JsonObject = {"type": "string", "enum": list(GRADES)}
+    one_of: JsonObject = {"type": "string", "enum": list(GRADE_VALUES)}
 
     async def verdict_of(judgment: Judgment) -> int | str:
-        text = text_of(judgment)[:MOST_CHARACTERS]
+        text = text_of(judgment)[:MAX_DOCUMENT_CHARS]
         try:
             reply = await endpoint.complete(
                 _PROMPT.format(question=questions[judgment.question_id], text=text), schema=one_of
             )
         except ModelError as error:
             return str(error)
-        match = _FIRST.match(reply)
-        return GRADES[match.group(1).lower()] if match else NONSENSE
+        match = _VERDICT_PATTERN.match(reply)
+        return GRADE_VALUES[match.group(1).lower()] if match else INVALID_ANSWER_REASON
 
     async with endpoint:
         return list(await asyncio.gather(*(verdict_of(judgment) for judgment in judged)))
@@ -98,10 +98,10 @@ async def _grade_all(
 
 # Answers for the judge to score
 
-EMPTY = "The model's answer was empty."
+EMPTY_ANSWER_REASON = "The model's answer was empty."
 
 
-def answered(endpoint: Endpoint, samples: Sequence[Sample], should_stop: ShouldStop | None = None) -> list[Sample]:
+def add_answers(endpoint: Endpoint, samples: Sequence[Sample], should_stop: ShouldStop | None = None) -> list[Sample]:
     """Return the samples with the model's answers; if there is none, ``no_answer`` says why.
 
     Raises:
@@ -110,25 +110,25 @@ def answered(endpoint: Endpoint, samples: Sequence[Sample], should_stop: ShouldS
 
     async def ask() -> list[Sample]:
         async with endpoint:
-            return list(await asyncio.gather(*(_answered(endpoint, sample) for sample in samples)))
+            return list(await asyncio.gather(*(_add_answer(endpoint, sample) for sample in samples)))
 
     return run_judging(ask, should_stop)
 
 
-async def _answered(endpoint: Endpoint, sample: Sample) -> Sample:
+async def _add_answer(endpoint: Endpoint, sample: Sample) -> Sample:
     passages = "\n\n".join(f"[{n}] {text}" for n, text in enumerate(sample.passages, start=1))
     prompt = f"Answer the question from these passages only.\n\n{passages}\n\nQuestion: {sample.question}\nAnswer:"
     try:
         answer = (await endpoint.complete(prompt)).strip()
     except ModelError as error:
         return replace(sample, no_answer=str(error))
-    return replace(sample, answer=answer, no_answer="" if answer else EMPTY)
+    return replace(sample, answer=answer, no_answer="" if answer else EMPTY_ANSWER_REASON)
 
 
 # Texts of questions and judgments
 
-SHOWN = 5  # passages of an answer that count as its context
-MOST_REFERENCES = 20  # relevant passages a question is compared with, where whole documents were judged
+CONTEXT_PASSAGES = 5  # passages of an answer that count as its context
+MAX_REFERENCE_PASSAGES = 20  # relevant passages a question is compared with, where whole documents were judged
 
 
 class Texts:
@@ -142,7 +142,7 @@ class Texts:
 
     def sample(self, question_id: str, run: StrategyRun) -> Sample:
         """Return one question as ragas sees it."""
-        question, hits = self._questions[question_id], run.answers[question_id].passages[:SHOWN]
+        question, hits = self._questions[question_id], run.answers[question_id].passages[:CONTEXT_PASSAGES]
         relevant = [key for key, grade in self._test_set.qrels[question_id].items() if grade > 0]
         return Sample(
             question_id=question_id,
@@ -182,19 +182,19 @@ class Texts:
         for document in filter(None, map(self._document, relevant)):
             passages = self._wb.documents.passages(document.id, index=self._corpus.index.name)
             texts += [passage.text for passage in passages]
-        return texts[:MOST_REFERENCES]
+        return texts[:MAX_REFERENCE_PASSAGES]
 
 
 # Agreement of an LLM with the test set
 
-JUDGMENTS = 50  # of a test set that the LLM grades anew; each is a call
+MAX_JUDGMENTS = 50  # of a test set that the LLM grades anew; each is a call
 
 
-def judge_agreement(
+def measure_judge_agreement(
     test_set: TestSet,
     texts: Texts,
     endpoint: Endpoint,
-    most: int = JUDGMENTS,
+    most: int = MAX_JUDGMENTS,
     should_stop: ShouldStop | None = None,
 ) -> JudgeAgreement:
     """Return how far the endpoint's grades agree with the test set's, and the reasons for missing ones."""
@@ -204,17 +204,17 @@ def judge_agreement(
         for judgment in test_set.judgments
         if judgment.question_id in questions and texts.judged(judgment).strip()
     ]
-    chosen = drawn(judgeable, most)
-    graded = grade(endpoint, chosen, questions, texts.judged, should_stop)
+    chosen = sample_judgments(judgeable, most)
+    graded = grade_judgments(endpoint, chosen, questions, texts.judged, should_stop)
     return {
-        **agreement(chosen, graded.judgments),
+        **measure_agreement(chosen, graded.judgments),
         "model": endpoint.model,
         "not_graded": len(chosen) - len(graded.judgments),
         "reasons": dict(graded.reasons),
     }
 
 
-def drawn(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
+def sample_judgments(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
     """Return at most ``most`` judgments, the same ones every time: as many that say "relevant" as not, if there are."""
     ordered = sorted(
         judgments, key=lambda judgment: hashlib.sha256(f"{judgment.question_id}|{judgment.document}".encode()).digest()
@@ -225,7 +225,7 @@ def drawn(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
     return [*relevant[:first], *others[: most - len(relevant[:first])]]
 
 
-def sentence(figures: JudgeAgreement) -> str:
+def describe_agreement(figures: JudgeAgreement) -> str:
     """Say it to people."""
     if not figures["pairs"]:
         why = "; ".join(figures["reasons"]) or "The test set holds no judgment of a text that is there."

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.errors import ConfigurationError, InvalidInput, ModelError
-from workbench.models.llm import HOW_TO_SET
+from workbench.models.llm import SETUP_HINT
 from workbench.settings import Settings
 from workbench.types import JsonObject
-from workbench.types.progress import slow_step
+from workbench.types.progress import mark_slow_step
 from workbench.workbench import Workbench
 
 
@@ -90,7 +90,7 @@ class Endpoint:
         """Return the workbench's language model as a judge. Raises ConfigurationError if it has none."""
         llm = wb.corpus.llm
         if llm is None:
-            raise ConfigurationError(f"No LLM is configured; {HOW_TO_SET}.")
+            raise ConfigurationError(f"No LLM is configured; {SETUP_HINT}.")
         limits = limits or Limits.from_settings(wb.settings)
         return cls(llm.base_url, llm.name, llm.api_key, limits, writes_by_grammar=llm.writes_by_grammar)
 
@@ -151,7 +151,7 @@ class Endpoint:
             self.spent.calls += 1
             seconds = self.limits.seconds - self._elapsed()
             try:
-                with slow_step():
+                with mark_slow_step():
                     async with asyncio.timeout(seconds):
                         answer = await self._ask(prompt, temperature, schema)
             except TimeoutError:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evals.gateway import documents_in, resolved_scope
+from evals.gateway import list_documents, resolve_scope
 from evals.judges.endpoint import Endpoint
-from evals.judges.ragas import NONSENSE, judge_llm, ragas, run_judging
+from evals.judges.ragas import INVALID_ANSWER_REASON, judge_llm, ragas, run_judging
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet
 from evals.test_sets.exchange import ImportReport
 from evals.test_sets.questions import synthesise
@@ -22,9 +22,9 @@ from workbench.errors import InvalidInput, ModelError
 from workbench.types import Document, Value
 from workbench.workbench import Workbench
 
-MOST_DOCUMENTS = 500  # read at once; of a larger corpus a random, repeatable choice
+MAX_DOCUMENTS = 500  # read at once; of a larger corpus a random, repeatable choice
 MIN_PASSAGE_CHARS = 200  # characters of a passage that an LLM is asked to write a question for
-SEED = 7
+SAMPLE_SEED = 7
 
 
 def add_synthetic(wb: Workbench, store: TestSetStore, key: str, count: int) -> ImportReport:
@@ -35,7 +35,7 @@ def add_synthetic(wb: Workbench, store: TestSetStore, key: str, count: int) -> I
     Raises:
         InvalidInput: a count below 1, or no documents to make questions from.
     """
-    documents, keys = _documents(wb, store.load(key))
+    documents, keys = _load_documents(wb, store.load(key))
     questions, judgments = synthesise(documents, keys, count)
     added = store.add_questions(key, questions)
     if judgments:
@@ -49,7 +49,7 @@ def add_synthetic(wb: Workbench, store: TestSetStore, key: str, count: int) -> I
     return ImportReport(len(added), len(judgments), problems)
 
 
-def add_written(wb: Workbench, store: TestSetStore, key: str, count: int, endpoint: Endpoint) -> ImportReport:
+def add_llm_questions(wb: Workbench, store: TestSetStore, key: str, count: int, endpoint: Endpoint) -> ImportReport:
     """Add up to ``count`` questions that an LLM writes, one for each of some passages; problems say what failed.
 
     Raises:
@@ -58,17 +58,17 @@ def add_written(wb: Workbench, store: TestSetStore, key: str, count: int, endpoi
     if count < 1:
         raise InvalidInput(f"The number of questions cannot be {count}; use a whole number of at least 1.")
     test_set = store.load(key)
-    index = _index_name(wb, test_set)
-    documents, keys = _documents(wb, test_set)
+    index = _find_index_name(wb, test_set)
+    documents, keys = _load_documents(wb, test_set)
     passages = [
-        PassageToAsk(name, passage.text, *passage.span)
+        SourcePassage(name, passage.text, *passage.span)
         for document, name in zip(documents, keys, strict=True)
         for passage in wb.documents.passages(document.id, index=index)
         if len(passage.text) >= MIN_PASSAGE_CHARS
     ]
     if not passages:
         raise InvalidInput("No passage is long enough to ask about; bring documents in first.")
-    chosen = random.Random(SEED).sample(passages, min(count, len(passages)))
+    chosen = random.Random(SAMPLE_SEED).sample(passages, min(count, len(passages)))
     written = write_questions(endpoint, chosen)
     added = store.add_questions(key, written.questions) if written.questions else []
     if written.judgments:
@@ -77,24 +77,26 @@ def add_written(wb: Workbench, store: TestSetStore, key: str, count: int, endpoi
     return ImportReport(len(added), len(written.judgments), problems)
 
 
-def _documents(wb: Workbench, test_set: TestSet) -> tuple[list[Document], list[str]]:
+def _load_documents(wb: Workbench, test_set: TestSet) -> tuple[list[Document], list[str]]:
     """Return documents of the test set's scope with their texts, and what judgments call them.
 
     Raises:
         InvalidInput: there are none. ScopeError: a part of the scope has been deleted.
     """
     own = test_set.corpus if isinstance(test_set.corpus, StoredCorpus) else None
-    listed = wb.documents.list(source_id=own.source_id) if own else documents_in(wb, resolved_scope(wb, test_set.scope))
+    listed = (
+        wb.documents.list(source_id=own.source_id) if own else list_documents(wb, resolve_scope(wb, test_set.scope))
+    )
     if not listed:
         where = "" if own or test_set.scope.is_everything else f" in the scope of this test set ({test_set.scope.text})"
         raise InvalidInput(f"There are no documents{where} to make questions from; bring some in first.")
-    if len(listed) > MOST_DOCUMENTS:
-        listed = random.Random(SEED).sample(listed, MOST_DOCUMENTS)
+    if len(listed) > MAX_DOCUMENTS:
+        listed = random.Random(SAMPLE_SEED).sample(listed, MAX_DOCUMENTS)
     documents = [wb.documents.get(entry.id) for entry in listed]
     return documents, [str(document.path) if own else document.id for document in documents]
 
 
-def _index_name(wb: Workbench, test_set: TestSet) -> str:
+def _find_index_name(wb: Workbench, test_set: TestSet) -> str:
     from evals.gateway import index_corpus
 
     return index_corpus(wb, test_set).index.name
@@ -106,7 +108,7 @@ MIN_QUESTION_CHARS = 8  # characters of a question that asks anything
 
 
 @dataclass(frozen=True, slots=True)
-class PassageToAsk(Value):
+class SourcePassage(Value):
     """A passage that a question is wanted for; ``document`` is what judgments call its document."""
 
     document: str
@@ -124,7 +126,7 @@ class WrittenQuestions:
     reasons: Mapping[str, int]
 
 
-def write_questions(endpoint: Endpoint, passages: Sequence[PassageToAsk]) -> WrittenQuestions:
+def write_questions(endpoint: Endpoint, passages: Sequence[SourcePassage]) -> WrittenQuestions:
     """Ask the LLM for one question a passage; ends whatever it does, within the endpoint's limits."""
     written = run_judging(lambda: _write_all(endpoint, passages))
     questions: dict[str, Question] = {}
@@ -140,25 +142,29 @@ def write_questions(endpoint: Endpoint, passages: Sequence[PassageToAsk]) -> Wri
     return WrittenQuestions(tuple(questions.values()), tuple(judgments), dict(reasons))
 
 
-async def _write_all(endpoint: Endpoint, passages: Sequence[PassageToAsk]) -> list[tuple[str, str, str]]:
-    prompt, passage_input = _prompt()
+async def _write_all(endpoint: Endpoint, passages: Sequence[SourcePassage]) -> list[tuple[str, str, str]]:
+    prompt, passage_input = _make_prompt()
     async with endpoint:
         llm = judge_llm(endpoint)
 
-        async def question_of(passage: PassageToAsk) -> tuple[str, str, str]:
+        async def question_of(passage: SourcePassage) -> tuple[str, str, str]:
             try:
                 written = await prompt.generate(llm=llm, data=passage_input(passage=passage.text))
             except ModelError as error:
                 return "", "", str(error)
             except (ragas().RagasOutputParserException, ValueError, TypeError, KeyError, IndexError, AttributeError):
-                return "", "", NONSENSE
+                return "", "", INVALID_ANSWER_REASON
             text = " ".join(written.question.split())
-            return (text, written.answer.strip(), "") if len(text) >= MIN_QUESTION_CHARS else ("", "", NONSENSE)
+            return (
+                (text, written.answer.strip(), "")
+                if len(text) >= MIN_QUESTION_CHARS
+                else ("", "", INVALID_ANSWER_REASON)
+            )
 
         return list(await asyncio.gather(*(question_of(passage) for passage in passages)))
 
 
-def _prompt() -> tuple[Any, Any]:
+def _make_prompt() -> tuple[Any, Any]:
     """Return the prompt and the class of its input; made here, because their base classes are ragas'."""
     ragas()
     with warnings.catch_warnings():

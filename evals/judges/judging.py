@@ -8,15 +8,15 @@ from dataclasses import replace
 from evals.experiments.catalogue import Experiments
 from evals.experiments.runs import EvalRun, Experiment
 from evals.gateway import index_corpus
-from evals.judges import FREE, JUDGED, JudgedMetric, Sample, judge
-from evals.judges.agreement import Texts, answered, judge_agreement
+from evals.judges import FREE_METRICS, JUDGED_METRICS, JudgedMetric, Sample, measure_samples
+from evals.judges.agreement import Texts, add_answers, measure_judge_agreement
 from evals.judges.endpoint import Endpoint
-from evals.judges.ragas import check
+from evals.judges.ragas import check_stop
 from evals.measures.metrics import JudgeAgreement, Verdicts
 from workbench.types import OnProgress, Progress, ShouldStop
 from workbench.workbench import Workbench
 
-QUESTIONS = 50  # questions of a run that ragas looks at: comparing texts is slow, and a judge costs money
+MAX_QUESTIONS = 50  # questions of a run that ragas looks at: comparing texts is slow, and a judge costs money
 
 
 def judge_run(
@@ -24,7 +24,7 @@ def judge_run(
     run: EvalRun,
     *,
     endpoint: Endpoint | None = None,
-    questions: int = QUESTIONS,
+    questions: int = MAX_QUESTIONS,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
     parts: int = 0,
@@ -44,13 +44,13 @@ def judge_run(
     for name, strategy in run.strategies.items():
         samples: list[Sample] = []
         for question_id in list(strategy.answers)[:questions]:
-            check(should_stop)
+            check_stop(should_stop)
             samples.append(texts.sample(question_id, strategy))
         own = endpoint.share(max(1, parts - len(judged))) if endpoint is not None else None
         if own is not None:
-            samples = answered(own, samples, should_stop)
-        metrics = FREE if own is None else (*FREE, *JUDGED)
-        judged[name] = judge(
+            samples = add_answers(own, samples, should_stop)
+        metrics = FREE_METRICS if own is None else (*FREE_METRICS, *JUDGED_METRICS)
+        judged[name] = measure_samples(
             samples, metrics, encoder=encoder, endpoint=own, on_progress=on_progress, should_stop=should_stop
         )
     return judged
@@ -71,17 +71,17 @@ def judge_experiment(
     """
     experiments = Experiments(wb)
     test_set = experiments.test_set(experiment)
-    wanted = set(FREE if endpoint is None else (*FREE, *JUDGED))
+    wanted = set(FREE_METRICS if endpoint is None else (*FREE_METRICS, *JUDGED_METRICS))
     agreed: JudgeAgreement | None = None
     results = [result for result in experiments.results(experiment.id) if result.run is not None]
     waiting = [result for result in results if not wanted <= result.extra.get("ragas", {}).keys()]
     total = len(waiting) * len(wanted)
     for number, result in enumerate(waiting):
         assert result.run is not None
-        check(should_stop)
+        check_stop(should_stop)
         corpus = index_corpus(wb, test_set, result.cell.index)
         run = EvalRun(test_set, corpus, {result.cell.label: result.run})
-        report = _further(on_progress, result.cell.label, number * len(wanted), total)
+        report = _offset_progress(on_progress, result.cell.label, number * len(wanted), total)
         grading = endpoint is not None and agreed is None  # one more part of the limits, after the first run
         parts = len(waiting) - number + grading
         judged = judge_run(wb, run, endpoint=endpoint, on_progress=report, should_stop=should_stop, parts=parts)
@@ -89,21 +89,21 @@ def judge_experiment(
         if endpoint is not None:
             if agreed is None:
                 own = endpoint.share(len(waiting) - number)
-                agreed = judge_agreement(test_set, Texts(wb, test_set, corpus), own, should_stop=should_stop)
+                agreed = measure_judge_agreement(test_set, Texts(wb, test_set, corpus), own, should_stop=should_stop)
             noted["judge"] = agreed
         experiments.note(experiment, result, noted)
     if on_progress is not None and total:
         on_progress(Progress(total, total, "done"))
 
 
-def _further(on_progress: OnProgress | None, label: str, before: int, total: int) -> OnProgress | None:
+def _offset_progress(on_progress: OnProgress | None, label: str, before: int, total: int) -> OnProgress | None:
     """Return what tells one run's progress as a part of all runs'."""
     if on_progress is None:
         return None
     return lambda part: on_progress(Progress(before + part.done, total, f"{label}: {part.message}"))
 
 
-def with_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, JudgedMetric]]) -> EvalRun:
+def add_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, JudgedMetric]]) -> EvalRun:
     """Return the run with ragas' summaries next to each strategy's metrics."""
     strategies = {}
     for name, strategy in run.strategies.items():

@@ -21,15 +21,15 @@ from typing import Protocol, TypeVar
 
 from evals.judges.endpoint import Endpoint
 from evals.measures.metrics import RagasSummary
-from workbench.errors import Cancelled, InvalidInput, ModelError, choices
+from workbench.errors import Cancelled, InvalidInput, ModelError, list_choices
 from workbench.models.encoder import Encoder
-from workbench.models.llm import HOW_TO_SET
+from workbench.models.llm import SETUP_HINT
 from workbench.types import JsonObject, JsonValue, OnProgress, Progress, ShouldStop, Value
 
 # Import of ragas and its LLM
 
-SCHEMA_FOLLOWS = "specified in JSON Schema:"  # the end of ragas' sentence before it
-MOST_LETTERS, MOST_ITEMS = 240, 8  # of a text and of a list that a grammar lets a model write
+SCHEMA_MARKER = "specified in JSON Schema:"  # the end of ragas' sentence before it
+MAX_TEXT_CHARS, MAX_LIST_ITEMS = 240, 8  # of a text and of a list that a grammar lets a model write
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,30 +59,33 @@ def ragas() -> Ragas:
     return Ragas(SingleTurnSample, RagasOutputParserException)
 
 
-def schema_in(prompt: str) -> JsonObject | None:
+def extract_schema(prompt: str) -> JsonObject | None:
     """Return the JSON schema that ragas writes into its prompt; None if it writes none."""
-    _, announced, rest = prompt.partition(SCHEMA_FOLLOWS)
+    _, announced, rest = prompt.partition(SCHEMA_MARKER)
     start = rest.find("{")
     if not announced or start < 0:
         return None
     try:
-        return _ending(json.JSONDecoder().raw_decode(rest[start:])[0])
+        return _bound_schema(json.JSONDecoder().raw_decode(rest[start:])[0])
     except ValueError:
         return None
 
 
-def _ending(schema: JsonObject) -> JsonObject:
+def _bound_schema(schema: JsonObject) -> JsonObject:
     """Return a schema whose texts and lists end: a small model may write on and on."""
-    bounds: dict[JsonValue, JsonObject] = {"string": {"maxLength": MOST_LETTERS}, "array": {"maxItems": MOST_ITEMS}}
-    inner = {key: _ending_value(value) for key, value in schema.items()}
+    bounds: dict[JsonValue, JsonObject] = {
+        "string": {"maxLength": MAX_TEXT_CHARS},
+        "array": {"maxItems": MAX_LIST_ITEMS},
+    }
+    inner = {key: _bound_value(value) for key, value in schema.items()}
     kind = schema.get("type")
     return {**bounds.get(kind, {}), **inner} if isinstance(kind, str) else inner
 
 
-def _ending_value(value: JsonValue) -> JsonValue:
+def _bound_value(value: JsonValue) -> JsonValue:
     if isinstance(value, dict):
-        return _ending(value)
-    return [_ending_value(part) for part in value] if isinstance(value, list) else value
+        return _bound_schema(value)
+    return [_bound_value(part) for part in value] if isinstance(value, list) else value
 
 
 def judge_llm(endpoint: Endpoint) -> object:
@@ -108,7 +111,7 @@ def judge_llm(endpoint: Endpoint) -> object:
             callbacks: object = None,
         ) -> LLMResult:
             warmth, text = 0.0 if n == 1 else 0.3, prompt.to_string()
-            schema = schema_in(text)
+            schema = extract_schema(text)
             texts = await asyncio.gather(*(endpoint.complete(text, warmth, schema) for _ in range(n)))
             return LLMResult(generations=[[Generation(text=text) for text in texts]])
 
@@ -120,8 +123,8 @@ def judge_llm(endpoint: Endpoint) -> object:
 
 # Cancellable judging
 
-LOOK = 0.2  # seconds between looks whether to stop
-LAST = 1.0  # seconds that calls in flight get to close their connections
+POLL_INTERVAL_S = 0.2  # seconds between looks whether to stop
+CLOSE_TIMEOUT_S = 1.0  # seconds that calls in flight get to close their connections
 
 Result = TypeVar("Result")
 
@@ -134,7 +137,7 @@ def run_judging(work: Callable[[], Coroutine[object, object, Result]], should_st
     """
     load_ragas(should_stop)
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, _watched(work, should_stop)).result()
+        return pool.submit(asyncio.run, _watch(work, should_stop)).result()
 
 
 def load_ragas(should_stop: ShouldStop | None = None) -> None:
@@ -142,35 +145,35 @@ def load_ragas(should_stop: ShouldStop | None = None) -> None:
     loading = threading.Thread(target=ragas, name="ragas", daemon=True)
     loading.start()
     while loading.is_alive():
-        loading.join(LOOK)
-        check(should_stop)
+        loading.join(POLL_INTERVAL_S)
+        check_stop(should_stop)
     ragas()  # raises here where the import failed there
 
 
-def check(should_stop: ShouldStop | None) -> None:
+def check_stop(should_stop: ShouldStop | None) -> None:
     """Raise Cancelled if a stop was requested."""
     if should_stop is not None and should_stop():
         raise Cancelled("Stopped; the judgments so far are kept.")
 
 
-async def _watched(work: Callable[[], Coroutine[object, object, Result]], should_stop: ShouldStop | None) -> Result:
+async def _watch(work: Callable[[], Coroutine[object, object, Result]], should_stop: ShouldStop | None) -> Result:
     task = asyncio.ensure_future(work())
     try:
         while not task.done():
-            await asyncio.wait({task}, timeout=LOOK)
+            await asyncio.wait({task}, timeout=POLL_INTERVAL_S)
             if not task.done():
-                check(should_stop)
+                check_stop(should_stop)
     except Cancelled:
         task.cancel()
-        await asyncio.wait({task}, timeout=LAST)
+        await asyncio.wait({task}, timeout=CLOSE_TIMEOUT_S)
         raise
     return task.result()
 
 
-FREE = ("id_context_precision", "id_context_recall", "text_context_precision", "text_context_recall")
-JUDGED = ("faithfulness", "answer_relevancy", "context_precision", "context_recall", "factual_correctness")
-NONSENSE = "The judge's answers did not have the form that was asked for."
-UNDEFINED = "The score is not defined for this question (NaN)."
+FREE_METRICS = ("id_context_precision", "id_context_recall", "text_context_precision", "text_context_recall")
+JUDGED_METRICS = ("faithfulness", "answer_relevancy", "context_precision", "context_recall", "factual_correctness")
+INVALID_ANSWER_REASON = "The judge's answers did not have the form that was asked for."
+UNDEFINED_SCORE_REASON = "The score is not defined for this question (NaN)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,9 +219,9 @@ class JudgedMetric(Value):
         return {"mean": self.mean, "measured": self.measured, "not_measured": failed, "reasons": dict(self.reasons)}
 
 
-def judge(
+def measure_samples(
     samples: Sequence[Sample],
-    metrics: Sequence[str] = FREE,
+    metrics: Sequence[str] = FREE_METRICS,
     *,
     encoder: Encoder | None = None,
     endpoint: Endpoint | None = None,
@@ -231,11 +234,13 @@ def judge(
         Cancelled: ``should_stop`` returned True.
         InvalidInput: an unknown metric, or one that needs a judge or an encoder without one.
     """
-    unknown = [name for name in metrics if name not in (*FREE, *JUDGED)]
+    unknown = [name for name in metrics if name not in (*FREE_METRICS, *JUDGED_METRICS)]
     if unknown:
-        raise InvalidInput(f"ragas has no metric {unknown[0]!r} here; use {choices((*FREE, *JUDGED))}.")
-    if endpoint is None and set(metrics) & set(JUDGED):
-        raise InvalidInput(f"These metrics need an LLM; {HOW_TO_SET}.")
+        raise InvalidInput(
+            f"ragas has no metric {unknown[0]!r} here; use {list_choices((*FREE_METRICS, *JUDGED_METRICS))}."
+        )
+    if endpoint is None and set(metrics) & set(JUDGED_METRICS):
+        raise InvalidInput(f"These metrics need an LLM; {SETUP_HINT}.")
     if encoder is None and "answer_relevancy" in metrics:
         raise InvalidInput("answer_relevancy needs an embedding model; pass the encoder.")
     return run_judging(lambda: _judge_all(samples, metrics, encoder, endpoint, on_progress), should_stop)
@@ -252,39 +257,39 @@ async def _judge_all(
     for number, name in enumerate(metrics):
         if on_progress is not None:
             on_progress(Progress(number, len(metrics), name))
-        if name in FREE:
-            scorer = _scorer(name, None, None)
+        if name in FREE_METRICS:
+            scorer = _make_scorer(name, None, None)
             values: list[float | str] = []
             for sample in samples:
                 await asyncio.sleep(0)  # comparing texts takes a while, and somebody may want it to stop
                 values.append(await _score(scorer, name, sample))
-            by_metric[name] = _collected(name, samples, values)
+            by_metric[name] = _collect(name, samples, values)
             continue
         assert endpoint is not None
         async with endpoint:
-            scorer = _scorer(name, judge_llm(endpoint), encoder)
+            scorer = _make_scorer(name, judge_llm(endpoint), encoder)
             results = await asyncio.gather(*(_score(scorer, name, sample) for sample in samples))
-        by_metric[name] = _collected(name, samples, results)
+        by_metric[name] = _collect(name, samples, results)
     return by_metric
 
 
 async def _score(scorer: Scorer, name: str, sample: Sample) -> float | str:
     """Return a value, or the reason why there is none."""
-    missing = _missing(name, sample)
+    missing = _describe_missing(name, sample)
     if missing:
         return missing
-    if name in _RETRIEVED and not getattr(sample, _RETRIEVED[name]):
+    if name in _RETRIEVED_FIELDS and not getattr(sample, _RETRIEVED_FIELDS[name]):
         return 0.0  # a strategy that finds nothing has missed what there was; ragas says 0, NaN or fails, by metric
     try:
-        value = float(await scorer.single_turn_ascore(_single_turn(sample)))
+        value = float(await scorer.single_turn_ascore(_to_ragas_sample(sample)))
     except ModelError as error:
         return str(error)
     except (ragas().RagasOutputParserException, ValueError, TypeError, KeyError, IndexError, AttributeError):
-        return NONSENSE  # its exception depends on how far the nonsense got
-    return UNDEFINED if math.isnan(value) else min(1.0, max(0.0, value))
+        return INVALID_ANSWER_REASON  # its exception depends on how far the nonsense got
+    return UNDEFINED_SCORE_REASON if math.isnan(value) else min(1.0, max(0.0, value))
 
 
-def _collected(name: str, samples: Sequence[Sample], results: Sequence[float | str]) -> JudgedMetric:
+def _collect(name: str, samples: Sequence[Sample], results: Sequence[float | str]) -> JudgedMetric:
     values = {
         sample.question_id: None if isinstance(result, str) else result
         for sample, result in zip(samples, results, strict=True)
@@ -292,7 +297,7 @@ def _collected(name: str, samples: Sequence[Sample], results: Sequence[float | s
     return JudgedMetric(name, values, dict(Counter(result for result in results if isinstance(result, str))))
 
 
-_NEEDS: dict[str, tuple[str, ...]] = {
+_REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
     "id_context_precision": ("reference_documents",),
     "id_context_recall": ("reference_documents",),
     "text_context_precision": ("reference_passages",),
@@ -303,7 +308,7 @@ _NEEDS: dict[str, tuple[str, ...]] = {
     "context_recall": ("reference_answer",),
     "factual_correctness": ("answer", "reference_answer"),
 }
-_RETRIEVED = {  # what a context metric looks at; where that is empty it is 0, not unmeasured
+_RETRIEVED_FIELDS = {  # what a context metric looks at; where that is empty it is 0, not unmeasured
     "id_context_precision": "documents",
     "id_context_recall": "documents",
     "text_context_precision": "passages",
@@ -311,7 +316,7 @@ _RETRIEVED = {  # what a context metric looks at; where that is empty it is 0, n
     "context_precision": "passages",
     "context_recall": "passages",
 }
-_NAMES = {
+_FIELD_TITLES = {
     "passages": "retrieved passage",
     "reference_documents": "relevant document",
     "reference_passages": "relevant passage",
@@ -320,14 +325,14 @@ _NAMES = {
 }
 
 
-def _missing(name: str, sample: Sample) -> str:
-    lacking = [_NAMES[part] for part in _NEEDS[name] if not getattr(sample, part)]
-    if lacking and lacking[0] == _NAMES["answer"] and sample.no_answer:
+def _describe_missing(name: str, sample: Sample) -> str:
+    lacking = [_FIELD_TITLES[part] for part in _REQUIRED_FIELDS[name] if not getattr(sample, part)]
+    if lacking and lacking[0] == _FIELD_TITLES["answer"] and sample.no_answer:
         return f"There is no answer: {sample.no_answer}"
     return f"There is no {lacking[0]}." if lacking else ""
 
 
-def _single_turn(sample: Sample) -> object:
+def _to_ragas_sample(sample: Sample) -> object:
     return ragas().SingleTurnSample(
         user_input=sample.question,
         retrieved_contexts=list(sample.passages),
@@ -339,7 +344,7 @@ def _single_turn(sample: Sample) -> object:
     )
 
 
-_CLASSES = {
+_METRIC_CLASSES = {
     "id_context_precision": "IDBasedContextPrecision",
     "id_context_recall": "IDBasedContextRecall",
     "text_context_precision": "NonLLMContextPrecisionWithReference",
@@ -352,16 +357,16 @@ _CLASSES = {
 }
 
 
-def _scorer(name: str, llm: object, encoder: Encoder | None) -> Scorer:
+def _make_scorer(name: str, llm: object, encoder: Encoder | None) -> Scorer:
     ragas()
-    needs: dict[str, object] = {} if name in FREE else {"llm": llm}
+    needs: dict[str, object] = {} if name in FREE_METRICS else {"llm": llm}
     if name == "answer_relevancy":
         needs["embeddings"] = _Embeddings(encoder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ragas deprecates its own classes for ones that want OpenAI's client
         from ragas import metrics
 
-        return getattr(metrics, _CLASSES[name])(**needs)
+        return getattr(metrics, _METRIC_CLASSES[name])(**needs)
 
 
 class _Embeddings:

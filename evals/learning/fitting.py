@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.gateway import IndexedCorpus, WeighedQuestion, weighed_question
+from evals.gateway import IndexedCorpus, QuestionFeatures, extract_features
 from evals.test_set import Judgment, TestSet
 from workbench.errors import Cancelled
 from workbench.retrieval.options import Ask
-from workbench.retrieval.ranker import BEFORE, FAVOURS, NAMES, FeatureArray
+from workbench.retrieval.ranker import BEFORE, NAMES, NONNEGATIVE_FEATURES, FeatureArray
 from workbench.types import OnProgress, Progress, ShouldStop
 from workbench.workbench import Workbench
 
@@ -44,7 +44,7 @@ class QuestionSheet:
     orders: dict[str, tuple[int, ...]]
 
 
-def question_sheets(
+def make_sheets(
     wb: Workbench,
     test_set: TestSet,
     corpus: IndexedCorpus,
@@ -61,20 +61,20 @@ def question_sheets(
     for done, question in enumerate(test_set.answerable, start=1):
         if should_stop is not None and should_stop():
             raise Cancelled("Stopped; nothing was learned.")
-        weighed = weighed_question(wb, question.text, Ask(scope=corpus.scope, index=corpus.index.name))
+        weighed = extract_features(wb, question.text, Ask(scope=corpus.scope, index=corpus.index.name))
         if weighed is not None:
-            sheets.append(sheet_of(question.id, weighed, test_set, corpus))
+            sheets.append(make_sheet(question.id, weighed, test_set, corpus))
         if on_progress is not None:
             on_progress(Progress(done, total, "reading what the legs say"))
     return sheets
 
 
-def sheet_of(question_id: str, weighed: WeighedQuestion, test_set: TestSet, corpus: IndexedCorpus) -> QuestionSheet:
+def make_sheet(question_id: str, weighed: QuestionFeatures, test_set: TestSet, corpus: IndexedCorpus) -> QuestionSheet:
     """Return a question's sheet with the judgments of the test set."""
     sheet, grades = weighed.sheet, test_set.qrels[question_id]
     documents = tuple(corpus.key(document) for document in sheet.documents)
     spans = test_set.spans.get(question_id, ())
-    touched = [_touched(key, span, spans) for key, span in zip(documents, sheet.spans, strict=True)]
+    touched = [_touches_span(key, span, spans) for key, span in zip(documents, sheet.spans, strict=True)]
     return QuestionSheet(
         question_id=question_id,
         documents=documents,
@@ -85,35 +85,35 @@ def sheet_of(question_id: str, weighed: WeighedQuestion, test_set: TestSet, corp
     )
 
 
-def ranking(sheet: QuestionSheet, rows: Sequence[int]) -> list[str]:
+def rank_documents(sheet: QuestionSheet, rows: Sequence[int]) -> list[str]:
     """Return the documents of rows, best first, each once."""
     return list(dict.fromkeys(sheet.documents[row] for row in rows))
 
 
-def by_weights(sheet: QuestionSheet, weights: FeatureArray) -> list[str]:
+def rank_by_weights(sheet: QuestionSheet, weights: FeatureArray) -> list[str]:
     """Return the documents as weights order them; equals as rerank does."""
     scores = sheet.scaled @ weights
-    return ranking(sheet, [int(row) for row in np.argsort(-scores, kind="stable")])
+    return rank_documents(sheet, [int(row) for row in np.argsort(-scores, kind="stable")])
 
 
-def _touched(key: str, span: tuple[int, int], spans: Sequence[Judgment]) -> bool:
+def _touches_span(key: str, span: tuple[int, int], spans: Sequence[Judgment]) -> bool:
     own = [judged for judged in spans if judged.document == key]
     start, end = span
     return not own or any((judged.start or 0) < end and start < (judged.end or 0) for judged in own)
 
 
 PENALTIES = (0.3, 1.0, 10.0, 100.0)
-TURNS = 3  # of choosing each document's passage and fitting
-STEPS = 25  # of Newton's method at most
-SHORTEST_STEP = 1e-9
-CLOSE = 1e-6  # of the gradient's length a question
-SHARPNESS = 10.0  # of the softmax over rerank's scores, from which plain priors start
+FIT_ROUNDS = 3  # of choosing each document's passage and fitting
+MAX_NEWTON_STEPS = 25  # of Newton's method at most
+MIN_STEP = 1e-9
+GRADIENT_TOLERANCE = 1e-6  # of the gradient's length a question
+PRIOR_SHARPNESS = 10.0  # of the softmax over rerank's scores, from which plain priors start
 INNER_FOLDS = 3
-DEEP = 10  # documents that the choice of a penalty looks at: nDCG@10
+NDCG_CUTOFF = 10  # documents that the choice of a penalty looks at: nDCG@10
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedWeights:
     """Weights by ``NAMES``, with the penalty and the number of the prior that were chosen."""
 
     weights: FeatureArray
@@ -121,70 +121,70 @@ class Fitted:
     prior: int
 
 
-def plain_prior() -> FeatureArray:
+def make_rerank_prior() -> FeatureArray:
     """Return the weights that order as rerank does."""
-    return np.array([SHARPNESS if name == BEFORE else 0.0 for name in NAMES])
+    return np.array([PRIOR_SHARPNESS if name == BEFORE else 0.0 for name in NAMES])
 
 
-def fit(sheets: Sequence[QuestionSheet], prior: FeatureArray, penalty: float) -> FeatureArray:
+def fit_weights(sheets: Sequence[QuestionSheet], prior: FeatureArray, penalty: float) -> FeatureArray:
     """Return the weights that fit the sheets best, drawn towards ``prior``; the prior itself if nothing teaches."""
     weights = prior
-    for _ in range(TURNS):
-        features, wanted, held = _padded(sheets, weights)
+    for _ in range(FIT_ROUNDS):
+        features, wanted, held = _pad(sheets, weights)
         if not len(features):
             return prior
-        weights = _newton(features, wanted, held, weights, prior, penalty)
-        against = [place for place, name in enumerate(NAMES) if name in FAVOURS and weights[place] < 0]
+        weights = _minimise(features, wanted, held, weights, prior, penalty)
+        against = [place for place, name in enumerate(NAMES) if name in NONNEGATIVE_FEATURES and weights[place] < 0]
         if against:  # as if it were not known, so that the others take its place
             features[:, :, against] = 0.0
-            weights = _newton(
+            weights = _minimise(
                 features, wanted, held, np.where(np.isin(range(len(NAMES)), against), 0.0, weights), prior, penalty
             )
     return weights
 
 
-def fit_best(sheets: Sequence[QuestionSheet], priors: Sequence[FeatureArray]) -> Fitted:
+def fit_best(sheets: Sequence[QuestionSheet], priors: Sequence[FeatureArray]) -> FittedWeights:
     """Fit with the prior and the penalty that do best on questions left out, by nDCG@10; the strongest of equals."""
     settings = [(number, penalty) for penalty in sorted(PENALTIES, reverse=True) for number in range(len(priors))]
-    parts = folds(len(sheets), INNER_FOLDS)
+    parts = split_folds(len(sheets), INNER_FOLDS)
     values = [0.0] * len(settings)
     for place, (number, penalty) in enumerate(settings):
         for left_out in parts:
-            weights = fit(_without(sheets, left_out), priors[number], penalty)
-            values[place] += sum(ndcg(sheets[at], weights) for at in left_out)
+            weights = fit_weights(_leave_out(sheets, left_out), priors[number], penalty)
+            values[place] += sum(measure_ndcg(sheets[at], weights) for at in left_out)
     best = max(range(len(settings)), key=lambda place: (round(values[place], 9), -place))
     number, penalty = settings[best]
-    return Fitted(fit(sheets, priors[number], penalty), penalty, number)
+    return FittedWeights(fit_weights(sheets, priors[number], penalty), penalty, number)
 
 
-def folds(questions: int, parts: int) -> list[list[int]]:
+def split_folds(questions: int, parts: int) -> list[list[int]]:
     """Deal the places of questions into parts, in turn."""
     return [list(range(part, questions, parts)) for part in range(parts)]
 
 
-def ndcg(sheet: QuestionSheet, weights: FeatureArray) -> float:
+def measure_ndcg(sheet: QuestionSheet, weights: FeatureArray) -> float:
     """Return nDCG@10 among the candidates, 0..1: what training compares settings by; reports are ir-measures'."""
     grade_of = dict(zip(sheet.documents, sheet.grades, strict=True))
-    found = [grade_of[document] for document in by_weights(sheet, weights)]
+    found = [grade_of[document] for document in rank_by_weights(sheet, weights)]
     best = _dcg(sorted(grade_of.values(), reverse=True))
     return _dcg(found) / best if best else 0.0
 
 
 def _dcg(grades: Iterable[float]) -> float:
-    return sum(float(grade) / np.log2(place + 2) for place, grade in enumerate(list(grades)[:DEEP]))
+    return sum(float(grade) / np.log2(place + 2) for place, grade in enumerate(list(grades)[:NDCG_CUTOFF]))
 
 
-def _without(sheets: Sequence[QuestionSheet], left_out: Sequence[int]) -> list[QuestionSheet]:
+def _leave_out(sheets: Sequence[QuestionSheet], left_out: Sequence[int]) -> list[QuestionSheet]:
     away = set(left_out)
     return [sheet for place, sheet in enumerate(sheets) if place not in away]
 
 
-def _padded(sheets: Sequence[QuestionSheet], weights: FeatureArray) -> tuple[FeatureArray, FeatureArray, FeatureArray]:
+def _pad(sheets: Sequence[QuestionSheet], weights: FeatureArray) -> tuple[FeatureArray, FeatureArray, FeatureArray]:
     """Return (questions, documents, features), the wanted shares and 1 for what is a document.
 
     Questions without a relevant candidate, or with nothing else, teach nothing and are left out.
     """
-    rows = [own for sheet in sheets if (own := _standing_for(sheet, weights)) is not None]
+    rows = [own for sheet in sheets if (own := _best_passages(sheet, weights)) is not None]
     widest = max((len(own) for own, _ in rows), default=0)
     features = np.zeros((len(rows), widest, len(NAMES)))
     wanted, held = np.zeros((len(rows), widest)), np.zeros((len(rows), widest))
@@ -195,7 +195,7 @@ def _padded(sheets: Sequence[QuestionSheet], weights: FeatureArray) -> tuple[Fea
     return features, wanted, held
 
 
-def _standing_for(sheet: QuestionSheet, weights: FeatureArray) -> tuple[FeatureArray, FeatureArray] | None:
+def _best_passages(sheet: QuestionSheet, weights: FeatureArray) -> tuple[FeatureArray, FeatureArray] | None:
     """Return the features and grades of each document's best passage."""
     scores = np.where(sheet.eligible, 0.0, -1e9) + sheet.scaled @ weights
     best: dict[str, int] = {}
@@ -206,7 +206,7 @@ def _standing_for(sheet: QuestionSheet, weights: FeatureArray) -> tuple[FeatureA
     return (sheet.scaled[rows], grades) if 0 < np.count_nonzero(grades) < len(rows) else None
 
 
-def _newton(
+def _minimise(
     features: FeatureArray,
     wanted: FeatureArray,
     held: FeatureArray,
@@ -215,16 +215,16 @@ def _newton(
     penalty: float,
 ) -> FeatureArray:
     weights, value = start, _loss(features, wanted, held, start, prior, penalty)
-    for _ in range(STEPS):
+    for _ in range(MAX_NEWTON_STEPS):
         expected = _softmax(features @ weights, held)
         means = np.einsum("qd,qdf->qf", expected, features)
         slope = (means - np.einsum("qd,qdf->qf", wanted, features)).sum(axis=0) + penalty * (weights - prior)
-        if np.linalg.norm(slope) < CLOSE * len(features):
+        if np.linalg.norm(slope) < GRADIENT_TOLERANCE * len(features):
             break
         spread = np.einsum("qdf,qdg->fg", features * expected[:, :, None], features) - means.T @ means
         step = np.linalg.solve(spread + penalty * np.eye(len(NAMES)), slope)
         tried = _loss(features, wanted, held, weights - step, prior, penalty)
-        while tried > value and np.linalg.norm(step) > SHORTEST_STEP:
+        while tried > value and np.linalg.norm(step) > MIN_STEP:
             step = step / 2
             tried = _loss(features, wanted, held, weights - step, prior, penalty)
         weights, value = weights - step, tried

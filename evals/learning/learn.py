@@ -10,18 +10,26 @@ from statistics import fmean
 import numpy as np
 
 from evals.gateway import index_corpus
-from evals.learning.fitting import QuestionSheet, by_weights, fit_best, ranking
-from evals.learning.training import METRIC, Learned, check_enough, has_seen, priors_of, read_material, trained
-from evals.measures.metrics import measure
-from evals.test_sets.store import named_test_set
+from evals.learning.fitting import QuestionSheet, fit_best, rank_by_weights, rank_documents
+from evals.learning.training import (
+    TRAINING_METRIC,
+    TrainingResult,
+    check_enough,
+    make_priors,
+    read_material,
+    train,
+    was_trained_on,
+)
+from evals.measures.metrics import measure_rankings
+from evals.test_sets.store import load_named_test_set
 from workbench.errors import Cancelled
-from workbench.retrieval.ranker import FeatureArray, shipped
+from workbench.retrieval.ranker import FeatureArray, load_default_ranker
 from workbench.retrieval.strategies import DEFAULT_STRATEGY
 from workbench.types import OnProgress, Progress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
 
-DIVISIONS = 6
-SHARES = (0.25, 0.5, 0.75, 1.0)  # of the half that is trained on
+SPLIT_COUNT = 6
+TRAINING_SHARES = (0.25, 0.5, 0.75, 1.0)  # of the half that is trained on
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +43,7 @@ class CurvePoint(Value):
     spread: float
 
 
-def learning_curve(
+def measure_learning_curve(
     sheets: Sequence[QuestionSheet],
     qrels: Mapping[str, Mapping[str, int]],
     priors: Sequence[FeatureArray],
@@ -47,33 +55,35 @@ def learning_curve(
 
     Raises Cancelled.
     """
-    figures: dict[float, list[tuple[float, float]]] = {share: [] for share in SHARES}
-    total = DIVISIONS * len(SHARES)
-    for division in range(DIVISIONS):
+    figures: dict[float, list[tuple[float, float]]] = {share: [] for share in TRAINING_SHARES}
+    total = SPLIT_COUNT * len(TRAINING_SHARES)
+    for division in range(SPLIT_COUNT):
         order = list(sheets)
         random.Random(division).shuffle(order)
         half = len(order) // 2
-        for share in SHARES:
+        for share in TRAINING_SHARES:
             if should_stop is not None and should_stop():
                 raise Cancelled("Stopped; the curve was not finished.")
             weights = fit_best(order[: max(2, round(half * share))], priors).weights
-            figures[share].append(_measured(order[half:], qrels, weights))
+            figures[share].append(_measure_half(order[half:], qrels, weights))
             if on_progress is not None:
                 on_progress(Progress(sum(map(len, figures.values())), total, "learning curve"))
-    return [_point(round(len(sheets) // 2 * share), own) for share, own in figures.items()]
+    return [_make_point(round(len(sheets) // 2 * share), own) for share, own in figures.items()]
 
 
-def _measured(
+def _measure_half(
     asked: Sequence[QuestionSheet], qrels: Mapping[str, Mapping[str, int]], weights: FeatureArray
 ) -> tuple[float, float]:
     own = {sheet.question_id: qrels[sheet.question_id] for sheet in asked}
-    learned = {sheet.question_id: by_weights(sheet, weights) for sheet in asked}
-    fixed = {sheet.question_id: ranking(sheet, sheet.orders[DEFAULT_STRATEGY]) for sheet in asked}
-    first, second = (fmean(measure(own, each, [METRIC])[METRIC].values()) for each in (learned, fixed))
+    learned = {sheet.question_id: rank_by_weights(sheet, weights) for sheet in asked}
+    fixed = {sheet.question_id: rank_documents(sheet, sheet.orders[DEFAULT_STRATEGY]) for sheet in asked}
+    first, second = (
+        fmean(measure_rankings(own, each, [TRAINING_METRIC])[TRAINING_METRIC].values()) for each in (learned, fixed)
+    )
     return first, second
 
 
-def _point(questions: int, figures: Sequence[tuple[float, float]]) -> CurvePoint:
+def _make_point(questions: int, figures: Sequence[tuple[float, float]]) -> CurvePoint:
     differences = [learned - rerank for learned, rerank in figures]
     learned, rerank = (round(fmean(each), 4) for each in zip(*figures, strict=True))
     return CurvePoint(
@@ -83,10 +93,10 @@ def _point(questions: int, figures: Sequence[tuple[float, float]]) -> CurvePoint
 
 # Training by name of a test set
 
-LEARNED_HERE = "learned here"  # the name of a ranker until a person gives it one
+DEFAULT_RANKER_NAME = "learned here"  # the name of a ranker until a person gives it one
 
 
-def learn_from(
+def learn(
     wb: Workbench,
     test_sets: str | Sequence[str],
     name: str,
@@ -97,7 +107,7 @@ def learn_from(
     with_curve: bool = False,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
-) -> tuple[Learned, list[CurvePoint]]:
+) -> tuple[TrainingResult, list[CurvePoint]]:
     """Train a ranker on stored test sets (title or id), folders or the sample; ``wb.rankers.save`` keeps it.
 
     ``scope`` is searched in place of the stored test sets' own. The second value is the learning curve, empty unless
@@ -107,7 +117,7 @@ def learn_from(
         InvalidInput: no such test set, or fewer than 30 judged questions. NotFound: no such index. Cancelled.
         ScopeError: an unknown name in the scope, or a part of a test set's scope has been deleted.
     """
-    given = [named_test_set(wb, key, scope) for key in ([test_sets] if isinstance(test_sets, str) else test_sets)]
+    given = [load_named_test_set(wb, key, scope) for key in ([test_sets] if isinstance(test_sets, str) else test_sets)]
     named = list({(test_set.name, test_set.questions_hash): test_set for test_set in given}.values())  # each once
     check_enough(", ".join(test_set.name for test_set in named), sum(len(test_set.answerable) for test_set in named))
     indexed = [
@@ -115,9 +125,11 @@ def learn_from(
         for test_set in named
     ]
     material = read_material(wb, indexed, wb.corpus.index(index).name, on_progress=on_progress, should_stop=should_stop)
-    learned = trained(material, name, afresh=afresh, on_progress=on_progress, should_stop=should_stop)
+    learned = train(material, name, afresh=afresh, on_progress=on_progress, should_stop=should_stop)
     if not with_curve:
         return learned, []
-    priors = priors_of(afresh=afresh or has_seen(shipped(), material.titles))
-    curve = learning_curve(material.sheets, material.qrels, priors, on_progress=on_progress, should_stop=should_stop)
+    priors = make_priors(afresh=afresh or was_trained_on(load_default_ranker(), material.titles))
+    curve = measure_learning_curve(
+        material.sheets, material.qrels, priors, on_progress=on_progress, should_stop=should_stop
+    )
     return learned, curve

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, TypedDict
 
-from workbench.errors import InvalidInput, choices
+from workbench.errors import InvalidInput, list_choices
 from workbench.runtime import check_extra
 from workbench.types import Value
 from workbench.types.results import PageSpan
 
 # The available metrics
 
-PAGES = (1, 5, 10)  # cutoffs at which pages are looked for
+PAGE_CUTOFFS = (1, 5, 10)  # cutoffs at which pages are looked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,29 +48,31 @@ FAMILIES = {
         Family("span-recall", "Span recall", "share of the wanted characters in the first passages", "", (5,), False),
         Family("span-precision", "Span precision", "share of the passages that is wanted", "", (5,), False),
         Family("span-iou", "Span IoU", "wanted and retrieved characters against either", "", (5,), False),
-        Family("page-hit", "Page hit", "1 where one of the first K passages is from a right page", "", PAGES, False),
-        Family("page-hit-within", "Page hit within", "the same, within the right document", "", PAGES, False),
+        Family(
+            "page-hit", "Page hit", "1 where one of the first K passages is from a right page", "", PAGE_CUTOFFS, False
+        ),
+        Family("page-hit-within", "Page hit within", "the same, within the right document", "", PAGE_CUTOFFS, False),
     )
 }
-OFFERED = tuple(name for family in FAMILIES.values() if family.provider_name for name in family.offered)
+OFFERED_METRICS = tuple(name for family in FAMILIES.values() if family.provider_name for name in family.offered)
 DEFAULT_METRICS = tuple(family.offered[0] for family in FAMILIES.values() if family.by_default)
 
 
-def family_of(metric: str) -> Family | None:
+def find_family(metric: str) -> Family | None:
     """Return the row of a metric such as ``ndcg@10``; None for one that only an old run knows."""
     return FAMILIES.get(metric.partition("@")[0])
 
 
 def metric_title(metric: str) -> str:
     """Return a metric's usual spelling: "nDCG@10"."""
-    family, (name, _, cutoff) = family_of(metric), metric.partition("@")
+    family, (name, _, cutoff) = find_family(metric), metric.partition("@")
     title = family.title if family else name.replace("-", " ").capitalize()
     return f"{title}@{cutoff}" if cutoff else title
 
 
-RANKED = {name: row.provider_name for name, row in FAMILIES.items() if row.provider_name}
-DEEPEST = 1000
-_NAME = re.compile(r"([a-z]+)@([1-9]\d{0,3})")
+PROVIDER_NAMES = {name: row.provider_name for name, row in FAMILIES.items() if row.provider_name}
+MAX_CUTOFF = 1000
+_METRIC_PATTERN = re.compile(r"([a-z]+)@([1-9]\d{0,3})")
 
 Qrels = Mapping[str, Mapping[str, int]]
 Rankings = Mapping[str, Sequence[str]]  # question id -> document keys, best first
@@ -79,26 +81,28 @@ Rankings = Mapping[str, Sequence[str]]  # question id -> document keys, best fir
 def check_metrics(names: Sequence[str]) -> tuple[str, ...]:
     """Return the metrics' names. Raises InvalidInput for one that is not FAMILY@K with K from 1 to 1000."""
     for name in names:
-        match = _NAME.fullmatch(name)
-        if not match or match.group(1) not in RANKED or int(match.group(2)) > DEEPEST:
-            valid = choices(f"{family}@K" for family in RANKED)
-            raise InvalidInput(f"There is no metric {name!r}; use {valid} with K from 1 to {DEEPEST}.")
+        match = _METRIC_PATTERN.fullmatch(name)
+        if not match or match.group(1) not in PROVIDER_NAMES or int(match.group(2)) > MAX_CUTOFF:
+            valid = list_choices(f"{family}@K" for family in PROVIDER_NAMES)
+            raise InvalidInput(f"There is no metric {name!r}; use {valid} with K from 1 to {MAX_CUTOFF}.")
     if not names:
-        raise InvalidInput(f"No metric was named; use some of {choices(DEFAULT_METRICS)}.")
+        raise InvalidInput(f"No metric was named; use some of {list_choices(DEFAULT_METRICS)}.")
     return tuple(dict.fromkeys(names))
 
 
-def depth(names: Sequence[str]) -> int:
+def ranking_depth(names: Sequence[str]) -> int:
     """Return how many documents a ranking needs for these metrics."""
     return max(int(name.partition("@")[2]) for name in names)
 
 
-def rank(scores: Mapping[str, float]) -> list[str]:
+def rank_documents(scores: Mapping[str, float]) -> list[str]:
     """Return documents as trec_eval ranks them: by falling score, equal scores by falling document id."""
     return sorted(scores, key=lambda document: (scores[document], document), reverse=True)
 
 
-def measure(qrels: Qrels, rankings: Rankings, names: Sequence[str] = DEFAULT_METRICS) -> dict[str, dict[str, float]]:
+def measure_rankings(
+    qrels: Qrels, rankings: Rankings, names: Sequence[str] = DEFAULT_METRICS
+) -> dict[str, dict[str, float]]:
     """Return metric -> question id -> value in 0..1, for every question with something relevant.
 
     A question without a ranking, or with an empty one, counts 0. Grades are gains as they are (trec_eval's nDCG);
@@ -118,20 +122,20 @@ def measure(qrels: Qrels, rankings: Rankings, names: Sequence[str] = DEFAULT_MET
     }
     if not run:
         return values
-    by_measure: dict[Any, str] = {ir_measures.parse_measure(_theirs(name)): name for name in names}
+    by_measure: dict[Any, str] = {ir_measures.parse_measure(_provider_metric(name)): name for name in names}
     for metric in ir_measures.iter_calc(list(by_measure), judged, run):
         values[by_measure[metric.measure]][metric.query_id] = float(metric.value)
     return values
 
 
-def means(values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def mean_values(values: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """Return each metric's mean over the questions; 0 if there are none."""
     return {name: fmean(by_question.values()) if by_question else 0.0 for name, by_question in values.items()}
 
 
-def _theirs(name: str) -> str:
+def _provider_metric(name: str) -> str:
     family, _, cutoff = name.partition("@")
-    return f"{RANKED[family]}@{cutoff}"
+    return f"{PROVIDER_NAMES[family]}@{cutoff}"
 
 
 # Pages as ground truth
@@ -139,7 +143,7 @@ def _theirs(name: str) -> str:
 PagePlace = tuple[str, int]  # document key, page counted from 1
 
 
-def page_hit(passages: Sequence[Collection[PagePlace]], truth: Collection[PagePlace], cutoff: int) -> float:
+def measure_page_hit(passages: Sequence[Collection[PagePlace]], truth: Collection[PagePlace], cutoff: int) -> float:
     """Return 1 where one of the first ``cutoff`` passages stands on a page that answers, else 0.
 
     A passage is given by the pages it stands on. Where page 7 of a answers, of passages on (a, 3), (b, 7) and (a, 7)
@@ -148,7 +152,7 @@ def page_hit(passages: Sequence[Collection[PagePlace]], truth: Collection[PagePl
     return float(any(place in truth for places in passages[:cutoff] for place in places))
 
 
-def pages_between(spans: Sequence[PageSpan], start: int, end: int) -> tuple[int, ...]:
+def find_pages(spans: Sequence[PageSpan], start: int, end: int) -> tuple[int, ...]:
     """Return the pages that the characters from ``start`` to ``end`` stand on."""
     return tuple(page for page, begin, stop in spans if begin < end and start < stop)
 
@@ -158,11 +162,11 @@ def pages_between(spans: Sequence[PageSpan], start: int, end: int) -> tuple[int,
 Range = tuple[str, int, int]  # document, start, end
 
 
-def span_measures(relevant: Iterable[Range], retrieved: Sequence[Range]) -> dict[str, float]:
+def measure_spans(relevant: Iterable[Range], retrieved: Sequence[Range]) -> dict[str, float]:
     """Return recall, precision and IoU of the retrieved passages; all 0 if nothing is relevant."""
-    wanted = _union(relevant)
-    length = _length(wanted)
-    hit = _length(_intersection(wanted, _union(retrieved)))
+    wanted = _merge_ranges(relevant)
+    length = _total_length(wanted)
+    hit = _total_length(_intersect(wanted, _merge_ranges(retrieved)))
     total = sum(end - start for _, start, end in retrieved)
     return {
         "span-recall": hit / length if length else 0.0,
@@ -173,12 +177,12 @@ def span_measures(relevant: Iterable[Range], retrieved: Sequence[Range]) -> dict
 
 def precision_omega(relevant: Iterable[Range], passages: Iterable[Range]) -> float:
     """Return the IoU of all passages that touch a relevant span."""
-    wanted = _union(relevant)
-    touching = [passage for passage in passages if _length(_intersection(wanted, _union([passage])))]
-    return span_measures(relevant, touching)["span-iou"]
+    wanted = _merge_ranges(relevant)
+    touching = [passage for passage in passages if _total_length(_intersect(wanted, _merge_ranges([passage])))]
+    return measure_spans(relevant, touching)["span-iou"]
 
 
-def _union(ranges: Iterable[Range]) -> dict[str, list[tuple[int, int]]]:
+def _merge_ranges(ranges: Iterable[Range]) -> dict[str, list[tuple[int, int]]]:
     """Return disjoint, sorted stretches by document."""
     by_document: dict[str, list[tuple[int, int]]] = {}
     for document, start, end in sorted(ranges):
@@ -190,7 +194,7 @@ def _union(ranges: Iterable[Range]) -> dict[str, list[tuple[int, int]]]:
     return by_document
 
 
-def _intersection(
+def _intersect(
     a: Mapping[str, Sequence[tuple[int, int]]], b: Mapping[str, Sequence[tuple[int, int]]]
 ) -> dict[str, list[tuple[int, int]]]:
     return {
@@ -204,7 +208,7 @@ def _intersection(
     }
 
 
-def _length(stretches: Mapping[str, Sequence[tuple[int, int]]]) -> int:
+def _total_length(stretches: Mapping[str, Sequence[tuple[int, int]]]) -> int:
     return sum(end - start for spans in stretches.values() for start, end in spans)
 
 

@@ -18,11 +18,13 @@ from numpy.typing import NDArray
 from workbench.errors import InvalidInput
 from workbench.types import Value
 
-ROUNDS = 10_000  # random sign flips or resamples: a p-value of .05 is then known to about .004
-LEVEL = 0.05
-SEED = 20_070  # fixed, so that the same run gives the same figures
-BLOCK = 500  # rounds at a time, which bounds the memory at 500 x questions
-EQUAL = 1e-6  # differences below this are none: saved values are rounded, and models differ in the last digits
+RESAMPLING_ROUNDS = 10_000  # random sign flips or resamples: a p-value of .05 is then known to about .004
+SIGNIFICANCE_LEVEL = 0.05
+RESAMPLING_SEED = 20_070  # fixed, so that the same run gives the same figures
+ROUNDS_PER_BLOCK = 500  # rounds at a time, which bounds the memory at 500 x questions
+EQUALITY_TOLERANCE = (
+    1e-6  # differences below this are none: saved values are rounded, and models differ in the last digits
+)
 
 Alternative = Literal["two-sided", "less"]
 Floats = NDArray[np.float64]
@@ -54,71 +56,77 @@ class Difference(Value):
         return not self.wins and not self.losses
 
 
-def p_text(p: float) -> str:
+def format_p(p: float) -> str:
     """Return a p-value as text, such as "p = .016"."""
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("= 0.", "= .")
 
 
-def equal_everywhere(difference: Difference) -> str:
+def describe_tie(difference: Difference) -> str:
     """Return the clause on two strategies that are equal on every question."""
     return "equal on the one question" if difference.ties == 1 else f"equal on all {difference.ties:,} questions"
 
 
-def sentence(difference: Difference) -> str:
+def describe_difference(difference: Difference) -> str:
     """Describe what a difference of ``a`` against ``b`` is worth: the questions won and lost, p before and after Holm.
 
     A difference that only the correction makes uncertain is not called "no clear difference".
     """
     differing = difference.wins + difference.losses
     if difference.is_tie:
-        return f"tie: {equal_everywhere(difference)}"
+        return f"tie: {describe_tie(difference)}"
     won, lost = f"won {difference.wins:,}", f"lost {difference.losses:,}"
     counts = ", ".join([won, lost] if difference.wins and difference.losses else [won if difference.wins else lost])
     counts += f" of {differing:,} differing question{'' if differing == 1 else 's'}"
-    values = p_text(difference.p)
+    values = format_p(difference.p)
     if difference.comparisons > 1:
-        but = "but" if difference.p < LEVEL and not difference.significant else "and"
-        corrected = p_text(difference.p_corrected)
+        but = "but" if difference.p < SIGNIFICANCE_LEVEL and not difference.significant else "and"
+        corrected = format_p(difference.p_corrected)
         values += f", {but} {corrected} after correcting for {difference.comparisons} comparisons"
     if difference.significant:
         return f"{'better' if difference.difference > 0 else 'worse'}: {counts}, {values}"
-    if difference.p < LEVEL or not (difference.wins and difference.losses):
+    if difference.p < SIGNIFICANCE_LEVEL or not (difference.wins and difference.losses):
         return f"{counts}, {values}: too few questions to be sure"
     return f"no clear difference: {counts}, {values}"
 
 
 def randomisation_p(
-    differences: Sequence[float], alternative: Alternative = "two-sided", rounds: int = ROUNDS
+    differences: Sequence[float], alternative: Alternative = "two-sided", rounds: int = RESAMPLING_ROUNDS
 ) -> float:
     """Return the p-value of the paired randomisation test; ``less`` asks whether the mean is below 0.
 
     Exact where all sign patterns are at most ``rounds``; otherwise (1 + as extreme) / (1 + rounds), which is never 0.
     """
-    changed = np.asarray([value for value in differences if abs(value) > EQUAL], dtype=np.float64)
+    changed = np.asarray([value for value in differences if abs(value) > EQUALITY_TOLERANCE], dtype=np.float64)
     if not len(changed):
         return 1.0
     exact = 2 ** len(changed) <= rounds
     sums = _all_sums(changed) if exact else _random_sums(changed, rounds)
     observed = changed.sum()
-    extreme = np.abs(sums) >= abs(observed) - EQUAL if alternative == "two-sided" else sums <= observed + EQUAL
+    extreme = (
+        np.abs(sums) >= abs(observed) - EQUALITY_TOLERANCE
+        if alternative == "two-sided"
+        else sums <= observed + EQUALITY_TOLERANCE
+    )
     return float(extreme.mean()) if exact else float((1 + extreme.sum()) / (1 + rounds))
 
 
-def bootstrap_interval(values: Sequence[float], level: float = LEVEL, rounds: int = ROUNDS) -> tuple[float, float]:
+def bootstrap_interval(
+    values: Sequence[float], level: float = SIGNIFICANCE_LEVEL, rounds: int = RESAMPLING_ROUNDS
+) -> tuple[float, float]:
     """Return the percentile bootstrap interval of the mean (Efron 1979); (0, 0) without values."""
     sample = np.asarray(values, dtype=np.float64)
     if not len(sample):
         return 0.0, 0.0
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(RESAMPLING_SEED)
     resampled: list[Floats] = []
-    for begin in range(0, rounds, BLOCK):
-        draws = rng.integers(0, len(sample), size=(min(BLOCK, rounds - begin), len(sample)))
+    for begin in range(0, rounds, ROUNDS_PER_BLOCK):
+        draws = rng.integers(0, len(sample), size=(min(ROUNDS_PER_BLOCK, rounds - begin), len(sample)))
         resampled.append(sample[draws].mean(axis=1))
     low, high = np.quantile(np.concatenate(resampled), [level / 2, 1 - level / 2])
     return float(low), float(high)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm_correction(p_values: Sequence[float]) -> list[float]:
     """Return corrected p-values: the i-th smallest of m times (m - i + 1), never below the one before, at most 1."""
     corrected = [0.0] * len(p_values)
     highest = 0.0
@@ -128,7 +136,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def compare(
+def compare_pairs(
     metric: str,
     pairs: Sequence[tuple[str, Mapping[str, float], str, Mapping[str, float]]],
     alternative: Alternative = "two-sided",
@@ -138,10 +146,10 @@ def compare(
     Raises:
         InvalidInput: a pair was not measured on the same questions.
     """
-    differences = [_paired(a, of_a, b, of_b) for a, of_a, b, of_b in pairs]
+    differences = [_paired_differences(a, of_a, b, of_b) for a, of_a, b, of_b in pairs]
     p_values = [randomisation_p(values, alternative) for values in differences]
     comparisons = []
-    for (a, _, b, _), values, p, corrected in zip(pairs, differences, p_values, holm(p_values), strict=True):
+    for (a, _, b, _), values, p, corrected in zip(pairs, differences, p_values, holm_correction(p_values), strict=True):
         low, high = bootstrap_interval(values)
         comparisons.append(
             Difference(
@@ -152,28 +160,28 @@ def compare(
                 interval=(round(low, 6), round(high, 6)),
                 p=round(p, 6),
                 p_corrected=round(corrected, 6),
-                significant=corrected < LEVEL,
-                wins=sum(value > EQUAL for value in values),
-                losses=sum(value < -EQUAL for value in values),
-                ties=sum(abs(value) <= EQUAL for value in values),
+                significant=corrected < SIGNIFICANCE_LEVEL,
+                wins=sum(value > EQUALITY_TOLERANCE for value in values),
+                losses=sum(value < -EQUALITY_TOLERANCE for value in values),
+                ties=sum(abs(value) <= EQUALITY_TOLERANCE for value in values),
                 comparisons=len(pairs),
             )
         )
     return comparisons
 
 
-def all_pairs(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
+def compare_all_pairs(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
     """Compare every two strategies (name -> question id -> value), corrected for the number of pairs."""
-    return compare(metric, [(a, values[a], b, values[b]) for a, b in combinations(values, 2)])
+    return compare_pairs(metric, [(a, values[a], b, values[b]) for a, b in combinations(values, 2)])
 
 
-def against_best(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
+def compare_with_best(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
     """Compare every strategy with the one of the highest mean, corrected for the number of the others."""
     best = max(values, key=lambda name: sum(values[name].values()))
-    return compare(metric, [(name, values[name], best, values[best]) for name in values if name != best])
+    return compare_pairs(metric, [(name, values[name], best, values[best]) for name in values if name != best])
 
 
-def _paired(a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float]) -> list[float]:
+def _paired_differences(a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float]) -> list[float]:
     if of_a.keys() != of_b.keys():
         raise InvalidInput(f"{a!r} and {b!r} were not measured on the same questions; run both on one test set.")
     return [of_a[key] - of_b[key] for key in sorted(of_a)]
@@ -187,9 +195,9 @@ def _all_sums(values: Floats) -> Floats:
 
 
 def _random_sums(values: Floats, rounds: int) -> Floats:
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(RESAMPLING_SEED)
     sums: list[Floats] = []
-    for begin in range(0, rounds, BLOCK):
-        flips = rng.integers(0, 2, size=(min(BLOCK, rounds - begin), len(values)), dtype=np.int8)
+    for begin in range(0, rounds, ROUNDS_PER_BLOCK):
+        flips = rng.integers(0, 2, size=(min(ROUNDS_PER_BLOCK, rounds - begin), len(values)), dtype=np.int8)
         sums.append((flips * 2.0 - 1.0) @ values)
     return np.concatenate(sums)

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from evals.gateway import agent_queries, documents_in, new_id, resolved_scope
-from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_of_spans
-from evals.test_sets.store import TestSetStore, checked_text, read_grade
-from workbench.errors import InvalidInput, WorkbenchError, choices
+from evals.gateway import list_agent_queries, list_documents, new_id, resolve_scope
+from evals.test_set import Judgment, Question, StoredCorpus, TestSet, best_span_grades
+from evals.test_sets.store import TestSetStore, clean_question, parse_grade
+from workbench.errors import InvalidInput, WorkbenchError, list_choices
 from workbench.ingestion.text import normalise
 from workbench.types import Document, JsonObject, Value
 from workbench.workbench import Workbench
@@ -21,7 +21,7 @@ from workbench.workbench import Workbench
 # The position of a quote in a text
 
 
-def locate(text: str, quote: str, near: int = 0) -> tuple[int, int] | None:
+def locate_quote(text: str, quote: str, near: int = 0) -> tuple[int, int] | None:
     """Return (start, end) of the quote's occurrence that begins nearest to ``near``; None if it does not stand.
 
     Tried as it is, then as reading normalises it, then with any blanks between its words.
@@ -36,8 +36,8 @@ def locate(text: str, quote: str, near: int = 0) -> tuple[int, int] | None:
     return None
 
 
-COLUMNS = ("question", "id", "reference_answer", "source", "document", "quote", "start", "end", "grade")
-MOST_AGENT_QUERIES = 5_000
+CSV_COLUMNS = ("question", "id", "reference_answer", "source", "document", "quote", "start", "end", "grade")
+MAX_AGENT_QUERIES = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +59,18 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> Impor
     Raises:
         InvalidInput: no header, or an unknown column.
     """
-    rows = _csv_rows(text)
+    rows = _read_csv_rows(text)
     test_set = store.load(key)
-    ids = {_folded(question.text): question.id for question in test_set.questions}
+    ids = {_fold(question.text): question.id for question in test_set.questions}
     question_ids = {question.id for question in test_set.questions}
-    texts = {question.id: _folded(question.text) for question in test_set.questions}
+    texts = {question.id: _fold(question.text) for question in test_set.questions}
     catalogue = _Documents(wb, test_set)
     questions: dict[str, Question] = {}
     judgments, problems = [], []
     for number, row in rows:
         try:
-            question = _csv_question(row, ids, texts)
-            judgment = _csv_judgment(question.id, row, catalogue)
+            question = _parse_question(row, ids, texts)
+            judgment = _parse_judgment(question.id, row, catalogue)
         except WorkbenchError as error:
             problems.append(f"Row {number}: {error}")
             continue
@@ -85,7 +85,7 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> Impor
 
 def add_agent_queries(wb: Workbench, store: TestSetStore, key: str, *, zero_only: bool = False) -> ImportReport:
     """Add what agents asked over MCP, each once; ``zero_only`` takes the queries that found nothing."""
-    queries = agent_queries(wb, MOST_AGENT_QUERIES, zero_only=zero_only)
+    queries = list_agent_queries(wb, MAX_AGENT_QUERIES, zero_only=zero_only)
     return ImportReport(len(store.add_questions(key, queries, origin="agent")), 0)
 
 
@@ -93,7 +93,7 @@ def to_csv(test_set: TestSet) -> str:
     """Return a test set as the CSV that ``import_csv`` reads; a question without judgments keeps a row."""
     stream = io.StringIO()
     writer = csv.writer(stream)
-    writer.writerow(COLUMNS)
+    writer.writerow(CSV_COLUMNS)
     by_question: dict[str, list[Judgment]] = {}
     for judgment in test_set.judgments:
         by_question.setdefault(judgment.question_id, []).append(judgment)
@@ -101,8 +101,8 @@ def to_csv(test_set: TestSet) -> str:
         row: dict[str, object] = {"question": question.text, "id": question.id}
         row["reference_answer"] = question.reference_answer
         for judgment in by_question.get(question.id, [None]):
-            cells = row | (_csv_cells(judgment) if judgment else {})
-            writer.writerow([cells.get(column, "") for column in COLUMNS])
+            cells = row | (_format_judgment(judgment) if judgment else {})
+            writer.writerow([cells.get(column, "") for column in CSV_COLUMNS])
     return stream.getvalue()
 
 
@@ -116,13 +116,13 @@ def export_folder(wb: Workbench, test_set: TestSet, folder: Path) -> Path:
         raise InvalidInput(f"{folder} exists and is not empty; choose another folder.")
     whole = [judgment for judgment in test_set.judgments if not judgment.is_span]
     spans = [judgment for judgment in test_set.judgments if judgment.is_span]
-    by_span = best_of_spans(spans)
+    by_span = best_span_grades(spans)
     by_document = by_span | {(j.question_id, j.document): j.grade for j in whole}
     rows = ["query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t{grade}" for (q, d), grade in by_document.items())]
     try:
         (folder / "qrels").mkdir(parents=True)
-        _write_lines(folder / "corpus.jsonl", _corpus_rows(wb, test_set))
-        _write_lines(folder / "queries.jsonl", [{"_id": q.id, **_without_id(q)} for q in test_set.questions])
+        _write_lines(folder / "corpus.jsonl", _make_corpus_rows(wb, test_set))
+        _write_lines(folder / "queries.jsonl", [{"_id": q.id, **_question_fields(q)} for q in test_set.questions])
         (folder / "qrels" / "test.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
         if spans:
             _write_lines(folder / "spans.jsonl", [judgment.to_dict() for judgment in spans])
@@ -139,7 +139,7 @@ class _Documents:
         if isinstance(test_set.corpus, StoredCorpus):
             self._listed = wb.documents.list(source_id=test_set.corpus.source_id)
         else:
-            self._listed = documents_in(wb, resolved_scope(wb, test_set.scope))
+            self._listed = list_documents(wb, resolve_scope(wb, test_set.scope))
         self._names: dict[str, list[Document]] = {}
         for document in self._listed:
             for name in {document.id, document.path, document.title, document.url} - {None, "", " "}:
@@ -163,10 +163,10 @@ class _Documents:
         if not quote:
             if len(candidates) != 1:
                 raise InvalidInput(f"{len(candidates)} documents match; name one in the column 'document'.")
-            return candidates[0], _range(row, self.text(candidates[0]))
+            return candidates[0], _parse_range(row, self.text(candidates[0]))
         start = row.get("start", "")
         near = int(start) if start.isdecimal() else 0
-        places = [(document, locate(self.text(document), quote, near)) for document in candidates]
+        places = [(document, locate_quote(self.text(document), quote, near)) for document in candidates]
         occurrences = [(document, place) for document, place in places if place]
         if len(occurrences) != 1:
             where = (
@@ -185,23 +185,23 @@ class _Documents:
         return documents
 
 
-def _csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
+def _read_csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
     reader = csv.DictReader(io.StringIO(text.lstrip("\ufeff").replace("\x00", ""), newline=""))
     try:
         header = [name.strip().lower() for name in reader.fieldnames or []]
-        unknown = [name for name in header if name not in COLUMNS]
+        unknown = [name for name in header if name not in CSV_COLUMNS]
         if "question" not in header or unknown:
-            raise InvalidInput(f"The CSV needs a header with 'question' and may have {choices(COLUMNS[1:])}.")
+            raise InvalidInput(f"The CSV needs a header with 'question' and may have {list_choices(CSV_COLUMNS[1:])}.")
         reader.fieldnames = header
         return [(number, {k: (v or "").strip() for k, v in row.items() if k}) for number, row in enumerate(reader, 2)]
     except csv.Error as error:
         raise InvalidInput(f"The CSV cannot be read ({error}); save it as comma-separated UTF-8.") from error
 
 
-def _csv_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str, str]) -> Question:
+def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str, str]) -> Question:
     """Return a row's question; ``known`` (text -> id) and ``texts`` (id -> text) learn it."""
-    text = checked_text(row["question"])
-    folded = _folded(text)
+    text = clean_question(row["question"])
+    folded = _fold(text)
     key = ids.get(folded) or row.get("id") or new_id("question")
     if texts.setdefault(key, folded) != folded and folded not in ids:
         raise InvalidInput(f"The id {key[:60]!r} belongs to another question; give this one an id of its own.")
@@ -209,20 +209,20 @@ def _csv_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str, 
     return Question(key, text, row.get("reference_answer", ""), origin="csv")
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _csv_judgment(question_id: str, row: Mapping[str, str], catalogue: _Documents) -> Judgment | None:
+def _parse_judgment(question_id: str, row: Mapping[str, str], catalogue: _Documents) -> Judgment | None:
     if not row.get("document") and not row.get("quote"):
         return None
     document, place = catalogue.find(row)
     start, end = place or (None, None)
-    grade = read_grade(row.get("grade") or "relevant")
+    grade = parse_grade(row.get("grade") or "relevant")
     return Judgment(question_id, catalogue.name(document), grade, start, end, row.get("quote", ""))
 
 
-def _range(row: Mapping[str, str], text: str) -> tuple[int, int] | None:
+def _parse_range(row: Mapping[str, str], text: str) -> tuple[int, int] | None:
     if not row.get("start") and not row.get("end"):
         return None
     try:
@@ -234,14 +234,14 @@ def _range(row: Mapping[str, str], text: str) -> tuple[int, int] | None:
     return start, end
 
 
-def _csv_cells(judgment: Judgment) -> dict[str, object]:
+def _format_judgment(judgment: Judgment) -> dict[str, object]:
     cells: dict[str, object] = {"document": judgment.document, "quote": judgment.quote, "grade": judgment.grade}
     if judgment.is_span:
         cells |= {"start": judgment.start, "end": judgment.end}
     return cells
 
 
-def _corpus_rows(wb: Workbench, test_set: TestSet) -> list[dict[str, object]]:
+def _make_corpus_rows(wb: Workbench, test_set: TestSet) -> list[dict[str, object]]:
     """Return the rows of the test set's own corpus, or of the person's documents that were judged."""
     if isinstance(test_set.corpus, StoredCorpus):
         listed = wb.documents.list(source_id=test_set.corpus.source_id)
@@ -263,7 +263,7 @@ def _corpus_rows(wb: Workbench, test_set: TestSet) -> list[dict[str, object]]:
     return rows
 
 
-def _without_id(question: Question) -> JsonObject:
+def _question_fields(question: Question) -> JsonObject:
     row = question.to_dict()
     del row["id"]
     return row

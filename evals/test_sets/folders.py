@@ -7,17 +7,17 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from evals.test_set import HIGHEST_GRADE, LOWEST_GRADE, FolderCorpus, Judgment, Question, TestSet, best_of_spans
-from workbench.errors import InvalidInput, choices
-from workbench.ingestion.incoming import Incoming, files_under
+from evals.test_set import MAX_GRADE, MIN_GRADE, FolderCorpus, Judgment, Question, TestSet, best_span_grades
+from workbench.errors import InvalidInput, list_choices
+from workbench.ingestion.incoming import IngestItem, list_files
 from workbench.types import JsonObject, JsonValue
 
 # JSON lines files
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:
+def read_json_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:
     """Yield (line number from 1, object) of every line that is not empty. Raises InvalidInput."""
-    for number, line in enumerate(text_of(path).split("\n"), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -29,7 +29,7 @@ def json_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:
         yield number, row
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return a test set's file as text. Raises InvalidInput if it is missing or no UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig")
@@ -39,7 +39,7 @@ def text_of(path: Path) -> str:
         raise InvalidInput(f"{path.name} cannot be read as UTF-8 text ({error}); correct the file.") from None
 
 
-def key_of(path: Path, number: int, row: JsonObject) -> str:
+def read_id(path: Path, number: int, row: JsonObject) -> str:
     """Return a line's ``_id`` or ``id``. Raises InvalidInput if there is none."""
     key = row.get("_id", row.get("id"))
     if key is None or not clean_id(str(key)):
@@ -54,13 +54,13 @@ def clean_id(text: str) -> str:
 
 # Folders with pages as ground truth
 
-QUESTIONS = "questions.jsonl"
-KNOWN = ("id", "_id", "text", "answer", "document", "pages", "evidence")
+QUESTIONS_FILE = "questions.jsonl"
+KNOWN_FIELDS = ("id", "_id", "text", "answer", "document", "pages", "evidence")
 
 
 def is_page_folder(folder: Path) -> bool:
     """Return whether a folder holds questions with pages as truth."""
-    return (folder / QUESTIONS).is_file() and not (folder / "corpus.jsonl").is_file()
+    return (folder / QUESTIONS_FILE).is_file() and not (folder / "corpus.jsonl").is_file()
 
 
 def read_page_folder(folder: Path) -> TestSet:
@@ -69,13 +69,13 @@ def read_page_folder(folder: Path) -> TestSet:
     Raises:
         InvalidInput: a line without text, document or pages, or a document that does not lie in the folder.
     """
-    documents = page_documents(folder)
+    documents = list_page_documents(folder)
     names = {item.key for item in documents}
     questions: dict[str, Question] = {}
     judgments: list[Judgment] = []
-    for number, row in json_lines(folder / QUESTIONS):
-        question_id, place = key_of(folder / QUESTIONS, number, row), f"{QUESTIONS}, line {number}"
-        text, document, pages = str(row.get("text") or "").strip(), str(row.get("document") or ""), _pages(row)
+    for number, row in read_json_lines(folder / QUESTIONS_FILE):
+        question_id, place = read_id(folder / QUESTIONS_FILE, number, row), f"{QUESTIONS_FILE}, line {number}"
+        text, document, pages = str(row.get("text") or "").strip(), str(row.get("document") or ""), _parse_pages(row)
         if not text or not pages or question_id in questions:
             raise InvalidInput(
                 f"{place}: a question needs an id of its own, a text, and pages as a list of numbers from 1; "
@@ -83,27 +83,27 @@ def read_page_folder(folder: Path) -> TestSet:
             )
         if document not in names:
             raise InvalidInput(
-                f"{place}: there is no document {document!r} below the folder; it holds {choices(sorted(names))}."
+                f"{place}: there is no document {document!r} below the folder; it holds {list_choices(sorted(names))}."
             )
-        metadata = {name: value for name, value in row.items() if name not in KNOWN}
+        metadata = {name: value for name, value in row.items() if name not in KNOWN_FIELDS}
         questions[question_id] = Question(question_id, text, str(row.get("answer") or ""), metadata=metadata)
         judgments.append(Judgment(question_id, document, 2, pages=pages))
     if not questions:
-        raise InvalidInput(f"{QUESTIONS} of {folder.name!r} is empty; each of its lines is one question.")
+        raise InvalidInput(f"{QUESTIONS_FILE} of {folder.name!r} is empty; each of its lines is one question.")
     return TestSet(folder.resolve().name, tuple(questions.values()), tuple(judgments), FolderCorpus(lambda: documents))
 
 
-def page_documents(folder: Path) -> list[Incoming]:
+def list_page_documents(folder: Path) -> list[IngestItem]:
     """Return the readable files below the folder, each under its file name."""
-    items = files_under([folder]).items
-    own = [item for item in items if item.name != QUESTIONS and item.name != "SOURCE.md"]
+    items = list_files([folder]).items
+    own = [item for item in items if item.name != QUESTIONS_FILE and item.name != "SOURCE.md"]
     return [
-        Incoming(item.name, item.name, item.load, path=item.name, keep_file=item.keep_file, size=item.size)
+        IngestItem(item.name, item.name, item.load, path=item.name, keep_file=item.keep_file, size=item.size)
         for item in own
     ]
 
 
-def _pages(row: JsonObject) -> tuple[int, ...]:
+def _parse_pages(row: JsonObject) -> tuple[int, ...]:
     """Return the pages in order; empty if they are not a list of whole numbers from 1."""
     values = row.get("pages")
     if not isinstance(values, list):
@@ -112,11 +112,11 @@ def _pages(row: JsonObject) -> tuple[int, ...]:
     return tuple(sorted(set(pages))) if len(pages) == len(values) else ()
 
 
-SAMPLE = "sample"
-SPANS = "spans.jsonl"  # next to BEIR's files: parts of documents that were judged
-QRELS = ("qrels.tsv", "qrels/test.tsv")
-LONGEST_SPAN_END = 2**31 - 1  # the largest whole number that the database holds
-UNTITLED = " "  # no context header is made of it, so that nothing but the text is embedded
+SAMPLE_NAME = "sample"
+SPANS_FILE = "spans.jsonl"  # next to BEIR's files: parts of documents that were judged
+QRELS_FILES = ("qrels.tsv", "qrels/test.tsv")
+MAX_SPAN_END = 2**31 - 1  # the largest whole number that the database holds
+EMPTY_TITLE = " "  # no context header is made of it, so that nothing but the text is embedded
 
 
 def load_test_set(name: str | Path) -> TestSet:
@@ -131,7 +131,7 @@ def load_test_set(name: str | Path) -> TestSet:
     """
     from workbench.sample import questions_dir
 
-    folder = questions_dir() if str(name) == SAMPLE else Path(name)
+    folder = questions_dir() if str(name) == SAMPLE_NAME else Path(name)
     if not folder.is_dir():
         raise InvalidInput(f"There is no test set folder {str(name)!r}; give a folder in BEIR's form, or 'sample'.")
     if is_page_folder(folder):
@@ -141,58 +141,58 @@ def load_test_set(name: str | Path) -> TestSet:
     if not corpus.is_file() and not sample:
         raise InvalidInput(f"The test set {folder.name!r} has no corpus.jsonl; each of its lines is one document.")
     questions = read_questions(folder / "queries.jsonl")
-    spans = read_spans(folder / SPANS)
-    best = best_of_spans(spans)
+    spans = read_spans(folder / SPANS_FILE)
+    best = best_span_grades(spans)
     whole = read_judgments(folder, {question.id for question in questions})
     judged = [j for j in whole if best.get((j.question_id, j.document)) != j.grade]  # qrels repeat spans' grades
     judgments = tuple({(j.question_id, j.document, j.start, j.end): j for j in (*judged, *spans)}.values())
-    _check(folder.name, questions, judgments)
+    _check_relevant(folder.name, questions, judgments)
     return TestSet(
-        name=SAMPLE if sample else folder.resolve().name,
+        name=SAMPLE_NAME if sample else folder.resolve().name,
         questions=questions,
         judgments=judgments,
-        corpus=FolderCorpus(sample_documents if sample else lambda: corpus_documents(corpus)),
+        corpus=FolderCorpus(list_sample_documents if sample else lambda: read_corpus(corpus)),
     )
 
 
-def corpus_documents(path: Path) -> list[Incoming]:
+def read_corpus(path: Path) -> list[IngestItem]:
     """Return the documents of a corpus.jsonl, one a line; a document without text is its title."""
-    documents: dict[str, Incoming] = {}
-    for number, row in json_lines(path):
-        key = key_of(path, number, row)
+    documents: dict[str, IngestItem] = {}
+    for number, row in read_json_lines(path):
+        key = read_id(path, number, row)
         if key in documents:
             raise InvalidInput(f"{path.name}, line {number}: the id {key!r} stands there twice; make ids unique.")
         title, text = str(row.get("title") or "").strip(), str(row.get("text") or "")
-        documents[key] = Incoming(
+        documents[key] = IngestItem(
             key=key,
             name="text.txt",
-            load=_bytes_of(text if text.strip() else title),
+            load=_make_loader(text if text.strip() else title),
             path=key,
-            title=title or UNTITLED,
-            metadata=_metadata(row),
+            title=title or EMPTY_TITLE,
+            metadata=_parse_metadata(row),
         )
     if not documents:
         raise InvalidInput(f"{path.name} is empty; each of its lines is one document.")
     return list(documents.values())
 
 
-def sample_documents() -> list[Incoming]:
+def list_sample_documents() -> list[IngestItem]:
     """Return the sample's articles; a document's key is the article's slug."""
     from workbench.sample import articles_dir
 
     paths = sorted(articles_dir().glob("*/*.md"))
-    return [Incoming(key=path.stem, name=path.name, load=path.read_bytes, path=path.stem) for path in paths]
+    return [IngestItem(key=path.stem, name=path.name, load=path.read_bytes, path=path.stem) for path in paths]
 
 
 def read_questions(path: Path) -> tuple[Question, ...]:
     """Return the questions of a queries.jsonl. Raises InvalidInput."""
     questions: dict[str, Question] = {}
-    for number, row in json_lines(path):
-        key, text = key_of(path, number, row), str(row.get("text") or "").strip()
+    for number, row in read_json_lines(path):
+        key, text = read_id(path, number, row), str(row.get("text") or "").strip()
         if not text or key in questions:
             reason = "has no text" if not text else f"has the id {key!r}, which another one has too"
             raise InvalidInput(f"{path.name}, line {number}: the question {reason}; correct the line.")
-        questions[key] = Question(key, text, str(row.get("reference_answer") or ""), metadata=_metadata(row))
+        questions[key] = Question(key, text, str(row.get("reference_answer") or ""), metadata=_parse_metadata(row))
     return tuple(questions.values())
 
 
@@ -204,12 +204,12 @@ def read_judgments(folder: Path, question_ids: Collection[str] = ()) -> tuple[Ju
     Raises:
         InvalidInput: no qrels, or a line that is no judgment.
     """
-    path = next((folder / name for name in QRELS if (folder / name).is_file()), None)
+    path = next((folder / name for name in QRELS_FILES if (folder / name).is_file()), None)
     if path is None:
         raise InvalidInput(f"The test set {folder.name!r} has no judgments; write qrels.tsv: query, document, grade.")
     judgments = []
     first = True
-    for number, line in enumerate(text_of(path).split("\n"), start=1):
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
         cells = [clean_id(cell) for cell in line.split("\t")]
         if len(cells) == 4:  # trec_eval's form has a column that no one uses
             del cells[1]
@@ -217,7 +217,7 @@ def read_judgments(folder: Path, question_ids: Collection[str] = ()) -> tuple[Ju
             continue
         try:
             question_id, document, grade = cells
-            judgments.append(Judgment(question_id, document, _grade(path, number, float(grade))))
+            judgments.append(Judgment(question_id, document, _parse_grade(path, number, float(grade))))
         except ValueError:
             if not first or cells[0] in question_ids:  # a header names columns, never a question
                 raise InvalidInput(
@@ -232,47 +232,47 @@ def read_spans(path: Path) -> tuple[Judgment, ...]:
     if not path.is_file():
         return ()
     spans = []
-    for number, row in json_lines(path):
+    for number, row in read_json_lines(path):
         try:
-            start, end = int(_figure(row["start"])), int(_figure(row["end"]))
-            grade = _grade(path, number, float(_figure(row["grade"])))
+            start, end = int(_check_number(row["start"])), int(_check_number(row["end"]))
+            grade = _parse_grade(path, number, float(_check_number(row["grade"])))
             span = Judgment(clean_id(str(row["question_id"])), clean_id(str(row["document"])), grade, start, end)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise InvalidInput(
                 f"{path.name}, line {number}: needs question_id, document, grade, start and end; correct the line."
             ) from None
-        if not 0 <= start < end <= LONGEST_SPAN_END:
+        if not 0 <= start < end <= MAX_SPAN_END:
             raise InvalidInput(f"{path.name}, line {number}: a span from {start} to {end} holds nothing; correct it.")
         spans.append(replace(span, quote=str(row.get("quote") or "")))
     return tuple(spans)
 
 
-def _check(name: str, questions: tuple[Question, ...], judgments: tuple[Judgment, ...]) -> None:
+def _check_relevant(name: str, questions: tuple[Question, ...], judgments: tuple[Judgment, ...]) -> None:
     ids = {question.id for question in questions}
     if not any(judgment.question_id in ids and judgment.grade > 0 for judgment in judgments):
         raise InvalidInput(f"No question of {name!r} has a relevant document; its qrels must use the queries' ids.")
 
 
-def _figure(value: JsonValue) -> str | int | float:
+def _check_number(value: JsonValue) -> str | int | float:
     if isinstance(value, str | int | float):
         return value
     raise TypeError(value)
 
 
-def _grade(path: Path, number: int, given: float) -> int:
-    if not (given.is_integer() and LOWEST_GRADE <= given <= HIGHEST_GRADE):
+def _parse_grade(path: Path, number: int, given: float) -> int:
+    if not (given.is_integer() and MIN_GRADE <= given <= MAX_GRADE):
         raise InvalidInput(
-            f"{path.name}, line {number}: the grade {given:g} is not a whole number from {LOWEST_GRADE} to "
-            f"{HIGHEST_GRADE}; correct the line."
+            f"{path.name}, line {number}: the grade {given:g} is not a whole number from {MIN_GRADE} to "
+            f"{MAX_GRADE}; correct the line."
         )
     return int(given)
 
 
-def _metadata(row: JsonObject) -> JsonObject:
+def _parse_metadata(row: JsonObject) -> JsonObject:
     metadata = row.get("metadata")
     return dict(metadata) if isinstance(metadata, dict) else {}
 
 
-def _bytes_of(text: str) -> Callable[[], bytes]:
+def _make_loader(text: str) -> Callable[[], bytes]:
     data = text.encode(errors="replace")
     return lambda: data

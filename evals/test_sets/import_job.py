@@ -7,7 +7,7 @@ import zipfile
 from io import BytesIO
 from pathlib import Path
 
-from evals.test_sets.folders import SAMPLE, load_test_set
+from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.errors import InvalidInput
 from workbench.formatting import GB
@@ -15,7 +15,7 @@ from workbench.jobs.sharing import Assignment, Job, Outcome
 from workbench.types import JsonObject, Progress, as_text, as_text_or_none
 from workbench.workbench import Workbench
 
-LARGEST = GB  # bytes that a zip may hold when unpacked
+MAX_UNPACKED_BYTES = GB  # bytes that a zip may hold when unpacked
 
 
 def enqueue_import(
@@ -37,10 +37,10 @@ def enqueue_import(
         raise InvalidInput("Choose a zip, or type the path of a folder on this machine.")
     if archive is not None:
         name, content = archive
-        _checked(content).close()
+        _open_zip(content).close()
         return wb.jobs.enqueue("test_set", f"Import {name}", {"path": None, "title": Path(name).stem}, files=[archive])
-    place = SAMPLE if path == SAMPLE else str(Path(str(path)).expanduser().absolute())
-    if place != SAMPLE and not Path(place).is_dir():
+    place = SAMPLE_NAME if path == SAMPLE_NAME else str(Path(str(path)).expanduser().absolute())
+    if place != SAMPLE_NAME and not Path(place).is_dir():
         raise InvalidInput(f"There is no folder {place}; type the path of one with queries.jsonl on this machine.")
     title, parameters = f"Import test set {Path(place).name}", {"path": place, "title": None}
     if experiment is not None:
@@ -53,28 +53,28 @@ def run_import(wb: Workbench, assignment: Assignment) -> Outcome:
     parameters, files = assignment.job.parameters, wb.jobs.table.files
     path = as_text_or_none(parameters["path"])
     if path is not None:
-        info = _import(wb, assignment, Path(path) if path != SAMPLE else SAMPLE, None)
+        info = _import_folder(wb, assignment, Path(path) if path != SAMPLE_NAME else SAMPLE_NAME, None)
     else:
         ((position, _, _),) = files.uploads(assignment.job.id)
         with tempfile.TemporaryDirectory() as place:
-            folder = unpacked(files.bytes(assignment.job.id, position), Path(place))
-            info = _import(wb, assignment, folder, as_text(parameters["title"]))
+            folder = unpack_zip(files.bytes(assignment.job.id, position), Path(place))
+            info = _import_folder(wb, assignment, folder, as_text(parameters["title"]))
         files.forget_bytes(assignment.job.id)
     message = f"{info.title}: {info.questions:,} questions, {info.judgments:,} judgments."
     return Outcome({"test_set": info.id}, message)
 
 
-def _import(wb: Workbench, assignment: Assignment, folder: Path | str, title: str | None) -> TestSetInfo:
+def _import_folder(wb: Workbench, assignment: Assignment, folder: Path | str, title: str | None) -> TestSetInfo:
     def tell(progress: Progress) -> None:
         assignment.progress(progress.counted())  # a small corpus is one batch, which is under way all the time
 
     return TestSetStore(wb).add(load_test_set(folder), title, on_progress=tell, should_stop=assignment.should_stop)
 
 
-def unpacked(content: bytes, place: Path) -> Path:
+def unpack_zip(content: bytes, place: Path) -> Path:
     """Unpack a zip and return the folder in it that holds queries.jsonl. Raises InvalidInput."""
     try:
-        with _checked(content) as archive:
+        with _open_zip(content) as archive:
             archive.extractall(place)  # paths that lead out of the place are made to stay in it
     except (zipfile.BadZipFile, OSError, RuntimeError) as error:
         raise InvalidInput(f"The zip cannot be read ({error}); pack the folder anew.") from None
@@ -82,13 +82,13 @@ def unpacked(content: bytes, place: Path) -> Path:
     return paths[0].parent
 
 
-def _checked(content: bytes) -> zipfile.ZipFile:
+def _open_zip(content: bytes) -> zipfile.ZipFile:
     """Return a zip that holds a test set and is not too large. Raises InvalidInput."""
     try:
         archive = zipfile.ZipFile(BytesIO(content))
     except zipfile.BadZipFile as error:
         raise InvalidInput(f"The zip cannot be read ({error}); pack the folder anew.") from None
-    if sum(item.file_size for item in archive.infolist()) > LARGEST:
+    if sum(item.file_size for item in archive.infolist()) > MAX_UNPACKED_BYTES:
         raise InvalidInput("The zip holds more than 1 GB; give the folder's path instead.")
     if not any(Path(item.filename).name == "queries.jsonl" for item in archive.infolist()):
         raise InvalidInput("The zip holds no queries.jsonl; pack the folder that has it.")

@@ -13,17 +13,17 @@ from evals.gateway import (
     TestSetTables,
     check_title,
     delete_corpus,
+    describe_scope,
+    ensure_source,
     index_corpus,
-    measured_scope,
     new_id,
-    store_source,
 )
 from evals.test_set import (
-    EVERYTHING,
-    GRADES,
-    HIGHEST_GRADE,
-    LOWEST_GRADE,
-    OWN_CORPUS,
+    GRADE_VALUES,
+    MAX_GRADE,
+    MIN_GRADE,
+    OWN_CORPUS_TEXT,
+    WHOLE_CORPUS,
     FolderCorpus,
     Judgment,
     MeasuredScope,
@@ -32,13 +32,13 @@ from evals.test_set import (
     TestSet,
 )
 from evals.test_sets.folders import load_test_set
-from workbench.errors import InvalidInput, NotFound, choices
+from workbench.errors import InvalidInput, NotFound, list_choices
 from workbench.types import JsonObject, OnProgress, Scope, ShouldStop, Value
 from workbench.types.json import JsonValue
 from workbench.workbench import Workbench
 
-LLM = "llm"
-LONGEST_QUESTION = 10_000  # characters, as for a search
+LLM_JUDGE = "llm"
+MAX_QUESTION_CHARS = 10_000  # characters, as for a search
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ class TestSetInfo(Value):
     answerable: int = 0
     created_at: datetime | None = None
     updated_at: datetime | None = None
-    scope: MeasuredScope = EVERYTHING
+    scope: MeasuredScope = WHOLE_CORPUS
 
     @property
     def over(self) -> str:
         """The documents that are measured, as text."""
-        return OWN_CORPUS if self.source_id else self.scope.text
+        return OWN_CORPUS_TEXT if self.source_id else self.scope.text
 
     @property
     def label(self) -> str:
@@ -84,11 +84,11 @@ class TestSetStore:
 
     def list(self) -> list[TestSetInfo]:
         """Return all test sets, oldest first."""
-        return [_info(row) for row in self._tables.list()]
+        return [_parse_info(row) for row in self._tables.list()]
 
     def info(self, key: str) -> TestSetInfo:
         """Return one test set at a glance, by id or title. Raises NotFound."""
-        return _info(self._tables.get(key))
+        return _parse_info(self._tables.get(key))
 
     def create(self, title: str, description: str = "", *, scope: Scope | None = None) -> TestSetInfo:
         """Create an empty test set over the user's own sources, or over the part of them that a scope holds.
@@ -96,13 +96,13 @@ class TestSetStore:
         Raises:
             InvalidInput: the title is not valid. Conflict: it is taken. ScopeError: an unknown name in the scope.
         """
-        measured = measured_scope(self._wb, scope or Scope())
-        return _info(self._tables.create(check_title(title), description, None, "", measured.to_stored()))
+        measured = describe_scope(self._wb, scope or Scope())
+        return _parse_info(self._tables.create(check_title(title), description, None, "", measured.to_stored()))
 
     def update(self, key: str, *, title: str | None = None, description: str | None = None) -> TestSetInfo:
         """Rename or describe a test set; that makes no new version."""
         checked = None if title is None else check_title(title)
-        return _info(self._tables.update(self.info(key).id, checked, description))
+        return _parse_info(self._tables.update(self.info(key).id, checked, description))
 
     def delete(self, key: str) -> TestSetInfo:
         """Delete a test set with its history and experiments; its own corpus goes with the last test set over it."""
@@ -130,7 +130,7 @@ class TestSetStore:
         """
         name = check_title(title or test_set.name)
         corpus = test_set.corpus
-        source_id = store_source(self._wb, test_set.name, corpus).id if isinstance(corpus, FolderCorpus) else None
+        source_id = ensure_source(self._wb, test_set.name, corpus).id if isinstance(corpus, FolderCorpus) else None
         if isinstance(corpus, FolderCorpus):
             index_corpus(
                 self._wb, test_set, on_progress=on_progress, should_stop=should_stop
@@ -148,9 +148,9 @@ class TestSetStore:
             self._tables.edit(
                 row["id"],
                 drop_questions=[question.id for question in before.questions if question.id not in ids],
-                drop_judgments=[_judgment_row(judgment, "import") for judgment in before.judgments],
-                questions=[_question_row(question) for question in test_set.questions],
-                judgments=[_judgment_row(judgment, "import") for judgment in test_set.judgments],
+                drop_judgments=[_make_judgment_row(judgment, "import") for judgment in before.judgments],
+                questions=[_make_question_row(question) for question in test_set.questions],
+                judgments=[_make_judgment_row(judgment, "import") for judgment in test_set.judgments],
             )
         return self.info(row["id"])
 
@@ -166,8 +166,10 @@ class TestSetStore:
             raise NotFound("version", f"{at} of {row['title']}", f"There are versions 1 to {row['version']}.")
         return TestSet(
             name=row["title"],
-            questions=tuple(_question(entry) for entry in self._tables.questions(row["id"], at)),
-            judgments=tuple(_judgment(entry) for entry in self._judged(row["id"], at) if entry["judge"] != LLM),
+            questions=tuple(_parse_question(entry) for entry in self._tables.questions(row["id"], at)),
+            judgments=tuple(
+                _parse_judgment(entry) for entry in self._judged(row["id"], at) if entry["judge"] != LLM_JUDGE
+            ),
             corpus=StoredCorpus(row["source_id"], row["corpus_hash"]) if row["source_id"] else None,
             version=at,
             scope=MeasuredScope.from_stored(row["scope"]),
@@ -176,7 +178,9 @@ class TestSetStore:
     def judged_by_llm(self, key: str) -> tuple[Judgment, ...]:
         """Return the judgments an LLM made, to hold them against a person's."""
         row = self._tables.get(key)
-        return tuple(_judgment(entry) for entry in self._judged(row["id"], row["version"]) if entry["judge"] == LLM)
+        return tuple(
+            _parse_judgment(entry) for entry in self._judged(row["id"], row["version"]) if entry["judge"] == LLM_JUDGE
+        )
 
     def add_questions(self, key: str, questions: Iterable[Question | str], origin: str = "person") -> list[Question]:
         """Add questions, or replace those of the same id; a plain text gets an id, and one that is there is left out.
@@ -189,20 +193,20 @@ class TestSetStore:
         added = []
         for entry in questions:
             question = Question(new_id("question"), entry, origin=origin) if isinstance(entry, str) else entry
-            text = checked_text(question.text)
+            text = clean_question(question.text)
             if isinstance(entry, str) and text.casefold() in texts:
                 continue
             texts.add(text.casefold())
             added.append(replace(question, text=text))
         if added:
-            self._tables.edit(info.id, questions=[_question_row(question) for question in added])
+            self._tables.edit(info.id, questions=[_make_question_row(question) for question in added])
         return added
 
     def update_question(self, key: str, question_id: str, **changes: JsonValue) -> int:
         """Change a question's text, reference_answer or metadata. Raises NotFound or InvalidInput."""
         question = replace(self._question(key, question_id), **changes)  # pyright: ignore[reportArgumentType]
-        checked_text(question.text)
-        return self._tables.edit(self.info(key).id, questions=[_question_row(question)])
+        clean_question(question.text)
+        return self._tables.edit(self.info(key).id, questions=[_make_question_row(question)])
 
     def remove_questions(self, key: str, question_ids: Sequence[str]) -> int:
         """Take questions out with their judgments; earlier versions keep them."""
@@ -226,8 +230,8 @@ class TestSetStore:
             NotFound: no such question. InvalidInput: an unknown grade.
         """
         self._question(key, question_id)
-        judgment = Judgment(question_id, document, 0 if grade is None else read_grade(grade), start, end, quote)
-        row = _judgment_row(judgment, judge)
+        judgment = Judgment(question_id, document, 0 if grade is None else parse_grade(grade), start, end, quote)
+        row = _make_judgment_row(judgment, judge)
         info = self.info(key)
         if grade is None:
             return self._tables.edit(info.id, drop_judgments=[row])
@@ -240,7 +244,9 @@ class TestSetStore:
         for judgment in batch:
             if judgment.question_id not in ids:
                 raise NotFound("question", judgment.question_id, "Add the question first.")
-        return self._tables.edit(self.info(key).id, judgments=[_judgment_row(judgment, judge) for judgment in batch])
+        return self._tables.edit(
+            self.info(key).id, judgments=[_make_judgment_row(judgment, judge) for judgment in batch]
+        )
 
     def _question(self, key: str, question_id: str) -> Question:
         for question in self.load(key).questions:
@@ -252,58 +258,58 @@ class TestSetStore:
         return self._tables.judgments(test_set_id, version)
 
 
-def read_grade(given: str | int) -> int:
+def parse_grade(given: str | int) -> int:
     """Return a grade from its name or number. Raises InvalidInput naming the valid ones."""
     text = str(given).strip().lower()
-    if text in GRADES:
-        return GRADES[text]
-    if re.fullmatch(r"-?[0-9]{1,3}", text) and LOWEST_GRADE <= int(text) <= HIGHEST_GRADE:
+    if text in GRADE_VALUES:
+        return GRADE_VALUES[text]
+    if re.fullmatch(r"-?[0-9]{1,3}", text) and MIN_GRADE <= int(text) <= MAX_GRADE:
         return int(text)
     raise InvalidInput(
-        f"A judgment cannot be {given!r}; use {choices(GRADES)}, or a whole number from {LOWEST_GRADE} to "
-        f"{HIGHEST_GRADE}."
+        f"A judgment cannot be {given!r}; use {list_choices(GRADE_VALUES)}, or a whole number from {MIN_GRADE} to "
+        f"{MAX_GRADE}."
     )
 
 
-def checked_text(text: str) -> str:
+def clean_question(text: str) -> str:
     """Return a question's text on one line. Raises InvalidInput for an empty or overlong one."""
     clean = " ".join(text.replace("\x00", "").split())
     if not clean:
         raise InvalidInput("A question is empty; write its text.")
-    if len(clean) > LONGEST_QUESTION:
-        raise InvalidInput(f"A question has {len(clean):,} characters; shorten it to at most {LONGEST_QUESTION:,}.")
+    if len(clean) > MAX_QUESTION_CHARS:
+        raise InvalidInput(f"A question has {len(clean):,} characters; shorten it to at most {MAX_QUESTION_CHARS:,}.")
     return clean
 
 
-def _info(row: Row) -> TestSetInfo:
+def _parse_info(row: Row) -> TestSetInfo:
     values: Row = {field.name: row[field.name] for field in fields(TestSetInfo)}
     values["scope"] = MeasuredScope.from_stored(row["scope"])
     return TestSetInfo(**values)
 
 
-def _question(row: Row) -> Question:
+def _parse_question(row: Row) -> Question:
     return Question(row["question_id"], row["text"], row["reference_answer"], row["origin"], row["metadata"])
 
 
-def _question_row(question: Question) -> JsonObject:
+def _make_question_row(question: Question) -> JsonObject:
     row = question.to_dict()
     return {"question_id": row.pop("id"), **row}
 
 
-def _judgment(row: Row) -> Judgment:
+def _parse_judgment(row: Row) -> Judgment:
     values: Row = {field.name: row[field.name] for field in fields(Judgment)}
     values["pages"] = tuple(row["pages"])
     return Judgment(**values)
 
 
-def _judgment_row(judgment: Judgment, judge: str) -> JsonObject:
+def _make_judgment_row(judgment: Judgment, judge: str) -> JsonObject:
     return judgment.to_dict() | {"judge": judge}
 
 
 # Test sets by title, id or folder
 
 
-def named_test_set(wb: Workbench, key: str, scope: Scope | None = None) -> TestSet:
+def load_named_test_set(wb: Workbench, key: str, scope: Scope | None = None) -> TestSet:
     """Return a stored test set by title or id, else the folder of that name, else the sample.
 
     Args:
@@ -323,4 +329,4 @@ def named_test_set(wb: Workbench, key: str, scope: Scope | None = None) -> TestS
         raise InvalidInput(
             f"{test_set.name!r} has a corpus of its own, which a scope cannot narrow; leave the scope options out."
         )
-    return replace(test_set, scope=measured_scope(wb, scope))
+    return replace(test_set, scope=describe_scope(wb, scope))

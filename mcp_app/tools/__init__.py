@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from mcp_app.tool import Tool
 from mcp_app.tools import archives, articles, knowledge, reading, scoped, workspace
-from workbench.errors import InvalidInput, choices
+from workbench.errors import InvalidInput, list_choices
 
 TOOLSETS: dict[str, tuple[Tool, ...]] = {
     "knowledge": knowledge.TOOLS,
@@ -18,18 +18,20 @@ TOOLSETS: dict[str, tuple[Tool, ...]] = {
     "workspace": workspace.TOOLS,
     "archives": archives.TOOLS,
 }
-ALL, DEFAULT = "all", "default"  # names for several toolsets
+ALL_TOOLSETS, DEFAULT_TOOLSET = "all", "default"  # names for several toolsets
 # Search, ingest and read documents, in at most 5,000 tokens including schemas.
 DEFAULT_TOOLS = (*knowledge.TOOLS, *scoped.ESSENTIAL, *reading.ESSENTIAL)
-_NAMES = {tool.name for tools in TOOLSETS.values() for tool in tools}
+_TOOL_NAMES = {tool.name for tools in TOOLSETS.values() for tool in tools}
 _PLAIN_WORDS = {
-    name for name in _NAMES if name.isalpha() and name.islower()
+    name for name in _TOOL_NAMES if name.isalpha() and name.islower()
 }  # tool names only if followed by a parenthesis
-_NAMED = re.compile(rf"\b(?:({'|'.join(sorted(_NAMES - _PLAIN_WORDS))})\b|({'|'.join(sorted(_PLAIN_WORDS))})(?=\())")
-_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
+_TOOL_MENTION = re.compile(
+    rf"\b(?:({'|'.join(sorted(_TOOL_NAMES - _PLAIN_WORDS))})\b|({'|'.join(sorted(_PLAIN_WORDS))})(?=\())"
+)
+_SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
-def chosen_tools(toolsets: Iterable[str] | None, *, read_only: bool = False) -> list[Tool]:
+def select_tools(toolsets: Iterable[str] | None, *, read_only: bool = False) -> list[Tool]:
     """Return the tools of the named toolsets, as a server offers them.
 
     Their texts mention only tools among them.
@@ -41,11 +43,15 @@ def chosen_tools(toolsets: Iterable[str] | None, *, read_only: bool = False) -> 
     Raises:
         InvalidInput: A toolset does not exist.
     """
-    rows = {**TOOLSETS, ALL: tuple(tool for tools in TOOLSETS.values() for tool in tools), DEFAULT: DEFAULT_TOOLS}
-    names = list(toolsets or (DEFAULT,))
+    rows = {
+        **TOOLSETS,
+        ALL_TOOLSETS: tuple(tool for tools in TOOLSETS.values() for tool in tools),
+        DEFAULT_TOOLSET: DEFAULT_TOOLS,
+    }
+    names = list(toolsets or (DEFAULT_TOOLSET,))
     for name in names:
         if name not in rows:
-            raise InvalidInput(f"Unknown toolset: {name!r}. Use one or more of {choices(rows)}.")
+            raise InvalidInput(f"Unknown toolset: {name!r}. Use one or more of {list_choices(rows)}.")
     chosen = list({tool.name: tool for name in names for tool in rows[name]}.values())
     if read_only:
         chosen = [tool for tool in (each.offered_read_only() for each in chosen) if tool is not None]
@@ -53,7 +59,7 @@ def chosen_tools(toolsets: Iterable[str] | None, *, read_only: bool = False) -> 
     return [_filter_texts(tool, offered) for tool in chosen]
 
 
-def naming_only(text: str, offered: Collection[str]) -> str:
+def filter_clauses(text: str, offered: Collection[str]) -> str:
     """Remove the clauses that mention a tool that is not offered.
 
     Clauses end with ";" or with the sentence.
@@ -65,7 +71,7 @@ def naming_only(text: str, offered: Collection[str]) -> str:
 def _filter_line(line: str, offered: Collection[str]) -> str | None:
     """Remove those clauses from a line; return None if nothing is left."""
     sentences: list[str] = []
-    for sentence in _SENTENCES.split(line):
+    for sentence in _SENTENCE_BREAK.split(line):
         clauses = [clause for clause in sentence.split("; ") if _mentions_only(clause, offered)]
         if clauses:
             rest = "; ".join(clauses)
@@ -74,10 +80,10 @@ def _filter_line(line: str, offered: Collection[str]) -> str | None:
 
 
 def _mentions_only(text: str, offered: Collection[str]) -> bool:
-    return all(match.group() in offered for match in _NAMED.finditer(text))
+    return all(match.group() in offered for match in _TOOL_MENTION.finditer(text))
 
 
 def _filter_texts(tool: Tool, offered: Collection[str]) -> Tool:
-    arguments = tuple(replace(argument, why=naming_only(argument.why, offered)) for argument in tool.arguments)
-    description, advice = naming_only(tool.description, offered), naming_only(tool.advice, offered)
+    arguments = tuple(replace(argument, why=filter_clauses(argument.why, offered)) for argument in tool.arguments)
+    description, advice = filter_clauses(tool.description, offered), filter_clauses(tool.advice, offered)
     return replace(tool, description=description, advice=advice, arguments=arguments)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument
-from mcp_app.paging import FEW, LONGEST_TITLE, Items, RankedPage, cut, fits, next_call
-from mcp_app.tool import Call, Tool, ToolFamily, compact, form, left_to_job
+from mcp_app.paging import FEW_RESULTS, MAX_TITLE_CHARS, Items, RankedPage, cut, fits, format_next_call
+from mcp_app.tool import Call, Tool, ToolFamily, delegate_to_job, dump_json, make_schema
 from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
@@ -22,15 +22,15 @@ def _failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
     return f"{text.rstrip('.')}. {suggestion.rstrip('.')}." if suggestion else text
 
 
-FAMILY = ToolFamily(render=compact, failure=_failure)
+FAMILY = ToolFamily(render=dump_json, failure=_failure)
 
 
 DEFAULT_COUNT = 10
-DEEPEST = 50  # documents that one search ranks, offset included
+MAX_RANKED = 50  # documents that one search ranks, offset included
 
 
 @dataclass(frozen=True, slots=True)
-class Detail:
+class CitationDetail:
     """How much of the citations an answer shows."""
 
     each: int  # citations per document and direction
@@ -39,7 +39,7 @@ class Detail:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedArchives:
+class ArchiveQuery:
     """A search, as needed for the next call."""
 
     given: JsonObject  # arguments that the next call repeats
@@ -47,7 +47,13 @@ class AskedArchives:
 
 
 # From most to least; the first that fits the budget is used.
-DETAILS = (Detail(20, 300, 200), Detail(10, 200, 120), Detail(6, 120, 80), Detail(3, 80, 40), Detail(1, 40, 20))
+DETAIL_LEVELS = (
+    CitationDetail(20, 300, 200),
+    CitationDetail(10, 200, 120),
+    CitationDetail(6, 120, 80),
+    CitationDetail(3, 80, 40),
+    CitationDetail(1, 40, 20),
+)
 
 
 def search_local_archives(
@@ -62,8 +68,8 @@ def search_local_archives(
 ) -> JsonObject:
     """Search the archives; if there are too many citations, show the nearest and the call for the others."""
     wanted, limit = limit, limit or DEFAULT_COUNT
-    left = left_to_job(call, call.wb.archives)
-    page = RankedPage(offset, limit, DEEPEST)
+    left = delegate_to_job(call, call.wb.archives)
+    page = RankedPage(offset, limit, MAX_RANKED)
     result = call.wb.archives.search(
         query,
         fuzzy=fuzzy,
@@ -76,10 +82,10 @@ def search_local_archives(
     ranked = result.results
     result = replace(result, results=tuple(page.of(ranked)))
     if result.nothing_close and not wanted and not offset:
-        result = replace(result, results=result.results[:FEW])
+        result = replace(result, results=result.results[:FEW_RESULTS])
     metadata: JsonObject = {
         "totalResults": min(len(ranked), offset + len(result.results)),
-        "query": cut(query, LONGEST_TITLE),
+        "query": cut(query, MAX_TITLE_CHARS),
         "fuzzy": fuzzy,
         "includeCitations": includeCitations,
         "citationDepth": citationDepth,
@@ -94,26 +100,26 @@ def search_local_archives(
         metadata["suggestion"] = "Use other words"
     given: JsonObject = {"query": query, "fuzzy": None if fuzzy else False, "includeCitations": True}
     given |= {"citationDepth": citationDepth, "limit": limit, "offset": offset or None}
-    asked = AskedArchives(given, citationOffset)
-    titles = titles_of(call, result) if includeCitations else {}
+    asked = ArchiveQuery(given, citationOffset)
+    titles = fetch_titles(call, result) if includeCitations else {}
     beside: JsonObject = {"more": offset + len(result.results) < len(ranked)}
     beside |= page.end(ranked, "documents", "use words specific to the document") | left
-    answers = [answer_json(result, titles, metadata, DETAILS[0], asked) | beside]
-    for detail in DETAILS[1:] if includeCitations else ():
-        if fits(compact(answers[-1])):
+    answers = [answer_json(result, titles, metadata, DETAIL_LEVELS[0], asked) | beside]
+    for detail in DETAIL_LEVELS[1:] if includeCitations else ():
+        if fits(dump_json(answers[-1])):
             break
         answers.append(answer_json(result, titles, metadata, detail, asked) | beside)
     return answers[-1]
 
 
-def titles_of(call: Call, result: ArchiveResult) -> dict[str, str]:
+def fetch_titles(call: Call, result: ArchiveResult) -> dict[str, str]:
     """Return the title of every document in the results' citations, by id."""
     ids = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
     return {key: document.title for key, document in call.wb.citations.documents(ids).items()}
 
 
 def answer_json(
-    result: ArchiveResult, titles: Mapping[str, str], metadata: JsonObject, detail: Detail, asked: AskedArchives
+    result: ArchiveResult, titles: Mapping[str, str], metadata: JsonObject, detail: CitationDetail, asked: ArchiveQuery
 ) -> JsonObject:
     """Return the answer with citations as far as ``detail`` allows; the graph has only those shown."""
     first, last = asked.skipped, asked.skipped + detail.each
@@ -132,7 +138,7 @@ def answer_json(
         more["citationsLeftOut"] = omitted
         more["graphEdgesLeftOut"] = max(0, len(edges) - detail.edges)
     if omitted:
-        following = next_call("searchLocalArchives", asked.given, citationOffset=last)
+        following = format_next_call("searchLocalArchives", asked.given, citationOffset=last)
         most = max(len(side) for side in sides)
         more["note"] = f"Citations {first + 1} to {last} of at most {most} per document. Next: {following}"
     return answer | {"metadata": dict(metadata) | more}
@@ -146,7 +152,7 @@ def _slice_citations(hit: ArchiveHit, first: int, last: int) -> ArchiveHit:
     return replace(hit, citations=part)
 
 
-def hit_json(hit: ArchiveHit, whole: ArchiveHit, detail: Detail) -> JsonObject:
+def hit_json(hit: ArchiveHit, whole: ArchiveHit, detail: CitationDetail) -> JsonObject:
     """Return a result as specified.
 
     Args:
@@ -157,7 +163,7 @@ def hit_json(hit: ArchiveHit, whole: ArchiveHit, detail: Detail) -> JsonObject:
     answer: JsonObject = {
         "document": {
             "id": hit.id,
-            "title": cut(hit.title, LONGEST_TITLE),
+            "title": cut(hit.title, MAX_TITLE_CHARS),
             "path": hit.path,
             "source": hit.source,
             "date": hit.date,
@@ -177,12 +183,12 @@ def hit_json(hit: ArchiveHit, whole: ArchiveHit, detail: Detail) -> JsonObject:
     return answer
 
 
-def citation_json(citation: DocumentCitation, detail: Detail) -> JsonObject:
+def citation_json(citation: DocumentCitation, detail: CitationDetail) -> JsonObject:
     """Return a citation as specified."""
     return {
         "sourceId": citation.source_id,
         "targetId": citation.target_id,
-        "targetUrl": cut(citation.target_url, LONGEST_TITLE),
+        "targetUrl": cut(citation.target_url, MAX_TITLE_CHARS),
         "context": cut(citation.context, detail.context),
         "confidence": citation.confidence,
         "depth": citation.depth,
@@ -216,14 +222,14 @@ SEARCH_LOCAL_ARCHIVES = Tool(
         Argument("includeCitations", "boolean", "Include citations.", False),
         Argument("citationDepth", "integer", "Levels of citations to follow.", 1, low=1, high=3),
         Argument("limit", "integer", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0),
-        Argument("offset", "integer", "Results to skip.", 0, low=0, high=DEEPEST - 1),
+        Argument("offset", "integer", "Results to skip.", 0, low=0, high=MAX_RANKED - 1),
         Argument("citationOffset", "integer", "Citations to skip.", 0, low=0),
     ),
     run=search_local_archives,
     family=FAMILY,
     parts=Items("results"),
     advice="The research archive, with citations: searchLocalArchives.",
-    output=form({"citationGraph": "object"}, results="array", metadata="object"),
+    output=make_schema({"citationGraph": "object"}, results="array", metadata="object"),
 )
 
 TOOLS = (SEARCH_LOCAL_ARCHIVES,)

@@ -6,28 +6,28 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mcp_app.arguments import Argument, Refused, missing
+from mcp_app.arguments import Argument, Refused, make_missing_error
 from mcp_app.paging import (
-    FEW,
-    LONGEST_TEXT,
-    LONGEST_TITLE,
+    FEW_RESULTS,
+    MAX_TEXT_CHARS,
+    MAX_TITLE_CHARS,
     Items,
     RankedPage,
     TextPart,
     cut,
-    next_call,
-    text_part,
+    format_next_call,
+    slice_text,
 )
-from mcp_app.tool import Call, Tool, ToolFamily, form, left_to_job
+from mcp_app.tool import Call, Tool, ToolFamily, delegate_to_job, make_schema
 from workbench.errors import NotFound
 from workbench.services.articles import Article, ArticleFolder
 from workbench.types import ARTICLE_CATEGORIES
 from workbench.types.json import JsonObject, JsonValue
 
-MOST_BY_MEANING = 100  # articles that one semantic search ranks
-MOST_ARTICLES = 100_000  # more than a folder written by hand contains
-LONGEST_PART = 24_000  # characters per part; the budget may allow fewer
-LONGEST_WITH_CONTENT = 6_000  # characters of each article in a list
+MAX_RANKED = 100  # articles that one semantic search ranks
+MAX_ARTICLES = 100_000  # more than a folder written by hand contains
+MAX_PART_CHARS = 24_000  # characters per part; the budget may allow fewer
+MAX_LISTED_CONTENT_CHARS = 6_000  # characters of each article in a list
 _FIXED_MESSAGES = ("Missing required parameter: ", "Article '")  # messages whose wording the specification fixes
 
 
@@ -46,18 +46,18 @@ FAMILY = ToolFamily(render=_render_indented, failure=_failure)
 
 def list_articles(call: Call, category: str | None, limit: int, offset: int) -> JsonObject:
     """List articles without their content."""
-    return page_json(call.articles.list(category, MOST_ARTICLES), limit, offset)
+    return page_json(call.articles.list(category, MAX_ARTICLES), limit, offset)
 
 
 def get_article(call: Call, slug: str, offset: int, length: int) -> JsonObject:
     """Return an article with its content, in parts if it is long."""
     if not slug:
-        raise missing("slug", "list_articles returns the slugs")
+        raise make_missing_error("slug", "list_articles returns the slugs")
     try:
         article = call.articles.get(slug)
     except NotFound:
         raise Refused(f"Article '{slug}' not found") from None
-    return article_json(article.without_content()) | text_part(article.content or "", offset, length)
+    return article_json(article.without_content()) | slice_text(article.content or "", offset, length)
 
 
 def search_articles(call: Call, query: str, include_content: bool, mode: str, limit: int, offset: int) -> JsonObject:
@@ -65,8 +65,8 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     wanted, limit = limit, limit or DEFAULT_LIMIT
     if mode != "semantic":
         return page_json(call.articles.search(query, content=include_content), limit, offset)
-    articles, page = call.wb.articles, RankedPage(offset, limit, MOST_BY_MEANING)
-    left = left_to_job(call, articles)
+    articles, page = call.wb.articles, RankedPage(offset, limit, MAX_RANKED)
+    left = delegate_to_job(call, articles)
     found = articles.search_by_meaning(
         query,
         content=include_content,
@@ -79,7 +79,7 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     notes: JsonObject = {}
     if found.nothing_close:
         notes |= {"nothing_close": found.nothing_close, "suggestion": "Use other words"}
-        limit = limit if wanted or offset else FEW
+        limit = limit if wanted or offset else FEW_RESULTS
     if found.degraded:
         notes["degraded"] = list(found.degraded)
     for note in page.end(found, "articles", "use words specific to the article").values():
@@ -127,12 +127,12 @@ def page_json(
 def article_json(article: Article) -> JsonObject:
     """Return an article as specified; a long content is cut, with a note for the rest."""
     answer = article.to_dict() | {
-        "title": cut(article.title, LONGEST_TITLE),
-        "description": cut(article.description, LONGEST_TEXT),
+        "title": cut(article.title, MAX_TITLE_CHARS),
+        "description": cut(article.description, MAX_TEXT_CHARS),
     }
-    if len(article.content or "") > LONGEST_WITH_CONTENT:
-        rest = next_call("get_article", {"slug": article.slug}, offset=LONGEST_WITH_CONTENT)
-        answer["content"] = (article.content or "")[:LONGEST_WITH_CONTENT]
+    if len(article.content or "") > MAX_LISTED_CONTENT_CHARS:
+        rest = format_next_call("get_article", {"slug": article.slug}, offset=MAX_LISTED_CONTENT_CHARS)
+        answer["content"] = (article.content or "")[:MAX_LISTED_CONTENT_CHARS]
         answer |= {"total_chars": len(article.content or ""), "note": f"The content continues. Next: {rest}"}
     return answer
 
@@ -158,7 +158,7 @@ LIST_ARTICLES = Tool(
     family=FAMILY,
     from_files=True,
     parts=Items("articles", total="total", bare=True),
-    output=form(articles="array"),
+    output=make_schema(articles="array"),
 )
 
 GET_ARTICLE = Tool(
@@ -172,13 +172,13 @@ GET_ARTICLE = Tool(
     arguments=(
         Argument("slug", "string", "The article's slug (its file name).", required=True),
         Argument("offset", "integer", "Start position, in characters.", 0, low=0),
-        Argument("length", "integer", "Maximum number of characters.", LONGEST_PART, low=1, high=LONGEST_PART),
+        Argument("length", "integer", "Maximum number of characters.", MAX_PART_CHARS, low=1, high=MAX_PART_CHARS),
     ),
     run=get_article,
     family=FAMILY,
     from_files=True,
     parts=TextPart("content"),
-    output=form(slug="string", content="string", total_chars="integer"),
+    output=make_schema(slug="string", content="string", total_chars="integer"),
 )
 
 SEARCH_ARTICLES = Tool(
@@ -202,7 +202,7 @@ SEARCH_ARTICLES = Tool(
     from_files=True,
     parts=Items("articles", total="total", bare=True),
     advice="Articles on concepts, patterns and practices: search_articles, then get_article(slug).",
-    output=form(articles="array"),
+    output=make_schema(articles="array"),
 )
 
 TOOLS = (LIST_ARTICLES, GET_ARTICLE, SEARCH_ARTICLES)

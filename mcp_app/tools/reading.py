@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from mcp_app.arguments import Argument, Refused, missing
+from mcp_app.arguments import Argument, Refused, make_missing_error
 from mcp_app.paging import (
-    FEW,
-    LONGEST_TEXT,
-    LONGEST_TITLE,
+    FEW_RESULTS,
+    MAX_TEXT_CHARS,
+    MAX_TITLE_CHARS,
     Items,
     TextPart,
+    count_above_cutoff,
     cut,
-    next_call,
-    text_part,
-    worth_reading,
+    format_next_call,
+    slice_text,
 )
-from mcp_app.tool import PLAIN, Call, Tool, acted, form, job_json
+from mcp_app.tool import PLAIN_FAMILY, Call, Tool, job_json, make_action_schema, make_schema
 from mcp_app.tools.scoped import folder_json
 from workbench.errors import NotFound
-from workbench.marking import own_word
+from workbench.marking import find_own_word
 from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.options import Ask
-from workbench.retrieval.parameters import DOCUMENTS_CUTOFF
+from workbench.retrieval.parameters import DOCUMENT_CUTOFF
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.types import Document, Passage, Project, Scope, preference
+from workbench.types import Document, Passage, Project, Scope, preference_text
 from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
@@ -34,42 +34,42 @@ if TYPE_CHECKING:
 
 # Common arguments
 
-FAMILY = PLAIN
-LONGEST_PART = 24_000  # characters per part; the budget may allow fewer
-OFFSET = Argument("offset", "integer", "Start position, in characters.", 0, low=0)
-LENGTH = Argument("length", "integer", "Maximum number of characters.", LONGEST_PART, low=1, high=LONGEST_PART)
-SKIP = Argument("offset", "integer", "Results to skip.", 0, low=0)
+FAMILY = PLAIN_FAMILY
+MAX_PART_CHARS = 24_000  # characters per part; the budget may allow fewer
+TEXT_OFFSET = Argument("offset", "integer", "Start position, in characters.", 0, low=0)
+TEXT_LENGTH = Argument("length", "integer", "Maximum number of characters.", MAX_PART_CHARS, low=1, high=MAX_PART_CHARS)
+ITEM_OFFSET = Argument("offset", "integer", "Results to skip.", 0, low=0)
 LIMIT = Argument("limit", "integer", "Maximum number of results.", 20, low=1, high=20)
 
 
 # rag_search_code_examples
 
 DEFAULT_COUNT = 5
-PROSE = ("rag_search_knowledge_base", "search_knowledge_base")
-DEEPEST = 100  # passages whose surroundings are searched for code
+PROSE_TOOLS = ("rag_search_knowledge_base", "search_knowledge_base")
+MAX_RANKED = 100  # passages whose surroundings are searched for code
 
 
 def search_code(call: Call, query: str, language: str, source_id: str, match_count: int, offset: int) -> JsonObject:
     """Return code blocks near the best passages."""
-    from workbench.services.code_examples import code_near
+    from workbench.services.code_examples import find_code
 
     scope = Scope(sources=(source_id,)) if source_id else Scope()
-    result = call.wb.search_service.search(query, Ask(limit=DEEPEST, scope=scope))
+    result = call.wb.search_service.search(query, Ask(limit=MAX_RANKED, scope=scope))
     examples: list[JsonObject] = []
-    for example in code_near(call.wb.documents.get, _group_by_document(result), language):
+    for example in find_code(call.wb.documents.get, _group_by_document(result), language):
         entry: JsonObject = {
             "page_id": example.passage.document_id,
             "chunk_id": example.passage.passage_id,
-            "title": cut(example.passage.document_title, LONGEST_TITLE),
+            "title": cut(example.passage.document_title, MAX_TITLE_CHARS),
             "url": example.passage.url,
-            "heading": cut(example.heading, LONGEST_TITLE),
+            "heading": cut(example.heading, MAX_TITLE_CHARS),
             "language": example.language,
-            "code": cut(example.code, LONGEST_TEXT),
+            "code": cut(example.code, MAX_TEXT_CHARS),
             "start": example.start,
             "similarity_score": round(max(0.0, example.passage.similarity), 4),
         }
         examples.append(entry)
-    few = FEW if not result.evidence.close and not offset else DEFAULT_COUNT
+    few = FEW_RESULTS if not result.evidence.close and not offset else DEFAULT_COUNT
     chosen = examples[offset : offset + (match_count or few)]
     answer: JsonObject = {"success": True, "results": chosen, "count": len(chosen), "total": len(examples)}
     if chosen and not result.evidence.close:
@@ -77,14 +77,14 @@ def search_code(call: Call, query: str, language: str, source_id: str, match_cou
         answer["suggestion"] = "Use other words" + (", or drop source_id to search every source" if source_id else "")
     if result.degraded:
         answer["degraded"] = list(result.degraded)
-    if len(result) == DEEPEST and offset + len(chosen) >= len(examples):
+    if len(result) == MAX_RANKED and offset + len(chosen) >= len(examples):
         answer["note"] = (
-            f"Only code near the best {DEEPEST} passages is searched. For other code, set source_id or use a more "
+            f"Only code near the best {MAX_RANKED} passages is searched. For other code, set source_id or use a more "
             "specific query."
         )
     if not examples:
         wanted = f" in {language}" if language else ""
-        prose = next((name for name in PROSE if call.offers(name)), "")
+        prose = next((name for name in PROSE_TOOLS if call.offers(name)), "")
         answer["suggestion"] = (
             f"No code{wanted} found near the best passages. Use other words{prose and f', or {prose}'}."
         )
@@ -112,20 +112,20 @@ SEARCH_CODE = Tool(
         Argument("language", "string", "Only this language, e.g. python.", ""),
         Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
         Argument("match_count", "integer", "Maximum number of results.", DEFAULT_COUNT, low=1, high=20, unset=0),
-        SKIP,
+        ITEM_OFFSET,
     ),
     run=search_code,
     family=FAMILY,
     parts=Items("results", total="total"),
     advice="Code examples: rag_search_code_examples(query, language).",
-    output=form(results="array", total="integer"),
+    output=make_schema(results="array", total="integer"),
 )
 
 
 # explain
 
-MOST_WORDS = 50  # query words shown, most important first
-_FIND_PASSAGE_ID = "Search results have it as chunk_id or page_id"
+MAX_WORDS_SHOWN = 50  # query words shown, most important first
+_PASSAGE_ID_HINT = "Search results have it as chunk_id or page_id"
 
 
 def explain(call: Call, query: str, chunk_id: str, page_id: str, strategy: str) -> JsonObject:
@@ -133,42 +133,42 @@ def explain(call: Call, query: str, chunk_id: str, page_id: str, strategy: str) 
     if bool(chunk_id) == bool(page_id):
         if chunk_id:
             raise Refused("Give either chunk_id or page_id, not both", "Leave one of them out")
-        raise missing("chunk_id", f"chunk_id (a passage) or page_id (a document). {_FIND_PASSAGE_ID}.")
+        raise make_missing_error("chunk_id", f"chunk_id (a passage) or page_id (a document). {_PASSAGE_ID_HINT}.")
     try:
         why = call.wb.explaining.explain(
             query, Ask(strategy or None), passage_id=chunk_id or None, document_id=page_id or None, elsewhere=False
         )
     except NotFound:
-        raise Refused(f"Not found: {chunk_id or page_id}", _FIND_PASSAGE_ID) from None
+        raise Refused(f"Not found: {chunk_id or page_id}", _PASSAGE_ID_HINT) from None
     passages = call.wb.documents.around(why.passage_id, 0, 0) if why.passage_id else []
     language = str(passages[0].metadata.get("language", "english")) if passages else "english"
-    return {"success": True, **why_json(why, language)}
+    return {"success": True, **explanation_json(why, language)}
 
 
-def why_json(why: Explanation, language: str) -> JsonObject:
+def explanation_json(why: Explanation, language: str) -> JsonObject:
     """Return an explanation.
 
     It has scores and ranks by leg, matched words with their shares of the keyword score, for a learned ranker the
     shares of its features (0..1), and a note.
     """
     words: JsonObject = {
-        own_word(why.query, term.term, language): {"times": term.frequency, "share": round(term.share, 2)}
-        for term in why.terms[:MOST_WORDS]
+        find_own_word(why.query, term.term, language): {"times": term.frequency, "share": round(term.share, 2)}
+        for term in why.terms[:MAX_WORDS_SHOWN]
     }
     features: JsonObject = {view.name: round(view.share, 4) for view in why.features if view.weight}
     return {
         "strategy": why.strategy,
         "page_id": why.document_id,
         "chunk_id": why.passage_id,
-        "title": cut(why.document_title, LONGEST_TITLE),
+        "title": cut(why.document_title, MAX_TITLE_CHARS),
         "rank": why.rank,
         "score": None if why.score is None else round(why.score, 4),
         "fate": why.fate,
         "legs": legs_json(why),
         "words": words,
-        "missing_words": [own_word(why.query, term, language) for term in why.missing_terms[:MOST_WORDS]],
+        "missing_words": [find_own_word(why.query, term, language) for term in why.missing_terms[:MAX_WORDS_SHOWN]],
         **({"features": features} if features else {}),
-        "note": " ".join(filter(None, [why.reason, preference(why.preferring), *why.notes])),
+        "note": " ".join(filter(None, [why.reason, preference_text(why.preferring), *why.notes])),
     }
 
 
@@ -208,7 +208,7 @@ EXPLAIN = Tool(
     ),
     run=explain,
     family=FAMILY,
-    output=form(legs="object", words="object", note="string"),
+    output=make_schema(legs="object", words="object", note="string"),
 )
 
 
@@ -218,8 +218,8 @@ EXPLAIN = Tool(
 def fetch_url(call: Call, url: str, offset: int, length: int) -> JsonObject:
     """Return a part of a web page's main text."""
     page = call.wb.crawls.fetch(url)
-    answer: JsonObject = {"success": True, "url": page.url, "title": cut(page.title, LONGEST_TITLE)}
-    return {**answer, "media_type": page.media_type, **text_part(page.text, offset, length)}
+    answer: JsonObject = {"success": True, "url": page.url, "title": cut(page.title, MAX_TITLE_CHARS)}
+    return {**answer, "media_type": page.media_type, **slice_text(page.text, offset, length)}
 
 
 FETCH_URL = Tool(
@@ -235,24 +235,24 @@ FETCH_URL = Tool(
         "Use it to read a page once; to search stored documents, use search_knowledge_base.\n"
         'Example: fetch_url(url="https://docs.example.com/start")'
     ),
-    arguments=(Argument("url", "string", "http:// or https://.", required=True), OFFSET, LENGTH),
+    arguments=(Argument("url", "string", "http:// or https://.", required=True), TEXT_OFFSET, TEXT_LENGTH),
     run=fetch_url,
     family=FAMILY,
     open_world=True,
     parts=TextPart("content"),
-    output=form(url="string", content="string", total_chars="integer"),
+    output=make_schema(url="string", content="string", total_chars="integer"),
 )
 
 
 # rag_read_full_page
 
-_FIND_PAGE_ID = "Search results have it as page_id or document_id; rag_list_pages_for_source lists them"
+_PAGE_ID_HINT = "Search results have it as page_id or document_id; rag_list_pages_for_source lists them"
 
 
 def read_full_page(call: Call, page_id: str, url: str, offset: int, length: int) -> JsonObject:
     """Return a part of a document's text with its position."""
-    document = document_of(call, page_id, url)
-    part = text_part(document.text or "", offset, length)
+    document = find_document(call, page_id, url)
+    part = slice_text(document.text or "", offset, length)
     if offset and offset >= len(document.text or ""):
         raise Refused(
             f"Invalid offset: {offset} is past the end of {part['total_chars']} characters", "Use a smaller offset"
@@ -260,25 +260,25 @@ def read_full_page(call: Call, page_id: str, url: str, offset: int, length: int)
     return {"success": True, **page_json(document), **part}
 
 
-def document_of(call: Call, page_id: str, url: str) -> Document:
+def find_document(call: Call, page_id: str, url: str) -> Document:
     """Return the document of an id or a URL.
 
     Raises:
         Refused: Both are missing, or there is no such document.
     """
     if not page_id and not url:
-        raise missing("page_id", f"page_id or url. {_FIND_PAGE_ID}.")
+        raise make_missing_error("page_id", f"page_id or url. {_PAGE_ID_HINT}.")
     try:
         return call.wb.documents.get(page_id) if page_id else call.wb.documents.at(url)
     except NotFound:
-        raise Refused(f"Page not found: {page_id or url}", _FIND_PAGE_ID) from None
+        raise Refused(f"Page not found: {page_id or url}", _PAGE_ID_HINT) from None
 
 
 def page_json(document: Document) -> JsonObject:
     """Return a document without its text, as the reading tools show it."""
     return {
         "page_id": document.id,
-        "title": cut(document.title, LONGEST_TITLE),
+        "title": cut(document.title, MAX_TITLE_CHARS),
         "url": document.url,
         "source_id": document.source_id,
         "document_type": document.document_type,
@@ -296,32 +296,32 @@ READ_FULL_PAGE = Tool(
     arguments=(
         Argument("page_id", "string", "The document: page_id or document_id of a result.", ""),
         Argument("url", "string", "Or its URL.", ""),
-        OFFSET,
-        LENGTH,
+        TEXT_OFFSET,
+        TEXT_LENGTH,
     ),
     run=read_full_page,
     family=FAMILY,
     parts=TextPart("content"),
     advice="Full text of a result: rag_read_full_page(page_id); around a passage: rag_read_neighbours(chunk_id).",
-    output=form(page_id="string", content="string", offset="integer", total_chars="integer"),
+    output=make_schema(page_id="string", content="string", offset="integer", total_chars="integer"),
 )
 
 
 # search and fetch, in the form that hosted connectors require
 
-RESULTS = 10  # documents per search
+MAX_RESULTS = 10  # documents per search
 
 
 def search(call: Call, query: str) -> JsonObject:
     """Return the best documents, without those that score far below the first."""
-    result = call.wb.document_search.search(query, Ask(limit=RESULTS))
+    result = call.wb.document_search.search(query, Ask(limit=MAX_RESULTS))
     scores, close = [hit.score for hit in result.documents], result.searched.evidence.close
-    worth = worth_reading(scores, result.searched.strategy, DOCUMENTS_CUTOFF)
-    shown = worth if close else min(FEW, len(scores))
+    worth = count_above_cutoff(scores, result.searched.strategy, DOCUMENT_CUTOFF)
+    shown = worth if close else min(FEW_RESULTS, len(scores))
     results: list[JsonObject] = [
         {
             "id": hit.document_id,
-            "title": cut(hit.title, LONGEST_TITLE),
+            "title": cut(hit.title, MAX_TITLE_CHARS),
             "url": hit.best.url or f"document://{hit.document_id}",
             "text": cut(hit.best.text, 300),
         }
@@ -331,17 +331,17 @@ def search(call: Call, query: str) -> JsonObject:
     if results and not close:
         notes |= {"nothing_close": result.searched.evidence.reason, "suggestion": "Use other words"}
     elif shown < len(scores):
-        notes["cutoff"] = f"{len(scores) - shown} more score below {DOCUMENTS_CUTOFF:g} of the best and are omitted."
+        notes["cutoff"] = f"{len(scores) - shown} more score below {DOCUMENT_CUTOFF:g} of the best and are omitted."
     return {"results": results} | notes
 
 
 def fetch(call: Call, id: str, offset: int, length: int) -> JsonObject:
     """Return a document's text."""
-    document = document_of(call, id, "")
-    part = text_part(document.text or "", offset, length, "text")
+    document = find_document(call, id, "")
+    part = slice_text(document.text or "", offset, length, "text")
     metadata: JsonObject = {"source_id": document.source_id, "document_type": document.document_type}
     url = document.url or f"document://{document.id}"
-    return {"id": document.id, "title": cut(document.title, LONGEST_TITLE), "url": url, "metadata": metadata, **part}
+    return {"id": document.id, "title": cut(document.title, MAX_TITLE_CHARS), "url": url, "metadata": metadata, **part}
 
 
 SEARCH = Tool(
@@ -355,7 +355,7 @@ SEARCH = Tool(
     arguments=(Argument("query", "string", "What to look for.", required=True),),
     run=search,
     family=FAMILY,
-    output=form(results="array"),
+    output=make_schema(results="array"),
 )
 
 FETCH = Tool(
@@ -366,11 +366,11 @@ FETCH = Tool(
         "Use it after search; for results of other tools, use rag_read_full_page.\n"
         'Example: fetch(id="doc_123")'
     ),
-    arguments=(Argument("id", "string", "The document's id.", required=True), OFFSET, LENGTH),
+    arguments=(Argument("id", "string", "The document's id.", required=True), TEXT_OFFSET, TEXT_LENGTH),
     run=fetch,
     family=FAMILY,
     parts=TextPart("text"),
-    output=form(id="string", title="string", text="string", url="string"),
+    output=make_schema(id="string", title="string", text="string", url="string"),
 )
 
 
@@ -398,7 +398,7 @@ def _result_page(job: Job, limit: int, offset: int) -> JsonObject:
         name: value[offset : offset + limit] if isinstance(value, list) else value for name, value in job.result.items()
     }
     if offset + limit < longest:
-        following = next_call("get_job", {}, job_id=job.id, limit=limit, offset=offset + limit)
+        following = format_next_call("get_job", {}, job_id=job.id, limit=limit, offset=offset + limit)
         shown["note"] = f"Items {offset + 1} to {offset + limit} of {longest}. Next: {following}"
     return shown
 
@@ -416,12 +416,12 @@ GET_JOB = Tool(
         "Use it for any job; for crawls only, use manage_crawl_job.\n"
         'Example: get_job(job_id="job_123")'
     ),
-    arguments=(Argument("job_id", "string", "The job; empty lists the newest.", ""), LIMIT, SKIP),
+    arguments=(Argument("job_id", "string", "The job; empty lists the newest.", ""), LIMIT, ITEM_OFFSET),
     run=get_job,
     family=FAMILY,
     parts=Items("jobs", total="total"),
     advice="If an answer has a job_id, work continues in the background: get_job(job_id) shows the progress.",
-    output=acted(job="object", jobs="array", total="integer"),
+    output=make_action_schema(job="object", jobs="array", total="integer"),
 )
 
 
@@ -451,7 +451,7 @@ def read_neighbours(call: Call, chunk_id: str, before: int, after: int, offset: 
     return {
         "success": True,
         "page_id": hit.document_id,
-        "title": cut(hit.title, LONGEST_TITLE),
+        "title": cut(hit.title, MAX_TITLE_CHARS),
         "chunks": chunks[offset:],
         "count": len(chunks[offset:]),
     }
@@ -469,12 +469,12 @@ READ_NEIGHBOURS = Tool(
         Argument("chunk_id", "string", "The passage: chunk_id or id of a result.", required=True),
         Argument("before", "integer", "Passages before it.", 1, low=0, high=10),
         Argument("after", "integer", "Passages after it.", 1, low=0, high=10),
-        SKIP,
+        ITEM_OFFSET,
     ),
     run=read_neighbours,
     family=FAMILY,
     parts=Items("chunks"),
-    output=form(page_id="string", chunks="array"),
+    output=make_schema(page_id="string", chunks="array"),
 )
 
 
@@ -503,12 +503,12 @@ LIST_PAGES = Tool(
         Argument("source_id", "string", "The source: id, URL or exact title (default: all).", ""),
         Argument("title", "string", "Only titles that contain this text.", ""),
         LIMIT,
-        SKIP,
+        ITEM_OFFSET,
     ),
     run=list_pages,
     family=FAMILY,
     parts=Items("pages", total="total"),
-    output=form(pages="array", total="integer"),
+    output=make_schema(pages="array", total="integer"),
 )
 
 
@@ -539,7 +539,7 @@ def project_json(project: Project) -> JsonObject:
     """Return a project as the tools show it."""
     return {
         "project_id": project.id,
-        "title": cut(project.title, LONGEST_TITLE),
+        "title": cut(project.title, MAX_TITLE_CHARS),
         "description": cut(project.description),
         "source_count": project.source_count,
     }
@@ -558,13 +558,13 @@ FIND_PROJECTS = Tool(
         "Use it to get a project_id; for a project's folders, use rag_list_project_folders.\n"
         'Example: find_projects(query="shop")'
     ),
-    arguments=(Argument("query", "string", "Words; empty lists all projects.", ""), LIMIT, SKIP),
+    arguments=(Argument("query", "string", "Words; empty lists all projects.", ""), LIMIT, ITEM_OFFSET),
     run=find_projects,
     family=FAMILY,
     parts=Items("projects", total="total"),
     advice="Projects: find_projects; new ones: create_project, create_folder.",
     reading_advice="Projects: find_projects.",
-    output=form(projects="array", total="integer"),
+    output=make_schema(projects="array", total="integer"),
 )
 
 CREATE_PROJECT = Tool(
@@ -583,7 +583,7 @@ CREATE_PROJECT = Tool(
     family=FAMILY,
     read_only=False,
     idempotent=False,
-    output=form(project="object"),
+    output=make_schema(project="object"),
 )
 
 CREATE_FOLDER = Tool(
@@ -604,7 +604,7 @@ CREATE_FOLDER = Tool(
     family=FAMILY,
     read_only=False,
     idempotent=False,
-    output=form(folder="object"),
+    output=make_schema(folder="object"),
 )
 
 

@@ -6,24 +6,24 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from mcp_app.arguments import NAMES, Argument, missing
+from mcp_app.arguments import NAMES_ARGUMENT, Argument, make_missing_error
 from mcp_app.paging import (
-    ITEMS_A_PAGE,
-    LONGEST_TITLE,
+    ITEMS_PER_PAGE,
+    MAX_TITLE_CHARS,
     Items,
     RankedPage,
+    apply_cutoff,
     cut,
-    first_page,
-    next_call,
-    one_line,
-    past_the_end,
+    explain_past_end,
+    format_next_call,
+    to_one_line,
 )
-from mcp_app.tool import Call, Tool, ToolFamily, compact, form
-from workbench.errors import InvalidInput, choices
+from mcp_app.tool import Call, Tool, ToolFamily, dump_json, make_schema
+from workbench.errors import InvalidInput, list_choices
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
-from workbench.retrieval.parameters import DOCUMENTS_CUTOFF, MACHINES_CUTOFF
-from workbench.services.sources import spoken_catalogue
+from workbench.retrieval.parameters import AGENT_CUTOFF, DOCUMENT_CUTOFF
+from workbench.services.sources import format_catalogue
 from workbench.types import (
     Folder,
     NamesUse,
@@ -57,7 +57,7 @@ MATCH_COUNT = Argument(
 )
 
 
-def family(**empty: Empty) -> ToolFamily:
+def make_family(**empty: Empty) -> ToolFamily:
     """Return a family whose errors have the fields of an empty answer.
 
     Args:
@@ -66,19 +66,19 @@ def family(**empty: Empty) -> ToolFamily:
 
     def failure(error: str, suggestion: str, given: Mapping[str, object]) -> str:
         fields = {name: value(given) for name, value in empty.items()}
-        return compact({"success": False, "error": error, "suggestion": suggestion, **fields})
+        return dump_json({"success": False, "error": error, "suggestion": suggestion, **fields})
 
-    return ToolFamily(render=compact, failure=failure)
+    return ToolFamily(render=dump_json, failure=failure)
 
 
-def nothing(given: Mapping[str, object]) -> list[JsonValue]:
+def make_empty_list(given: Mapping[str, object]) -> list[JsonValue]:
     """Return an empty list of results."""
     del given
     return []
 
 
-def as_given(name: str, default: JsonValue = None) -> Empty:
-    """Return a function for ``family`` that repeats an argument if it is a non-empty string."""
+def repeat_argument(name: str, default: JsonValue = None) -> Empty:
+    """Return a function for ``make_family`` that repeats an argument if it is a non-empty string."""
 
     def value(given: Mapping[str, object]) -> JsonValue:
         text = given.get(name)
@@ -89,7 +89,7 @@ def as_given(name: str, default: JsonValue = None) -> Empty:
 
 # Results as pages (documents) and chunks (passages)
 
-MOST_PAGES, MOST_CHUNKS = 100, 200  # results that one search ranks
+MAX_PAGES, MAX_CHUNKS = 100, 200  # results that one search ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,32 +105,32 @@ class ScopedResults:
     cutoff: JsonObject = field(default_factory=dict[str, JsonValue])  # a note on results below the cutoff
 
 
-def pages_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
+def search_pages(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
     """Search documents; a ``match_count`` of 0 means the default."""
-    page = RankedPage(offset, match_count or DEFAULT_COUNT, MOST_PAGES)
+    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_PAGES)
     result = call.wb.document_search.search(query, Ask(limit=page.asked, scope=scope))
     hits = page.of(result.documents)
     items, cutoff, searched = [page_json(hit) for hit in hits], {}, result.searched
     if not match_count and not offset:
         scores = [hit.score for hit in hits]
-        items, cutoff = first_page(items, scores, searched.strategy, DOCUMENTS_CUTOFF, close=searched.evidence.close)
-    return _results(items, searched, page, result.documents, "documents", cutoff)
+        items, cutoff = apply_cutoff(items, scores, searched.strategy, DOCUMENT_CUTOFF, close=searched.evidence.close)
+    return _make_results(items, searched, page, result.documents, "documents", cutoff)
 
 
-def chunks_for(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
+def search_chunks(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
     """Search passages; a ``match_count`` of 0 means the default."""
-    page = RankedPage(offset, match_count or DEFAULT_COUNT, MOST_CHUNKS)
+    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_CHUNKS)
     result = call.wb.search_service.search(query, Ask(limit=page.asked, scope=scope))
     places = call.wb.document_search.places(passage.source_id for passage in result)
     ranked = [passage for passage in result if passage.source_id in places]
     items, cutoff = [chunk_json(passage, places[passage.source_id]) for passage in page.of(ranked)], {}
     if not match_count and not offset:
         scores = [passage.score for passage in page.of(ranked)]
-        items, cutoff = first_page(items, scores, result.strategy, MACHINES_CUTOFF, close=result.evidence.close)
-    return _results(items, result, page, ranked, "passages", cutoff)
+        items, cutoff = apply_cutoff(items, scores, result.strategy, AGENT_CUTOFF, close=result.evidence.close)
+    return _make_results(items, result, page, ranked, "passages", cutoff)
 
 
-def _results(
+def _make_results(
     items: list[JsonObject],
     searched: SearchResult,
     page: RankedPage,
@@ -141,10 +141,10 @@ def _results(
     more = page.offset + len(items) < len(ranked)
     under_filled = page.is_under_filled(ranked) and not more
     end = page.end(ranked, kind, "narrow the search to a project, folder, tags or source")
-    return ScopedResults(items, searched, under_filled, more, end, past_the_end(page.offset, ranked), cutoff)
+    return ScopedResults(items, searched, under_filled, more, end, explain_past_end(page.offset, ranked), cutoff)
 
 
-def reranked(passages: Iterable[Passage]) -> bool:
+def is_reranked(passages: Iterable[Passage]) -> bool:
     """Return whether a reranker ordered the passages, which then have its leg."""
     return any(not RERANKERS.isdisjoint(passage.attribution) for passage in passages)
 
@@ -154,8 +154,8 @@ def page_json(hit: DocumentHit) -> JsonObject:
     return {
         "page_id": hit.document_id,
         "url": hit.best.url,
-        "title": cut(hit.title, LONGEST_TITLE),
-        "section_title": _section(hit.best),
+        "title": cut(hit.title, MAX_TITLE_CHARS),
+        "section_title": _get_section(hit.best),
         "word_count": hit.word_count,
         "chunk_matches": len(hit.passages),
         "aggregate_similarity": round(hit.score, 4),
@@ -172,8 +172,8 @@ def chunk_json(passage: Passage, place: SourcePlace) -> JsonObject:
         "content": cut(passage.text),
         "metadata": {
             "document_id": passage.document_id,
-            "title": cut(passage.document_title, LONGEST_TITLE),
-            "section_title": _section(passage),
+            "title": cut(passage.document_title, MAX_TITLE_CHARS),
+            "section_title": _get_section(passage),
             "url": passage.url,
             "chunk_index": passage.metadata.get("ordinal", 0),
             "language": passage.metadata.get("language"),
@@ -181,7 +181,7 @@ def chunk_json(passage: Passage, place: SourcePlace) -> JsonObject:
         "similarity_score": round(max(0.0, passage.similarity), 4),
         **place_json(place),
     }
-    return answer | ({"rerank_score": round(passage.score, 4)} if reranked([passage]) else {})
+    return answer | ({"rerank_score": round(passage.score, 4)} if is_reranked([passage]) else {})
 
 
 def place_json(place: SourcePlace) -> JsonObject:
@@ -195,13 +195,16 @@ def place_json(place: SourcePlace) -> JsonObject:
     }
 
 
-def _section(passage: Passage) -> str | None:
-    return cut(passage.headings[-1], LONGEST_TITLE) if passage.headings else None
+def _get_section(passage: Passage) -> str | None:
+    return cut(passage.headings[-1], MAX_TITLE_CHARS) if passage.headings else None
 
 
 SCOPES = ("all", "global", "project")
 RETURN_MODES = ("pages", "chunks")
-_FORMS: Mapping[str, Callable[[Call, str, Scope, int, int], ScopedResults]] = {"pages": pages_for, "chunks": chunks_for}
+_SEARCH_BY_MODE: Mapping[str, Callable[[Call, str, Scope, int, int], ScopedResults]] = {
+    "pages": search_pages,
+    "chunks": search_chunks,
+}
 
 
 def search(
@@ -220,7 +223,9 @@ def search(
 ) -> JsonObject:
     """Search any scope; shared by the three tools and POST /api/rag/query."""
     if scope == "project" and not project_id:
-        raise missing("project_id", "scope='project' requires a project; without one use scope='all' or 'global'.")
+        raise make_missing_error(
+            "project_id", "scope='project' requires a project; without one use scope='all' or 'global'."
+        )
     wanted = Scope(
         kind=cast(ScopeKind, scope),  # validated as one of SCOPES
         project=project_id or None,
@@ -230,7 +235,7 @@ def search(
         languages=(language,) if language.strip() else (),
         names=cast(NamesUse, names),
     )
-    results = _FORMS[return_mode](call, query, wanted, match_count, offset)
+    results = _SEARCH_BY_MODE[return_mode](call, query, wanted, match_count, offset)
     answer: JsonObject = {
         "success": True,
         "results": results.items,
@@ -238,7 +243,7 @@ def search(
         "more": results.more,
         "under_filled": results.under_filled,
         "return_mode": return_mode,
-        "reranked": reranked(results.searched),
+        "reranked": is_reranked(results.searched),
         **results.cutoff,
         "error": None,
     }
@@ -302,7 +307,7 @@ def search_project_knowledge(
 def search_global_knowledge(call: Call, query: str, tags: list[str], match_count: int, offset: int) -> JsonObject:
     """Search the global sources; more matching tags rank higher among equals."""
     answer = search(call, query, scope="global", tags=tags, match_count=match_count, offset=offset)
-    return answer | {"tag_filters": shown_tags(tags)}
+    return answer | {"tag_filters": cap_tags(tags)}
 
 
 def clean_tags(tags: list[str] | None) -> tuple[str, ...]:
@@ -310,14 +315,14 @@ def clean_tags(tags: list[str] | None) -> tuple[str, ...]:
     return tuple(tag.strip() for tag in tags or () if tag.strip())
 
 
-def shown_tags(tags: list[str] | None) -> list[JsonValue] | None:
+def cap_tags(tags: list[str] | None) -> list[JsonValue] | None:
     """Return the tags of a search for its answer; None if there are none."""
-    return [cut(tag, LONGEST_TITLE) for tag in clean_tags(tags)[:ITEMS_A_PAGE]] or None
+    return [cut(tag, MAX_TITLE_CHARS) for tag in clean_tags(tags)[:ITEMS_PER_PAGE]] or None
 
 
 def _explain_no_match(call: Call, searched: ResolvedScope, scope: str, query: str) -> str:
     """Explain why nothing matched; for a project, suggest global knowledge as the specification requires."""
-    known = one_line(" ".join(searched.notes)) or _find_empty_sources(call, searched)
+    known = to_one_line(" ".join(searched.notes)) or _find_empty_sources(call, searched)
     reason = known or "Nothing matched. Use fewer or other keywords."
     return reason if known and scope != "project" else _suggest_other_search(call, reason, scope, query)
 
@@ -325,7 +330,7 @@ def _explain_no_match(call: Call, searched: ResolvedScope, scope: str, query: st
 def _suggest_other_search(call: Call, reason: str, scope: str, query: str) -> str:
     """Return a reason followed by a call that may find more, if such a tool is offered."""
     if scope == "project" and call.offers("rag_search_global_knowledge"):
-        return f"{reason} Fall back to {next_call('rag_search_global_knowledge', {'query': query})}"
+        return f"{reason} Fall back to {format_next_call('rag_search_global_knowledge', {'query': query})}"
     if scope != "project" and call.offers("rag_get_available_sources"):
         return f"{reason} List the sources with rag_get_available_sources()."
     return reason
@@ -336,14 +341,14 @@ def _find_empty_sources(call: Call, searched: ResolvedScope) -> str:
     sources = [source for source in call.wb.sources.list() if source.id in (searched.source_ids or ())]
     if not sources or any(source.documents_count for source in sources):
         return ""
-    return f"The sources in scope ({choices(source.title for source in sources)}) have no documents yet."
+    return f"The sources in scope ({list_choices(source.title for source in sources)}) have no documents yet."
 
 
-_FAILURE = family(
-    results=nothing,
-    search_scope=as_given("scope", "all"),
-    project_context=as_given("project_id"),
-    return_mode=as_given("return_mode", "pages"),
+_SEARCH_FAMILY = make_family(
+    results=make_empty_list,
+    search_scope=repeat_argument("scope", "all"),
+    project_context=repeat_argument("project_id"),
+    return_mode=repeat_argument("return_mode", "pages"),
     reranked=lambda given: False,
 )
 SEARCH_KNOWLEDGE_BASE = Tool(
@@ -368,7 +373,7 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument("project_id", "string", "The project, for scope project or all.", ""),
         Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
         Argument("language", "string", "Only this language, e.g. de or german.", ""),
-        NAMES,
+        NAMES_ARGUMENT,
         MATCH_COUNT,
         Argument(
             "return_mode",
@@ -380,13 +385,13 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         OFFSET,
     ),
     run=search_knowledge_base,
-    family=_FAILURE,
+    family=_SEARCH_FAMILY,
     parts=Items("results"),
     advice=(
         "Project and global knowledge together, or "
         "passages: rag_search_knowledge_base(query, scope, project_id, return_mode)."
     ),
-    output=form(results="array", more="boolean"),
+    output=make_schema(results="array", more="boolean"),
 )
 
 SEARCH_PROJECT = Tool(
@@ -406,13 +411,15 @@ SEARCH_PROJECT = Tool(
         OFFSET,
     ),
     run=search_project_knowledge,
-    family=family(results=nothing, project_id=as_given("project_id"), folder_filter=as_given("folder_name")),
+    family=make_family(
+        results=make_empty_list, project_id=repeat_argument("project_id"), folder_filter=repeat_argument("folder_name")
+    ),
     parts=Items("results"),
     advice=(
         "Known project: rag_search_project_knowledge(query, project_id), with folder_name if you know the folder; "
         "if nothing is relevant: rag_search_global_knowledge(query)."
     ),
-    output=form(results="array", more="boolean"),
+    output=make_schema(results="array", more="boolean"),
 )
 
 SEARCH_GLOBAL = Tool(
@@ -423,7 +430,7 @@ SEARCH_GLOBAL = Tool(
         "sources that have any of them (most matches first).\n"
         "Use it for general questions: best with tags; for project knowledge, use rag_search_project_knowledge "
         "first.\n"
-        f"Tags by category: {spoken_catalogue()}.\n"
+        f"Tags by category: {format_catalogue()}.\n"
         'Example: rag_search_global_knowledge(query="hooks patterns", tags=["react", "typescript"])'
     ),
     arguments=(
@@ -433,10 +440,10 @@ SEARCH_GLOBAL = Tool(
         OFFSET,
     ),
     run=search_global_knowledge,
-    family=family(results=nothing, tag_filters=lambda given: None),
+    family=make_family(results=make_empty_list, tag_filters=lambda given: None),
     parts=Items("results"),
     advice="Frameworks, languages, best practices: rag_search_global_knowledge(query, tags=[...]).",
-    output=form(results="array", more="boolean"),
+    output=make_schema(results="array", more="boolean"),
 )
 
 
@@ -480,7 +487,7 @@ def source_json(source: Source) -> JsonObject:
     answer = source.to_dict()
     return {
         "source_id": source.id,
-        "title": cut(source.title, LONGEST_TITLE),
+        "title": cut(source.title, MAX_TITLE_CHARS),
         "url": source.url,
         "source_type": source.source_type,
         "scope": source.scope,
@@ -519,12 +526,15 @@ GET_AVAILABLE_SOURCES = Tool(
         OFFSET,
     ),
     run=available_sources,
-    family=family(
-        sources=nothing, count=lambda given: 0, scope_filter=as_given("scope"), project_filter=as_given("project_id")
+    family=make_family(
+        sources=make_empty_list,
+        count=lambda given: 0,
+        scope_filter=repeat_argument("scope"),
+        project_filter=repeat_argument("project_id"),
     ),
     parts=Items("sources", count="", total="count"),
     advice="Available sources: rag_get_available_sources; a project's folders: rag_list_project_folders.",
-    output=form(sources="array", count="integer"),
+    output=make_schema(sources="array", count="integer"),
 )
 
 LIST_PROJECT_FOLDERS = Tool(
@@ -538,11 +548,14 @@ LIST_PROJECT_FOLDERS = Tool(
     ),
     arguments=(Argument("project_id", "string", "The project: id or exact title.", required=True), OFFSET),
     run=list_project_folders,
-    family=family(
-        folders=nothing, project_id=as_given("project_id"), project_title=lambda given: None, total=lambda given: 0
+    family=make_family(
+        folders=make_empty_list,
+        project_id=repeat_argument("project_id"),
+        project_title=lambda given: None,
+        total=lambda given: 0,
     ),
     parts=Items("folders", count="", total="total"),
-    output=form(folders="array", total="integer"),
+    output=make_schema(folders="array", total="integer"),
 )
 
 

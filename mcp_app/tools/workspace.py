@@ -6,30 +6,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_app.arguments import Argument, Refused, missing
+from mcp_app.arguments import Argument, Refused, make_missing_error
 from mcp_app.file_roots import FileRoots
 from mcp_app.paging import (
-    BUDGET,
-    FEW,
-    LONGEST_TITLE,
+    FEW_RESULTS,
+    MAX_TITLE_CHARS,
+    TOKEN_BUDGET,
     Items,
     RankedPage,
     cut,
-    next_call,
-    within,
+    find_largest_fit,
+    format_next_call,
 )
 from mcp_app.tool import (
     Call,
     Tool,
     ToolFamily,
-    compact,
+    dump_json,
     failure_json,
-    followed_by,
-    form,
+    format_follow_up,
     job_json,
+    make_schema,
 )
 from workbench.errors import NotFound, UnreadableDocument
-from workbench.services.checks import LARGE, MOST_CONVERSATIONS
+from workbench.services.checks import JOB_THRESHOLD_BYTES, MAX_CONVERSATIONS
 from workbench.types.json import JsonObject
 
 if TYPE_CHECKING:
@@ -37,47 +37,47 @@ if TYPE_CHECKING:
     from workbench.services.workspaces import ConversationHit, EmbeddingReport
     from workbench.storage.jobs import Job
 
-NOTE = 200  # tokens reserved for the fields next to the failures
-FAMILY = ToolFamily(render=compact, failure=failure_json)
+NOTE_TOKENS = 200  # tokens reserved for the fields next to the failures
+FAMILY = ToolFamily(render=dump_json, failure=failure_json)
 WORKSPACE_PATH = Argument("workspace_path", "string", "The workspace (default: the working directory).", "")
 DEFAULT_COUNT = 10
 N_RESULTS = Argument("n_results", "number", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0)
-OFFSET = Argument("offset", "integer", "Results to skip.", 0, low=0, high=MOST_CONVERSATIONS - 1)
+OFFSET = Argument("offset", "integer", "Results to skip.", 0, low=0, high=MAX_CONVERSATIONS - 1)
 
 
 def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
     """Embed the conversations at a path in a workspace."""
     if not path:
-        raise missing("path", "path of the conversation, relative to the workspace")
-    workspace = workspace_of(call.files, workspace_path)
-    place = path_in(workspace, path)
+        raise make_missing_error("path", "path of the conversation, relative to the workspace")
+    workspace = resolve_workspace(call.files, workspace_path)
+    place = resolve_path(workspace, path)
     pending = call.wb.workspaces.pending(workspace, place)
-    if pending.bytes > LARGE:
-        return embedding_json(call, pending, call.wb.jobs.enqueue_workspace(workspace, place))
+    if pending.bytes > JOB_THRESHOLD_BYTES:
+        return make_job_answer(call, pending, call.wb.jobs.enqueue_workspace(workspace, place))
     try:
-        return embedded_json(call.wb.workspaces.embed(workspace, place, call.on_progress, call.should_stop))
+        return report_json(call.wb.workspaces.embed(workspace, place, call.on_progress, call.should_stop))
     except UnreadableDocument as error:
         raise Refused(f"Could not embed {path}: {error}", "Add text to it, then call again") from error
 
 
 def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
     """Embed all new and changed conversations of a workspace."""
-    workspace = workspace_of(call.files, workspace_path)
+    workspace = resolve_workspace(call.files, workspace_path)
     pending = call.wb.workspaces.pending(workspace)
-    if pending.bytes > LARGE:
-        return embedding_json(call, pending, call.wb.jobs.enqueue_workspace(workspace))
+    if pending.bytes > JOB_THRESHOLD_BYTES:
+        return make_job_answer(call, pending, call.wb.jobs.enqueue_workspace(workspace))
     report = call.wb.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
     if report.all_failed:
-        counts = {name: value for name, value in embedded_json(report).items() if name != "success"}
+        counts = {name: value for name, value in report_json(report).items() if name != "success"}
         raise Refused(report.all_failed, "Add text to them, then call again", counts | {"removed": report.removed})
-    return {**embedded_json(report), "removed": report.removed}
+    return {**report_json(report), "removed": report.removed}
 
 
-def embedding_json(call: Call, pending: Pending, job: Job) -> JsonObject:
+def make_job_answer(call: Call, pending: Pending, job: Job) -> JsonObject:
     """Start the worker and return the answer for conversations that a job embeds."""
     call.work_jobs()
     waiting = pending.new + pending.changed
-    message = f"Conversations being embedded: {waiting}.{followed_by(call, job)}"
+    message = f"Conversations being embedded: {waiting}.{format_follow_up(call, job)}"
     counts: JsonObject = {"embedded": 0, "skipped": pending.unchanged, "total_files": waiting + pending.unchanged}
     return {"success": True, **counts, "job": job_json(job), "message": message}
 
@@ -87,9 +87,9 @@ def search_semantic(
 ) -> JsonObject:
     """Search a workspace's conversations."""
     wanted = int(n_results) or DEFAULT_COUNT
-    page = RankedPage(offset, wanted, MOST_CONVERSATIONS)
+    page = RankedPage(offset, wanted, MAX_CONVERSATIONS)
     hits = call.wb.workspaces.search(
-        workspace_of(call.files, workspace_path),
+        resolve_workspace(call.files, workspace_path),
         query,
         limit=page.asked,
         conversation_type=conversation_type,
@@ -98,20 +98,20 @@ def search_semantic(
     notes: JsonObject = {}
     if hits.nothing_close:
         notes |= {"nothing_close": hits.nothing_close, "suggestion": "Use other words"}
-        wanted = wanted if n_results or offset else FEW
+        wanted = wanted if n_results or offset else FEW_RESULTS
     if hits.degraded:
         notes["degraded"] = list(hits.degraded)
     notes |= page.end(hits, "conversations", "set conversation_type or date_range")
-    return {"success": True, "query": query[:LONGEST_TITLE], **results_json(hits[offset:], wanted), **notes}
+    return {"success": True, "query": query[:MAX_TITLE_CHARS], **results_json(hits[offset:], wanted), **notes}
 
 
 def get_similar(call: Call, source_path: str, workspace_path: str, n_results: float, offset: int) -> JsonObject:
     """Find conversations similar to one."""
     if not source_path:
-        raise missing("source_path", "path of a conversation, as returned by search_semantic")
-    workspace = workspace_of(call.files, workspace_path)
+        raise make_missing_error("source_path", "path of a conversation, as returned by search_semantic")
+    workspace = resolve_workspace(call.files, workspace_path)
     try:
-        page = RankedPage(offset, int(n_results) or DEFAULT_COUNT, MOST_CONVERSATIONS)
+        page = RankedPage(offset, int(n_results) or DEFAULT_COUNT, MAX_CONVERSATIONS)
         hits = call.wb.workspaces.similar(workspace, source_path, page.asked)
     except NotFound:
         embed = "Embed it first with embed_document, or check the path"
@@ -123,11 +123,11 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
 
 def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
     """Report what is embedded, and which files differ from it."""
-    workspace = workspace_of(call.files, workspace_path)
+    workspace = resolve_workspace(call.files, workspace_path)
     status = call.wb.workspaces.status(workspace)
     pending = call.wb.workspaces.pending(workspace)
     changes: JsonObject = {"new": pending.new, "changed": pending.changed, "vanished": pending.vanished}
-    following = f" Next: {next_call('embed_workspace', {'workspace_path': workspace_path or None})}"
+    following = f" Next: {format_next_call('embed_workspace', {'workspace_path': workspace_path or None})}"
     note = f"Files changed since they were embedded.{following if call.offers('embed_workspace') else ''}"
     notes: JsonObject = {"note": note} if pending.any else {}
     return {
@@ -140,7 +140,7 @@ def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
     } | notes
 
 
-def workspace_of(files: FileRoots, path_text: str) -> Path:
+def resolve_workspace(files: FileRoots, path_text: str) -> Path:
     """Return the workspace folder, inside the allowed folders.
 
     Raises:
@@ -159,7 +159,7 @@ def workspace_of(files: FileRoots, path_text: str) -> Path:
         raise
 
 
-def path_in(workspace: Path, path_text: str) -> Path:
+def resolve_path(workspace: Path, path_text: str) -> Path:
     """Return an existing path inside a workspace, after resolving links and dots.
 
     Raises:
@@ -176,7 +176,7 @@ def path_in(workspace: Path, path_text: str) -> Path:
     return path
 
 
-def embedded_json(report: EmbeddingReport) -> JsonObject:
+def report_json(report: EmbeddingReport) -> JsonObject:
     """Return the counts of conversations; ``files`` counts their files."""
     answer: JsonObject = {
         "success": True,
@@ -190,7 +190,9 @@ def embedded_json(report: EmbeddingReport) -> JsonObject:
             {"path": failure.path, "error": cut(failure.error, 300)} for failure in report.failures
         ]
         answer["failed"] = len(named)
-        shown = within(len(named), lambda count: compact(answer | {"failures": named[:count]}), BUDGET - NOTE)
+        shown = find_largest_fit(
+            len(named), lambda count: dump_json(answer | {"failures": named[:count]}), TOKEN_BUDGET - NOTE_TOKENS
+        )
         answer["failures"] = list(named[:shown])
         if shown < len(named):
             answer["note"] = f"The first {shown} are listed. Fix them and call again to see the next."
@@ -202,7 +204,7 @@ def results_json(hits: Sequence[ConversationHit], wanted: int) -> JsonObject:
     results = [
         {
             "conversation": hit.conversation,
-            "title": cut(hit.title, LONGEST_TITLE),
+            "title": cut(hit.title, MAX_TITLE_CHARS),
             "score": hit.score,
             "text": cut(hit.text),
             "source_path": hit.source_path,
@@ -229,7 +231,7 @@ EMBED_DOCUMENT = Tool(
     run=embed_document,
     family=FAMILY,
     read_only=False,
-    output=form({"job": "object"}, embedded="integer", skipped="integer"),
+    output=make_schema({"job": "object"}, embedded="integer", skipped="integer"),
 )
 
 EMBED_WORKSPACE = Tool(
@@ -246,7 +248,7 @@ EMBED_WORKSPACE = Tool(
     family=FAMILY,
     read_only=False,
     destructive=True,
-    output=form({"job": "object"}, embedded="integer", skipped="integer"),
+    output=make_schema({"job": "object"}, embedded="integer", skipped="integer"),
 )
 
 SEARCH_SEMANTIC = Tool(
@@ -271,7 +273,7 @@ SEARCH_SEMANTIC = Tool(
     parts=Items("results", count="num_results"),
     advice="Past conversations of a workspace: search_semantic; after changes, call embed_workspace first.",
     reading_advice="Past conversations of a workspace: search_semantic.",
-    output=form(results="array"),
+    output=make_schema(results="array"),
 )
 
 GET_SIMILAR = Tool(
@@ -291,7 +293,7 @@ GET_SIMILAR = Tool(
     run=get_similar,
     family=FAMILY,
     parts=Items("results", count="num_results"),
-    output=form(results="array"),
+    output=make_schema(results="array"),
 )
 
 GET_EMBEDDING_STATUS = Tool(
@@ -310,7 +312,7 @@ GET_EMBEDDING_STATUS = Tool(
     arguments=(WORKSPACE_PATH,),
     run=get_embedding_status,
     family=FAMILY,
-    output=form(num_documents="integer", pending="object"),
+    output=make_schema(num_documents="integer", pending="object"),
 )
 
 TOOLS = (EMBED_DOCUMENT, EMBED_WORKSPACE, SEARCH_SEMANTIC, GET_SIMILAR, GET_EMBEDDING_STATUS)

@@ -3,7 +3,7 @@
 import pytest
 
 from workbench import Workbench
-from workbench.app.compare.answer import Answering, answer_data
+from workbench.app.compare.answer import PendingText, build_answer_data
 from workbench.errors import ModelError
 
 
@@ -15,7 +15,7 @@ def answered(make_settings, llm_url, folder):
         with Workbench.open(settings=make_settings(llm_base_url=llm_url, llm_model=model)) as wb:
             text = "# Well\n\nThe stilling well stands at the harbour and keeps waves from the record of the gauge."
             wb.ingest(folder({"well.md": text}), source="Wells", on_progress=lambda progress: None)
-            found = Answering("key")
+            found = PendingText("key")
             if stopped:
                 found.stopped.set()
             found.write(lambda: wb.answers.ask(question))
@@ -26,7 +26,7 @@ def answered(make_settings, llm_url, folder):
 
 def test_a_whole_answer_is_done_with_the_passages_its_numbers_mean(answered):
     found = answered("plain")
-    data = answer_data(found, found.state, "Rerank")
+    data = build_answer_data(found, found.state, "Rerank")
     assert (data["state"], data["kind"], data["model"]) == ("done", "llm", "plain")
     assert data["text"].startswith("The stilling well stands at the harbour")
     assert "[1]" in data["text"] and "[99]" not in data["text"]
@@ -38,7 +38,7 @@ def test_an_answer_that_breaks_off_keeps_what_was_said_and_says_why(answered):
     assert found.state == "failed"
     assert isinstance(found.error, ModelError)
     assert found.text and "[99]" not in found.text
-    assert answer_data(found, "failed", "Rerank")["error"] == str(found.error)
+    assert build_answer_data(found, "failed", "Rerank")["error"] == str(found.error)
 
 
 def test_a_stopped_answer_takes_no_further_piece(answered):
@@ -49,13 +49,13 @@ def test_a_stopped_answer_takes_no_further_piece(answered):
 def test_a_refusal_cites_nothing(answered):
     found = answered("refusing")
     assert found.answer is not None and found.answer.refused
-    assert answer_data(found, found.state, "Rerank")["kind"] == "refused"
+    assert build_answer_data(found, found.state, "Rerank")["kind"] == "refused"
 
 
 def test_extracts_are_shown_as_running_text(wb, folder):
     text = "# Well\n\n- A stilling well keeps **waves** from [the record](record.md) of the gauge."
     wb.ingest(folder({"well.md": text}), source="Wells", on_progress=lambda progress: None)
-    found = Answering("key")
+    found = PendingText("key")
     found.write(lambda: wb.answers.ask("stilling well waves"))
-    data = answer_data(found, found.state, "Rerank")
+    data = build_answer_data(found, found.state, "Rerank")
     assert (data["kind"], data["text"]) == ("extracts", "A stilling well keeps waves from the record of the gauge. [1]")

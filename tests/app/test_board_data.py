@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from workbench.app.compare.board import board_data
+from workbench.app.compare.board import build_board_data
 from workbench.types import Comparison, Leg, Passage, ResolvedScope, SearchResult
 
 
@@ -26,20 +26,20 @@ def compared(**results):
 
 
 def test_each_hit_says_how_the_others_rank_it():
-    data = board_data(compared(vector=result("vector", "a", "b", "c"), keyword=result("keyword", "c", "a")))
+    data = build_board_data(compared(vector=result("vector", "a", "b", "c"), keyword=result("keyword", "c", "a")))
     moves = {hit["id"]: (hit["others"][0]["rank"], hit["others"][0]["moved"]) for hit in data["columns"][0]["hits"]}
     assert moves == {"a": (2, 1 - 2), "b": (None, None), "c": (1, 3 - 1)}
 
 
 def test_the_stages_add_up_to_the_total_in_the_order_they_happen():
-    data = board_data(compared(vector=result("vector", "a", fetch=1.0, embed=2.0, total=4.5)))
+    data = build_board_data(compared(vector=result("vector", "a", fetch=1.0, embed=2.0, total=4.5)))
     stages = data["columns"][0]["stages"]
     assert [stage["name"] for stage in stages] == ["embed", "fetch", "other"]
     assert sum(stage["ms"] for stage in stages) == pytest.approx(4.5)
 
 
 def test_scores_have_three_decimals_and_words_are_marked():
-    hit = board_data(compared(vector=result("vector", "a", "b", "c")))["columns"][0]["hits"][2]
+    hit = build_board_data(compared(vector=result("vector", "a", "b", "c")))["columns"][0]["hits"][2]
     assert hit["score"] == "0.333"
     [line] = hit["text"]
     assert [segments for matched, segments in line["in"] if matched] == [[("tide", 0)]]
@@ -50,12 +50,12 @@ def test_the_place_is_heading_path_and_page_else_the_path():
         "tide", "vector", ResolvedScope(), False, (), {"total": 1.0},
         (passage(1, "a", heading_path=["Doc", "Setup"], page=3), passage(2, "b")),
     )  # fmt: skip
-    hits = board_data(Comparison("tide", {"vector": seen}, {"jaccard": {}, "rbo": {}}))["columns"][0]["hits"]
+    hits = build_board_data(Comparison("tide", {"vector": seen}, {"jaccard": {}, "rbo": {}}))["columns"][0]["hits"]
     assert [hit["place"] for hit in hits] == ["Setup › p. 3", "b.md"]
 
 
 def test_judging_is_off_until_a_page_turns_it_on_and_goes_by_the_place_in_the_document():
-    data = board_data(compared(vector=result("vector", "a")))
+    data = build_board_data(compared(vector=result("vector", "a")))
     assert data["judging"] is None
     assert data["columns"][0]["hits"][0]["key"] == "doc_a:10-25"
 
@@ -81,7 +81,7 @@ def test_hits_of_two_indexes_are_joined_where_they_are_half_the_same_text():
         (spanned("p", 120, 160), spanned("q", 90, 120)),
         "b",
     )
-    data = board_data(Comparison("tide", {"vector@a": whole, "vector@b": pieces}, {"jaccard": {}, "rbo": {}}))
+    data = build_board_data(Comparison("tide", {"vector@a": whole, "vector@b": pieces}, {"jaccard": {}, "rbo": {}}))
     first, second = ([hit["id"] for hit in column["hits"]] for column in data["columns"])
     assert first == ["w", "v"]
     assert second == ["v", "v"]  # 40 of 40 characters, and 20 of 30

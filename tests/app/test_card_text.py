@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.app.widgets.card import card_text
+from workbench.app.widgets.card import render_card
 
 
 def pieces(nodes):
@@ -19,7 +19,7 @@ def shown(nodes):
 
 
 def words(query, text, language="english", **more):
-    made = card_text(query, text, (), language, **more)
+    made = render_card(query, text, (), language, **more)
     return ["".join(text for text, _ in segments) for matched, segments in pieces(made) if matched]
 
 
@@ -46,7 +46,7 @@ STORABLE = st.characters(exclude_characters="\0", exclude_categories=["Cs"])  # 
 
 @given(st.text(), st.text(STORABLE, max_size=300), st.sampled_from(["markdown", "text", "code"]))
 def test_any_text_has_a_card_and_its_marks_are_words_of_the_text(query, text, kind):
-    made = card_text(query, text, (), document_type=kind)
+    made = render_card(query, text, (), document_type=kind)
     assert all(line["tag"] == "p" for line in made)
     for matched, segments in pieces(made):
         joined = "".join(piece for piece, _ in segments)
@@ -58,7 +58,7 @@ def test_each_heading_item_row_and_line_of_code_is_a_line_of_its_own_without_sig
         "## Setup\n\n- **Bold** and `code`\n- a [link](to.md)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
         "> Quoted.\n\n```python\nx = 1\n\n    y = 2\n```\n\n***\n\nWith $a^2$."
     )
-    made = card_text("", source)
+    made = render_card("", source)
     assert form(made) == [
         ("heading", "Setup"), ("item", "Bold and code"), ("item", "a link"), ("rows", "a b 1 2"),
         ("", "Quoted."), ("code", "x = 1"), ("code", "    y = 2"), ("", "With a2."),
@@ -76,29 +76,29 @@ def test_each_heading_item_row_and_line_of_code_is_a_line_of_its_own_without_sig
 
 
 def test_headings_shown_elsewhere_are_left_out_and_signs_within_words_stay():
-    assert form(card_text("", "# nDCG\n\n## By hand\n\nText.", ["nDCG", "By hand"])) == [("", "Text.")]
-    assert form(card_text("", "set ef_search and *this*")) == [("", "set ef_search and this")]
+    assert form(render_card("", "# nDCG\n\n## By hand\n\nText.", ["nDCG", "By hand"])) == [("", "Text.")]
+    assert form(render_card("", "set ef_search and *this*")) == [("", "set ef_search and this")]
 
 
 def test_html_in_a_passage_is_shown_as_it_was_written():
     source = "a <img src=x onerror=alert(1)> b"
-    assert form(card_text("", source)) == [("", source)]
+    assert form(render_card("", source)) == [("", source)]
 
 
 def test_code_keeps_its_signs_and_a_plain_text_has_no_code_for_its_indents():
-    assert form(card_text("", "# a comment\n\ndef f(*x):\n    pass", document_type="code")) == [
+    assert form(render_card("", "# a comment\n\ndef f(*x):\n    pass", document_type="code")) == [
         ("code", "# a comment"), ("code", "def f(*x):"), ("code", "    pass"),
     ]  # fmt: skip
-    assert form(card_text("", "    Set in from the side.", document_type="text")) == [("", "Set in from the side.")]
+    assert form(render_card("", "    Set in from the side.", document_type="text")) == [("", "Set in from the side.")]
 
 
 def test_the_cut_shows_where_the_matches_are():
     text = "Nothing here. " * 40 + "The tide gauge measures the tide. " + "Nothing there. " * 40
-    made = shown(card_text("tide gauge", text))
+    made = shown(render_card("tide gauge", text))
     assert made.startswith("… The tide gauge")
     assert made.endswith("Nothing …")
     rows = "| a | b |\n|---|---|\n" + "| x | nothing |\n" * 60 + "| y | tide gauge |\n" + "| x | nothing |\n" * 60
-    assert form(card_text("tide gauge", rows)) == [("rows", "a b y tide gauge x nothing")]
+    assert form(render_card("tide gauge", rows)) == [("rows", "a b y tide gauge x nothing")]
 
 
 SALES = """# Review
@@ -116,7 +116,7 @@ East had a loss.
 
 
 def test_a_table_shows_the_row_that_is_asked_for_below_its_columns_names_and_the_column_that_is_asked_for():
-    table = card_text("East region sales in Q4", SALES, ["Review"])[0]
+    table = render_card("East region sales in Q4", SALES, ["Review"])[0]
     assert form([table]) == [("rows", "Region 2024 Q3 2024 Q4 South 980 1,012 East 411 (38)")]
     names, *rows = table["in"][::2]
     assert names["class"] == "row heading"
@@ -129,41 +129,44 @@ CONTINUED = "| Technology and content | 28,837 | 35,931 |\n| Marketing | 13,814 
 
 def test_a_table_that_begins_before_the_passage_is_a_table_below_its_header():
     header = "|  | Year 2018 | Year 2019 |\n| --- | --- | --- |"
-    made = card_text("technology and content 2018", CONTINUED, table_header=header)
+    made = render_card("technology and content 2018", CONTINUED, table_header=header)
     assert form(made) == [("rows", " Year 2018 Year 2019 Technology and content 28,837 35,931 Marketing 13,814 18,878")]
     assert words("technology 2018", CONTINUED, table_header=header) == ["Technology"]  # the header is not the passage's
 
 
 def test_words_that_names_of_neighbouring_columns_begin_with_are_left_out():
     text = "| | Year ended 31, 2018 | Year ended 31, 2019 | Year to date |\n|-|-|-|-|\n| Sales | 1 | 2 | 3 |\n"
-    assert form(card_text("sales", text)) == [("rows", " … 2018 … 2019 Year to date Sales 1 2 3")]
+    assert form(render_card("sales", text)) == [("rows", " … 2018 … 2019 Year to date Sales 1 2 3")]
     assert words("sales of 2019", text) == ["2019", "Sales"]
 
 
 def test_rows_whose_header_is_unknown_are_still_a_table():
     for header in ("", "| other | table |\n| --- | --- |"):
-        made = card_text("technology and content", CONTINUED, table_header=header)
+        made = render_card("technology and content", CONTINUED, table_header=header)
         assert form(made) == [("rows", "Technology and content 28,837 35,931 Marketing 13,814 18,878")]
 
 
 def test_prose_that_says_more_than_any_row_is_shown_as_it_was():
     text = "# Review\n\nWhy East had a loss: the depot was closed.\n\n" + SALES.partition("region.\n\n")[2]
-    assert shown(card_text("why was the depot in East closed", text)).startswith("Review" + "Why East had a loss")
+    assert shown(render_card("why was the depot in East closed", text)).startswith("Review" + "Why East had a loss")
 
 
 def test_a_sheets_records_are_rows_of_a_table_on_its_card():
     text = "".join(f"Vessel: {name}\nLength (m): {size}\n\n" for name, size in (("Heron", 46), ("Ibis", 50)))
-    assert form(card_text("length of Ibis", text, document_type="xlsx")) == [
+    assert form(render_card("length of Ibis", text, document_type="xlsx")) == [
         ("rows", "Vessel Length (m) Heron 46 Ibis 50")
     ]
-    assert form(card_text("length of Ibis", text, document_type="markdown"))[0] == ("", "Vessel: Heron\nLength (m): 46")
+    assert form(render_card("length of Ibis", text, document_type="markdown"))[0] == (
+        "",
+        "Vessel: Heron\nLength (m): 46",
+    )
 
 
 def test_an_underline_follows_its_word_through_the_markdown_and_may_stand_within_a_mark():
     text = "## Keep\n\n[Keep](keep.md) the **token** vectors and keep them."
     last, token = text.rindex("keep"), text.index("token")
     likes = {(last, last + 4): 3, (token, token + 3): 1}  # a piece of a word marks the word
-    made = card_text("token vectors", text, likes=likes)
+    made = render_card("token vectors", text, likes=likes)
     assert [(matched, segment) for matched, segments in pieces(made) for segment in segments if segment[1]] == [
         (True, ("token", 1)),
         (False, ("keep", 3)),
@@ -178,14 +181,14 @@ OPTIONS = """| Option | Default | Description | Remarks |
 
 
 def test_a_row_whose_cells_are_too_long_for_columns_is_a_line_of_cells_behind_their_columns_names():
-    made = card_text("when is a statement cancelled", OPTIONS)
+    made = render_card("when is a statement cancelled", OPTIONS)
     told = (
         "statement_timeout · Description: A statement that takes longer than this is cancelled, and rolled back · "
         "Default: 0 · Remarks: Zero: none"
     )
     assert form(made) == [("record", told)]
     assert words("when is a statement cancelled", OPTIONS) == ["statement", "statement", "cancelled"]
-    every = form(card_text("nothing of it", OPTIONS))
+    every = form(render_card("nothing of it", OPTIONS))
     assert [kind for kind, _ in every] == ["record", "record"] and every[0][1].startswith(
         "max_connections · Default: 100"
     )

@@ -3,11 +3,11 @@
 import pytest
 
 from workbench import Scope
-from workbench.app.compare.board import failures_data
-from workbench.app.compare.columns import Asking, compare
+from workbench.app.compare.board import build_failures_data
+from workbench.app.compare.columns import SearchSettings, run_comparison
 from workbench.errors import NotFound, ScopeError
 
-EVERYTHING = Asking(Scope(), None, {})
+EVERYTHING = SearchSettings(Scope(), None, {})
 
 
 @pytest.fixture
@@ -17,36 +17,36 @@ def tides(wb, folder):
 
 
 def test_a_strategy_that_insists_on_a_scope_fails_alone_and_offers_the_scopes(tides):
-    compared = compare(tides, "tide", ["vector", "keyword", "scoped"], 10, EVERYTHING)
+    compared = run_comparison(tides, "tide", ["vector", "keyword", "scoped"], 10, EVERYTHING)
     assert list(compared.comparison.strategies) == ["vector", "keyword"]
     assert [len(result) for result in compared.comparison.strategies.values()] == [1, 1]
-    (failure,) = failures_data(tides, compared.failures)
+    (failure,) = build_failures_data(tides, compared.failures)
     assert failure["name"] == "scoped"
     assert [place["title"] for place in failure["scopes"]["source"]] == ["Tides"]
 
 
 def test_a_parameter_out_of_its_range_is_explained_in_its_column(tides):
-    asking = Asking(Scope(), None, {"rerank": {"candidates": "9999"}})
-    compared = compare(tides, "tide", ["keyword", "rerank"], 10, asking)
+    asking = SearchSettings(Scope(), None, {"rerank": {"candidates": "9999"}})
+    compared = run_comparison(tides, "tide", ["keyword", "rerank"], 10, asking)
     assert list(compared.comparison.strategies) == ["keyword"]
     assert "Invalid candidates" in str(compared.failures["rerank"])
-    assert failures_data(tides, compared.failures)[0]["scopes"] == {}
+    assert build_failures_data(tides, compared.failures)[0]["scopes"] == {}
 
 
 def test_an_unknown_strategy_fails_alone_with_the_ones_there_are(tides):
-    compared = compare(tides, "tide", ["keyword", "nonsense"], 10, EVERYTHING)
+    compared = run_comparison(tides, "tide", ["keyword", "nonsense"], 10, EVERYTHING)
     assert "nonsense" in str(compared.failures["nonsense"])
     assert "vector" in str(compared.failures["nonsense"])
 
 
 def test_what_makes_every_column_fail_is_said_once(tides):
     with pytest.raises(NotFound):
-        compare(tides, "tide", ["vector", "keyword"], 10, Asking(Scope(), "nowhere", {}))
+        run_comparison(tides, "tide", ["vector", "keyword"], 10, SearchSettings(Scope(), "nowhere", {}))
     with pytest.raises(ScopeError):
-        compare(tides, "tide", ["vector"], 10, Asking(Scope(project="nowhere"), None, {}))
+        run_comparison(tides, "tide", ["vector"], 10, SearchSettings(Scope(project="nowhere"), None, {}))
 
 
 def test_the_only_column_may_fail_and_still_offers_its_remedy(tides):
-    compared = compare(tides, "tide", ["scoped"], 10, EVERYTHING)
+    compared = run_comparison(tides, "tide", ["scoped"], 10, EVERYTHING)
     assert not compared.comparison.strategies
     assert list(compared.failures) == ["scoped"]

@@ -5,21 +5,21 @@ import shlex
 
 import pytest
 
-from workbench.app.connect.clients import CLIENTS, connection_of, serve_command
+from workbench.app.connect.clients import CLIENTS, format_serve_command, make_connection
 from workbench.settings import Settings
 
 SECRETS = {"mcp_token": "s3cret-token", "database_url": "postgresql://me:s3cret-password@db/x"}
 
 
 def connection(transport="stdio", toolsets=(), read_only=False, **settings):
-    return connection_of(Settings(_env_file=None, **settings), transport, toolsets, read_only)
+    return make_connection(Settings(_env_file=None, **settings), transport, toolsets, read_only)
 
 
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 @pytest.mark.parametrize("client", CLIENTS)
 def test_no_configuration_holds_a_secret(client, transport):
     asked = connection(transport, **SECRETS)
-    for text in (CLIENTS[client].write(asked), serve_command(asked)):
+    for text in (CLIENTS[client].write(asked), format_serve_command(asked)):
         assert "s3cret" not in text
 
 

@@ -3,7 +3,7 @@
 import re
 
 from workbench import Scope
-from workbench.app.connect.page import query_of, serving_lines
+from workbench.app.connect.page import format_live_strategies, scope_query
 
 
 def plain(lines):
@@ -12,7 +12,7 @@ def plain(lines):
 
 
 def test_without_a_promotion_the_built_in_default_is_named(wb):
-    [line] = plain(serving_lines(wb))
+    [line] = plain(format_live_strategies(wb))
     assert line.startswith("Default for agents: Rerank, built in (Hybrid in search_knowledge_base)")
     assert "· index main (default) · change in Compare or Evaluate" in line
 
@@ -23,7 +23,7 @@ def test_every_scope_with_a_promotion_has_its_line_and_its_address(wb):
     folder, source = Scope(project=project.id, folder="Locks & gates"), wb.sources.create("Tides")
     wb.promotions.promote("hybrid", parameters={"fusion": "rrf"}, scope=folder)
     wb.promotions.promote("vector@main", scope=Scope(sources=(source.id,)))
-    first, second, third = serving_lines(wb)
+    first, second, third = format_live_strategies(wb)
     assert first.startswith("Default for agents: ")
     assert "<b>Hybrid</b> is live in the folder <b>Port &lt;b&gt; / Locks &amp; gates</b>" in second
     assert "version 1 · fusion rrf · index main (default)" in plain([second])[0]
@@ -31,6 +31,8 @@ def test_every_scope_with_a_promotion_has_its_line_and_its_address(wb):
     assert re.search(
         r"Vector is live in the source Tides · since .+ · version 1 · index main · Open in Compare", plain([third])[0]
     )
-    assert query_of(wb, wb.promotions.serving(Scope(sources=(source.id,)))) == f"source={source.id}"
+    assert scope_query(wb, wb.promotions.serving(Scope(sources=(source.id,)))) == f"source={source.id}"
     wb.promotions.promote("keyword")
-    assert plain(serving_lines(wb))[0].startswith("Default for agents: Keyword is live in all documents · since")
+    assert plain(format_live_strategies(wb))[0].startswith(
+        "Default for agents: Keyword is live in all documents · since"
+    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.app.widgets.elements import Element, TextRun, shown_text
-from workbench.app.widgets.markdown import markdown_tree
+from workbench.app.widgets.elements import Element, TextRun, plain_text
+from workbench.app.widgets.markdown import parse_markdown
 
 FLEET = """## Fleet
 
@@ -23,7 +23,7 @@ Insured value (USD): 7562500
 def grid(table: Element) -> list[list[str]]:
     rows = [row for part in table.children if isinstance(part, Element) for row in part.children]
     return [
-        [shown_text(cell.children) for cell in row.children if isinstance(cell, Element)]
+        [plain_text(cell.children) for cell in row.children if isinstance(cell, Element)]
         for row in rows
         if isinstance(row, Element)
     ]
@@ -36,7 +36,7 @@ def sides(table: Element) -> list[set[object]]:
 
 
 def tables(text: str, has_records: bool = False) -> list[Element]:
-    blocks = markdown_tree(text, has_records=has_records).blocks
+    blocks = parse_markdown(text, has_records=has_records).blocks
     return [block for block in blocks if isinstance(block, Element) and block.tag == "table"]
 
 

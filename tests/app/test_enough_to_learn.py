@@ -12,10 +12,10 @@ from workbench.app.state.shared import OPENING
 
 
 def _learning() -> None:
-    from workbench.app.evaluate.learning import learning_view
+    from workbench.app.evaluate.learning import show_learning
     from workbench.app.state.shared import OPENING
 
-    learning_view(OPENING.workbench)
+    show_learning(OPENING.workbench)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from starlette.testclient import TestClient
 
 from evals.test_sets.store import TestSetStore
 from workbench.app.frame.main import PAGES
-from workbench.app.shell.finder import ACTIONS, ROUTES, finds
+from workbench.app.shell.finder import ACTIONS, ROUTES, find_all
 from workbench.app.state.shared import OPENING
 
 
@@ -18,7 +18,7 @@ def harbour(wb, folder):
 
 
 def test_sources_documents_and_test_sets_are_found_by_a_part_of_their_name(harbour):
-    kinds = {find.kind: find for find in finds(harbour, "tide")}
+    kinds = {find.kind: find for find in find_all(harbour, "tide")}
     assert kinds["Source"].title == "Tide tables"
     assert kinds["Document"].title == "Tide gauge"
     assert kinds["Test set"].title == "Tide questions"
@@ -26,8 +26,8 @@ def test_sources_documents_and_test_sets_are_found_by_a_part_of_their_name(harbo
 
 
 def test_actions_are_listed_before_anything_is_typed_and_found_by_their_words(harbour):
-    assert finds(harbour, " ") == list(ACTIONS)
-    assert [find.title for find in finds(harbour, "new exp") if find.kind == "Action"] == ["New experiment"]
+    assert find_all(harbour, " ") == list(ACTIONS)
+    assert [find.title for find in find_all(harbour, "new exp") if find.kind == "Action"] == ["New experiment"]
 
 
 def test_every_page_but_home_has_an_action_and_every_action_a_page():

@@ -5,7 +5,7 @@ import threading
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from evals.background import runners
+from evals.background import make_runners
 from evals.experiments.catalogue import Experiments
 from evals.test_sets.store import TestSetStore
 from workbench.app.state.shared import OPENING
@@ -17,10 +17,10 @@ LONG = 120.0  # seconds until a test gives up
 def page():
     from workbench.app.evaluate.page import page
     from workbench.app.shell.navigation import PageEntry
-    from workbench.app.shell.work import work_bar
+    from workbench.app.shell.work import show_tray
 
     page()
-    work_bar(PageEntry("evaluate", "Evaluate", page, jobs=("experiment", "optimise", "learn")))
+    show_tray(PageEntry("evaluate", "Evaluate", page, jobs=("experiment", "optimise", "learn")))
 
 
 def texts(app):
@@ -45,7 +45,7 @@ def test_the_sample_comes_in_as_a_job_and_the_experiment_begins_after_it(wb, beg
     assert "The experiment starts when the sample is loaded" in texts(begun)
     assert begun.button(key=f"stop_{job.id}").label == "Cancel"
 
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     done = wb.jobs.wait(job.id, timeout=LONG)
     (experiment,) = Experiments(wb).list()
     assert (done.status, done.result["experiment"]) == ("completed", experiment.id)
@@ -63,16 +63,16 @@ def test_it_can_be_cancelled_and_resumed(wb, begun):
     assert not begun.exception and "planned" not in begun.query_params
     assert any("was not loaded" in warning.value for warning in begun.warning)
     begun.button(key=f"resume_{job.id}").click().run()
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     assert wb.jobs.wait(job.id, timeout=LONG).result["experiment"] == Experiments(wb).list()[0].id
 
 
 def test_a_second_try_of_the_job_takes_the_experiment_that_the_first_one_made(wb, begun):
     (job,) = wb.jobs.in_view()
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     wb.jobs.wait(job.id, timeout=LONG)
     # as after a worker that died before it said that it had finished
-    outcome = runners(wb)["test_set"](Assignment(wb.jobs.get(job.id), wb.jobs.table, threading.Event()))
+    outcome = make_runners(wb)["test_set"](Assignment(wb.jobs.get(job.id), wb.jobs.table, threading.Event()))
     (experiment,) = Experiments(wb).list()
     assert outcome.result["experiment"] == experiment.id
     assert len(wb.jobs.list(kind="experiment")) == 1

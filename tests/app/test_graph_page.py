@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from workbench import Workbench
-from workbench.app.graph.chart import chart, chosen_node, citations_html, hit_html, spoken
+from workbench.app.graph.chart import describe_graph, make_chart, read_selection, render_citations, render_hit
 from workbench.app.state.shared import OPENING
 from workbench.services.archives import ArchiveHit, Highlight
 from workbench.services.citations import DocumentCitation, Edge, Graph, GraphNode
@@ -96,18 +96,18 @@ GRAPH = Graph(NODES, (Edge("d1", "d2", 1.0, 1, "See [two](2.md)."),))
 
 
 def test_the_picture_holds_a_dot_a_document_and_a_line_a_link():
-    (series,) = chart(GRAPH, "light", ["d1"])["series"]
+    (series,) = make_chart(GRAPH, "light", ["d1"])["series"]
     assert [(dot["id"], dot["symbol"]) for dot in series["data"]] == [("d1", "diamond"), ("d2", "circle")]
     assert [(line["source"], line["target"], line["value"]) for line in series["links"]] == [
         ("d1", "d2", "See [two](2.md).")
     ]
-    assert "2 documents and 1 link." in spoken(GRAPH)
+    assert "2 documents and 1 link." in describe_graph(GRAPH)
 
 
 def test_types_of_documents_differ_in_hue_and_shape_and_a_legend_names_them():
-    assert chart(GRAPH, "light")["legend"] == []
+    assert make_chart(GRAPH, "light")["legend"] == []
     nodes = [replace(GRAPH.nodes[0], id=f"m{n}", document_type="markdown") for n in range(2)]
-    picture = chart(replace(GRAPH, nodes=(replace(GRAPH.nodes[1], document_type="pdf"), *nodes)), "dark")
+    picture = make_chart(replace(GRAPH, nodes=(replace(GRAPH.nodes[1], document_type="pdf"), *nodes)), "dark")
     assert [entry["name"] for entry in picture["legend"][0]["data"]] == ["Markdown", "PDF"]
     (series,) = picture["series"]
     assert [(dot["category"], dot["symbol"]) for dot in series["data"]] == [(1, "rect"), (0, "circle"), (0, "circle")]
@@ -116,7 +116,7 @@ def test_types_of_documents_differ_in_hue_and_shape_and_a_legend_names_them():
 
 def test_the_rarest_of_many_types_are_drawn_as_one():
     kinds = ("text", "markdown", "pdf", "html", "code", "csv", "json")
-    picture = chart(
+    picture = make_chart(
         replace(GRAPH, nodes=tuple(replace(NODES[0], id=kind, document_type=kind) for kind in kinds)), "light"
     )
     assert [entry["name"] for entry in picture["legend"][0]["data"]][-2:] == ["Code", "Other"]
@@ -127,17 +127,17 @@ def test_only_a_selected_dot_opens_a_document():
     def selected(kind, *places):
         return {"selection": {"selected": [{"data_type": kind, "data_indices": list(places)}]}}
 
-    assert chosen_node(selected("node", 1), GRAPH) == NODES[1]
-    assert chosen_node(selected("edge", 0), GRAPH) is None
-    assert chosen_node(selected("node", 9), GRAPH) is None
-    assert chosen_node({}, GRAPH) is None
+    assert read_selection(selected("node", 1), GRAPH) == NODES[1]
+    assert read_selection(selected("edge", 0), GRAPH) is None
+    assert read_selection(selected("node", 9), GRAPH) is None
+    assert read_selection({}, GRAPH) is None
 
 
 def test_results_and_citations_are_escaped():
     hit = ArchiveHit(
         "d", "<b>", "a/<i>.md", "research", None, 1.0, (Highlight("content", ("&lt;x&gt; <mark>y</mark>",)),)
     )
-    assert "<b>" not in hit_html(hit)
-    assert "a/&lt;i&gt;.md" in hit_html(hit)
+    assert "<b>" not in render_hit(hit)
+    assert "a/&lt;i&gt;.md" in render_hit(hit)
     one = DocumentCitation("d", "e", "u", "<script>", 1.0, "link", 2)
-    assert "&lt;script&gt;" in citations_html("Cites", (one,), {"e": "<T>"}, outward=True)
+    assert "&lt;script&gt;" in render_citations("Cites", (one,), {"e": "<T>"}, outward=True)

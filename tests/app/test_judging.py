@@ -6,8 +6,8 @@ import pytest
 
 from evals.test_set import Judgment, Question, TestSet
 from evals.test_sets.store import TestSetStore
-from workbench.app.compare.judging import Judging, own_test_sets, read_marks, round_of
-from workbench.app.compare.matches import place_key, same_places
+from workbench.app.compare.judging import QuestionJudging, list_own_test_sets, measure_progress, read_marks
+from workbench.app.compare.matches import find_same_places, place_key
 from workbench.errors import InvalidInput
 
 
@@ -21,7 +21,7 @@ def compared(wb, folder):
 @pytest.fixture
 def judging(wb, compared):
     """A test set in which the question is not yet."""
-    return Judging(wb, TestSetStore(wb).create("Mine"), "  what\x00 RISES? ")
+    return QuestionJudging(wb, TestSetStore(wb).create("Mine"), "  what\x00 RISES? ")
 
 
 def test_the_first_judgment_brings_the_question_along_and_the_next_ones_do_not(wb, compared, judging):
@@ -61,8 +61,8 @@ def test_a_judgment_is_found_again_on_a_passage_that_is_cut_differently(wb, comp
     )
     for places in (half, wider):
         place = place_key(places.strategies["vector"][0])
-        assert same_places(places, judging.grades()) == {place: [place_key(judged)]}
-    assert same_places(next_one, judging.grades()) == same_places(compared, judging.grades()) == {}
+        assert find_same_places(places, judging.grades()) == {place: [place_key(judged)]}
+    assert find_same_places(next_one, judging.grades()) == find_same_places(compared, judging.grades()) == {}
 
 
 def test_what_the_board_does_not_show_cannot_be_judged(wb, compared, judging):
@@ -79,16 +79,16 @@ def test_marks_already_kept_are_not_read_again():
 
 
 def test_only_test_sets_over_the_persons_own_sources_are_offered(wb, judging):
-    assert [info.title for info in own_test_sets(wb)] == ["Mine"]
+    assert [info.title for info in list_own_test_sets(wb)] == ["Mine"]
 
 
 def test_a_round_leads_to_what_is_not_judged_yet_around_the_end_of_the_list() -> None:
     questions = tuple(Question(f"q{n}", text) for n, text in enumerate(("one", "two", "three")))
     judged = (Judgment("q2", "d1"), Judgment("q2", "d2"))
-    going = round_of(TestSet("set", questions, judged), " Two ")
+    going = measure_progress(TestSet("set", questions, judged), " Two ")
     assert (going.place, going.done, going.judged) == (1, 1, (0, 0, 2))
     assert (going.previous, going.next) == ("one", "one")
-    outside = round_of(TestSet("set", questions, judged), "four")
+    outside = measure_progress(TestSet("set", questions, judged), "four")
     assert (outside.place, outside.previous, outside.next) == (None, "three", "one")
     every = tuple(Judgment(question.id, "d") for question in questions)
-    assert round_of(TestSet("set", questions, every), "one").next is None
+    assert measure_progress(TestSet("set", questions, every), "one").next is None

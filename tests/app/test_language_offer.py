@@ -9,24 +9,24 @@ from streamlit.testing.v1 import AppTest
 
 from workbench import Workbench
 from workbench.app.state.shared import OPENING
-from workbench.services.indexes import offer_of
+from workbench.services.indexes import make_offer
 
 
 def test_passages_in_languages_that_the_model_was_not_trained_for_are_told_with_the_time_it_takes() -> None:
-    offer = offer_of({"english": 9_000, "german": 500, "arabic": 100}, "minilm")
+    offer = make_offer({"english": 9_000, "german": 500, "arabic": 100}, "minilm")
     assert offer is not None
     assert (offer.passages, offer.languages) == (600, ("German", "Arabic"))
     sentence = offer.sentence
     assert sentence.startswith("600 passages in German and Arabic, which the model minilm was not trained for.")
     assert "12 minutes" in sentence
-    several = offer_of({"arabic": 500, "cjk": 100, "german": 10}, "minilm")
+    several = make_offer({"arabic": 500, "cjk": 100, "german": 10}, "minilm")
     assert several is not None and "in Arabic, Chinese/Japanese/Korean and German, which" in several.sentence
 
 
 def test_nothing_is_offered_where_the_model_serves_or_the_language_is_not_known() -> None:
-    assert offer_of({"english": 9_000, "simple": 10}, "minilm") is None
-    assert offer_of({"english": 10, "german": 500}, "multilingual") is None
-    assert offer_of({"german": 500}, "BAAI/bge-m3") is None
+    assert make_offer({"english": 9_000, "simple": 10}, "minilm") is None
+    assert make_offer({"english": 10, "german": 500}, "multilingual") is None
+    assert make_offer({"german": 500}, "BAAI/bge-m3") is None
 
 
 GERMAN = "Der Turm steht in der alten Stadt und ist dreihundert Meter hoch. Für zwei Euro sieht man den Fluss."

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from workbench.app.compare.matches import likeness, likes_of
+from workbench.app.compare.matches import find_similar_words, find_underlines
 from workbench.retrieval.explain.explanation import Alignment
 
 
@@ -10,12 +10,12 @@ def test_the_hits_of_rerank_have_their_words_underlined_where_they_stand(wb, fol
     text = "# Tides\n\nThe gauge stands in a stilling well.\n\n# Bread\n\nKnead the dough."
     wb.ingest(folder({"a.md": text}), source="Tides")
     comparison = wb.compare("stilling gauge", strategies=["vector", "rerank"])
-    found = likeness(wb, comparison)
+    found = find_similar_words(wb, comparison)
     assert len(found) == len(comparison.strategies["rerank"])
     first = comparison.strategies["rerank"][0]
     spans = found[f"{first.document_id}:{first.start}-{first.end}"]
     assert {first.text[start:end]: strength for (start, end), strength in spans.items()} == {"stilling": 3, "gauge": 3}
-    assert likeness(wb, wb.compare("stilling gauge", strategies=["vector", "keyword"])) == {}
+    assert find_similar_words(wb, wb.compare("stilling gauge", strategies=["vector", "keyword"])) == {}
 
 
 def test_chance_function_words_signs_and_words_of_the_heading_are_not_underlined(wb, folder):
@@ -30,4 +30,4 @@ def test_chance_function_words_signs_and_words_of_the_heading_are_not_underlined
         replace(kept, start=None, end=None),
         replace(kept, similarity=0.5),
     ]
-    assert likes_of(hit, [kept, *others]) == {(9, 14): 2}
+    assert find_underlines(hit, [kept, *others]) == {(9, 14): 2}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import workbench.app
-from workbench.app.widgets.looks import LOOKS, PALETTE, look
+from workbench.app.widgets.looks import LOOKS, PALETTE, get_look
 from workbench.retrieval.strategies import STRATEGIES
 
 CONFIG = tomllib.loads((Path(workbench.app.__file__).parent / "frame" / ".streamlit" / "config.toml").read_text())
@@ -69,13 +69,13 @@ def test_text_meets_wcag_aa_and_every_hue_stands_out_from_the_paper(theme):
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("eye", SEEN_BY)
 def test_the_four_first_strategies_differ_for_every_eye(theme, eye):
-    hues = [look(name).hex(theme) for name in ("vector", "keyword", "hybrid", "rerank")]
+    hues = [get_look(name).hex(theme) for name in ("vector", "keyword", "hybrid", "rerank")]
     colours = [lab(SEEN_BY[eye] @ linear(hue)) for hue in hues]
     assert min(float(np.linalg.norm(a - b)) for a, b in combinations(colours, 2)) > 15
 
 
 def test_no_two_strategies_look_alike():
-    appearances = [(look(name).hue, look(name).shape, look(name).dash) for name in STRATEGIES]
+    appearances = [(get_look(name).hue, get_look(name).shape, get_look(name).dash) for name in STRATEGIES]
     assert len(set(appearances)) == len(STRATEGIES), "give the new strategy a row of LOOKS in app/widgets/looks.py"
     gone = set(LOOKS) - set(STRATEGIES)
     assert gone == set(), "take the rows of strategies that are gone out of LOOKS in app/widgets/looks.py"
@@ -83,4 +83,4 @@ def test_no_two_strategies_look_alike():
 
 def test_no_two_strategies_share_a_hue():
     own = [name for name in STRATEGIES if name in LOOKS]  # a new one borrows a hue, with a dash of its own
-    assert len({look(name).hue for name in own}) == len(own)
+    assert len({get_look(name).hue for name in own}) == len(own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.app.evaluate.plan_form import combinations, first_values, offers
+from workbench.app.evaluate.plan_form import combine_values, list_values, preselect_values
 from workbench.retrieval.parameters import CANDIDATES, CUTOFF, FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, TERMS, VECTOR_WEIGHT
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Parameter
@@ -17,7 +17,7 @@ def test_every_combination_of_a_strategys_values_is_a_run_and_strategies_do_not_
         "mmr.diversity": [0.5],
         "rerank.candidates": [],
     }
-    assert combinations(varied) == {
+    assert combine_values(varied) == {
         "hybrid": [
             {"alpha": 0.2, "candidates": 20},
             {"alpha": 0.2, "candidates": 50},
@@ -31,7 +31,7 @@ def test_every_combination_of_a_strategys_values_is_a_run_and_strategies_do_not_
 def test_offered_values_lie_in_the_range_of_their_parameter() -> None:
     for strategy in STRATEGIES.values():
         for parameter in strategy.parameters:
-            offered = offers(parameter, ["default", "mine"])
+            offered = list_values(parameter, ["default", "mine"])
             assert len(offered) >= 2 and len(set(offered)) == len(offered)
             if parameter.kind in ("int", "float"):
                 assert offered == sorted(offered) and parameter.default in offered
@@ -50,12 +50,12 @@ def test_offered_values_lie_in_the_range_of_their_parameter() -> None:
     ],
 )
 def test_offered_values_are_round_and_count_by_their_size(parameter: Parameter, offered: list[float]) -> None:
-    assert offers(parameter) == offered
+    assert list_values(parameter) == offered
 
 
 def test_at_first_at_most_three_values_are_chosen_over_the_whole_range() -> None:
-    assert first_values([0.0, 0.25, 0.5, 0.75, 1.0]) == [0.0, 0.5, 1.0]
-    assert first_values(["convex", "rrf"]) == ["convex", "rrf"]
+    assert preselect_values([0.0, 0.25, 0.5, 0.75, 1.0]) == [0.0, 0.5, 1.0]
+    assert preselect_values(["convex", "rrf"]) == ["convex", "rrf"]
     for strategy in STRATEGIES.values():
         for parameter in strategy.parameters:
-            assert 2 <= len(first_values(offers(parameter, ["default", "mine"]))) <= 3
+            assert 2 <= len(preselect_values(list_values(parameter, ["default", "mine"]))) <= 3

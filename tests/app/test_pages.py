@@ -7,8 +7,8 @@ from streamlit.testing.v1 import AppTest
 
 import workbench.app
 from evals.test_sets.store import TestSetStore
-from workbench.app.library.page import filled_now, row_of
-from workbench.app.shell.work import WORKS
+from workbench.app.library.page import describe_indexing, make_source_row
+from workbench.app.shell.work import JOB_VIEWS
 from workbench.app.state.shared import OPENING
 from workbench.errors import StorageError
 from workbench.opening import Opening, open_configured
@@ -134,11 +134,11 @@ def test_the_row_of_a_source_says_that_it_is_filled_while_work_goes_on(wb, folde
     OPENING.use(wb)
     source = next(source for source in wb.sources.list() if source.title == "Tides")
     job = wb.jobs.enqueue_ingest(files=[("new.md", b"# New\n\nA new one.")], source=source.id, source_id=source.id)
-    assert filled_now(WORKS.all().values()) == {source.id: "Indexing"}
-    assert row_of(source, {}, "Indexing")["notes"] == {"title": "Indexing"}
+    assert describe_indexing(JOB_VIEWS.all().values()) == {source.id: "Indexing"}
+    assert make_source_row(source, {}, "Indexing")["notes"] == {"title": "Indexing"}
     wb.jobs.cancel(job.id)
     wb.jobs.wait(job.id, timeout=30)
-    assert filled_now(WORKS.all().values()) == {} and row_of(source, {})["notes"] == {}
+    assert describe_indexing(JOB_VIEWS.all().values()) == {} and make_source_row(source, {})["notes"] == {}
 
 
 @pytest.mark.parametrize("view", ["", "tune"])

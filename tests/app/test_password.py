@@ -7,7 +7,7 @@ import time
 import pytest
 from starlette.requests import HTTPConnection
 
-from workbench.app.shell.serve import COOKIE, DAYS, Password
+from workbench.app.shell.serve import COOKIE_DAYS, COOKIE_NAME, Password
 
 PASSWORD = Password("open sesame", "/tools")
 
@@ -26,7 +26,7 @@ def cookie() -> str:
 
 
 def test_the_cookie_and_the_bearer_token_open() -> None:
-    assert PASSWORD.opens(connection(cookie=f"{COOKIE}={cookie()}"))
+    assert PASSWORD.opens(connection(cookie=f"{COOKIE_NAME}={cookie()}"))
     assert PASSWORD.opens(connection(authorization="Bearer open sesame"))
 
 
@@ -34,15 +34,15 @@ def test_the_cookie_and_the_bearer_token_open() -> None:
     "change", [lambda value: value[:-1], lambda value: f"9{value}", lambda value: "", lambda _: "9."]
 )
 def test_an_altered_cookie_does_not_open(change) -> None:
-    assert not PASSWORD.opens(connection(cookie=f"{COOKIE}={change(cookie())}"))
-    assert not Password("another", "/tools").opens(connection(cookie=f"{COOKIE}={cookie()}"))
+    assert not PASSWORD.opens(connection(cookie=f"{COOKIE_NAME}={change(cookie())}"))
+    assert not Password("another", "/tools").opens(connection(cookie=f"{COOKIE_NAME}={cookie()}"))
     assert not PASSWORD.opens(connection(authorization="Bearer open"))
 
 
 def test_a_cookie_ends_after_its_days(monkeypatch: pytest.MonkeyPatch) -> None:
-    value, later = cookie(), time.time() + DAYS * 86_400 + 1
+    value, later = cookie(), time.time() + COOKIE_DAYS * 86_400 + 1
     monkeypatch.setattr("workbench.app.shell.serve.time.time", lambda: later)
-    assert not PASSWORD.opens(connection(cookie=f"{COOKIE}={value}"))
+    assert not PASSWORD.opens(connection(cookie=f"{COOKIE_NAME}={value}"))
 
 
 @pytest.mark.parametrize("wanted", ["/", "/?q=how%20is%20it%20measured%3F", "/library?document=doc_1"])

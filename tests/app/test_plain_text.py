@@ -1,10 +1,10 @@
 """Markdown as running text."""
 
-from workbench.app.widgets.looks import plain
+from workbench.app.widgets.looks import strip_markdown
 
 
 def test_markdown_becomes_running_text():
     source = "## Setup\n\n- **Bold** and `code`\n- a [link](to.md)\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
-    assert plain(source) == "Setup — · Bold and code · a link a · b 1 · 2"
-    assert plain("| | a |\n|---|---|\n| b | |") == "a b"
-    assert plain("set ef_search and *this*") == "set ef_search and this"
+    assert strip_markdown(source) == "Setup — · Bold and code · a link a · b 1 · 2"
+    assert strip_markdown("| | a |\n|---|---|\n| b | |") == "a b"
+    assert strip_markdown("set ef_search and *this*") == "set ef_search and this"

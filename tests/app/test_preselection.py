@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from evals.test_sets.store import TestSetInfo
-from workbench.app.evaluate.shared import preselected
+from workbench.app.evaluate.shared import preselect_test_set
 
 
 def _info(key: str, day: int, source_id: str | None = None) -> TestSetInfo:
@@ -17,9 +17,9 @@ def _info(key: str, day: int, source_id: str | None = None) -> TestSetInfo:
 
 def test_a_form_begins_with_the_persons_own_test_set_that_was_changed_last() -> None:
     test_sets = [_info("sample", 9, "src_1"), _info("older", 2), _info("newer", 3), _info("beir", 8, "src_2")]
-    assert preselected(test_sets) == "newer"
+    assert preselect_test_set(test_sets) == "newer"
 
 
 def test_without_one_of_their_own_it_begins_with_the_one_changed_last() -> None:
-    assert preselected([_info("sample", 1, "src_1"), _info("beir", 2, "src_2")]) == "beir"
-    assert preselected([]) == ""
+    assert preselect_test_set([_info("sample", 1, "src_1"), _info("beir", 2, "src_2")]) == "beir"
+    assert preselect_test_set([]) == ""

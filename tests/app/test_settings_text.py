@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evals.experiments.runs import Cell
-from workbench.app.evaluate.outcome import settings_text
+from workbench.app.evaluate.outcome import format_settings
 
 TOLD = [
     (Cell("vector"), ""),
@@ -17,4 +17,4 @@ TOLD = [
 
 @pytest.mark.parametrize(("cell", "text"), TOLD)
 def test_the_settings_of_a_run_are_told_in_the_words_of_the_leaderboard(cell: Cell, text: str) -> None:
-    assert settings_text(cell.label, cell.strategy) == text
+    assert format_settings(cell.label, cell.strategy) == text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workbench.app.crawl.job import MARKS, legend_html, tree_html, tree_of
-from workbench.services.crawls import OUTCOMES
+from workbench.app.crawl.job import MARKS, build_tree, render_legend, render_tree
+from workbench.services.crawls import PAGE_OUTCOMES
 from workbench.storage.crawls import CrawlPage
 
 
@@ -14,7 +14,9 @@ def crawled(url: str, outcome: str | None = "added", **more: object) -> CrawlPag
 
 
 def test_pages_stand_under_their_folders() -> None:
-    root = tree_of([crawled("http://h/"), crawled("http://h/a/"), crawled("http://h/a/b?x=1"), crawled("http://k/a")])
+    root = build_tree(
+        [crawled("http://h/"), crawled("http://h/a/"), crawled("http://h/a/b?x=1"), crawled("http://k/a")]
+    )
     host = root.children["h"]
     assert list(root.children) == ["h", "k"]
     assert set(host.children) == {"/", "a"}
@@ -23,11 +25,11 @@ def test_pages_stand_under_their_folders() -> None:
 
 
 def test_every_outcome_has_a_mark_of_its_own() -> None:
-    assert {*OUTCOMES, "queued", "fetched"} == set(MARKS)
+    assert {*PAGE_OUTCOMES, "queued", "fetched"} == set(MARKS)
     assert len({mark for mark, _ in MARKS.values()}) == len(MARKS)
 
 
 def test_nothing_from_the_site_comes_unescaped() -> None:
     evil = crawled("http://h/%3Cscript%3E", "failed", reason="<b>", title="<i>x")
-    html = tree_html([evil]) + legend_html({"failed": 1})
+    html = render_tree([evil]) + render_legend({"failed": 1})
     assert "<script>" not in html and '<b>"' not in html and "&lt;script&gt;" in html and "&lt;i&gt;x" in html

@@ -16,7 +16,7 @@ from streamlit.components.v2 import manifest_scanner
 from urllib3 import PoolManager, Retry
 
 from workbench import Workbench
-from workbench.app.shell.serve import look_for_no_components
+from workbench.app.shell.serve import skip_component_scan
 
 pytestmark = pytest.mark.slow
 PATIENT = Retry(total=None, connect=60, read=60, backoff_factor=0.2, backoff_max=1)
@@ -69,7 +69,7 @@ def test_the_start_does_not_read_what_every_installed_package_says_of_itself(mon
 
     monkeypatch.setattr(importlib.metadata, "distributions", looked)
     monkeypatch.setattr(manifest_scanner, "scan_component_manifests", manifest_scanner.scan_component_manifests)
-    look_for_no_components()
+    skip_component_scan()
     assert manifest_scanner.scan_component_manifests() == []
 
 
@@ -80,5 +80,5 @@ def test_a_streamlit_that_looks_for_components_elsewhere_starts_all_the_same(mon
     monkeypatch.delattr(v2, "manifest_scanner")
     monkeypatch.setitem(sys.modules, manifest_scanner.__name__, None)  # which makes its import fail
     before = manifest_scanner.scan_component_manifests
-    look_for_no_components()
+    skip_component_scan()
     assert manifest_scanner.scan_component_manifests is before

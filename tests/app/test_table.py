@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from workbench.app.widgets.table import moment
+from workbench.app.widgets.table import make_time_cell
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def in_tokyo(monkeypatch):
 
 def test_a_moment_is_told_by_this_machines_clock_and_sorted_as_time(in_tokyo):
     early, late = datetime(2026, 3, 1, 20, 5, 9, tzinfo=UTC), datetime(2026, 11, 3, 1, 2, tzinfo=UTC)
-    assert moment(early)["text"] == "2 Mar 2026, 05:05"
-    assert moment(early, seconds=True)["text"] == "2 Mar, 05:05:09"
-    assert moment(None)["text"] == "–"
-    assert moment(None)["order"] < moment(early)["order"] < moment(late)["order"]
+    assert make_time_cell(early)["text"] == "2 Mar 2026, 05:05"
+    assert make_time_cell(early, seconds=True)["text"] == "2 Mar, 05:05:09"
+    assert make_time_cell(None)["text"] == "–"
+    assert make_time_cell(None)["order"] < make_time_cell(early)["order"] < make_time_cell(late)["order"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
-from workbench.app.compare.why import expected_data, panel_data, question_pieces, text_pieces
-from workbench.app.shell.finder import _documents_answer
+from workbench.app.compare.why import build_expected_data, build_panel_data, split_question, split_text
+from workbench.app.shell.finder import _respond_documents
 from workbench.app.state.shared import OPENING
 
 DOCS = {
@@ -32,7 +32,7 @@ def drawn(wb: Workbench, question: str, strategy: str = "rerank") -> dict:
     result = wb.search(question, strategy)
     why = wb.explain(question, result[0].passage_id, strategy=strategy)
     compared = wb.explaining.word_by_word(question, result[0].passage_id)
-    return json.loads(json.dumps(panel_data(why, compared, strategy, result)))
+    return json.loads(json.dumps(build_panel_data(why, compared, strategy, result)))
 
 
 def test_a_hit_is_taken_apart_into_parts_words_and_ranks(animals: Workbench) -> None:
@@ -51,11 +51,11 @@ def test_a_hit_is_taken_apart_into_parts_words_and_ranks(animals: Workbench) -> 
 def test_the_pieces_of_a_text_joined_are_the_text_and_hold_its_marks(animals: Workbench) -> None:
     hit = animals.search("bark strangers run", limit=1)[0]
     compared = animals.explaining.word_by_word("do dogs run from strangers?", hit.passage_id)
-    context, text = text_pieces(compared)
+    context, text = split_text(compared)
     assert "".join(piece[0] for piece in text) == hit.text and "".join(piece[0] for piece in context).endswith(
         "<b>Dogs</b>"
     )
-    question = question_pieces(compared)
+    question = split_question(compared)
     assert "".join(piece for piece, _ in question) == compared.question
     places = {piece: str(place) for piece, place in question if place is not None}
     assert set(places) == {"dogs", "run", "strangers"}
@@ -71,7 +71,7 @@ def test_what_a_passage_holds_stays_as_it_is(animals: Workbench) -> None:
 def test_an_expected_document_comes_with_its_steps(animals: Workbench) -> None:
     dogs = animals.search("bark", limit=1)[0].document_id
     why = animals.explain("purr", document_id=dogs, strategy="keyword", elsewhere=False)
-    data = expected_data(why, "x.md")
+    data = build_expected_data(why, "x.md")
     assert [(step["name"], step["kept"]) for step in data["steps"]] == [
         ("index", True),
         ("scope", True),
@@ -86,9 +86,9 @@ def test_documents_are_searched_by_words_of_title_path_and_address(animals: Work
     assert titles == ["Old tales"] and animals.documents.count(named="cats") == 2
     assert animals.documents.count(named=" ") == 3 and animals.documents.count(named="a\x00b") == 0
     OPENING.use(animals)
-    answer = json.loads(_documents_answer("2018  cats").body)
+    answer = json.loads(_respond_documents("2018  cats").body)
     assert [(row["title"], row["where"].endswith("2018_cats.md")) for row in answer] == [("Old tales", True)]
-    assert json.loads(_documents_answer(" ").body) == []
+    assert json.loads(_respond_documents(" ").body) == []
 
 
 def test_rows_of_a_table_that_begins_before_stand_below_the_names_of_its_columns(
@@ -103,9 +103,9 @@ def test_rows_of_a_table_that_begins_before_stand_below_the_names_of_its_columns
     why = wb.explain("gauge-117", hit.passage_id, strategy="keyword")
     compared = wb.explaining.word_by_word("gauge-117", hit.passage_id)
     header = wb.answers.table_headers([hit], result.index)[hit.passage_id]
-    named = json.dumps(panel_data(why, compared, "keyword", result, "markdown", header)["blocks"])
+    named = json.dumps(build_panel_data(why, compared, "keyword", result, "markdown", header)["blocks"])
     assert '"table"' in named and "Height" in named
     assert "117" in named
     assert "|" not in named
-    unnamed = json.dumps(panel_data(why, compared, "keyword", result, "markdown")["blocks"])
+    unnamed = json.dumps(build_panel_data(why, compared, "keyword", result, "markdown")["blocks"])
     assert '"table"' in unnamed and "Height" not in unnamed and "| " not in unnamed

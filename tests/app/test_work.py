@@ -6,10 +6,18 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from workbench.app.library.upload import Drop, of_files, of_folder, start_upload
-from workbench.app.shell.work import WORKS, Work, headline, in_tray, outcome, sentence, start_sample
+from workbench.app.library.upload import DroppedFiles, sort_files, sort_folder, start_upload
+from workbench.app.shell.work import (
+    JOB_VIEWS,
+    JobView,
+    describe_file,
+    describe_job,
+    select_for_tray,
+    start_sample,
+    tray_title,
+)
 from workbench.app.state.shared import OPENING
-from workbench.app.widgets.looks import unread_sentence
+from workbench.app.widgets.looks import describe_unsupported
 from workbench.errors import NotFound
 from workbench.storage.job_parts import FileTally, JobFile
 from workbench.storage.jobs import Job
@@ -30,7 +38,7 @@ def worker(wb):
 def settled(wb, job_id):
     """Return the fate of each file, in words."""
     assert wb.jobs.wait(job_id, timeout=30).is_finished
-    return [(file.name, *outcome(file, running=False)) for file in wb.jobs.files(job_id)]
+    return [(file.name, *describe_file(file, running=False)) for file in wb.jobs.files(job_id)]
 
 
 def test_each_uploaded_file_ends_with_what_became_of_it_and_stays_until_put_away(wb, worker):
@@ -39,11 +47,11 @@ def test_each_uploaded_file_ends_with_what_became_of_it_and_stays_until_put_away
     assert [(name, state) for name, state, _ in rows] == [("a.md", "done"), ("b.pdf", "failed"), ("c.txt", "failed")]
     assert (rows[0][2], "damaged" in rows[1][2], "empty" in rows[2][2]) == ("added, 1 passage", True, True)
     assert wb.sources.get("Tides").tags == ("sea",)
-    work = WORKS.all()[job]
+    work = JOB_VIEWS.all()[job]
     assert (work.running, work.share, work.job.title) == (False, 1.0, "Adding 3 files to Tides")
-    assert sentence(work) == "done with errors: 1 added, 2 failed"
+    assert describe_job(work) == "done with errors: 1 added, 2 failed"
     wb.jobs.put_away(job)
-    assert WORKS.all() == {}
+    assert JOB_VIEWS.all() == {}
     assert settled(wb, start_upload(wb, FILES[:1], source="Tides")) == [("a.md", "same", "unchanged")]
 
 
@@ -51,13 +59,13 @@ def test_work_that_goes_on_is_in_view_and_cannot_be_put_away(wb):
     OPENING.use(wb)
     job = start_upload(wb, FILES, source="Tides")
     wb.jobs.put_away(job)
-    work = WORKS.all()[job]
+    work = JOB_VIEWS.all()[job]
     assert (work.running, work.tally.files) == (True, {"waiting": 3})
-    assert sentence(work) == "waiting for a worker"
-    assert [outcome(file, True) for file in wb.jobs.files(job)] == [("waiting", "waiting")] * 3
+    assert describe_job(work) == "waiting for a worker"
+    assert [describe_file(file, True) for file in wb.jobs.files(job)] == [("waiting", "waiting")] * 3
     wb.jobs.cancel(job)
-    assert sentence(WORKS.all()[job]) == "cancelled: 3 not added"
-    assert [outcome(file, False)[1] for file in wb.jobs.files(job)] == ["not added (cancelled)"] * 3
+    assert describe_job(JOB_VIEWS.all()[job]) == "cancelled: 3 not added"
+    assert [describe_file(file, False)[1] for file in wb.jobs.files(job)] == ["not added (cancelled)"] * 3
 
 
 def test_an_upload_into_a_place_that_is_not_there_begins_nothing(wb):
@@ -70,13 +78,13 @@ def test_the_sample_is_loaded_by_a_worker_and_asked_for_once(wb):
     OPENING.use(wb)
     first = start_sample(wb)
     assert start_sample(wb) == first
-    assert WORKS.all()[first].tally.total > 40
+    assert JOB_VIEWS.all()[first].tally.total > 40
     assert "concepts/" in wb.jobs.files(first)[0].name
 
 
 def test_an_uploaded_folder_is_named_without_itself_and_what_cannot_be_read_stays_out():
     names = ["notes/a.md", "notes/deep/b.txt", "notes/.git/c.md", "notes/node_modules/d.md", "notes/photo.gif"]
-    drop = of_folder([(name, b"x") for name in names])
+    drop = sort_folder([(name, b"x") for name in names])
     assert (drop.title, [name for name, _ in drop.files]) == ("notes", ["a.md", "deep/b.txt"])
     assert (drop.count, drop.left_out) == (2, ("photo.gif",))
 
@@ -92,13 +100,13 @@ def packed(*names):
 
 def test_a_drop_counts_the_files_of_an_archive_and_names_what_cannot_be_read():
     archive = ("docs.zip", packed("a.md", "deep/b.txt", ".hidden.md", "setup.exe"))
-    drop = of_files([archive])
+    drop = sort_files([archive])
     assert (drop.title, drop.count, drop.left_out) == ("docs", 2, ("docs/setup.exe",))
-    drop = of_files([archive, ("c.md", b"x"), ("clip.mp4", b"x")])
+    drop = sort_files([archive, ("c.md", b"x"), ("clip.mp4", b"x")])
     assert ([name for name, _ in drop.files], drop.title, drop.count) == (["docs.zip", "c.md"], "Uploads", 3)
     assert drop.left_out == ("clip.mp4", "docs/setup.exe")
-    assert of_files([("clips.zip", packed("clip.mp4"))]) == Drop([], "Uploads", 0, ("clips/clip.mp4",))
-    assert of_files([("bad.zip", b"no archive")]).count == 1  # which is refused in a sentence when it is added
+    assert sort_files([("clips.zip", packed("clip.mp4"))]) == DroppedFiles([], "Uploads", 0, ("clips/clip.mp4",))
+    assert sort_files([("bad.zip", b"no archive")]).count == 1  # which is refused in a sentence when it is added
 
 
 @pytest.mark.parametrize(
@@ -112,23 +120,23 @@ def test_a_drop_counts_the_files_of_an_archive_and_names_what_cannot_be_read():
     ],
 )
 def test_unread_files_are_named_in_one_sentence(names, said):
-    assert unread_sentence(names) == said
+    assert describe_unsupported(names) == said
 
 
 def test_work_in_files_shows_the_share_of_the_work_and_not_of_the_files():
     job = Job("job_1", "ingest", "Adding", "running", total=7, share=0.4, seconds_left=40.0, message="Embedding.")
-    work = Work(job, FileTally({"added": 1, "busy": 1, "waiting": 5}), NOON)
-    assert sentence(work) == "40%, 1 of 7 · about 40 s left · Embedding."
+    work = JobView(job, FileTally({"added": 1, "busy": 1, "waiting": 5}), NOON)
+    assert describe_job(work) == "40%, 1 of 7 · about 40 s left · Embedding."
 
 
 def test_a_stalled_job_says_what_to_do_in_place_of_how_far_it_is():
     job = Job("job_1", "index_build", "Build", "running", total=7, share=0.4, stalled="Stalled: restart it.")
-    assert sentence(Work(job, FileTally(), NOON)) == "Stalled: restart it."
+    assert describe_job(JobView(job, FileTally(), NOON)) == "Stalled: restart it."
 
 
 def test_a_worker_that_says_nothing_is_not_made_out_to_be_at_work():
     silent = Job("job_1", "index_build", "Build", "running", taken_at=NOON, updated_at=NOON - timedelta(seconds=40))
-    assert sentence(Work(silent, FileTally(), NOON)) == (
+    assert describe_job(JobView(silent, FileTally(), NOON)) == (
         "no heartbeat from its worker for 40 s; another worker will take over"
     )
 
@@ -137,26 +145,26 @@ def test_a_worker_that_says_nothing_is_not_made_out_to_be_at_work():
 def test_a_long_step_is_no_silence_while_the_worker_would_keep_its_job(silent, beat):
     told, heard = NOON - timedelta(seconds=silent), beat and NOON - timedelta(seconds=beat)
     busy = Job("job_1", "index_build", "Build", "running", message="Embedding.", taken_at=NOON, updated_at=told)
-    assert sentence(Work(busy, FileTally(), NOON, heard)) == "Embedding."
+    assert describe_job(JobView(busy, FileTally(), NOON, heard)) == "Embedding."
 
 
 def test_a_file_in_hand_waits_again_when_its_worker_is_gone():
     file = JobFile(0, "a.md", 10, "busy")
-    assert (outcome(file, True), outcome(file, False)[0]) == (("busy", "embedding"), "waiting")
+    assert (describe_file(file, True), describe_file(file, False)[0]) == (("busy", "embedding"), "waiting")
 
 
 def ended(status, seconds_ago):
     job = Job(f"job_{status}", "ingest", "Add", status, completed_at=NOON - timedelta(seconds=seconds_ago))
-    return Work(job, FileTally(), NOON)
+    return JobView(job, FileTally(), NOON)
 
 
 def test_the_tray_shows_failures_first_and_lets_what_ended_well_fold_away():
-    running = Work(Job("job_running", "ingest", "Add", "running"), FileTally(), NOON)
+    running = JobView(Job("job_running", "ingest", "Add", "running"), FileTally(), NOON)
     works = {
         work.job.id: work
         for work in (ended("completed", 5), ended("completed_with_errors", 900), running, ended("failed", 900))
     }
-    shown = in_tray(works)
+    shown = select_for_tray(works)
     assert list(shown) == ["job_completed_with_errors", "job_failed", "job_running", "job_completed"]
-    assert headline(shown.values()) == "2 failed · 1 running · 1 finished"
-    assert in_tray({"job": ended("completed", 61)}) == {}
+    assert tray_title(shown.values()) == "2 failed · 1 running · 1 finished"
+    assert select_for_tray({"job": ended("completed", 61)}) == {}

@@ -17,7 +17,7 @@ from browser_server import free_port, wait_until_up
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 from psycopg import conninfo, sql
 
-from evals.experiments.catalogue import Experiments, matrix
+from evals.experiments.catalogue import Experiments, make_cells
 from evals.test_set import Question
 from evals.test_sets.store import TestSetStore
 from workbench import Workbench
@@ -145,7 +145,7 @@ def harbour(filled: Workbench) -> str:
 def measured(filled: Workbench, harbour: str) -> str:
     """An experiment that is done; returns its id."""
     experiments = Experiments(filled)
-    made = experiments.create("Words or vectors", harbour, matrix(["keyword", "vector", "hybrid"]))
+    made = experiments.create("Words or vectors", harbour, make_cells(["keyword", "vector", "hybrid"]))
     return experiments.run(made.id).id
 
 

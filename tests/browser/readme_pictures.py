@@ -20,8 +20,8 @@ from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
 from evals.experiments.catalogue import Experiments
-from evals.experiments.runs import matrix
-from evals.test_sets.folders import SAMPLE, load_test_set
+from evals.experiments.runs import make_cells
+from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from evals.test_sets.store import TestSetStore
 from tests.browser.browser_server import free_port, wait_until_up
 from tests.shared_home import fresh_home
@@ -52,9 +52,9 @@ def take(page: Page, name: str, address: str, landmark: str, folder: Path) -> No
 def measure(home: Path) -> str:
     """Bring the sample in, measure the strategies on its questions, and return the experiment's id."""
     with Workbench.open(settings=Settings(home=home, _env_file=None)) as workbench:  # pyright: ignore[reportCallIssue]
-        sample = TestSetStore(workbench).add(load_test_set(SAMPLE))
+        sample = TestSetStore(workbench).add(load_test_set(SAMPLE_NAME))
         experiments = Experiments(workbench)
-        made = experiments.create("Which strategy, on the sample", sample.id, matrix(STRATEGIES))
+        made = experiments.create("Which strategy, on the sample", sample.id, make_cells(STRATEGIES))
         return experiments.run(made.id).id
 
 

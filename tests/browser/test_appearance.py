@@ -7,7 +7,7 @@ from pictures import SIZES, pictures, write_sheets
 from playwright.sync_api import expect
 from states import PAGES, STATES
 
-from evals.experiments.catalogue import Experiments, matrix
+from evals.experiments.catalogue import Experiments, make_cells
 from tests.ingestion import files
 from workbench import Scope
 
@@ -42,7 +42,7 @@ TYPE_SIZES = """() => {
 def names(filled, harbour, measured, tmp_path_factory):
     """The ids that the addresses of states need; a second experiment, and a source of a thousand documents."""
     experiments = Experiments(filled)
-    narrow = experiments.run(experiments.create("Fuzzy joins", harbour, matrix(["keyword", "fuzzy"])).id)
+    narrow = experiments.run(experiments.create("Fuzzy joins", harbour, make_cells(["keyword", "fuzzy"])).id)
     folder = tmp_path_factory.mktemp("rows")
     for number in range(ROWS):
         (folder / f"{number:04}.md").write_text(f"# Row {number}\n\nNothing but row {number}.")

@@ -7,7 +7,7 @@ import pytest
 from looks import serious
 from playwright.sync_api import expect
 
-from evals.measures.metrics import measure
+from evals.measures.metrics import measure_rankings
 from evals.test_sets.store import TestSetStore
 
 pytestmark = pytest.mark.browser
@@ -176,7 +176,7 @@ def test_each_column_shows_its_score_so_far_as_evaluation_measures_it(goto, fill
     expect(page.locator(".judging-hint")).to_contain_text("uses each document's best passage")
     depth = min(10, max(len(documents) for documents in columns))
     for column, documents in enumerate(columns):
-        value = measure(qrels, {"q": documents}, [f"ndcg@{depth}"])[f"ndcg@{depth}"]["q"]
+        value = measure_rankings(qrels, {"q": documents}, [f"ndcg@{depth}"])[f"ndcg@{depth}"]["q"]
         told = page.locator(".tally .live").nth(column)
         expect(told).to_have_text(f"nDCG@{depth} {value:.2f}".replace(" 0.", " ."))
     keep("judging-live-1440-light")

@@ -11,7 +11,7 @@ from conftest import FIRST
 from looks import assert_fits
 from playwright.sync_api import Page, expect
 
-from evals.experiments.catalogue import Experiments, matrix
+from evals.experiments.catalogue import Experiments, make_cells
 from evals.test_set import Judgment
 from evals.test_sets.store import TestSetStore
 from workbench import Workbench
@@ -65,7 +65,7 @@ def test_a_promoted_winner_serves_searches_that_name_no_strategy(
     everything = store.load(experiments.get(measured).test_set_id)
     store.add_questions(narrow.id, everything.questions)
     store.judge_all(narrow.id, everything.judgments)
-    made = experiments.run(experiments.create("One source", narrow.id, matrix(["keyword", "vector"])).id)
+    made = experiments.run(experiments.create("One source", narrow.id, make_cells(["keyword", "vector"])).id)
     page = goto(f"/evaluate?experiment={made.id}")
     expect(page.get_by_text("corpus: source Harbour").first).to_be_visible()
     badge = page.get_by_role("table", name="Leaderboard").locator("tr", has=page.locator(".badge"))
@@ -130,7 +130,7 @@ def test_the_list_tells_who_won_and_two_experiments_stand_side_by_side(
     goto: Callable[[str], Page], measured: str, harbour: str, filled: Workbench, keep: Callable[[str], None]
 ) -> None:
     experiments = Experiments(filled)
-    narrow = experiments.create("Fuzzy joins", harbour, matrix(["keyword", "fuzzy"]))
+    narrow = experiments.create("Fuzzy joins", harbour, make_cells(["keyword", "fuzzy"]))
     experiments.run(narrow.id)
     page = goto("/evaluate")
     listed = page.get_by_role("table", name="Experiments", exact=True)

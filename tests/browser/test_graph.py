@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from workbench import Workbench
-from workbench.app.graph.chart import INK
+from workbench.app.graph.chart import INK_COLOURS
 
 pytestmark = pytest.mark.browser
 LABEL = '[data-testid*="Chart"] svg text'
@@ -54,9 +54,9 @@ def test_the_picture_takes_the_colours_of_a_theme_that_changes_while_it_is_shown
     goto: Callable[[str], Page], linked: str
 ) -> None:
     page = goto(f"/graph?source={linked}")
-    expect(page.locator(LABEL, has_text="Hub <img").first).to_have_attribute("fill", INK["light"])
+    expect(page.locator(LABEL, has_text="Hub <img").first).to_have_attribute("fill", INK_COLOURS["light"])
     page.emulate_media(color_scheme="dark")
-    expect(page.locator(LABEL, has_text="Hub <img").first).to_have_attribute("fill", INK["dark"])
+    expect(page.locator(LABEL, has_text="Hub <img").first).to_have_attribute("fill", INK_COLOURS["dark"])
 
 
 def test_the_most_cited_document_opens_from_its_row(goto: Callable[[str], Page], linked: str) -> None:

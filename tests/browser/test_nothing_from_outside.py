@@ -11,7 +11,7 @@ import pytest
 from browser_server import wait_until_up
 from playwright.sync_api import Page, expect
 
-from evals.experiments.catalogue import Experiments, matrix
+from evals.experiments.catalogue import Experiments, make_cells
 from evals.test_set import Question
 from evals.test_sets.store import TestSetStore
 from workbench.storage.tool_calls import ToolCall
@@ -111,7 +111,7 @@ def hostile(filled, folder, trap):
     for key in ("k1", "k2"):
         store.judge(questions.id, key, documents[0].id, 2, start=0, end=20, quote=name)
     experiments = Experiments(filled)
-    experiment = experiments.run(experiments.create(name[:250], questions.id, matrix(["keyword", "vector"])).id)
+    experiment = experiments.run(experiments.create(name[:250], questions.id, make_cells(["keyword", "vector"])).id)
     filled.corpus.indexes.create(
         "hostile", chunker="structure", chunker_options={}, embedding_model=f"{name} model", dimensions=384
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from workbench.app.evaluate.charts import INK
+from workbench.app.evaluate.charts import INK_COLOURS
 
 pytestmark = pytest.mark.browser
 
@@ -27,10 +27,10 @@ def test_a_chart_behind_a_dialog_takes_the_colours_once_that_is_closed(
     goto: Callable[[str], Page], measured: str
 ) -> None:
     page = goto(f"/evaluate?experiment={measured}")
-    expect(names_in_chart(page)).to_have_attribute("fill", INK["light"])
+    expect(names_in_chart(page)).to_have_attribute("fill", INK_COLOURS["light"])
     page.get_by_role("button", name="Delete").first.click()
     expect(page.get_by_role("dialog")).to_be_visible()
     turn(page, "dark")
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
-    expect(names_in_chart(page)).to_have_attribute("fill", INK["dark"])
+    expect(names_in_chart(page)).to_have_attribute("fill", INK_COLOURS["dark"])

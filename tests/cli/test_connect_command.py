@@ -14,8 +14,8 @@ from commands import Ran
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
-from workbench.app.connect.clients import connection_of
-from workbench.app.connect.connections import CLIENT_FILES, apply, plan_connection
+from workbench.app.connect.clients import make_connection
+from workbench.app.connect.connections import CLIENT_FILES, apply_change, plan_connection
 from workbench.errors import ConfigurationError
 from workbench.settings import Settings
 
@@ -137,12 +137,12 @@ def test_each_file_of_a_client_is_undone_separately(workbench: Callable[..., Ran
 
 
 def test_a_file_that_its_client_wrote_while_one_was_asked_is_left_alone(person: Path, data: Path) -> None:
-    connection = connection_of(Settings(_env_file=None), "stdio", (), False, client="claude-code")
+    connection = make_connection(Settings(_env_file=None), "stdio", (), False, client="claude-code")
     change = plan_connection("claude-code", connection, data)
     change.path.parent.mkdir(parents=True)
     change.path.write_text('{"numStartups": 7}')
     with pytest.raises(ConfigurationError, match="has changed in the meantime; nothing was written"):
-        apply(change, data)
+        apply_change(change, data)
     assert change.path.read_text() == '{"numStartups": 7}'
 
 

@@ -13,7 +13,7 @@ import pytest
 from tests.crawling.site import TestSite, outcomes, page, reason, redirect
 from tests.crawling.trap import trapped
 from workbench import Workbench
-from workbench.crawling.egress import Guard, is_public, literal
+from workbench.crawling.egress import Guard, is_public, parse_literal_address
 from workbench.crawling.http import FetchFailed, GuardedHTTPStrategy
 from workbench.errors import CrawlRefused, InvalidInput
 
@@ -103,8 +103,10 @@ def test_a_host_the_owner_named_may_be_private_and_no_other_name_for_it() -> Non
 
 
 def test_public_addresses_are_public() -> None:
-    assert all(is_public(address) for text in ("8.8.8.8", "2606:4700::1111") if (address := literal(text)))
-    assert literal("example.test") is None
+    assert all(
+        is_public(address) for text in ("8.8.8.8", "2606:4700::1111") if (address := parse_literal_address(text))
+    )
+    assert parse_literal_address("example.test") is None
 
 
 @pytest.mark.parametrize(

@@ -6,21 +6,23 @@ import pytest
 
 from tests.crawling.site import TestSite, page, reply
 from workbench import Workbench
-from workbench.crawling.preview import HostLoad, estimate, fetching_seconds
+from workbench.crawling.preview import HostLoad, estimate_crawl, estimate_fetch_seconds
 
 
 def test_the_time_is_that_of_the_slowest_host_or_of_all_the_work() -> None:
     polite = HostLoad(386, 0.5, 2)
-    assert fetching_seconds([polite], 8, 0.01) == 386 * 0.5  # politeness is waited for
-    assert fetching_seconds([polite], 8, 3.0) == 386 * 3.0 / 2  # slow answers, two at once
-    assert fetching_seconds([HostLoad(100, 0.0, 8)], 8, 0.4) == 100 * 0.4 / 8  # no politeness
-    assert fetching_seconds([HostLoad(10, 20.0, 1), polite], 8, 0.01) == 10 * 20.0  # the slower of two hosts
-    assert fetching_seconds([HostLoad(100, 0.0, 2)] * 8, 4, 1.0) == 800 * 1.0 / 4  # more hosts than requests at once
-    assert fetching_seconds([], 8, 1.0) == 0.0
+    assert estimate_fetch_seconds([polite], 8, 0.01) == 386 * 0.5  # politeness is waited for
+    assert estimate_fetch_seconds([polite], 8, 3.0) == 386 * 3.0 / 2  # slow answers, two at once
+    assert estimate_fetch_seconds([HostLoad(100, 0.0, 8)], 8, 0.4) == 100 * 0.4 / 8  # no politeness
+    assert estimate_fetch_seconds([HostLoad(10, 20.0, 1), polite], 8, 0.01) == 10 * 20.0  # the slower of two hosts
+    assert (
+        estimate_fetch_seconds([HostLoad(100, 0.0, 2)] * 8, 4, 1.0) == 800 * 1.0 / 4
+    )  # more hosts than requests at once
+    assert estimate_fetch_seconds([], 8, 1.0) == 0.0
 
 
 def test_an_estimate_counts_text_and_passages() -> None:
-    told = estimate([HostLoad(12, 1.0, 1)], 8, pages=10, seconds=0.1, size=4_000, is_complete=False)
+    told = estimate_crawl([HostLoad(12, 1.0, 1)], 8, pages=10, seconds=0.1, size=4_000, is_complete=False)
     assert (told.pages, told.at_least, told.seconds, told.text_bytes, told.passages) == (10, True, 12.0, 40_000, 50)
 
 
@@ -40,9 +42,9 @@ def test_a_dry_run_tells_the_time_that_rate_and_crawl_delay_will_take(
 
 def test_a_host_that_is_not_ours_is_asked_at_the_polite_rate(wb: Workbench) -> None:
     from workbench.crawling.options import CrawlOptions
-    from workbench.crawling.politeness import POLITE_CONCURRENCY, POLITE_INTERVAL, Manners
+    from workbench.crawling.politeness import POLITE_CONCURRENCY, POLITE_INTERVAL_S, RateLimiters
 
-    manners = Manners(CrawlOptions().concurrency, CrawlOptions().rate, is_ours=lambda host: host == "ours.test")
+    manners = RateLimiters(CrawlOptions().concurrency, CrawlOptions().rate, is_ours=lambda host: host == "ours.test")
     theirs, ours = manners.of("theirs.test"), manners.of("ours.test")
-    assert (theirs.interval, theirs.concurrency) == (POLITE_INTERVAL, POLITE_CONCURRENCY)
+    assert (theirs.interval, theirs.concurrency) == (POLITE_INTERVAL_S, POLITE_CONCURRENCY)
     assert (ours.interval, ours.concurrency) == (0.0, CrawlOptions().concurrency)

@@ -16,7 +16,7 @@ import pytest
 
 from tests.crawling.site import QUICK, TestSite, page, redirect
 from workbench import Workbench
-from workbench.crawling.urls import path_of
+from workbench.crawling.urls import url_path
 
 PAGES, KILLS, AT_ONCE = 200, 10, 2  # two requests under way when a worker dies
 PATIENCE = 240  # seconds; only a failure takes that long
@@ -96,7 +96,7 @@ def test_ten_kills_at_random_moments_leave_no_trace(
         os.kill(worker, signal.SIGKILL)
         assert wb.jobs.get(job).status == "running"
         hits_now = site.hits()
-        paths = [path_of(p.url) for p in wb.crawls.pages(job) if p.state != "queued"]
+        paths = [url_path(p.url) for p in wb.crawls.pages(job) if p.state != "queued"]
         answered |= {path: hits_now.get(path, 0) for path in paths if path not in answered}
     hatch()
     survived = wb.jobs.wait(job, timeout=PATIENCE)

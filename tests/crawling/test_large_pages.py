@@ -7,17 +7,17 @@ import hashlib
 import pytest
 
 from workbench.crawling.extraction import (
-    PIECE,
+    PIECE_SIZE,
     Page,
-    block_hashes,
-    extract,
-    furniture_of,
-    markdown_links,
-    pieces,
-    without_furniture,
-    words_of,
+    extract_page,
+    find_boilerplate,
+    find_markdown_links,
+    hash_blocks,
+    split_text,
+    split_words,
+    strip_boilerplate,
 )
-from workbench.crawling.http import Reply
+from workbench.crawling.http import Response
 from workbench.crawling.politeness import read_llms, read_sitemap
 
 pytestmark = pytest.mark.timeout(120)  # read in a way that grows with the square, one of them takes hours
@@ -33,10 +33,10 @@ HOSTILE = {
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_hostile_markdown_page_is_read_like_any_other(kind: str) -> None:
     text = HOSTILE[kind]
-    page = extract(Reply("http://h.test/a.md", 200, {"content-type": "text/markdown"}, text.encode()))
+    page = extract_page(Response("http://h.test/a.md", 200, {"content-type": "text/markdown"}, text.encode()))
     assert page.body == text.encode()
-    block_hashes(text)
-    without_furniture(text, furniture_of([text] * 4))
+    hash_blocks(text)
+    strip_boilerplate(text, find_boilerplate([text] * 4))
     read_llms(text, "http://h.test/")
     read_sitemap(text.encode(), "http://h.test/s.txt")
 
@@ -46,7 +46,7 @@ def test_a_hostile_markdown_page_is_read_like_any_other(kind: str) -> None:
 )
 def test_a_hostile_style_sheet_is_read_like_any_other(style: str) -> None:
     html = f"<style>.gone {{display:none}} {style}</style><main><p>Words.</p><p class=gone>SECRET</p></main>"
-    page = extract(Reply("http://h.test/", 200, {"content-type": "text/html"}, html.encode()))
+    page = extract_page(Response("http://h.test/", 200, {"content-type": "text/html"}, html.encode()))
     assert page.body.strip() == b"Words."
 
 
@@ -55,16 +55,16 @@ def test_links_are_found_in_every_form_and_pictures_left_aside() -> None:
         '[inline](/a) ![picture](/p) [![badge](/b.svg)](/c "title") [empty]() <https://h.test/d>\n'
         "[ref]: /e\n  [far]:\n  </f>\n[two\nlines](</g>) [not\n\n"
     )
-    assert list(markdown_links(text)) == ["/a", "/c", "https://h.test/d", "/e", "/f", "/g"]
+    assert list(find_markdown_links(text)) == ["/a", "/c", "https://h.test/d", "/e", "/f", "/g"]
     long = ("words " * 30 + "\n") * 2_000 + "[last](/z)"
-    assert len(long) > 4 * PIECE
-    assert list(markdown_links(long)) == ["/z"]
+    assert len(long) > 4 * PIECE_SIZE
+    assert list(find_markdown_links(long)) == ["/z"]
 
 
 def test_pieces_are_whole_lines_and_make_the_text_again() -> None:
     text = "one\ntwo\n" + "x" * 25 + "\nend"
-    assert list(pieces(text, 10)) == ["one\ntwo\n", "x" * 10, "x" * 10, "xxxxx\nend"]
-    assert b"".join(words_of(b" a  b\n\nccc d ", 3)) == b"a b ccc d"
+    assert list(split_text(text, 10)) == ["one\ntwo\n", "x" * 10, "x" * 10, "xxxxx\nend"]
+    assert b"".join(split_words(b" a  b\n\nccc d ", 3)) == b"a b ccc d"
 
 
 def test_a_content_hash_does_not_change_with_white_space_or_size() -> None:
@@ -75,6 +75,6 @@ def test_a_content_hash_does_not_change_with_white_space_or_size() -> None:
 
 def test_paragraphs_are_told_by_blank_lines_wherever_a_piece_ends() -> None:
     paragraph = "\n".join(f"Line {n} of a paragraph that is longer than any piece of a text." for n in range(2_000))
-    assert len(paragraph) > PIECE
-    assert block_hashes(f"{paragraph}\n \n{paragraph}") == block_hashes(paragraph)
-    assert len(block_hashes(paragraph)) == 1
+    assert len(paragraph) > PIECE_SIZE
+    assert hash_blocks(f"{paragraph}\n \n{paragraph}") == hash_blocks(paragraph)
+    assert len(hash_blocks(paragraph)) == 1

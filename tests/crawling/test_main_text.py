@@ -9,17 +9,17 @@ import pytest
 
 from tests.crawling.site import TestSite, outcomes, page, reason
 from workbench import Workbench
-from workbench.crawling.crawl import PageToCompare, repeats
-from workbench.crawling.extraction import extract, furniture_of, without_furniture
-from workbench.crawling.http import Reply
-from workbench.crawling.urls import canonical
+from workbench.crawling.crawl import PageBlocks, find_repeats
+from workbench.crawling.extraction import extract_page, find_boilerplate, strip_boilerplate
+from workbench.crawling.http import Response
+from workbench.crawling.urls import canonicalize
 
 Crawl = Callable[..., dict[str, Any]]
 
 
 def text_of(html: str) -> str:
     """Return the main text of a page."""
-    return extract(Reply("http://h.test/d/p", 200, {"content-type": "text/html"}, html.encode())).body.decode()
+    return extract_page(Response("http://h.test/d/p", 200, {"content-type": "text/html"}, html.encode())).body.decode()
 
 
 def test_headings_code_and_tables_are_kept_and_links_made_absolute() -> None:
@@ -69,10 +69,10 @@ def test_menus_in_plain_elements_are_left_out_because_they_repeat(wb: Workbench,
 
 def test_furniture_is_taken_from_the_ends_only_and_never_all_of_a_page() -> None:
     pages = [f"Menu\n\n# Title {n}\n\nNote\n\nText {n}.\n\nFooter" for n in range(5)]
-    furniture = furniture_of(pages)
-    assert without_furniture(pages[0], furniture) == "# Title 0\n\nNote\n\nText 0."
-    assert without_furniture("Menu\n\nFooter", furniture) == "Menu\n\nFooter"
-    assert furniture_of(pages[:3]) == frozenset()
+    furniture = find_boilerplate(pages)
+    assert strip_boilerplate(pages[0], furniture) == "# Title 0\n\nNote\n\nText 0."
+    assert strip_boilerplate("Menu\n\nFooter", furniture) == "Menu\n\nFooter"
+    assert find_boilerplate(pages[:3]) == frozenset()
 
 
 def test_the_same_text_at_two_addresses_is_stored_once(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
@@ -105,15 +105,15 @@ def test_a_print_page_that_holds_the_book_again_is_left_out(wb: Workbench, site:
 
 def test_nearly_equal_pages_count_once_and_pages_with_a_common_frame_do_not() -> None:
     frame = tuple(range(100, 120))
-    pages = [PageToCompare(f"p{n}", (*frame, n * 10, n * 10 + 1, n * 10 + 2, n * 10 + 3, n * 10 + 4)) for n in range(6)]
-    assert repeats(pages) == {}
+    pages = [PageBlocks(f"p{n}", (*frame, n * 10, n * 10 + 1, n * 10 + 2, n * 10 + 3, n * 10 + 4)) for n in range(6)]
+    assert find_repeats(pages) == {}
     near = [
-        PageToCompare("one", tuple(range(40))),
-        PageToCompare("two", tuple(range(1, 40))),
-        PageToCompare("four", tuple(range(1, 41))),  # one line of its own
-        PageToCompare("three", (900, 901)),
+        PageBlocks("one", tuple(range(40))),
+        PageBlocks("two", tuple(range(1, 40))),
+        PageBlocks("four", tuple(range(1, 41))),  # one line of its own
+        PageBlocks("three", (900, 901)),
     ]
-    assert repeats(near) == {"two": "nearly the same text as one"}
+    assert find_repeats(near) == {"two": "nearly the same text as one"}
 
 
 def test_an_address_has_one_spelling() -> None:
@@ -122,11 +122,11 @@ def test_an_address_has_one_spelling() -> None:
         "http://h.test/a/c?q=1",
         "http://h.TEST./%61/c?q=1&fbclid=2",
     ]
-    assert {canonical(spelling) for spelling in spellings} == {"http://h.test/a/c?q=1"}
-    assert canonical("http://h.test/b?y=1&x=2") == "http://h.test/b?y=1&x=2"
-    assert [canonical(odd) for odd in ("mailto:a@b", "http://u:p@h/", "http://h:x/", "", "http://h/" + "a" * 3000)] == [
-        None
-    ] * 5
+    assert {canonicalize(spelling) for spelling in spellings} == {"http://h.test/a/c?q=1"}
+    assert canonicalize("http://h.test/b?y=1&x=2") == "http://h.test/b?y=1&x=2"
+    assert [
+        canonicalize(odd) for odd in ("mailto:a@b", "http://u:p@h/", "http://h:x/", "", "http://h/" + "a" * 3000)
+    ] == [None] * 5
 
 
 def test_pages_that_claim_one_address_are_kept_if_their_texts_differ(
@@ -250,10 +250,12 @@ def test_code_with_blank_lines_and_with_fences_stays_one_block() -> None:
 )
 def test_a_refresh_redirects_in_a_header_as_in_a_meta_tag(value: str, target: str | None) -> None:
     headers = {"content-type": "text/html"}
-    in_header = Reply("http://h.test/d/p", 200, headers | {"refresh": value}, b"<p>Moved.</p>")
-    in_meta = Reply("http://h.test/d/p", 200, headers, f'<meta http-equiv="refresh" content="{value}">Moved.'.encode())
-    assert extract(in_header).redirect == target
-    assert extract(in_meta).redirect == target
+    in_header = Response("http://h.test/d/p", 200, headers | {"refresh": value}, b"<p>Moved.</p>")
+    in_meta = Response(
+        "http://h.test/d/p", 200, headers, f'<meta http-equiv="refresh" content="{value}">Moved.'.encode()
+    )
+    assert extract_page(in_header).redirect == target
+    assert extract_page(in_meta).redirect == target
 
 
 def test_a_page_that_sends_its_reader_on_is_no_document(wb: Workbench, site: TestSite, crawl: Crawl) -> None:

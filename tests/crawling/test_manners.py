@@ -11,10 +11,10 @@ import pytest
 
 from tests.crawling.site import TestSite, outcomes, page, reason, reply
 from workbench import Workbench
-from workbench.crawling.extraction import robots_wishes
+from workbench.crawling.extraction import parse_robots_directives
 from workbench.crawling.http import AGENT_TOKEN, USER_AGENT
-from workbench.crawling.politeness import parse
-from workbench.crawling.urls import bounds_of, canonical
+from workbench.crawling.politeness import parse_robots
+from workbench.crawling.urls import canonicalize, make_bounds
 
 Crawl = Callable[..., dict[str, Any]]
 PLAIN = {"Content-Type": "text/plain"}
@@ -108,7 +108,7 @@ def test_no_more_requests_are_under_way_than_the_concurrency_allows_and_as_many_
     ],
 )
 def test_robots_rules_by_the_letter(rules: str, path: str, allowed: bool) -> None:
-    refusal = parse(rules, AGENT_TOKEN).refuses(f"http://example.test{path}")
+    refusal = parse_robots(rules, AGENT_TOKEN).refuses(f"http://example.test{path}")
     assert (refusal is None) is allowed
 
 
@@ -121,15 +121,15 @@ def test_robots_rules_by_the_letter(rules: str, path: str, allowed: bool) -> Non
     ],
 )
 def test_the_rule_that_forbids_is_named_and_never_one_for_others(rules: str, path: str, rule: str) -> None:
-    assert parse(rules, AGENT_TOKEN).refuses(f"http://example.test{path}") == f"robots.txt forbids {rule}"
+    assert parse_robots(rules, AGENT_TOKEN).refuses(f"http://example.test{path}") == f"robots.txt forbids {rule}"
 
 
 def test_delays_and_sitemaps_are_read_and_a_delay_has_a_limit() -> None:
     text = "user-agent: *\ncrawl-delay: {}\nrequest-rate: 1/{}\nsitemap: http://h.test/s.xml"
-    assert parse(text.format(2, 5), AGENT_TOKEN).crawl_delay == 5.0
-    assert parse(text.format(86400, 1), AGENT_TOKEN).crawl_delay == 60.0
-    assert parse(text.format("often", "x"), AGENT_TOKEN).crawl_delay == 0.0
-    assert parse(text, AGENT_TOKEN).sitemaps == ("http://h.test/s.xml",)
+    assert parse_robots(text.format(2, 5), AGENT_TOKEN).crawl_delay == 5.0
+    assert parse_robots(text.format(86400, 1), AGENT_TOKEN).crawl_delay == 60.0
+    assert parse_robots(text.format("often", "x"), AGENT_TOKEN).crawl_delay == 0.0
+    assert parse_robots(text, AGENT_TOKEN).sitemaps == ("http://h.test/s.xml",)
 
 
 def test_a_sitemap_index_leads_to_pages_that_nothing_links_to(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
@@ -206,7 +206,7 @@ def test_one_page_is_one_page_when_not_recursive(wb: Workbench, site: TestSite, 
     ],
 )
 def test_directives_for_robots_by_the_letter(lines: list[str], index: bool, follow: bool) -> None:
-    assert robots_wishes(lines) == (index, follow)
+    assert parse_robots_directives(lines) == (index, follow)
 
 
 def test_every_address_that_is_not_fetched_is_counted_with_its_reason(
@@ -252,7 +252,7 @@ def test_more_sitemaps_than_fifty_are_read(wb: Workbench, site: TestSite, crawl:
     ],
 )  # fmt: skip
 def test_a_dot_makes_a_file_only_with_a_known_suffix(url: str, prefix: str) -> None:
-    assert bounds_of(url, "path").prefix == prefix
+    assert make_bounds(url, "path").prefix == prefix
 
 
 @pytest.mark.parametrize(
@@ -264,4 +264,4 @@ def test_a_dot_makes_a_file_only_with_a_known_suffix(url: str, prefix: str) -> N
     ],
 )  # fmt: skip
 def test_a_session_is_no_part_of_an_address_and_a_talk_is(written: str, read: str) -> None:
-    assert canonical(f"http://h.test/talks{written}") == f"http://h.test/talks{read}"
+    assert canonicalize(f"http://h.test/talks{written}") == f"http://h.test/talks{read}"

@@ -16,7 +16,7 @@ from written_tables import ROOT
 from deploy.rehearse import POSTGRES
 from workbench.cli.main import COMMANDS
 from workbench.cli.options import Parser
-from workbench.crawling.browser import NAMES
+from workbench.crawling.browser import CHROMIUM_NAMES
 from workbench.settings import Settings
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -73,7 +73,7 @@ def test_the_profile_lets_chromium_build_its_sandbox_and_nobody_mount_trace_or_l
 
 
 def test_the_image_installs_a_browser_that_crawls_find() -> None:
-    assert set(re.findall(r"install .*?(chromium[\w-]*)", DOCKERFILE)) & set(NAMES)
+    assert set(re.findall(r"install .*?(chromium[\w-]*)", DOCKERFILE)) & set(CHROMIUM_NAMES)
 
 
 def test_the_image_gets_every_file_that_its_build_reads() -> None:

@@ -15,7 +15,7 @@ from test_image import VARIABLES, understood
 from written_tables import ROOT
 
 from workbench import Workbench, __version__
-from workbench.cli.worker import CONCURRENCY
+from workbench.cli.worker import DEFAULT_CONCURRENCY
 
 FOLDER = ROOT / "deploy" / "kubernetes"
 KINDS_OF_KEDA = {"ScaledObject", "TriggerAuthentication"}  # Kubernetes' schemas do not have them
@@ -129,7 +129,11 @@ def test_workers_are_counted_by_a_question_that_the_queue_answers(
         == ALL["worker.yaml TriggerAuthentication rag-workbench"]["metadata"]["name"]
     )
     [container] = pod(ALL["worker.yaml Deployment rag-workbench-worker"])["containers"]
-    assert int(trigger["metadata"]["targetQueryValue"]) == understood(container["args"])["concurrency"] == CONCURRENCY
+    assert (
+        int(trigger["metadata"]["targetQueryValue"])
+        == understood(container["args"])["concurrency"]
+        == DEFAULT_CONCURRENCY
+    )
     (tmp_path / "a.md").write_text("The gauge is read at noon.")
     with psycopg.connect(database_url, autocommit=True) as connection:
         assert connection.execute(trigger["metadata"]["query"]).fetchall() == [(0,)]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from written_tables import ROOT
 
-from deploy.release import faults, write_digests, write_sbom
+from deploy.release import find_faults, write_digests, write_sbom
 
 NAMED = ("pyproject.toml", "CHANGELOG.md", "workbench/runtime.py", "deploy/kubernetes/kustomization.yaml")
 
@@ -40,7 +40,7 @@ def git(folder: Path, *words: str) -> None:
 
 
 def test_a_tagged_commit_whose_files_agree_may_be_released(tree: Path) -> None:
-    assert list(faults(tree)) == []
+    assert list(find_faults(tree)) == []
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_disagreement_is_named(tree: Path, name: str, old: str, new: str, said
     text = (tree / name).read_text(encoding="utf-8")
     assert old in text
     (tree / name).write_text(text.replace(old, new, 1), encoding="utf-8")
-    assert [fault for fault in faults(tree) if said in fault]
+    assert [fault for fault in find_faults(tree) if said in fault]
 
 
 @pytest.mark.slow

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evals.judges import JUDGED, Sample, judge
-from evals.judges.agreement import answered, grade
+from evals.judges import JUDGED_METRICS, Sample, measure_samples
+from evals.judges.agreement import add_answers, grade_judgments
 from evals.judges.endpoint import Endpoint, Limits
-from evals.judges.ragas import schema_in
+from evals.judges.ragas import extract_schema
 from evals.test_set import Judgment
 from tests.conftest import cloned_database
 from workbench import Settings, Workbench
@@ -32,10 +32,10 @@ def judging(server_url: str, template_database: str, test_home: Path, gguf: Path
             yield Endpoint.of(workbench, Limits(timeout=240.0, at_once=2)), workbench.corpus.encoder()
 
 
-@pytest.mark.parametrize("metric", JUDGED)
+@pytest.mark.parametrize("metric", JUDGED_METRICS)
 def test_every_metric_is_measured(judging: tuple[Endpoint, Encoder], metric: str) -> None:
     endpoint, encoder = judging
-    figure = judge([SAMPLE], [metric], encoder=encoder, endpoint=endpoint)[metric]
+    figure = measure_samples([SAMPLE], [metric], encoder=encoder, endpoint=endpoint)[metric]
     assert figure.measured == 1, figure.summary()
     assert 0 <= (figure.mean or 0.0) <= 1
     assert endpoint.spent.calls > 0 and endpoint.spent.tokens > 100
@@ -43,17 +43,17 @@ def test_every_metric_is_measured(judging: tuple[Endpoint, Encoder], metric: str
 
 def test_it_answers_and_grades(judging: tuple[Endpoint, Encoder]) -> None:
     endpoint, _ = judging
-    (sample,) = answered(endpoint, [Sample("q1", QUESTION, (PASSAGE,))])
+    (sample,) = add_answers(endpoint, [Sample("q1", QUESTION, (PASSAGE,))])
     assert sample.answer and not sample.no_answer
-    graded = grade(endpoint, [Judgment("q1", "d1", 2)], {"q1": QUESTION}, lambda _: PASSAGE)
+    graded = grade_judgments(endpoint, [Judgment("q1", "d1", 2)], {"q1": QUESTION}, lambda _: PASSAGE)
     assert len(graded.judgments) == 1 and not graded.reasons
 
 
 def test_the_schema_of_a_prompt_of_ragas_is_read_and_given_an_end() -> None:
     schema = {"properties": {"verdicts": {"items": {"type": "string"}, "type": "array"}}, "type": "object"}
     prompt = f"Judge.\nas specified in JSON Schema:\n{json.dumps(schema)}Do not use single quotes."
-    assert schema_in(prompt) == {
+    assert extract_schema(prompt) == {
         "properties": {"verdicts": {"items": {"type": "string", "maxLength": 240}, "type": "array", "maxItems": 8}},
         "type": "object",
     }
-    assert schema_in("Judge, and answer with {}.") is None
+    assert extract_schema("Judge, and answer with {}.") is None

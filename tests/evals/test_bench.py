@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.figures import table
-from benchmarks.ingest_speed import against_full_precision
+from benchmarks.figures import format_table
+from benchmarks.ingest_speed import compare_precision
 from benchmarks.measurement import run_bench
-from benchmarks.pairs import timed
-from benchmarks.trade import CUTS
-from benchmarks.walks import WIDTHS
+from benchmarks.pairs import timed_strategies
+from benchmarks.trade import CHUNKER_SETTINGS
+from benchmarks.walks import EF_SEARCH_VALUES
 from workbench import Workbench
 from workbench.ingestion.chunking import CHUNKERS
 from workbench.retrieval.strategies import STRATEGIES
@@ -33,14 +33,16 @@ def result() -> Iterator[dict[str, object]]:
 
 def test_every_strategy_that_needs_no_llm_is_timed_beside_a_baseline(result: dict[str, dict[str, dict]]) -> None:
     rows = result["sizes"][str(PASSAGES)]
-    assert {name for name, strategy in STRATEGIES.items() if not strategy.needs} == set(timed()) <= rows.keys()
+    assert (
+        {name for name, strategy in STRATEGIES.items() if not strategy.needs} == set(timed_strategies()) <= rows.keys()
+    )
     assert all(row["p50_ms"] > 0 and row["baseline_p50_ms"] > 0 and row["baseline"] for row in rows.values())
 
 
 def test_the_table_shows_every_row_and_the_trade_where_it_was_measured(result: dict[str, dict[str, dict]]) -> None:
     row = {"chunker": "structure", "size": 200, "passages": 365, "bytes": 2048, "ndcg@10": {"vector": 0.77}}
-    shown = table(result | {"trade": [row]})
-    assert all(f"| {name} |" in shown for name in timed())
+    shown = format_table(result | {"trade": [row]})
+    assert all(f"| {name} |" in shown for name in timed_strategies())
     assert "| structure, 200 tokens | 365 | 2 | 0.770 |" in shown
 
 
@@ -48,9 +50,9 @@ def test_a_walk_that_keeps_more_in_view_than_the_index_holds_finds_the_true_near
     result: dict[str, dict[str, list[dict[str, float]]]],
 ) -> None:
     rows = result["walks"][str(PASSAGES)]
-    assert [row["ef_search"] for row in rows] == list(WIDTHS)
+    assert [row["ef_search"] for row in rows] == list(EF_SEARCH_VALUES)
     assert rows[-1]["recall@10"] == rows[-1]["recall@50"] == 1.0 and all(row["p50_ms"] > 0 for row in rows)
-    assert "| 300 | 1,000 | 1.000 | 1.000 |" in table(result)
+    assert "| 300 | 1,000 | 1.000 | 1.000 |" in format_table(result)
 
 
 def test_the_model_is_timed_in_full_precision_too_where_it_has_a_choice(
@@ -59,9 +61,11 @@ def test_the_model_is_timed_in_full_precision_too_where_it_has_a_choice(
     told = result["ingestion"]
     ratio = told["passages_per_cpu_s"] / told["full_precision_passages_per_cpu_s"]
     assert told["times_full_precision"] == pytest.approx(ratio, abs=0.02)
-    assert f"| times full precision | {told['times_full_precision']} |" in table(result)
-    assert against_full_precision(wb, ["Herons"]) == {}
+    assert f"| times full precision | {told['times_full_precision']} |" in format_table(result)
+    assert compare_precision(wb, ["Herons"]) == {}
 
 
 def test_the_trade_cuts_only_by_chunkers_that_exist() -> None:
-    assert {chunker for chunker, _ in CUTS} <= CHUNKERS.keys(), "benchmarks/trade.py names a chunker that is gone"
+    assert {chunker for chunker, _ in CHUNKER_SETTINGS} <= CHUNKERS.keys(), (
+        "benchmarks/trade.py names a chunker that is gone"
+    )

@@ -14,9 +14,9 @@ from typing import cast
 import pytest
 
 from benchmarks.latency import Bench
-from benchmarks.loading import BenchCorpus, clear, fill, held, open_bench
+from benchmarks.loading import BenchCorpus, count_loaded, delete_corpus, fill_corpus, open_bench
 from benchmarks.measurement import run_bench
-from benchmarks.needs import check_disk, disk_needed
+from benchmarks.needs import check_disk, estimate_disk
 from benchmarks.synthetic_corpus import SyntheticCorpus
 from workbench.errors import ConfigurationError
 from workbench.storage.ranking import LegRanking
@@ -71,15 +71,15 @@ def test_a_killed_load_goes_on_and_gives_the_corpus_of_an_undisturbed_one(home: 
     assert process.returncode == -signal.SIGKILL
     with open_bench(home) as workbench:
         synthetic = SyntheticCorpus(workbench.corpus.encoder().dimensions)
-        assert held(workbench, PASSAGES) == 200
-        corpus = fill(workbench, PASSAGES, synthetic, batch=100)
+        assert count_loaded(workbench, PASSAGES) == 200
+        corpus = fill_corpus(workbench, PASSAGES, synthetic, batch=100)
         assert corpus.loaded == PASSAGES - 200
         resumed = _contents(workbench, corpus, synthetic)
-        again = fill(workbench, PASSAGES, synthetic)
+        again = fill_corpus(workbench, PASSAGES, synthetic)
         assert (again.loaded, again.graph_seconds) == (0, 0), "what is loaded, and its graph, is found again"
-        clear(workbench, PASSAGES)
-        assert held(workbench, PASSAGES) == 0
-        undisturbed = fill(workbench, PASSAGES, synthetic, batch=100)
+        delete_corpus(workbench, PASSAGES)
+        assert count_loaded(workbench, PASSAGES) == 0
+        undisturbed = fill_corpus(workbench, PASSAGES, synthetic, batch=100)
         assert _contents(workbench, undisturbed, synthetic) == resumed
 
 
@@ -95,9 +95,9 @@ def test_a_disk_that_is_too_small_is_refused_before_anything_is_loaded(home: Pat
     with pytest.raises(ConfigurationError, match=r"needs [\d,.]+ GB of disk and .* are free"):
         run_bench(home, [10**12], say=lambda text: None)
     with open_bench(home) as workbench:
-        assert held(workbench, 10**12) == 0
+        assert count_loaded(workbench, 10**12) == 0
     check_disk(home, [(1_000, 0)])
-    assert disk_needed(10**6, 10**6) == 0 < disk_needed(10**6, 10**5) < disk_needed(10**6)
+    assert estimate_disk(10**6, 10**6) == 0 < estimate_disk(10**6, 10**5) < estimate_disk(10**6)
 
 
 @pytest.mark.slow

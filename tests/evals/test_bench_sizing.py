@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.figures import Figures, LatencyRow
-from benchmarks.sizing import read_figures, sizing, sizing_table
+from benchmarks.sizing import estimate_sizes, format_sizes, read_figures
 from workbench.errors import InvalidInput
 
 
@@ -24,7 +24,7 @@ def _run(passages: int, bytes_per_passage: int) -> Figures:
 
 
 def test_a_size_that_was_run_has_its_figures_and_larger_ones_grow_from_the_largest_run() -> None:
-    rows = {row.passages: row for row in sizing([_run(10_000, 9_000), _run(100_000, 8_000)])}
+    rows = {row.passages: row for row in estimate_sizes([_run(10_000, 9_000), _run(100_000, 8_000)])}
     assert (rows[10_000].disk_bytes, rows[10_000].hybrid_p50_ms) == (10_000 * 9_000, 9.4)
     assert (rows[10_000_000].disk_bytes, rows[10_000_000].hybrid_p50_ms) == (10_000_000 * 8_000, None)
     assert rows[10_000_000].embedding_seconds == 10_000_000 / 100
@@ -32,7 +32,7 @@ def test_a_size_that_was_run_has_its_figures_and_larger_ones_grow_from_the_large
 
 
 def test_only_what_was_run_stands_upright() -> None:
-    lines = sizing_table(sizing([_run(100_000, 8_000)])).splitlines()
+    lines = format_sizes(estimate_sizes([_run(100_000, 8_000)])).splitlines()
     assert lines[3] == "| 100,000 | 800.0 MB | *17 min* | *1.7 min* | *196.8 MB* | 9 ms | 0.985 |"
     assert lines[6] == "| *100,000,000* | *800.0 GB* | *12 days* | *1.2 days* | *196.8 GB* |  |  |"
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.comparison import own_settings
-from benchmarks.measure import cl100k_spans, published, read_chunking_evaluation, score
+from benchmarks.comparison import measure_strategies
+from benchmarks.measure import mean_scores, read_chunking_evaluation, reproduce_published, tokenize_cl100k
 from workbench import Workbench
 from workbench.errors import InvalidInput
 from workbench.models.hashing import HashEncoder
@@ -43,7 +43,7 @@ def test_quotes_are_found_where_reading_has_moved_them(report_folder: Path) -> N
 
 
 def test_whole_corpora_as_passages_bring_everything_and_much_else(report_folder: Path) -> None:
-    scores = published(read_chunking_evaluation(report_folder), HashEncoder(), "token", 200)
+    scores = reproduce_published(read_chunking_evaluation(report_folder), HashEncoder(), "token", 200)
     assert (scores.passages, scores.recall) == (2, 100.0)
     assert scores.precision == scores.iou < scores.omega < 100
 
@@ -52,14 +52,14 @@ def test_a_perfect_search_reaches_the_omega(report_folder: Path) -> None:
     test_set = read_chunking_evaluation(report_folder)
     passages = [("owls", 0, 60), ("owls", 60, 90), ("bees", 0, 27), ("bees", 27, 80)]
     answers = {"q001": [("owls", 0, 60)], "q002": [("bees", 0, 27)]}
-    scores = score("perfect", test_set, answers, passages)
+    scores = mean_scores("perfect", test_set, answers, passages)
     assert scores.iou == pytest.approx(scores.omega)
     assert scores.recall == 100.0
 
 
 def test_the_workbenchs_own_settings_are_measured_alike(wb: Workbench, report_folder: Path) -> None:
     lines: list[str] = []
-    (scores,) = own_settings(wb, read_chunking_evaluation(report_folder), None, ["keyword"], lines.append)
+    (scores,) = measure_strategies(wb, read_chunking_evaluation(report_folder), None, ["keyword"], lines.append)
     assert scores.recall == 100.0 and scores.name == "keyword, structure 200"
     assert lines == [
         f"| keyword, structure 200 | 2 | 100.0 | {scores.precision:.1f} | {scores.omega:.1f} | {scores.iou:.1f} |"
@@ -68,7 +68,7 @@ def test_the_workbenchs_own_settings_are_measured_alike(wb: Workbench, report_fo
 
 def test_tokens_cover_the_text_without_a_gap() -> None:
     for text in ("plain words here", "héllo 🦊 日本語", "", "  spaces\n\nand lines "):
-        spans = cl100k_spans(text)
+        spans = tokenize_cl100k(text)
         assert "".join(text[start:end] for start, end in spans) == text
 
 

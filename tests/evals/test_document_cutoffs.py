@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from evals.command import add_arguments, evaluate
-from evals.experiments.cutoffs import document_cutoffs
+from evals.experiments.cutoffs import measure_cutoffs
 from evals.gateway import index_corpus
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
@@ -18,12 +18,12 @@ from workbench.errors import InvalidInput
 def test_a_cutoff_leaves_fewer_documents_and_the_best_one_at_any_share(wb: Workbench, beir: WriteTestSet) -> None:
     test_set = load_test_set(beir())
     corpus = index_corpus(wb, test_set)
-    every, half, best = document_cutoffs(wb, test_set, corpus, "hybrid", [0, 0.5, 1])
+    every, half, best = measure_cutoffs(wb, test_set, corpus, "hybrid", [0, 0.5, 1])
     assert (every.documents, every.recall) == (5.0, 1.0)  # all five
     assert every.documents > half.documents >= best.documents >= 1
     assert every.recall >= half.recall >= best.recall > 0
     scores = [hit.score for hit in wb.search("Why do cats purr?", "hybrid", index=corpus.index.name)]
-    (at_second,) = document_cutoffs(wb, test_set.first(1), corpus, "hybrid", [scores[1] / scores[0] - 1e-9])
+    (at_second,) = measure_cutoffs(wb, test_set.first(1), corpus, "hybrid", [scores[1] / scores[0] - 1e-9])
     assert at_second.documents == 2
 
 

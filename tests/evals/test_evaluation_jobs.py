@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
-from evals.background import enqueue_experiment, enqueue_optimise, job_of, runners
-from evals.experiments.catalogue import Experiments, matrix
+from evals.background import enqueue_experiment, enqueue_optimise, find_job, make_runners
+from evals.experiments.catalogue import Experiments, make_cells
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from tests.evals.test_experiments import ASKED, MANY
@@ -28,13 +28,13 @@ def words(wb: Workbench, beir: WriteTestSet) -> str:
 
 def test_a_worker_runs_an_experiment_and_ragas_looks_at_its_texts(wb: Workbench, words: str) -> None:
     experiments = Experiments(wb)
-    made = experiments.create("Two", words, matrix(["vector", "keyword"]))
+    made = experiments.create("Two", words, make_cells(["vector", "keyword"]))
     job = enqueue_experiment(wb, made.id, ragas="free")
     with pytest.raises(Conflict, match="queued already"):
         enqueue_experiment(wb, made.id)
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     done = wb.jobs.wait(job.id, timeout=LONG)
-    assert (done.status, job_of(wb, made.id)) == ("completed", done)
+    assert (done.status, find_job(wb, made.id)) == ("completed", done)
     assert (done.done, done.total) == (8, 8)  # ragas' metrics of both runs
     ragas = [result.extra["ragas"] for result in experiments.results(made.id)]
     assert [figures["id_context_recall"]["measured"] for figures in ragas] == [12, 12]
@@ -43,7 +43,7 @@ def test_a_worker_runs_an_experiment_and_ragas_looks_at_its_texts(wb: Workbench,
 def test_a_stopped_experiment_goes_on_and_asks_nothing_twice(wb: Workbench, words: str) -> None:
     """The first job is stopped in the midst of the first of two runs: after some answers and before all."""
     experiments = Experiments(wb)
-    made = experiments.create("Stopped", words, matrix(["vector", "keyword"]))
+    made = experiments.create("Stopped", words, make_cells(["vector", "keyword"]))
     looks = itertools.count()
     with pytest.raises(Cancelled):
         experiments.run(made.id, should_stop=lambda: next(looks) > 10)
@@ -51,7 +51,7 @@ def test_a_stopped_experiment_goes_on_and_asks_nothing_twice(wb: Workbench, word
     kept = wb.corpus.database.rows(statement("answer_list"), {"run_id": begun.run_id})
     assert 0 < len(kept) < 12
     again = enqueue_experiment(wb, made.id)
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     finished = wb.jobs.wait(again.id, timeout=LONG)
     assert finished.message == f"{24 - len(kept)} questions asked; {len(kept)} answers were there already."
     assert (finished.done, finished.total) == (24, 24)
@@ -65,7 +65,7 @@ def test_a_search_for_parameters_leaves_its_finalists_with_its_job(
     twice = ASKED | {f"r{key}": (f"What is {text}", grades) for key, (text, grades) in ASKED.items()}
     many = Experiments(wb).test_sets.add(load_test_set(beir(MANY, twice, name="many"))).id
     job = enqueue_optimise(wb, many, ["hybrid"], 2, "ndcg@10")
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     done = wb.jobs.wait(job.id, timeout=LONG)
     assert done.status == "completed", done.error
     assert any(finalist["is_default"] for finalist in done.result["finalists"])
@@ -78,7 +78,7 @@ def test_a_stopped_search_for_parameters_goes_on_with_the_time_that_was_left(wb:
     job = enqueue_optimise(wb, many, ["hybrid"], 4, "ndcg@10")
     stopping = threading.Thread(target=cancel_once_it_searches, args=(wb, job.id))
     stopping.start()
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     stopped = wb.jobs.wait(job.id, timeout=LONG)
     stopping.join()
     assert (stopped.status, stopped.result) == ("cancelled", {})
@@ -102,7 +102,7 @@ def cancel_once_it_searches(wb: Workbench, job_id: str) -> None:
 
 
 def test_what_cannot_be_run_is_refused_before_it_is_queued(wb: Workbench, words: str) -> None:
-    made = Experiments(wb).create("LLM", words, matrix(["vector"]))
+    made = Experiments(wb).create("LLM", words, make_cells(["vector"]))
     with pytest.raises(ConfigurationError, match="WORKBENCH_LLM_BASE_URL"):
         enqueue_experiment(wb, made.id, ragas="llm")
     with pytest.raises(InvalidInput, match="needs some seconds"):

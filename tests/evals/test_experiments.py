@@ -10,8 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from evals.experiments.catalogue import Cell, Experiments, matrix
-from evals.experiments.leaderboard import by_question, changes, check_same_ground, leaderboard, pareto_front, to_csv
+from evals.experiments.catalogue import Cell, Experiments, make_cells
+from evals.experiments.leaderboard import (
+    check_comparable,
+    find_changes,
+    make_leaderboard,
+    pareto_front,
+    scores_by_question,
+    to_csv,
+)
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import TEXTS, WriteTestSet
 from workbench import Workbench
@@ -40,7 +47,7 @@ def test_a_matrix_killed_twice_finishes_without_asking_again_what_was_answered(
     experiments: Experiments, beir: WriteTestSet, make_settings: Callable[..., Settings]
 ) -> None:
     test_set = experiments.test_sets.add(load_test_set(beir(MANY, ASKED))).id
-    cells = matrix(STRATEGIES, (None, "small", "large"))
+    cells = make_cells(STRATEGIES, (None, "small", "large"))
     made = experiments.create("3 x 4", test_set, cells)
     settings = make_settings()
     assert settings.database_url is not None
@@ -71,9 +78,9 @@ def answers_of(experiments: Experiments, experiment_id: str) -> int:
 def test_what_is_unchanged_is_not_run_again_and_judging_more_costs_no_run(
     experiments: Experiments, animals: str
 ) -> None:
-    first = experiments.run(experiments.create("first", animals, matrix(["vector", "keyword"])).id)
+    first = experiments.run(experiments.create("first", animals, make_cells(["vector", "keyword"])).id)
     experiments.test_sets.judge(animals, "q1", "dogs", "partly")
-    second = experiments.run(experiments.create("second", animals, matrix(["keyword", "hybrid"])).id)
+    second = experiments.run(experiments.create("second", animals, make_cells(["keyword", "hybrid"])).id)
     assert first.message.startswith("10 questions asked; 0 answers")
     assert second.message.startswith("5 questions asked; 5 answers")
     ranked = [result.run.values["recall@10"]["q1"] for result in experiments.results(second.id) if result.run]
@@ -82,14 +89,14 @@ def test_what_is_unchanged_is_not_run_again_and_judging_more_costs_no_run(
 
 def test_another_parameter_is_another_run(experiments: Experiments, animals: str) -> None:
     weights = [{"vector_weight": 0.0}, {"vector_weight": 1.0}]
-    made = experiments.create("weights", animals, matrix(["hybrid"], parameters={"hybrid": weights}))
+    made = experiments.create("weights", animals, make_cells(["hybrid"], parameters={"hybrid": weights}))
     assert experiments.run(made.id).message.startswith("10 questions asked")
     labels = [result.cell.label for result in experiments.results(made.id)]
     assert labels == ["hybrid vector_weight=0.0", "hybrid vector_weight=1.0"]
 
 
 def test_a_stopped_experiment_keeps_what_it_has_and_goes_on(experiments: Experiments, animals: str) -> None:
-    made = experiments.create("stop", animals, matrix(["keyword", "vector"]))
+    made = experiments.create("stop", animals, make_cells(["keyword", "vector"]))
     looks = iter(range(100))
     with pytest.raises(Cancelled):
         experiments.run(made.id, should_stop=lambda: next(looks) > 6)
@@ -100,34 +107,38 @@ def test_a_stopped_experiment_keeps_what_it_has_and_goes_on(experiments: Experim
 
 
 def test_a_run_that_fails_is_noted_with_its_reason_and_the_others_go_on(experiments: Experiments, animals: str) -> None:
-    made = experiments.create("needs a scope", animals, matrix(["scoped", "keyword"]))
+    made = experiments.create("needs a scope", animals, make_cells(["scoped", "keyword"]))
     done = experiments.run(made.id)
     failed, fine = experiments.results(made.id)
     assert done.message.startswith("1 of 2 runs failed. ")
     assert (failed.status, failed.run, fine.status) == ("failed", None, "done")
     assert failed.error is not None and "needs a scope" in failed.error
-    assert [line.status for line in leaderboard([failed, fine], "ndcg@10")] == ["done", "failed"]
+    assert [line.status for line in make_leaderboard([failed, fine], "ndcg@10")] == ["done", "failed"]
 
 
 def test_the_leaderboard_compares_every_run_with_the_best(experiments: Experiments, beir: WriteTestSet) -> None:
     test_set = experiments.test_sets.add(load_test_set(beir(MANY, ASKED))).id
-    made = experiments.create("board", test_set, matrix(["keyword", "vector"], ("small",)))
+    made = experiments.create("board", test_set, make_cells(["keyword", "vector"], ("small",)))
     experiments.run(made.id)
     results = experiments.results(made.id)
-    lines = leaderboard(results, "ndcg@10")
+    lines = make_leaderboard(results, "ndcg@10")
     assert lines[0].against_best is None and lines[1].against_best is not None
     assert lines[0].interval[0] <= lines[0].metrics["ndcg@10"] <= lines[0].interval[1]
     assert any(line.on_front for line in lines) and all(line.index_bytes > 0 for line in lines)
     assert to_csv(lines, "project Shop").splitlines()[1].startswith(lines[0].label)
-    assert by_question(results, "hit@1")["q00"].keys() == {"keyword on small", "vector on small"}
-    assert changes(results[0], results[0], "ndcg@10") == []
+    assert scores_by_question(results, "hit@1")["q00"].keys() == {"keyword on small", "vector on small"}
+    assert find_changes(results[0], results[0], "ndcg@10") == []
 
 
 def test_a_metric_that_was_not_measured_is_refused(experiments: Experiments, animals: str) -> None:
-    made = experiments.create("few", animals, matrix(["keyword"]), metrics=["ndcg@10"])
+    made = experiments.create("few", animals, make_cells(["keyword"]), metrics=["ndcg@10"])
     experiments.run(made.id)
     (found,) = experiments.results(made.id)
-    for reading in (leaderboard, by_question, lambda cells, metric: changes(cells[0], cells[0], metric)):
+    for reading in (
+        make_leaderboard,
+        scores_by_question,
+        lambda cells, metric: find_changes(cells[0], cells[0], metric),
+    ):
         with pytest.raises(InvalidInput, match="recall@10 was not measured"):
             reading([found], "recall@10")
 
@@ -136,13 +147,13 @@ def test_experiments_on_other_ground_are_not_compared(
     experiments: Experiments, animals: str, beir: WriteTestSet
 ) -> None:
     other = experiments.test_sets.add(load_test_set(beir(MANY, ASKED, name="other"))).id
-    one = experiments.create("one", animals, matrix(["keyword"]))
-    two = experiments.create("two", other, matrix(["keyword"]))
+    one = experiments.create("one", animals, make_cells(["keyword"]))
+    two = experiments.create("two", other, make_cells(["keyword"]))
     experiments.test_sets.judge(animals, "q1", "dogs", "partly")
-    three = experiments.create("three", animals, matrix(["keyword"]))
+    three = experiments.create("three", animals, make_cells(["keyword"]))
     for second, says in ((two, "different corpora"), (three, "other questions or judgments")):
         with pytest.raises(InvalidInput, match=says):
-            check_same_ground(one, second)
+            check_comparable(one, second)
 
 
 def test_a_persons_own_documents_can_be_measured_until_they_change(
@@ -154,7 +165,7 @@ def test_a_persons_own_documents_can_be_measured_until_they_change(
     (question,) = experiments.test_sets.add_questions(test_set, ["cats purr"])
     cats = next(document.id for document in wb.documents.list() if document.title == "Cats")
     experiments.test_sets.judge(test_set, question.id, cats, "relevant", start=0, end=6)
-    made = experiments.create("mine", test_set, matrix(["keyword"], (None, "small")))
+    made = experiments.create("mine", test_set, make_cells(["keyword"], (None, "small")))
     experiments.run(made.id)
     runs = [result.run for result in experiments.results(made.id)]
     assert [(run.means["hit@1"], run.means["span-recall@5"]) for run in runs if run] == [(1.0, 1.0), (1.0, 1.0)]
@@ -167,7 +178,7 @@ def test_wrong_plans_are_refused(experiments: Experiments, animals: str) -> None
     empty = experiments.test_sets.create("Empty").id
     for strategies, parameters in ((["fastest"], {}), ([], {}), (["hybrid"], {"hybrid": [{"weight": 1}]})):
         with pytest.raises(InvalidInput):
-            matrix(strategies, parameters=parameters)
+            make_cells(strategies, parameters=parameters)
     with pytest.raises(InvalidInput, match="judge some first"):
         experiments.create("x", empty, [Cell("keyword")])
     with pytest.raises(NotFound, match="Index not found"):

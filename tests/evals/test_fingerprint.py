@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import workbench
-from evals.experiments.runs import ranking_files
+from evals.experiments.runs import list_ranking_files
 
 ROOT = Path(workbench.__file__).parent
 NOT_RANKING = {
@@ -23,7 +23,7 @@ def imported(path: Path) -> set[str]:
 
 
 def test_every_storage_module_that_ranking_uses_is_in_the_hash() -> None:
-    files = ranking_files()
+    files = list_ranking_files()
     hashed = {path.stem for path in files if path.parent == ROOT / "storage"}
     used = set().union(*(imported(path) for path in files if path.suffix == ".py"))
     assert used - hashed - NOT_RANKING == set()

@@ -9,8 +9,8 @@ import pytest
 
 from evals.experiments import runs
 from evals.gateway import index_corpus
-from evals.judges.generation import add_synthetic, add_written
-from evals.test_sets.folders import load_test_set, sample_documents
+from evals.judges.generation import add_llm_questions, add_synthetic
+from evals.test_sets.folders import list_sample_documents, load_test_set
 from evals.test_sets.store import TestSetStore
 from tests.evals.conftest import StartJudge, WriteTestSet
 from workbench import Workbench
@@ -22,14 +22,14 @@ LONG = " ".join(f"Herons stand still in shallow water, as note {n} says." for n 
 def test_rules_make_questions_over_a_persons_documents_that_can_be_run(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
-    files = {f"{item.key}.md": item.load() for item in sample_documents()[:20]}
+    files = {f"{item.key}.md": item.load() for item in list_sample_documents()[:20]}
     wb.ingest(folder(files), source="Sample")
     store = TestSetStore(wb)
     key = store.create("Made").id
     report = add_synthetic(wb, store, key, 5)
     test_set = store.load(key)
     assert (report.questions, len(test_set.answerable)) == (5, 5)
-    run = runs.run(wb, test_set, index_corpus(wb, test_set), ["keyword"]).strategies["keyword"]
+    run = runs.run_strategies(wb, test_set, index_corpus(wb, test_set), ["keyword"]).strategies["keyword"]
     assert run.means["recall@10"] > 0.9
     assert add_synthetic(wb, store, key, 5).questions == 5  # the same ones, which take the place of the old ones
     assert len(store.load(key).questions) == 5
@@ -43,10 +43,10 @@ def test_an_llm_writes_questions_over_a_corpus_of_its_own(
     store = TestSetStore(wb)
     texts = {"herons": ("Herons", LONG), "short": ("Short", "Too short.")}
     key = store.add(load_test_set(beir(texts, {"q1": ("Herons?", {"herons": 1})}))).id
-    assert add_written(wb, store, key, 3, start_judge("good")).questions == 1
+    assert add_llm_questions(wb, store, key, 3, start_judge("good")).questions == 1
     written = [question for question in store.load(key).questions if question.origin == "llm"]
     assert written[0].reference_answer.startswith("Herons stand still")
-    refused = add_written(wb, store, key, 3, start_judge("nonsense"))
+    refused = add_llm_questions(wb, store, key, 3, start_judge("nonsense"))
     assert refused.questions == 0 and refused.problems[0].startswith("1 passages got no question")
 
 
@@ -56,4 +56,4 @@ def test_without_documents_nothing_can_be_made(wb: Workbench, start_judge: Start
     with pytest.raises(InvalidInput, match="bring some in first"):
         add_synthetic(wb, store, key, 3)
     with pytest.raises(InvalidInput, match="at least 1"):
-        add_written(wb, store, key, 0, start_judge("good"))
+        add_llm_questions(wb, store, key, 0, start_judge("good"))

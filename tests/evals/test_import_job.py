@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.background import runners
+from evals.background import make_runners
 from evals.test_sets.import_job import enqueue_import, run_import
 from evals.test_sets.store import TestSetStore
 from tests.evals.conftest import WriteTestSet
@@ -35,7 +35,7 @@ def test_a_folder_is_imported_by_a_worker(wb: Workbench, beir: WriteTestSet) -> 
     folder = beir(MANY, ASKED)
     job = enqueue_import(wb, str(folder))
     assert job.id in {shown.id for shown in wb.jobs.in_view()}
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     done = wb.jobs.wait(job.id, timeout=LONG)
     assert (done.status, done.message) == ("completed", f"{folder.name}: 12 questions, 12 judgments.")
     assert (done.done, done.total) == (12, 12)  # documents
@@ -65,7 +65,7 @@ def test_a_corpus_of_one_batch_is_counted_while_it_goes_through_the_model(wb: Wo
 
 def test_a_zip_is_imported_under_its_name_and_let_go_of(wb: Workbench, beir: WriteTestSet) -> None:
     job = enqueue_import(wb, archive=("Our words.zip", packed(beir(MANY, ASKED))))
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     done = wb.jobs.wait(job.id, timeout=LONG)
     assert TestSetStore(wb).info("Our words").id == done.result["test_set"]
     assert wb.jobs.table.files.uploads(job.id) == []
@@ -76,14 +76,14 @@ def test_an_import_that_was_cancelled_is_resumed(wb: Workbench, beir: WriteTestS
     wb.jobs.cancel(job.id)
     assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
     assert wb.jobs.resume(job.id).status == "queued"
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     assert wb.jobs.wait(job.id, timeout=LONG).status == "completed"
     assert TestSetStore(wb).info("words").questions == 12
 
 
 def test_a_corpus_in_which_nothing_can_be_read_leaves_nothing_behind(wb: Workbench, beir: WriteTestSet) -> None:
     folder = beir(dict.fromkeys(MANY, ("", "")), ASKED)
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     done = wb.jobs.wait(enqueue_import(wb, str(folder)).id, timeout=LONG)
     assert (done.status, str(done.error)[:45]) == ("failed", "None of the 12 documents could be read; the f")
     assert wb.sources.list(source_type="dataset") == []

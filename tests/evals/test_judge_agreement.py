@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from evals.command import add_arguments, evaluate
-from evals.experiments.catalogue import Experiments, matrix
+from evals.experiments.catalogue import Experiments, make_cells
 from evals.gateway import index_corpus
-from evals.judges.agreement import drawn, sentence
+from evals.judges.agreement import describe_agreement, sample_judgments
 from evals.judges.judging import judge_experiment
 from evals.test_set import Judgment
 from tests.evals.conftest import TEXTS, StartJudge, WriteTestSet
@@ -20,10 +20,10 @@ from workbench import Settings, Workbench
 
 def test_as_many_that_say_relevant_are_drawn_as_not_where_there_are_as_many() -> None:
     judgments = [Judgment("q", f"r{n}", 2) for n in range(9)] + [Judgment("q", f"n{n}", 0) for n in range(3)]
-    assert sorted(judgment.grade for judgment in drawn(judgments, 4)) == [0, 0, 2, 2]
-    assert sorted(judgment.grade for judgment in drawn(judgments, 8)) == [0] * 3 + [2] * 5
-    assert len(drawn(judgments, 99)) == 12
-    assert drawn(judgments, 5) == drawn(judgments[::-1], 5)
+    assert sorted(judgment.grade for judgment in sample_judgments(judgments, 4)) == [0, 0, 2, 2]
+    assert sorted(judgment.grade for judgment in sample_judgments(judgments, 8)) == [0] * 3 + [2] * 5
+    assert len(sample_judgments(judgments, 99)) == 12
+    assert sample_judgments(judgments, 5) == sample_judgments(judgments[::-1], 5)
 
 
 @pytest.fixture
@@ -72,11 +72,13 @@ def test_an_experiment_judged_without_an_llm_can_be_judged_by_one_later_though_a
     for question, title in zip(asked, ("Cats", "Dogs"), strict=True):
         experiments.test_sets.judge(test_set, question.id, ids[title], "relevant", start=0, end=40)
     wb.documents.delete(ids["Dogs"])
-    made = experiments.run(experiments.create("Mine", test_set, matrix(["keyword"])).id)
+    made = experiments.run(experiments.create("Mine", test_set, make_cells(["keyword"])).id)
     judge_experiment(wb, made)
     assert "judge" not in experiments.results(made.id)[0].extra
     judge_experiment(wb, made, start_judge("good"))
     (result,) = experiments.results(made.id)
     assert result.extra["ragas"]["text_context_recall"]["reasons"] == {"There is no relevant passage.": 1}
-    assert sentence(result.extra["judge"]).startswith("The LLM 'small' agrees with the test set on 1 of 1 judgments")
+    assert describe_agreement(result.extra["judge"]).startswith(
+        "The LLM 'small' agrees with the test set on 1 of 1 judgments"
+    )
     assert index_corpus(wb, experiments.test_set(made)).documents == 4

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from evals.background import enqueue_experiment, runners
-from evals.experiments.catalogue import Experiments, matrix
-from evals.experiments.runs import run
+from evals.background import enqueue_experiment, make_runners
+from evals.experiments.catalogue import Experiments, make_cells
+from evals.experiments.runs import run_strategies
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint, Limits
 from evals.judges.judging import judge_run
@@ -37,7 +37,7 @@ def test_a_share_is_an_even_part_of_what_is_left_and_leftovers_go_on() -> None:
 def test_every_strategy_is_judged_within_its_share(wb: Workbench, beir: WriteTestSet, start_judge: StartJudge) -> None:
     test_set = load_test_set(beir())
     corpus = index_corpus(wb, test_set)
-    both = run(wb, test_set, corpus, ["vector", "keyword"])
+    both = run_strategies(wb, test_set, corpus, ["vector", "keyword"])
     judge = start_judge("good", calls=40, at_once=1)
     judged = judge_run(wb, both, endpoint=judge)
     assert judge.spent.calls == 40
@@ -48,7 +48,7 @@ def test_every_strategy_is_judged_within_its_share(wb: Workbench, beir: WriteTes
 
 def test_the_reason_why_there_is_no_answer_is_kept(wb: Workbench, beir: WriteTestSet, start_judge: StartJudge) -> None:
     test_set = load_test_set(beir())
-    one = run(wb, test_set, index_corpus(wb, test_set), ["keyword"])
+    one = run_strategies(wb, test_set, index_corpus(wb, test_set), ["keyword"])
     judged = judge_run(wb, one, endpoint=start_judge("busy", retries=0))["keyword"]
     assert judged["faithfulness"].reasons == {"There is no answer: The judge refused (429).": 5}
 
@@ -78,9 +78,11 @@ def test_cancelling_an_experiment_does_not_wait_for_the_judge(
     base = f"http://127.0.0.1:{int(silent.stdout.readline())}/v1"
     with Workbench.open(settings=make_settings(llm_base_url=base, llm_model="small")) as wb:
         experiments = Experiments(wb)
-        made = experiments.create("Judged", experiments.test_sets.add(load_test_set(beir())).id, matrix(["keyword"]))
+        made = experiments.create(
+            "Judged", experiments.test_sets.add(load_test_set(beir())).id, make_cells(["keyword"])
+        )
         job = enqueue_experiment(wb, made.id, ragas="llm")
-        wb.work(runners(wb))
+        wb.work(make_runners(wb))
         assert silent.stdout.readline() == "asked\n"  # ragas is at it, and would wait a minute for the answer
         wb.jobs.cancel(job.id)
         assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from evals.background import enqueue_learn, runners
+from evals.background import enqueue_learn, make_runners
 from evals.test_sets.folders import load_test_set
 from evals.test_sets.store import TestSetStore
 from tests.evals.conftest import WriteTestSet
 from tests.evals.test_learning import ASKED, TEXTS
 from workbench import Workbench
 from workbench.errors import InvalidInput, NotFound
-from workbench.retrieval.ranker import ranker_of
+from workbench.retrieval.ranker import read_ranker
 from workbench.types import as_object
 
 LONG = 60.0  # seconds until a test gives up
@@ -24,12 +24,12 @@ def archive(wb: Workbench, beir: WriteTestSet) -> str:
 
 def test_a_worker_learns_and_what_it_found_outlives_its_test_set(wb: Workbench, archive: str) -> None:
     job = enqueue_learn(wb, archive)
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     version = TestSetStore(wb).info(archive).version
     done = wb.jobs.wait(job.id, timeout=LONG)
     assert done.status == "completed" and done.message.startswith("It is worth promoting: +")
     assert (done.done, done.total) == (5, 5)  # the folds
-    told = ranker_of(as_object(as_object(done.result)["ranker"]))
+    told = read_ranker(as_object(as_object(done.result)["ranker"]))
     kept = wb.rankers.save(told)
     assert (kept.trained_on, kept.version, kept.questions, kept.index) == ("archive", version, 36, "main")
     TestSetStore(wb).delete(archive)
@@ -39,7 +39,7 @@ def test_a_worker_learns_and_what_it_found_outlives_its_test_set(wb: Workbench, 
 def test_a_job_that_is_cancelled_keeps_nothing(wb: Workbench, archive: str) -> None:
     job = enqueue_learn(wb, archive)
     wb.jobs.cancel(job.id)
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
     assert [ranker.name for ranker in wb.rankers.list()] == ["default"]
 

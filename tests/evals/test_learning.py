@@ -8,19 +8,35 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks.added import added_features, changes_of, table
-from evals.experiments.runs import run as run_strategies
+from benchmarks.added import format_table, measure_features, measure_test_set
+from evals.experiments.runs import run_strategies as run_strategies
 from evals.gateway import index_corpus
-from evals.learning.fitting import QuestionSheet, by_weights, fit, fit_best, ndcg, plain_prior, question_sheets
-from evals.learning.learn import learn_from
-from evals.learning.training import Material, check_enough, cross_validated, has_seen, priors_of, trained, verdict
-from evals.measures.significance import compare
+from evals.learning.fitting import (
+    QuestionSheet,
+    fit_best,
+    fit_weights,
+    make_rerank_prior,
+    make_sheets,
+    measure_ndcg,
+    rank_by_weights,
+)
+from evals.learning.learn import learn
+from evals.learning.training import (
+    Material,
+    check_enough,
+    cross_validate,
+    describe_verdict,
+    make_priors,
+    train,
+    was_trained_on,
+)
+from evals.measures.significance import compare_pairs
 from evals.test_set import TestSet
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from workbench import Workbench
 from workbench.errors import Cancelled, InvalidInput, NotFound
-from workbench.retrieval.ranker import NAMES, shipped
+from workbench.retrieval.ranker import NAMES, load_default_ranker
 
 PLANTED = NAMES.index("title")
 NUMBERS = range(36)
@@ -55,31 +71,31 @@ def test_the_planted_feature_is_the_one_that_gains_when_it_is_added() -> None:
     made = sheets()
     judged = {sheet.question_id: {key: int(grade) for key, grade in zip(sheet.documents, sheet.grades, strict=True)}
               for sheet in made}  # fmt: skip
-    added = added_features(made, judged)
+    added = measure_features(made, judged)
     assert [one.name for one in added] == list(NAMES[1:])
     best = max(added, key=lambda one: one.change)
     assert best.name == "title" and best.change > 0
-    lines = table({"one": added, "two": added}).split("\n")
+    lines = format_table({"one": added, "two": added}).split("\n")
     assert lines[0] == "| added | one | two |" and len(lines) == 2 + len(added)
     assert f"| {best.why} | {1000 * best.change:+.1f} | {1000 * best.change:+.1f} |" in lines
 
 
 def test_what_features_add_is_measured_on_a_folder(wb: Workbench, beir: WriteTestSet) -> None:
-    added = {one.name: one.change for one in changes_of(wb, str(beir(TEXTS, ASKED, name="archive")))}
+    added = {one.name: one.change for one in measure_test_set(wb, str(beir(TEXTS, ASKED, name="archive")))}
     assert set(added) == set(NAMES[1:])
     assert added["length"] >= 0  # what is asked for are the long ones; the short ones come first by their words
 
 
 def test_a_planted_feature_is_found_and_orders_questions_that_were_not_seen() -> None:
-    weights = fit_best(sheets()[:40], [plain_prior()]).weights
-    assert NAMES[int(np.abs(weights - plain_prior()).argmax())] == "title" and weights[PLANTED] > 0
+    weights = fit_best(sheets()[:40], [make_rerank_prior()]).weights
+    assert NAMES[int(np.abs(weights - make_rerank_prior()).argmax())] == "title" and weights[PLANTED] > 0
     unseen = sheets()[40:]
-    assert np.mean([ndcg(sheet, weights) for sheet in unseen]) > 0.9
-    assert np.mean([ndcg(sheet, plain_prior()) for sheet in unseen]) < 0.7
+    assert np.mean([measure_ndcg(sheet, weights) for sheet in unseen]) > 0.9
+    assert np.mean([measure_ndcg(sheet, make_rerank_prior()) for sheet in unseen]) < 0.7
 
 
 def test_the_same_questions_give_the_same_weights() -> None:
-    first, second = (fit_best(sheets(), [plain_prior()]) for _ in range(2))
+    first, second = (fit_best(sheets(), [make_rerank_prior()]) for _ in range(2))
     assert first.weights.tolist() == second.weights.tolist() and first.penalty == second.penalty
 
 
@@ -87,7 +103,7 @@ def test_questions_that_teach_nothing_leave_the_weights_where_they_begin() -> No
     nothing = [
         QuestionSheet(s.question_id, s.documents, s.scaled, np.zeros(8), s.eligible, s.orders) for s in sheets(5)
     ]
-    assert fit(nothing, plain_prior(), 1.0).tolist() == plain_prior().tolist()
+    assert fit_weights(nothing, make_rerank_prior(), 1.0).tolist() == make_rerank_prior().tolist()
 
 
 def test_a_document_is_taught_by_the_passage_that_was_judged() -> None:
@@ -96,7 +112,7 @@ def test_a_document_is_taught_by_the_passage_that_was_judged() -> None:
     scaled[0, PLANTED], scaled[1, NAMES.index("start")] = 1.0, 1.0
     grades, eligible = np.array([1.0, 1.0, 0.0]), np.array([False, True, True])
     sheet = QuestionSheet("q", ("a", "a", "b"), scaled, grades, eligible, {})
-    weights = dict(zip(NAMES, fit([sheet] * 20, plain_prior(), 1.0), strict=True))
+    weights = dict(zip(NAMES, fit_weights([sheet] * 20, make_rerank_prior(), 1.0), strict=True))
     assert weights["start"] > 0.5 and weights["title"] == pytest.approx(0)
 
 
@@ -106,7 +122,7 @@ def test_a_language_may_count_for_a_passage_and_never_against_it() -> None:
     scaled[1, column], scaled[0, other] = 1.0, 1.0
     disliked = QuestionSheet("q", ("a", "b"), scaled, np.array([1.0, 0.0]), np.ones(2, dtype=bool), {})
     liked = QuestionSheet("q", ("a", "b"), scaled, np.array([0.0, 1.0]), np.ones(2, dtype=bool), {})
-    against, for_it = (fit([sheet] * 20, plain_prior(), 1.0) for sheet in (disliked, liked))
+    against, for_it = (fit_weights([sheet] * 20, make_rerank_prior(), 1.0) for sheet in (disliked, liked))
     assert against[column] == 0.0 and against[other] > 0.5
     assert for_it[column] > 0.5
 
@@ -118,14 +134,14 @@ def test_figures_are_of_weights_that_did_not_see_the_question() -> None:
         QuestionSheet(s.question_id, s.documents, s.scaled, np.eye(8)[rng.integers(8)], s.eligible, s.orders)
         for s in sheets(80)
     ]
-    rankings = cross_validated(random, [plain_prior()])
+    rankings = cross_validate(random, [make_rerank_prior()])
     found = np.mean([rankings["learned"][s.question_id].index(s.documents[int(s.grades.argmax())]) for s in random])
     assert set(rankings) == {"learned", "default", "hybrid", "rerank"}
     assert 2.5 < found < 4.5  # of eight places by chance 3.5
 
 
 def test_a_ranker_is_learned_kept_and_searched_with(wb: Workbench, test_set: TestSet, beir: WriteTestSet) -> None:
-    learned, curve = learn_from(wb, str(beir(TEXTS, ASKED, name="archive")), "long texts", with_curve=True)
+    learned, curve = learn(wb, str(beir(TEXTS, ASKED, name="archive")), "long texts", with_curve=True)
     assert learned.figures["learned"] > learned.figures["rerank"] + 0.2
     assert learned.is_worth_it and learned.verdict.startswith("It is worth promoting: +")
     assert learned.ranker.weights["length"] > 0 or learned.ranker.weights["words"] < 0
@@ -143,27 +159,27 @@ def test_a_ranker_is_learned_kept_and_searched_with(wb: Workbench, test_set: Tes
 
 def test_training_weighs_what_a_search_weighs(wb: Workbench, test_set: TestSet) -> None:
     corpus = index_corpus(wb, test_set)
-    sheet = question_sheets(wb, test_set, corpus)[0]
+    sheet = make_sheets(wb, test_set, corpus)[0]
     question = test_set.answerable[0]
     result = wb.search(question.text, "learned", limit=200, index=corpus.index.name)
     searched = list(dict.fromkeys(corpus.key(hit.document_id) for hit in result))
-    weights = np.array([shipped().weights.get(name, 0.0) for name in NAMES])
-    assert by_weights(sheet, weights)[:10] == searched[:10]
+    weights = np.array([load_default_ranker().weights.get(name, 0.0) for name in NAMES])
+    assert rank_by_weights(sheet, weights)[:10] == searched[:10]
 
 
 def test_fewer_than_thirty_questions_are_told_how_many_are_missing(wb: Workbench, beir: WriteTestSet) -> None:
     few = dict(itertools.islice(ASKED.items(), 12))
     with pytest.raises(InvalidInput, match=r"'archive' has 12 judged questions and learning needs 30: 18 are missing"):
-        learn_from(wb, str(beir(TEXTS, few, name="archive")), "x")
+        learn(wb, str(beir(TEXTS, few, name="archive")), "x")
     check_enough("enough", 30)
 
 
 def test_an_unknown_test_set_is_named_and_a_stop_ends_the_work(wb: Workbench, beir: WriteTestSet) -> None:
     with pytest.raises(InvalidInput, match="no test set folder 'nowhere'"):
-        learn_from(wb, "nowhere", "x")
+        learn(wb, "nowhere", "x")
     looks = itertools.count()
     with pytest.raises(Cancelled, match="Stopped"):
-        learn_from(wb, str(beir(TEXTS, ASKED, name="archive")), "x", should_stop=lambda: next(looks) > 20)
+        learn(wb, str(beir(TEXTS, ASKED, name="archive")), "x", should_stop=lambda: next(looks) > 20)
     with pytest.raises(NotFound):
         wb.rankers.get("x")
 
@@ -179,31 +195,31 @@ def test_an_unknown_test_set_is_named_and_a_stop_ends_the_work(wb: Workbench, be
 def test_the_verdict_says_whether_it_is_worth_promoting(learned: float, sentence: str) -> None:
     ids = [f"q{number}" for number in range(20)]
     pair = ("learned", dict.fromkeys(ids, learned), "rerank", dict.fromkeys(ids, 0.5))
-    [difference] = compare("ndcg@10", [pair])
-    assert re.fullmatch(sentence, verdict(difference))
+    [difference] = compare_pairs("ndcg@10", [pair])
+    assert re.fullmatch(sentence, describe_verdict(difference))
 
 
 def test_a_ranker_that_saw_the_questions_has_no_part_in_their_figures() -> None:
-    assert has_seen(shipped(), "sample") and not has_seen(shipped(), "archive")
+    assert was_trained_on(load_default_ranker(), "sample") and not was_trained_on(load_default_ranker(), "archive")
     qrels = {f"q{number}": {f"d{row}": int(row == 0) for row in range(8)} for number in range(60)}
-    seen, unseen = (trained(Material(title, 1, "main", sheets(), qrels), "x") for title in ("sample", "archive"))
+    seen, unseen = (train(Material(title, 1, "main", sheets(), qrels), "x") for title in ("sample", "archive"))
     assert set(seen.figures) == {"learned", "hybrid", "rerank"} and seen.ranker.note.startswith("drawn towards rerank")
     assert set(unseen.figures) == {"learned", "hybrid", "rerank", "default"}
 
 
 def test_training_may_begin_from_rerank_alone() -> None:
-    assert [prior.tolist() for prior in priors_of(afresh=True)] == [plain_prior().tolist()]
-    assert len(priors_of(afresh=False)) == 2
+    assert [prior.tolist() for prior in make_priors(afresh=True)] == [make_rerank_prior().tolist()]
+    assert len(make_priors(afresh=False)) == 2
 
 
 def test_nothing_is_learned_where_no_judged_document_is_found_any_more(wb: Workbench, beir: WriteTestSet) -> None:
     gone = {key: (text, {"elsewhere": 1}) for key, (text, _) in ASKED.items()}
     corpus = TEXTS | {"elsewhere": ("Else", "Nothing of the sort.")}
     with pytest.raises(InvalidInput, match="nothing can be learned"):
-        learn_from(wb, str(beir(corpus, gone, name="gone")), "mine")
+        learn(wb, str(beir(corpus, gone, name="gone")), "mine")
 
 
 def test_a_test_set_that_is_named_twice_is_asked_once(wb: Workbench, beir: WriteTestSet) -> None:
     folder = str(beir(TEXTS, ASKED, name="archive"))
-    learned, _ = learn_from(wb, [folder, folder], "mine")
+    learned, _ = learn(wb, [folder, folder], "mine")
     assert (learned.questions, learned.ranker.trained_on) == (36, "archive")

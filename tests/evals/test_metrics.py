@@ -14,12 +14,12 @@ from evals.experiments.runs import PAGE_FAMILIES
 from evals.measures.metrics import (
     DEFAULT_METRICS,
     FAMILIES,
-    OFFERED,
+    OFFERED_METRICS,
     check_metrics,
-    measure,
+    measure_rankings,
+    measure_spans,
     metric_title,
-    rank,
-    span_measures,
+    rank_documents,
 )
 from workbench.errors import InvalidInput
 
@@ -59,12 +59,14 @@ THEIRS = {"ndcg": "ndcg_cut", "recall": "recall", "map": "map_cut", "hit": "succ
 
 @pytest.mark.parametrize("metric", RECORDED)
 def test_a_recorded_run_has_the_figures_of_trec_eval(metric: str) -> None:
-    assert measure(GRADES, RANKINGS, [metric])[metric] == pytest.approx(RECORDED[metric], abs=5.1e-5)
+    assert measure_rankings(GRADES, RANKINGS, [metric])[metric] == pytest.approx(RECORDED[metric], abs=5.1e-5)
 
 
 @pytest.mark.parametrize(("metric", "question"), BY_HAND)
 def test_a_reader_can_check_figures_by_hand(metric: str, question: str) -> None:
-    assert measure(GRADES, RANKINGS, [metric])[metric][question] == pytest.approx(BY_HAND[metric, question], abs=1e-9)
+    assert measure_rankings(GRADES, RANKINGS, [metric])[metric][question] == pytest.approx(
+        BY_HAND[metric, question], abs=1e-9
+    )
 
 
 def by_trec_eval(name: str, qrels: dict[str, dict[str, int]], run: Mapping[str, dict[str, float]]) -> dict[str, float]:
@@ -86,17 +88,19 @@ def test_every_metric_equals_trec_evals_with_ties_missing_questions_and_empty_re
     qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]
 ) -> None:
     names = (*DEFAULT_METRICS, "ndcg@3", "mrr@2", "precision@1", "recall@1", "hit@5", "map@4")
-    rankings = {key: rank(scores) for key, scores in run.items()}
-    for name, values in measure(qrels, rankings, names).items():
+    rankings = {key: rank_documents(scores) for key, scores in run.items()}
+    for name, values in measure_rankings(qrels, rankings, names).items():
         assert values == pytest.approx(by_trec_eval(name, qrels, run), abs=1e-9), name
 
 
 def test_equal_scores_fall_as_trec_eval_lets_them_fall() -> None:
-    assert rank({"a": 1.0, "c": 1.0, "b": 2.0}) == ["b", "c", "a"]
+    assert rank_documents({"a": 1.0, "c": 1.0, "b": 2.0}) == ["b", "c", "a"]
 
 
 def test_a_document_that_is_ranked_twice_counts_at_its_better_place() -> None:
-    assert measure({"q": {"d": 1}}, {"q": ["x", "d", "x", "d"]}, ["mrr@10", "recall@10"])["mrr@10"] == {"q": 0.5}
+    assert measure_rankings({"q": {"d": 1}}, {"q": ["x", "d", "x", "d"]}, ["mrr@10", "recall@10"])["mrr@10"] == {
+        "q": 0.5
+    }
 
 
 @pytest.mark.parametrize("name", ["ndcg", "ndcg@0", "ndcg@1001", "bleu@10", "NDCG@10", "span-iou@5", ""])
@@ -106,7 +110,7 @@ def test_an_unknown_metric_is_refused_with_the_valid_ones(name: str) -> None:
 
 
 def test_every_metric_that_is_offered_can_be_asked_for_and_has_a_name_for_people() -> None:
-    assert check_metrics(OFFERED) == OFFERED and set(DEFAULT_METRICS) <= set(OFFERED)
+    assert check_metrics(OFFERED_METRICS) == OFFERED_METRICS and set(DEFAULT_METRICS) <= set(OFFERED_METRICS)
     assert [metric_title(name) for name in ("ndcg@10", "hit@5", "span-iou@5", "old-one@3")] == [
         "nDCG@10", "Hit rate@5", "Span IoU@5", "Old one@3",
     ]  # fmt: skip
@@ -115,5 +119,5 @@ def test_every_metric_that_is_offered_can_be_asked_for_and_has_a_name_for_people
 
 def test_every_metric_of_our_own_is_measured() -> None:
     own = {family.name for family in FAMILIES.values() if not family.provider_name}
-    measured = {*span_measures([("d", 0, 4)], [("d", 0, 4)]), *PAGE_FAMILIES}
+    measured = {*measure_spans([("d", 0, 4)], [("d", 0, 4)]), *PAGE_FAMILIES}
     assert own == measured, "measure it where evals/experiments/runs.py measures a run, and list it here"

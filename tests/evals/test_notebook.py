@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import nbformat
 
-from evals.experiments.catalogue import Experiments, matrix
+from evals.experiments.catalogue import Experiments, make_cells
 from evals.experiments.notebook_export import to_notebook
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
@@ -23,7 +23,7 @@ def test_the_notebook_of_an_experiment_runs_it_again(
     experiments = Experiments(wb)
     test_set = experiments.test_sets.add(load_test_set(beir())).id
     weights = {"hybrid": [{"vector_weight": 0.25}]}
-    made = experiments.create("It's 'quoted' {here}", test_set, matrix(["keyword", "hybrid"], parameters=weights))
+    made = experiments.create("It's 'quoted' {here}", test_set, make_cells(["keyword", "hybrid"], parameters=weights))
     experiments.run(made.id)
     notebook = nbformat.reads(to_notebook(experiments.get(made.id)), as_version=4)
     nbformat.validate(notebook)

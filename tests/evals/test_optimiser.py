@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from evals.experiments.tuning import StoredBook, candidates, defaults_of, draw, optimise, split
+from evals.experiments.tuning import StoredAnswers, draw_candidates, draw_value, make_defaults, split_questions, tune
 from evals.gateway import index_corpus
 from evals.test_set import Question, TestSet
 from evals.test_sets.folders import load_test_set
@@ -31,7 +31,7 @@ def test_set(beir: WriteTestSet) -> TestSet:
 def test_a_search_finds_good_weights_and_reports_them_on_the_held_out_half(wb: Workbench, test_set: TestSet) -> None:
     ticks = itertools.count(step=0.05)  # a twentieth of a second passes at every look at the clock
     corpus = index_corpus(wb, test_set)
-    found = optimise(wb, test_set, corpus, ["hybrid", "keyword"], 24, clock=lambda: float(next(ticks)))
+    found = tune(wb, test_set, corpus, ["hybrid", "keyword"], 24, clock=lambda: float(next(ticks)))
     assert (found.tuning_questions, found.held_out_questions) == (20, 20)
     assert found.tried > 5
     values = [finalist.held_out for finalist in found.finalists]
@@ -42,14 +42,14 @@ def test_a_search_finds_good_weights_and_reports_them_on_the_held_out_half(wb: W
 
 
 def test_however_short_the_time_the_defaults_are_measured(wb: Workbench, test_set: TestSet) -> None:
-    found = optimise(wb, test_set, index_corpus(wb, test_set), ["vector"], 1e-6)
+    found = tune(wb, test_set, index_corpus(wb, test_set), ["vector"], 1e-6)
     assert [finalist.is_default for finalist in found.finalists] == [True]
 
 
 def test_a_search_keeps_to_its_time_and_says_what_it_could_not_do(wb: Workbench, test_set: TestSet) -> None:
     ticks = itertools.count(step=1.0)  # a second passes at every look at the clock, so a question takes one
     corpus = index_corpus(wb, test_set)
-    found = optimise(wb, test_set, corpus, ["hybrid"], 24, clock=lambda: float(next(ticks)))
+    found = tune(wb, test_set, corpus, ["hybrid"], 24, clock=lambda: float(next(ticks)))
     assert found.seconds < 36  # the defaults on 12 questions of each half, which it needs, and looks at the clock
     assert (found.tuning_questions, found.held_out_questions, found.varied) == (12, 12, found.tried - 1)
     assert "The time was enough for 12 of the 20 questions of each half." in found.notes
@@ -57,7 +57,7 @@ def test_a_search_keeps_to_its_time_and_says_what_it_could_not_do(wb: Workbench,
 
 def test_a_strategy_without_parameters_is_said_to_have_nothing_to_vary(wb: Workbench, test_set: TestSet) -> None:
     plain = next(name for name, strategy in STRATEGIES.items() if not strategy.parameters and not strategy.needs)
-    found = optimise(wb, test_set, index_corpus(wb, test_set), [plain], 1)
+    found = tune(wb, test_set, index_corpus(wb, test_set), [plain], 1)
     assert (found.tried, found.varied) == (1, 0)
     assert found.notes[0] == "None of these strategies has a parameter, so there was nothing to vary."
 
@@ -66,43 +66,43 @@ def test_a_search_that_was_stopped_goes_on_with_the_answers_it_has(wb: Workbench
     corpus = index_corpus(wb, test_set)
     looks = itertools.count()
     with pytest.raises(Cancelled, match="goes on from here"):
-        optimise(
-            wb, test_set, corpus, ["hybrid"], 30, book=StoredBook(wb, test_set, corpus, 10),
+        tune(
+            wb, test_set, corpus, ["hybrid"], 30, book=StoredAnswers(wb, test_set, corpus, 10),
             should_stop=lambda: next(looks) > 40,
         )  # fmt: skip
-    candidate = defaults_of(["hybrid"])[0]
-    before = StoredBook(wb, test_set, corpus, 10).answers_of(candidate)
+    candidate = make_defaults(["hybrid"])[0]
+    before = StoredAnswers(wb, test_set, corpus, 10).answers_of(candidate)
     assert len(before) >= 12
-    book = StoredBook(wb, test_set, corpus, 10)
-    found = optimise(wb, test_set, corpus, ["hybrid"], 2, spent=1.0, book=book)
+    book = StoredAnswers(wb, test_set, corpus, 10)
+    found = tune(wb, test_set, corpus, ["hybrid"], 2, spent=1.0, book=book)
     after = book.answers_of(candidate)
     assert {key: after[key] for key in before} == before  # the same answers, latencies included: not asked again
     assert found.finalists and found.varied >= 1  # the settings of the first attempt count
     book.close()
-    assert StoredBook(wb, test_set, corpus, 10).answers_of(candidate) == {}
+    assert StoredAnswers(wb, test_set, corpus, 10).answers_of(candidate) == {}
 
 
 def test_the_split_is_the_same_every_time_and_shares_no_question() -> None:
     questions = [Question(f"q{n}", "?") for n in range(31)]
-    tuning, held_out = split(questions)
+    tuning, held_out = split_questions(questions)
     assert (len(tuning), len(held_out)) == (15, 16)
     assert {question.id for question in tuning}.isdisjoint(question.id for question in held_out)
-    assert split(list(reversed(questions))) == (tuning, held_out)
+    assert split_questions(list(reversed(questions))) == (tuning, held_out)
 
 
 def test_drawn_values_are_valid_and_repeatable() -> None:
-    drawn = list(itertools.islice(candidates(["hybrid", "rerank", "vector"], seed=3), 50))
-    assert drawn == list(itertools.islice(candidates(["hybrid", "rerank", "vector"], seed=3), 50))
+    drawn = list(itertools.islice(draw_candidates(["hybrid", "rerank", "vector"], seed=3), 50))
+    assert drawn == list(itertools.islice(draw_candidates(["hybrid", "rerank", "vector"], seed=3), 50))
     assert {candidate.strategy for candidate in drawn} >= {"hybrid", "rerank"}
     rng = random.Random(1)
     whole = Parameter("candidates", "int", 50, "", 10, 200)
-    assert {type(draw(whole, rng)) for _ in range(20)} == {int}
-    assert {draw(Parameter("on", "bool", True, ""), rng) for _ in range(20)} == {True, False}
+    assert {type(draw_value(whole, rng)) for _ in range(20)} == {int}
+    assert {draw_value(Parameter("on", "bool", True, ""), rng) for _ in range(20)} == {True, False}
 
 
 def test_too_few_questions_or_no_time_are_refused(wb: Workbench, test_set: TestSet) -> None:
     corpus = index_corpus(wb, test_set)
     with pytest.raises(InvalidInput, match="at least 20"):
-        optimise(wb, test_set.first(19), corpus, ["hybrid"], 10)
+        tune(wb, test_set.first(19), corpus, ["hybrid"], 10)
     with pytest.raises(InvalidInput, match="0 seconds"):
-        optimise(wb, test_set, corpus, ["hybrid"], 0)
+        tune(wb, test_set, corpus, ["hybrid"], 0)

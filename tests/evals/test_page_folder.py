@@ -14,8 +14,8 @@ from reportlab.lib.pagesizes import A5
 from reportlab.pdfgen.canvas import Canvas
 
 from evals.command import add_arguments, evaluate
-from evals.experiments.catalogue import Experiments, matrix
-from evals.measures.metrics import page_hit, pages_between
+from evals.experiments.catalogue import Experiments, make_cells
+from evals.measures.metrics import find_pages, measure_page_hit
 from evals.test_sets.folders import load_test_set
 from workbench import Workbench
 from workbench.errors import InvalidInput
@@ -58,10 +58,10 @@ def reports(tmp_path: Path) -> Callable[..., Path]:
 
 def test_a_hit_is_a_passage_of_an_evidence_page_among_the_first_k() -> None:
     passages = [[("a", 3)], [("b", 7)], [("a", 6), ("a", 7)]]
-    assert [page_hit(passages, {("a", 7)}, cutoff) for cutoff in (1, 2, 3, 10)] == [0, 0, 1, 1]
-    assert page_hit([[]], {("a", 7)}, 1) == 0  # a document without pages
-    assert pages_between([(1, 0, 10), (2, 12, 20), (4, 22, 30)], 9, 13) == (1, 2)
-    assert pages_between([(1, 0, 10), (2, 12, 20)], 10, 12) == ()  # between two pages
+    assert [measure_page_hit(passages, {("a", 7)}, cutoff) for cutoff in (1, 2, 3, 10)] == [0, 0, 1, 1]
+    assert measure_page_hit([[]], {("a", 7)}, 1) == 0  # a document without pages
+    assert find_pages([(1, 0, 10), (2, 12, 20), (4, 22, 30)], 9, 13) == (1, 2)
+    assert find_pages([(1, 0, 10), (2, 12, 20)], 10, 12) == ()  # between two pages
 
 
 def test_a_folder_of_pdfs_is_read_with_its_pages_and_measured_by_the_command(
@@ -85,7 +85,7 @@ def test_pages_stay_with_a_stored_test_set_and_its_experiments(wb: Workbench, re
     experiments = Experiments(wb)
     stored = experiments.test_sets.add(load_test_set(reports()))
     assert experiments.test_sets.load(stored.id).pages == load_test_set(reports()).pages
-    made = experiments.create("Pages", stored.id, matrix(["keyword"]))
+    made = experiments.create("Pages", stored.id, make_cells(["keyword"]))
     experiments.run(made.id)
     (result,) = experiments.results(made.id)
     assert result.run is not None and result.run.means["page-hit@1"] == pytest.approx(2 / 3)

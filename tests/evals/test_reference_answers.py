@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evals.command import add_arguments, evaluate
-from evals.experiments.cutoffs import holds, reference_answers
+from evals.experiments.cutoffs import contains_answer, measure_answers
 from evals.gateway import index_corpus
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
@@ -35,14 +35,14 @@ def answered(beir: WriteTestSet) -> Path:
 
 
 def test_an_answer_holds_whole_words_in_their_order_whatever_the_marks() -> None:
-    assert holds("It turns every six hours [1].", "Every six hours!")
-    assert not holds("It turned six times", "turn")
-    assert not holds("hours every six", "every six hours")
+    assert contains_answer("It turns every six hours [1].", "Every six hours!")
+    assert not contains_answer("It turned six times", "turn")
+    assert not contains_answer("hours every six", "every six hours")
 
 
 def test_the_share_of_answers_that_hold_the_reference_is_measured(wb: Workbench, answered: Path) -> None:
     test_set = load_test_set(answered)
-    measured = reference_answers(wb, test_set, index_corpus(wb, test_set), "hybrid")
+    measured = measure_answers(wb, test_set, index_corpus(wb, test_set), "hybrid")
     assert (measured.questions, measured.holding, measured.refused) == (2, 0.5, 0.0)
     assert 5 <= measured.words <= 40
 
@@ -60,4 +60,4 @@ def test_the_command_tells_it(wb: Workbench, answered: Path) -> None:
 def test_without_reference_answers_there_is_nothing_to_measure(wb: Workbench, beir: WriteTestSet) -> None:
     test_set = load_test_set(beir(TEXTS, ASKED))
     with pytest.raises(InvalidInput, match="has a reference answer"):
-        reference_answers(wb, test_set, index_corpus(wb, test_set))
+        measure_answers(wb, test_set, index_corpus(wb, test_set))

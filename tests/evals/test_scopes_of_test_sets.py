@@ -10,20 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from evals.background import enqueue_optimise, runners
+from evals.background import enqueue_optimise, make_runners
 from evals.command import add_arguments, evaluate
-from evals.experiments.catalogue import Experiments, matrix
-from evals.experiments.leaderboard import judged_outside, leaderboard, to_csv
+from evals.experiments.catalogue import Experiments, make_cells
+from evals.experiments.leaderboard import describe_judged_outside, make_leaderboard, to_csv
 from evals.experiments.notebook_export import to_notebook
 from evals.judges.generation import add_synthetic
-from evals.learning.learn import learn_from
+from evals.learning.learn import learn
 from evals.test_set import Question
 from evals.test_sets.exchange import import_csv
-from evals.test_sets.folders import load_test_set, sample_documents
+from evals.test_sets.folders import list_sample_documents, load_test_set
 from evals.test_sets.store import TestSetStore
 from tests.evals.conftest import WriteTestSet
 from workbench import Workbench
-from workbench.app.widgets.promoting import places_of_measured
+from workbench.app.widgets.promoting import list_measured_places
 from workbench.errors import InvalidInput, ScopeError
 from workbench.types import Scope
 
@@ -68,10 +68,10 @@ def documents_found(wb: Workbench, experiments: Experiments, experiment_id: str)
 def test_an_experiment_searches_the_scope_of_its_test_set_and_says_which(two_projects: Workbench) -> None:
     wb, experiments = two_projects, Experiments(two_projects)
     key = made(wb, Scope(kind="project", project="Shop"))
-    experiment = experiments.run(experiments.create("", key, matrix(["keyword", "hybrid"])).id)
+    experiment = experiments.run(experiments.create("", key, make_cells(["keyword", "hybrid"])).id)
     assert documents_found(wb, experiments, experiment.id) == {wb.sources.get("Shop notes").id}
     assert (experiment.over, TestSetStore(wb).info(key).over) == ("only project Shop",) * 2
-    lines = leaderboard(experiments.results(experiment.id), "recall@10")
+    lines = make_leaderboard(experiments.results(experiment.id), "recall@10")
     assert lines[0].metrics["recall@10"] == 1.0
     assert {row["scope"] for row in csv.DictReader(io.StringIO(to_csv(lines, experiment.over)))} == {
         "only project Shop"
@@ -82,7 +82,7 @@ def test_an_experiment_searches_the_scope_of_its_test_set_and_says_which(two_pro
 def test_without_a_scope_everything_is_searched_and_another_scope_is_another_ground(two_projects: Workbench) -> None:
     wb, experiments = two_projects, Experiments(two_projects)
     key = made(wb, None)
-    experiment = experiments.run(experiments.create("", key, matrix(["keyword"])).id)
+    experiment = experiments.run(experiments.create("", key, make_cells(["keyword"])).id)
     both = {wb.sources.get(f"{place} notes").id for place in ("Shop", "Bank")}
     assert documents_found(wb, experiments, experiment.id) == both
     assert experiment.over == "all your documents"
@@ -90,7 +90,7 @@ def test_without_a_scope_everything_is_searched_and_another_scope_is_another_gro
     narrow = store.create("Narrow", scope=Scope(project="Shop"))
     store.add_questions(narrow.id, store.load(key).questions)
     store.judge_all(narrow.id, store.load(key).judgments)
-    other = experiments.create("", narrow.id, matrix(["keyword"]))
+    other = experiments.create("", narrow.id, make_cells(["keyword"]))
     assert other.corpus_hash != experiment.corpus_hash
 
 
@@ -98,7 +98,7 @@ def test_generated_questions_and_quotes_come_from_the_scope_alone(
     two_projects: Workbench, folder: Callable[..., Path]
 ) -> None:
     wb, store = two_projects, TestSetStore(two_projects)
-    for place, items in (("Shop", sample_documents()[:20]), ("Bank", sample_documents()[20:40])):
+    for place, items in (("Shop", list_sample_documents()[:20]), ("Bank", list_sample_documents()[20:40])):
         files = {f"{item.key}.md": item.load() for item in items}
         wb.ingest(folder(files, f"more-{place}"), source=f"{place} notes", project=place)
     key = store.create("Generated", scope=Scope(sources=("Shop notes",))).id
@@ -116,10 +116,10 @@ def test_generated_questions_and_quotes_come_from_the_scope_alone(
 def test_learning_and_tuning_keep_the_scope(two_projects: Workbench) -> None:
     wb = two_projects
     key = made(wb, Scope(project="Shop"))
-    learned, _ = learn_from(wb, key, "here")
+    learned, _ = learn(wb, key, "here")
     assert learned.scope == "project Shop"
     job = enqueue_optimise(wb, key, ["keyword"], 1, "ndcg@10")
-    wb.work(runners(wb))
+    wb.work(make_runners(wb))
     assert wb.jobs.wait(job.id, timeout=60).result["scope"] == "project Shop"
 
 
@@ -147,29 +147,29 @@ def test_the_command_searches_the_scope_of_its_options(two_projects: Workbench, 
 def test_a_promotion_is_offered_for_the_measured_scope_first(two_projects: Workbench) -> None:
     wb, store = two_projects, TestSetStore(two_projects)
     measured = store.create("One project", scope=Scope(project="Shop")).scope
-    first, bar, everywhere = places_of_measured(wb, measured, Scope(project="Bank"))
+    first, bar, everywhere = list_measured_places(wb, measured, Scope(project="Bank"))
     assert (first.title, first.note) == ("In the scope that was measured: project Shop", "")
     assert wb.promotions.key(first.scope) == f"project:{wb.projects.get('Shop').id}"
     assert (bar.title, everywhere.title) == ("In the scope chosen above", "Everywhere")
     assert bar.note == everywhere.note and bar.note.startswith("This run was measured over project Shop, not over what")
-    everything = places_of_measured(wb, store.create("All").scope, Scope(project="Bank"))
+    everything = list_measured_places(wb, store.create("All").scope, Scope(project="Bank"))
     assert [place.note == "" for place in everything] == [True, False]
     tagged = store.create("Tagged", scope=Scope(tags=("x",))).scope
-    [only] = places_of_measured(wb, tagged, Scope())
+    [only] = list_measured_places(wb, tagged, Scope())
     assert only.title == "Everywhere" and "measured over tag x, for which no promotion is possible" in only.note
 
 
 def test_a_deleted_project_is_named_and_the_figures_are_kept(two_projects: Workbench) -> None:
     wb, experiments, store = two_projects, Experiments(two_projects), TestSetStore(two_projects)
     key = made(wb, Scope(project="Shop"))
-    experiment = experiments.run(experiments.create("", key, matrix(["keyword"])).id)
+    experiment = experiments.run(experiments.create("", key, make_cells(["keyword"])).id)
     wb.projects.delete("Shop")
     lost = "The scope of this test set has lost the project Shop, which has been deleted"
     with pytest.raises(ScopeError, match=lost):
-        experiments.create("", key, matrix(["keyword"]))
+        experiments.create("", key, make_cells(["keyword"]))
     with pytest.raises(ScopeError, match=lost):
         add_synthetic(wb, store, key, 3)
     assert experiments.get(experiment.id).over == "project Shop"
     assert experiments.results(experiment.id)[0].run is not None
-    assert judged_outside(wb, store.load(key)) == ()
-    assert places_of_measured(wb, experiment.scope, Scope())[0].title == "Everywhere"
+    assert describe_judged_outside(wb, store.load(key)) == ()
+    assert list_measured_places(wb, experiment.scope, Scope())[0].title == "Everywhere"

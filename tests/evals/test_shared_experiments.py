@@ -13,9 +13,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from evals.background import enqueue_experiment, runners
-from evals.experiments.catalogue import Experiments, matrix
-from evals.experiments.runs import SHARE, Experiment, run
+from evals.background import enqueue_experiment, make_runners
+from evals.experiments.catalogue import Experiments, make_cells
+from evals.experiments.runs import SHARE_QUESTIONS, Experiment, run_strategies
 from evals.gateway import index_corpus
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
@@ -28,7 +28,7 @@ LONG = 120.0  # seconds until a test gives up
 STRATEGIES = ("keyword", "hybrid")
 QUESTIONS = {
     f"q{n:03}": (f"Where is the {WORDS[n % len(WORDS)]}, number {n}?", {WORDS[n % len(WORDS)]: 1})
-    for n in range(2 * SHARE + 20)
+    for n in range(2 * SHARE_QUESTIONS + 20)
 }
 SHARES = len(STRATEGIES) * 3
 
@@ -37,7 +37,7 @@ SHARES = len(STRATEGIES) * 3
 def experiment(wb: Workbench, beir: WriteTestSet) -> Experiment:
     experiments = Experiments(wb)
     test_set = experiments.test_sets.add(load_test_set(beir(MANY, QUESTIONS))).id
-    return experiments.create("Together", test_set, matrix(STRATEGIES))
+    return experiments.create("Together", test_set, make_cells(STRATEGIES))
 
 
 @contextmanager
@@ -60,7 +60,7 @@ def worker(database_url: str, test_home: Path) -> Callable[[], subprocess.Popen[
 def asked_alone(wb: Workbench, experiment: Experiment) -> dict[str, dict[str, tuple[str, ...]]]:
     """The documents of every answer, asked here and not stored."""
     test_set = Experiments(wb).test_set(experiment)
-    runs = run(wb, test_set, index_corpus(wb, test_set), STRATEGIES).strategies
+    runs = run_strategies(wb, test_set, index_corpus(wb, test_set), STRATEGIES).strategies
     return {name: {key: answer.documents for key, answer in runs[name].answers.items()} for name in STRATEGIES}
 
 
@@ -96,7 +96,7 @@ def test_two_workers_ask_an_experiment_and_a_killed_one_costs_the_share_it_had_i
 def test_all_workers_stop_when_an_experiment_is_cancelled_and_it_goes_on_later(
     wb: Workbench, database_url: str, experiment: Experiment
 ) -> None:
-    workers = [wb.start_worker(runners(wb)), wb.start_worker(runners(wb))]
+    workers = [wb.start_worker(make_runners(wb)), wb.start_worker(make_runners(wb))]
     with no_answers(database_url):
         job = enqueue_experiment(wb, experiment.id)
         while wb.jobs.table.parts.tally(job.id).holders < 2:
@@ -117,9 +117,9 @@ def test_all_workers_stop_when_an_experiment_is_cancelled_and_it_goes_on_later(
 def test_a_cell_that_cannot_be_run_is_told_once_and_the_others_are_asked(wb: Workbench, beir: WriteTestSet) -> None:
     experiments = Experiments(wb)
     test_set = experiments.test_sets.add(load_test_set(beir(MANY, QUESTIONS))).id
-    made = experiments.create("One fails", test_set, matrix(("multi-query", "keyword")))  # no language model here
+    made = experiments.create("One fails", test_set, make_cells(("multi-query", "keyword")))  # no language model here
     job = enqueue_experiment(wb, made.id)
-    handle = wb.start_worker(runners(wb))
+    handle = wb.start_worker(make_runners(wb))
     done = wb.jobs.wait(job.id, timeout=LONG)
     handle.stop()
     assert (done.status, done.result["failed"]) == ("completed_with_errors", 1)

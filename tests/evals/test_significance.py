@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evals.measures.significance import (
-    against_best,
-    all_pairs,
     bootstrap_interval,
-    compare,
-    holm,
+    compare_all_pairs,
+    compare_pairs,
+    compare_with_best,
+    describe_difference,
+    holm_correction,
     randomisation_p,
-    sentence,
 )
 from workbench.errors import InvalidInput
 
@@ -58,15 +58,15 @@ def test_the_interval_of_the_mean_is_near_the_normal_one() -> None:
 
 
 def test_holm_multiplies_the_smallest_by_the_number_of_tests_and_never_falls() -> None:
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.5, 0.9]) == [1.0, 1.0]
-    assert holm([]) == []
+    assert holm_correction([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm_correction([0.5, 0.9]) == [1.0, 1.0]
+    assert holm_correction([]) == []
 
 
 def test_pairs_are_corrected_together_and_tell_wins_and_losses() -> None:
     good = {f"q{n}": 1.0 for n in range(20)}
     bad = dict.fromkeys(good, 0.5) | {"q0": 1.0}
-    by_pair = {(item.a, item.b): item for item in all_pairs("ndcg@10", {"a": good, "b": bad, "c": dict(good)})}
+    by_pair = {(item.a, item.b): item for item in compare_all_pairs("ndcg@10", {"a": good, "b": bad, "c": dict(good)})}
     assert (by_pair["a", "b"].wins, by_pair["a", "b"].losses, by_pair["a", "b"].ties) == (19, 0, 1)
     assert by_pair["a", "b"].difference == pytest.approx(0.475)
     assert by_pair["a", "b"].significant and not by_pair["a", "c"].significant
@@ -75,12 +75,12 @@ def test_pairs_are_corrected_together_and_tell_wins_and_losses() -> None:
 
 def test_values_of_different_questions_are_not_paired() -> None:
     with pytest.raises(InvalidInput, match="same questions"):
-        compare("ndcg@10", [("a", {"q1": 1.0}, "b", {"q2": 1.0})])
+        compare_pairs("ndcg@10", [("a", {"q1": 1.0}, "b", {"q2": 1.0})])
 
 
 def test_the_others_are_compared_with_the_best() -> None:
     values = {name: {f"q{n}": value for n in range(20)} for name, value in (("low", 0.1), ("high", 0.9), ("mid", 0.5))}
-    found = against_best("ndcg@10", values)
+    found = compare_with_best("ndcg@10", values)
     assert [(item.a, item.b) for item in found] == [("low", "high"), ("mid", "high")]
     assert all(item.significant and item.losses == 20 for item in found)
 
@@ -91,7 +91,7 @@ def described(values: list[float], *others: list[float]) -> str:
     pairs = [
         (f"r{n}", {f"q{m}": v for m, v in enumerate(own)}, "best", zero) for n, own in enumerate([values, *others])
     ]
-    return sentence(compare("ndcg@10", pairs)[0])
+    return describe_difference(compare_pairs("ndcg@10", pairs)[0])
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals.measures.metrics import Range, precision_omega, span_measures
-from evals.test_sets.exchange import locate
+from evals.measures.metrics import Range, measure_spans, precision_omega
+from evals.test_sets.exchange import locate_quote
 
 RANGE = st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 40), st.integers(1, 15)).map(
     lambda given: (given[0], given[1], given[1] + given[2])
@@ -26,7 +26,7 @@ def test_every_measure_equals_its_definition_over_sets_of_characters(
     hit = len(characters(relevant) & characters(retrieved))
     missed = len(characters(relevant) - characters(retrieved))
     total = sum(end - start for _, start, end in retrieved)
-    found = span_measures(relevant, retrieved)
+    found = measure_spans(relevant, retrieved)
     assert found["span-recall"] == pytest.approx(hit / (hit + missed) if relevant else 0, abs=1e-9)
     assert found["span-precision"] == pytest.approx(hit / total if total else 0, abs=1e-9)
     assert found["span-iou"] == pytest.approx(hit / (total + missed) if total + missed else 0, abs=1e-9)
@@ -34,7 +34,7 @@ def test_every_measure_equals_its_definition_over_sets_of_characters(
 
 def test_numbers_that_can_be_checked_by_hand() -> None:
     # 10 wanted; 6 of them retrieved, in 20 characters: 6/10, 6/20, 6/(20 + 4)
-    found = span_measures([("a", 10, 20)], [("a", 14, 24), ("b", 10, 20)])
+    found = measure_spans([("a", 10, 20)], [("a", 14, 24), ("b", 10, 20)])
     assert found == {"span-recall": 0.6, "span-precision": 0.3, "span-iou": 0.25}
 
 
@@ -57,4 +57,4 @@ def test_what_a_perfect_retriever_would_reach_leaves_out_passages_that_touch_not
 def test_a_quote_is_found_nearest_to_where_it_stood(
     text: str, quote: str, near: int, place: tuple[int, int] | None
 ) -> None:
-    assert locate(text, quote, near) == place
+    assert locate_quote(text, quote, near) == place

@@ -112,7 +112,9 @@ def test_a_folder_is_stored_with_its_corpus_and_measures_the_same(
     values = []
     for test_set in (read, stored):
         corpus = index_corpus(wb, test_set)
-        values.append((corpus.index.name, runs.run(wb, test_set, corpus, ["hybrid"]).strategies["hybrid"].values))
+        values.append(
+            (corpus.index.name, runs.run_strategies(wb, test_set, corpus, ["hybrid"]).strategies["hybrid"].values)
+        )
     assert values[0] == values[1]
 
 

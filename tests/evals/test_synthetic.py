@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from evals.test_sets.folders import sample_documents
-from evals.test_sets.questions import questions_of, synthesise
+from evals.test_sets.folders import list_sample_documents
+from evals.test_sets.questions import make_questions, synthesise
 from workbench.errors import InvalidInput
-from workbench.ingestion.incoming import read
+from workbench.ingestion.incoming import read_item
 from workbench.types import Document
 
-ITEMS = [(item.key, read(item, item.load())) for item in sample_documents()]
+ITEMS = [(item.key, read_item(item, item.load())) for item in list_sample_documents()]
 DOCUMENTS = [Document(key, "src", raw.title, text=raw.text) for key, raw in ITEMS]
 KEYS = [key for key, _ in ITEMS]
 
@@ -60,7 +60,7 @@ FORMS = {
 
 @pytest.mark.parametrize(("statement", "question"), FORMS.items())
 def test_a_statement_becomes_the_question_that_it_answers(statement: str, question: str) -> None:
-    assert question in [text for _, text in questions_of(statement, str.islower)]
+    assert question in [text for _, text in make_questions(statement, str.islower)]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_statement_becomes_the_question_that_it_answers(statement: str, questi
     ],
 )
 def test_a_statement_that_leans_on_another_gives_no_question(statement: str) -> None:
-    assert list(questions_of(statement, str.islower)) == []
+    assert list(make_questions(statement, str.islower)) == []
 
 
 def test_a_question_that_two_documents_answer_is_not_asked() -> None:

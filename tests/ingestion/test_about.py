@@ -6,7 +6,7 @@ import pytest
 
 from tests.ingestion.tokens import word_spans
 from workbench.ingestion.chunking import ChunkInput, chunk
-from workbench.ingestion.metadata import About, about_document, file_words
+from workbench.ingestion.metadata import About, about_document, file_name_words
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from workbench.ingestion.metadata import About, about_document, file_words
     ],
 )
 def test_a_file_name_is_read_into_words_where_it_says_something(path: str, words: str) -> None:
-    assert file_words(path) == words
+    assert file_name_words(path) == words
 
 
 def test_each_thing_is_said_once() -> None:

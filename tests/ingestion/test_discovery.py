@@ -9,7 +9,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.display import report_html, report_text
-from workbench.ingestion.incoming import files_under
+from workbench.ingestion.incoming import list_files
 from workbench.ingestion.readers import discover
 
 
@@ -64,7 +64,7 @@ def test_files_of_one_name_from_several_paths_keep_keys_of_their_own(tmp_path: P
         (tmp_path / year / "more").mkdir(parents=True)
         (tmp_path / year / "notes.md").write_text(year)
     (tmp_path / "2024/more/plan.md").write_text("plan")
-    found = files_under([tmp_path / "2023", tmp_path / "2024", tmp_path / "2024/more"])
+    found = list_files([tmp_path / "2023", tmp_path / "2024", tmp_path / "2024/more"])
     assert [(item.key, item.load()) for item in found.items] == [
         ("2023/notes.md", b"2023"),
         ("more/plan.md", b"plan"),
@@ -75,7 +75,7 @@ def test_files_of_one_name_from_several_paths_keep_keys_of_their_own(tmp_path: P
 
 def test_a_folder_without_anything_to_read_is_answered_for(tmp_path: Path) -> None:
     (tmp_path / "letter.odt").write_text("words")
-    found = files_under([tmp_path])
+    found = list_files([tmp_path])
     assert found.items == []
     assert [failure.path for failure in found.failures] == [str(tmp_path)]
     assert "no file in a supported format" in found.failures[0].error
@@ -84,7 +84,7 @@ def test_a_folder_without_anything_to_read_is_answered_for(tmp_path: Path) -> No
 def test_files_of_kinds_that_are_not_read_are_counted_by_their_suffix(folder: Path) -> None:
     (folder / "a/letter.XYZ").write_text("words")
     (folder / "a/core").write_bytes(bytes(100))
-    found = files_under([folder, folder / "a"])
+    found = list_files([folder, folder / "a"])
     assert found.left_out == {".xyz": 2, "": 1, ".gif": 1}
 
 

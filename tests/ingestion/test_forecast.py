@@ -11,8 +11,8 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import Cancelled
-from workbench.ingestion.progress import FIRST_PACE, Forecast
-from workbench.types import Progress, time_left
+from workbench.ingestion.progress import INITIAL_SECONDS_PER_PASSAGE, Forecast
+from workbench.types import Progress, time_left_text
 
 LARGE = "\n\n".join(
     f"Paragraph {number} tells of lighthouse {number} and of its keeper. " * 6 for number in range(2_000)
@@ -66,10 +66,10 @@ def test_the_first_ingest_of_all_tells_a_time_left_at_once_and_measures_it_later
 ) -> None:
     told: list[Progress] = []
     wb.ingest(folder({"large.md": LARGE}), source="Lights", on_progress=told.append)
-    assert told[0].seconds_left == pytest.approx(totals(told)[0] * FIRST_PACE)
+    assert told[0].seconds_left == pytest.approx(totals(told)[0] * INITIAL_SECONDS_PER_PASSAGE)
     assert None not in [progress.seconds_left for progress in told]
     measured = [progress for progress in told if re.match(r"[1-9].* embedded", progress.message)]
-    assert measured[0].seconds_left != pytest.approx(totals(measured)[0] * FIRST_PACE, rel=0.01)
+    assert measured[0].seconds_left != pytest.approx(totals(measured)[0] * INITIAL_SECONDS_PER_PASSAGE, rel=0.01)
 
 
 def test_the_time_left_is_told_by_the_pace_of_the_last_job_where_that_is_known(
@@ -116,6 +116,6 @@ def test_one_small_cold_passage_does_not_outweigh_the_pace_of_the_time_before() 
 
 
 def test_time_left_is_told_in_words() -> None:
-    assert [time_left(seconds) for seconds in (None, 0.2, 40, 400, 9000)] == [
+    assert [time_left_text(seconds) for seconds in (None, 0.2, 40, 400, 9000)] == [
         "", "about 1 s left", "about 40 s left", "about 7 min left", "about 2.5 h left",
     ]  # fmt: skip

@@ -77,9 +77,9 @@ def test_a_document_in_windows_is_the_same_as_one_at_once(
     (document,) = wb.documents.list()
     at_once = rows_of(wb, document.id)
     wb.documents.delete(document.id)
-    monkeypatch.setattr(embedding, "WINDOW", 7)
-    monkeypatch.setattr(writing, "WINDOW", 5)
-    monkeypatch.setattr(spans, "PART", 300)
+    monkeypatch.setattr(embedding, "WINDOW_PASSAGES", 7)
+    monkeypatch.setattr(writing, "COPY_WINDOW_PASSAGES", 5)
+    monkeypatch.setattr(spans, "MAX_TOKENIZED_CHARS", 300)
     wb.ingest(root, source="Book")
     (document,) = wb.documents.list()
     assert document.passages_count > 60
@@ -92,7 +92,7 @@ def test_a_text_that_is_measured_in_parts_is_cut_as_one_measured_whole(
 ) -> None:
     text = prose(40_000)
     options = {"embed": lambda texts: ENCODER.encode(texts).vectors} if CHUNKERS[name].needs_embed else {}
-    monkeypatch.setattr(spans, "PART", len(text))
+    monkeypatch.setattr(spans, "MAX_TOKENIZED_CHARS", len(text))
     whole = chunk(name, ChunkInput("Book", text), ENCODER.token_spans, options)
-    monkeypatch.setattr(spans, "PART", 100)
+    monkeypatch.setattr(spans, "MAX_TOKENIZED_CHARS", 100)
     assert chunk(name, ChunkInput("Book", text), ENCODER.token_spans, options) == whole

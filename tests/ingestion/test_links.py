@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.ingestion.citations import mention_keys
-from workbench.ingestion.links import addresses_of, context_of, extract_links, keys_of_target, url_key
+from workbench.ingestion.citations import find_mention_keys
+from workbench.ingestion.links import document_keys, extract_links, link_context, target_keys, url_key
 
 WRITTEN = {
     "See [the guide](guides/setup.md).": ("link", "guides/setup.md"),
@@ -49,36 +49,36 @@ def test_what_is_no_link_to_a_document_is_left_out(text: str) -> None:
 def test_broken_markdown_never_raises_and_spans_lie_in_the_text(text: str) -> None:
     for link in extract_links(text):
         assert 0 <= link.start < link.end <= len(text)
-        assert context_of(text, link)
+        assert link_context(text, link)
 
 
 def test_the_context_is_the_sentence_around() -> None:
     text = "First one. For more on it, see [this](b.md) or ask. Last one."
     (link,) = extract_links(text)
-    assert context_of(text, link) == "For more on it, see [this](b.md) or ask."
+    assert link_context(text, link) == "For more on it, see [this](b.md) or ask."
 
 
 def test_a_path_from_the_root_is_tried_below_every_folder_above_the_citing_document() -> None:
-    keys, url = keys_of_target("link", "/functions/Where/", "content/en/a/b.md", None)
+    keys, url = target_keys("link", "/functions/Where/", "content/en/a/b.md", None)
     assert keys[:3] == ["page:functions/where", "page:content/functions/where", "page:content/en/functions/where"]
     assert url is None
 
 
 def test_a_relative_path_is_first_a_file_beside_the_citing_document() -> None:
-    keys, _ = keys_of_target("link", "../c.md", "a/b.md", None)
+    keys, _ = target_keys("link", "../c.md", "a/b.md", None)
     assert keys == ["file:c.md", "page:c"]
-    assert keys_of_target("link", "d", "a/b.md", None)[0] == ["file:a/d", "page:a/d", "page:a/b/d"]
+    assert target_keys("link", "d", "a/b.md", None)[0] == ["file:a/d", "page:a/d", "page:a/b/d"]
 
 
 def test_a_link_of_a_page_with_a_url_becomes_absolute() -> None:
-    keys, url = keys_of_target("link", "../x/", None, "https://www.Example.com/a/b.html")
+    keys, url = target_keys("link", "../x/", None, "https://www.Example.com/a/b.html")
     assert (keys, url) == (["url:example.com/x"], "https://www.Example.com/x/")
     assert url_key("http://example.com:80/x/index.html#part") == "url:example.com/x"
 
 
 def test_a_document_can_be_cited_by_path_name_title_url_and_aliases() -> None:
     metadata = {"url": "https://example.com/ml", "aliases": ["/old/place/", "The Old Name"]}
-    keys = {key for key, _ in addresses_of("Machine  Learning", "notes/ML intro.md", None, metadata)}
+    keys = {key for key, _ in document_keys("Machine  Learning", "notes/ML intro.md", None, metadata)}
     assert keys == {
         "title:machine learning", "file:notes/ML intro.md", "page:notes/ml intro", "name:ml-intro",
         "url:example.com/ml", "site:old/place", "title:the old name",
@@ -86,6 +86,8 @@ def test_a_document_can_be_cited_by_path_name_title_url_and_aliases() -> None:
 
 
 def test_titles_in_quotes_emphasis_or_capitals_may_be_mentions() -> None:
-    keys = mention_keys('It builds on "machine learning basics", *deep nets today* and The Theory of Everything Else.')
+    keys = find_mention_keys(
+        'It builds on "machine learning basics", *deep nets today* and The Theory of Everything Else.'
+    )
     assert {"title:machine learning basics", "title:deep nets today", "title:theory of everything"} <= set(keys)
     assert "title:theory" not in keys

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.readers.pdf.reader import title_of
+from workbench.ingestion.readers.pdf.reader import choose_title
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from workbench.ingestion.readers.pdf.reader import title_of
 def test_a_name_with_a_year_goes_before_a_heading_that_says_nothing_of_it(
     name: str, heading: str, own: str, title: str
 ) -> None:
-    assert title_of(name, heading, own) == title
+    assert choose_title(name, heading, own) == title
 
 
 def test_reports_that_begin_alike_are_told_apart_by_their_files_names() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.ingestion import files
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.readers import READERS, read_bytes, read_file, supported_suffixes
-from workbench.ingestion.text import decode
+from workbench.ingestion.readers import READERS_BY_SUFFIX, list_suffixes, read_bytes, read_file
+from workbench.ingestion.text import decode_text
 
 GERMAN = "Die Größe der Bäume übertrifft alles, was wir für möglich hielten."
 
@@ -129,7 +129,7 @@ LABELS = [  # label, the encoding that browsers take it for, a text
 
 @pytest.mark.parametrize(("label", "codec", "text"), LABELS, ids=[label for label, _, _ in LABELS])
 def test_a_label_means_what_browsers_take_it_for(label: str, codec: str, text: str) -> None:
-    assert decode(text.encode(codec), "page", label) == text
+    assert decode_text(text.encode(codec), "page", label) == text
 
 
 @pytest.mark.parametrize("label", ["iso-8859-1", "shift_jis", "x-cp1251"])
@@ -148,7 +148,7 @@ def test_a_page_and_a_book_are_read_by_the_label_they_declare(label: str) -> Non
 
 def test_one_broken_character_does_not_change_the_encoding_of_a_page() -> None:
     data = "Насос подаёт воду в бак. ".encode("cp1251") * 20 + b"\x98"
-    assert decode(data, "page", "windows-1251").startswith("Насос подаёт воду")
+    assert decode_text(data, "page", "windows-1251").startswith("Насос подаёт воду")
 
 
 def test_a_page_nested_two_hundred_deep_keeps_its_text() -> None:
@@ -224,8 +224,8 @@ def test_source_code_is_kept_as_it_is_with_its_language_named() -> None:
 
 
 def test_every_suffix_of_the_table_is_lower_case_and_listed() -> None:
-    assert supported_suffixes() == tuple(sorted(READERS))
-    assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in READERS)
+    assert list_suffixes() == tuple(sorted(READERS_BY_SUFFIX))
+    assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in READERS_BY_SUFFIX)
     assert read_bytes(b"# Loud", "LOUD.MD").title == "Loud"
 
 

@@ -1,6 +1,6 @@
 """The progress of an ingest, while one batch is written and the next goes through the model."""
 
-from workbench.ingestion.progress import DocumentChange, Tally
+from workbench.ingestion.progress import DocumentChange, IngestProgress
 from workbench.types import Progress
 
 ITEMS = 30  # in three batches
@@ -13,7 +13,7 @@ def _far(progress: Progress) -> float:
 
 def test_what_waits_to_be_written_still_counts_while_the_next_batch_goes_through_the_model() -> None:
     heard: list[Progress] = []
-    tally = Tally([100] * ITEMS, heard.append, [])
+    tally = IngestProgress([100] * ITEMS, heard.append, [])
     written: list[tuple[str, DocumentChange]] = [(f"doc_{place}", "added") for place in range(10)]
     for first in (0, 10, 20):
         tally.begin_batch(range(first, first + 10), [2] * 10)

@@ -12,7 +12,7 @@ import pytest
 from workbench import Workbench
 from workbench.app.library.upload import start_upload
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.incoming import files_under, taken_apart, zip_members
+from workbench.ingestion.incoming import list_files, list_zip_members, unpack_uploads
 
 FILES = {
     "notes/a.md": b"# A\n\nTides.",
@@ -49,7 +49,7 @@ def test_an_archive_is_read_as_a_folder_of_its_name(wb: Workbench, archive: Path
 
 def test_files_of_an_archive_stand_beside_others(archive: Path, tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("Other buoys.")
-    found = files_under([archive, tmp_path / "b.txt"])
+    found = list_files([archive, tmp_path / "b.txt"])
     assert sorted(item.key for item in found.items) == ["Harbour/b.txt", "Harbour/notes/a.md", "b.txt"]
     assert {item.key: item.load() for item in found.items}["Harbour/b.txt"] == b"Buoys."
 
@@ -100,11 +100,11 @@ def test_a_bad_archive_is_refused_in_one_sentence_and_leaves_nothing(
 
 def test_a_member_that_lies_about_its_size_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.ingestion.incoming.MAX_BYTES", 100)
-    (member,), _ = zip_members(packed({"a.md": b"x" * 101}))
+    (member,), _ = list_zip_members(packed({"a.md": b"x" * 101}))
     with pytest.raises(UnreadableDocument, match="larger than the limit of"):
         member.load()
 
 
 def test_names_that_lead_out_of_the_archive_are_left_out() -> None:
-    ((name, _),) = taken_apart([("up.zip", packed({"../../out.md": b"words", "in.md": b"words"}))]).files
+    ((name, _),) = unpack_uploads([("up.zip", packed({"../../out.md": b"words", "in.md": b"words"}))]).files
     assert name == "up/in.md"

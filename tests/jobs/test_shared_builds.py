@@ -12,7 +12,7 @@ from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.jobs.sharing import Outcome
 from workbench.jobs.worker import start_worker
-from workbench.storage.job_parts import MOST_TIMES, EmbeddingHands, PartLost, PartsInHand
+from workbench.storage.job_parts import MAX_ATTEMPTS, EmbeddingLease, PartLost, PartsLease
 
 
 def test_two_workers_build_an_index_and_a_killed_one_costs_the_parts_it_had_in_hand(
@@ -90,18 +90,18 @@ def job_id(wb: Workbench) -> str:
     return job.id
 
 
-def hands(wb: Workbench, job_id: str, name: str, *, leads: bool = False) -> PartsInHand:
+def hands(wb: Workbench, job_id: str, name: str, *, leads: bool = False) -> PartsLease:
     """Somebody's hands for the parts of a job."""
     return held(wb, job_id, name, lambda: False, leads=leads)
 
 
 def held(
     wb: Workbench, job_id: str, name: str, is_wanted_elsewhere: Callable[[], bool], *, leads: bool = False
-) -> PartsInHand:
+) -> PartsLease:
     """Somebody's hands, who may be wanted elsewhere."""
     jobs, wanted = wb.jobs.table, is_wanted_elsewhere
-    embedding = EmbeddingHands(jobs.embedding, job_id, name, invite=lambda: None, is_wanted_elsewhere=wanted)
-    return PartsInHand(
+    embedding = EmbeddingLease(jobs.embedding, job_id, name, invite=lambda: None, is_wanted_elsewhere=wanted)
+    return PartsLease(
         jobs.parts,
         job_id,
         name,
@@ -128,16 +128,16 @@ def test_a_part_is_taken_by_one_and_by_another_only_once_the_first_is_gone(wb: W
 
 
 def test_a_part_that_kills_its_workers_is_given_up(wb: Workbench, job_id: str) -> None:
-    for number in range(MOST_TIMES * 3):
+    for number in range(MAX_ATTEMPTS * 3):
         assert hands(wb, job_id, f"dead {number}").take() is not None
     lead = hands(wb, job_id, "lead", leads=True)
-    with pytest.raises(Exception, match=f"left a part of it {MOST_TIMES} times"):
+    with pytest.raises(Exception, match=f"left a part of it {MAX_ATTEMPTS} times"):
         list(lead.all_taken())
 
 
 def test_a_part_that_is_given_back_counts_as_not_taken(wb: Workbench, job_id: str) -> None:
     stopped = hands(wb, job_id, "stopped")
-    for _ in range(MOST_TIMES * 2):
+    for _ in range(MAX_ATTEMPTS * 2):
         assert stopped.take() is not None
         stopped.give_back()
     assert stopped.tally().given_up == 0

@@ -11,7 +11,7 @@ import pytest
 from tests.jobs.shared_work import embedded_log, embedding_held, embedding_parts, no_writing, one_killed, passages
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
-from workbench.ingestion.embedding import PART
+from workbench.ingestion.embedding import PART_PASSAGES
 
 SECTIONS = [f"## Part {number}\n\n" + f"word{number} and {number * 7} " * 45 for number in range(1_000)]
 LARGE = {"large.md": "# Large\n\n" + "\n\n".join(SECTIONS)}  # a thousand passages in eight parts
@@ -50,7 +50,7 @@ def test_a_worker_that_is_killed_costs_the_part_in_its_hands_and_the_document_co
     assert embedding_parts(database_url) == 0
     wb.ingest(root, source="Undisturbed")
     assert passages(database_url, "main", "Many") == passages(database_url, "main", "Undisturbed")
-    assert len(passages(database_url, "main", "Many")) > (PARTS - 1) * PART
+    assert len(passages(database_url, "main", "Many")) > (PARTS - 1) * PART_PASSAGES
 
 
 def test_a_document_that_is_stopped_while_another_embeds_for_it_goes_on_with_what_is_left(
@@ -74,13 +74,13 @@ def test_a_document_that_is_stopped_while_another_embeds_for_it_goes_on_with_wha
     wb.jobs.resume(job.id)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
     worker.stop()
-    assert (done.status, done.result["documents"]["added"], done.result["embedded"]) == ("completed", 1, PART)
+    assert (done.status, done.result["documents"]["added"], done.result["embedded"]) == ("completed", 1, PART_PASSAGES)
     assert len(embedded_log(database_url)) == PARTS
 
 
 def passages_of_others(wb: Workbench, job_id: str) -> int:
     """How many passages all parts but one have."""
-    return wb.jobs.table.embedding.tally(job_id).passages - PART
+    return wb.jobs.table.embedding.tally(job_id).passages - PART_PASSAGES
 
 
 def test_a_document_that_is_stopped_while_it_is_written_is_not_embedded_again(

@@ -12,8 +12,8 @@ from tests.jobs.shared_work import MANY, no_writing, one_killed, passages, taken
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.errors import NotFound
-from workbench.ingestion.incoming import text_item, upload
-from workbench.ingestion.sharing import PART_BYTES, in_parts
+from workbench.ingestion.incoming import text_item, upload_item
+from workbench.ingestion.sharing import PART_BYTES, divide_items
 
 
 def held_by(wb: Workbench, job_id: str, workers: int) -> bool:
@@ -105,13 +105,13 @@ def test_a_job_that_is_stopped_in_the_middle_goes_on_with_what_is_left(
 
 def test_small_items_are_put_together_and_a_large_one_comes_last_and_alone() -> None:
     half = b"x" * (PART_BYTES // 2)
-    items = [upload("large.md", b"x" * 400_000), *(upload(f"{number}.md", half) for number in range(5))]
-    assert in_parts(items) == [[1, 2], [3, 4], [5], [0]]
+    items = [upload_item("large.md", b"x" * 400_000), *(upload_item(f"{number}.md", half) for number in range(5))]
+    assert divide_items(items) == [[1, 2], [3, 4], [5], [0]]
 
 
 def test_items_of_one_key_are_not_divided_among_workers() -> None:
     items = [text_item(f"key {number % 50}", "x" * 40_000, title="Same") for number in range(100)]
-    assert len(in_parts(items)) == 1
+    assert len(divide_items(items)) == 1
 
 
 def test_a_source_can_be_deleted_while_workers_fill_it(

@@ -20,7 +20,7 @@ from workbench.jobs.sharing import Assignment, Outcome
 from workbench.jobs.worker import start_worker
 from workbench.storage.jobs import Job
 from workbench.types import Countdown, Progress
-from workbench.types.progress import slow_step
+from workbench.types.progress import mark_slow_step
 
 LONG = 30  # seconds: no test waits for it, it only bounds a failure
 
@@ -82,11 +82,11 @@ def test_a_job_that_repeats_its_numbers_for_a_minute_is_stalled_on_every_face(wb
 
 
 def test_a_slow_step_has_a_heartbeat(wb: Workbench, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assignments, "BEAT", 0.2)
+    monkeypatch.setattr(assignments, "HEARTBEAT_INTERVAL_S", 0.2)
     entered = threading.Event()
 
     def think(_: Assignment, end: threading.Event) -> None:
-        with slow_step():
+        with mark_slow_step():
             entered.set()
             end.wait(LONG)
 

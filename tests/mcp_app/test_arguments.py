@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcp_app.arguments import LARGEST, Argument, Refused, read_arguments, telling
+from mcp_app.arguments import MAX_ARGUMENT_BYTES, Argument, Refused, read_arguments, select_repeated
 from tests.mcp_app.agent import Agent
 
 DECLARED = (
@@ -85,7 +85,7 @@ def test_a_text_may_come_as_a_number(value: Any, text: str) -> None:
 def test_arguments_that_clients_add_are_ignored_and_others_are_errors() -> None:
     added = {"task_progress": "- [x] search", "toolCallId": "c1", "sessionId": "s1", "_meta": {"progressToken": 1}}
     assert read(query="q", **added) == read(query="q")
-    assert telling(DECLARED, {"query": "q", **added}) == {"query": "q"}
+    assert select_repeated(DECLARED, {"query": "q", **added}) == {"query": "q"}
     with pytest.raises(Refused, match=r"^Unknown argument: limt$"):
         read(query="q", limt=5, **added)
 
@@ -110,7 +110,7 @@ def test_a_wrong_choice_names_the_choices() -> None:
 
 def test_what_is_too_large_is_refused_before_it_is_read() -> None:
     with pytest.raises(Refused, match=r"The arguments have 4,\d+,\d+ bytes; the limit is 4,000,000"):
-        read(query="x" * LARGEST)
+        read(query="x" * MAX_ARGUMENT_BYTES)
 
 
 @pytest.mark.parametrize("depth", [101, 900])

@@ -16,9 +16,9 @@ from mcp.types import CallToolResult
 
 from mcp_app.__main__ import TOOLSETS_HELP
 from mcp_app.paging import TextPart
-from mcp_app.server import create_server, listed
+from mcp_app.server import create_server, to_listed_tool
 from mcp_app.tool import Tool
-from mcp_app.tools import DEFAULT_TOOLS, TOOLSETS, chosen_tools
+from mcp_app.tools import DEFAULT_TOOLS, TOOLSETS, select_tools
 from tests.mcp_app.agent import MODES, Agent
 from workbench.errors import InvalidInput
 
@@ -79,7 +79,7 @@ CHOICES = {
     ("rag_search_knowledge_base", "scope"): ["all", "global", "project"],
     ("rag_search_knowledge_base", "return_mode"): ["pages", "chunks"],
 }
-TOOLS = {tool.name: tool for tool in chosen_tools(["knowledge", "scoped"])}
+TOOLS = {tool.name: tool for tool in select_tools(["knowledge", "scoped"])}
 
 
 def test_the_two_toolsets_offer_exactly_the_contracts_ten_tools() -> None:
@@ -88,7 +88,7 @@ def test_the_two_toolsets_offer_exactly_the_contracts_ten_tools() -> None:
 
 @pytest.mark.parametrize("name", CONTRACT)
 def test_parameters_and_defaults_are_the_contracts(name: str) -> None:
-    schema = listed(TOOLS[name]).input_schema
+    schema = to_listed_tool(TOOLS[name]).input_schema
     wanted, _ = CONTRACT[name]
     assert set(schema["properties"]) == set(wanted)
     assert schema.get("required", []) == [key for key, default in wanted.items() if default is REQUIRED]
@@ -98,34 +98,34 @@ def test_parameters_and_defaults_are_the_contracts(name: str) -> None:
 
 @pytest.mark.parametrize(("tool", "name"), RANGES)
 def test_numbers_have_the_contracts_ranges(tool: str, name: str) -> None:
-    schema = listed(TOOLS[tool]).input_schema["properties"][name]
+    schema = to_listed_tool(TOOLS[tool]).input_schema["properties"][name]
     assert (schema["minimum"], schema["maximum"]) == RANGES[tool, name]
 
 
 @pytest.mark.parametrize(("tool", "name"), CHOICES)
 def test_choices_are_the_contracts(tool: str, name: str) -> None:
-    assert listed(TOOLS[tool]).input_schema["properties"][name]["enum"] == CHOICES[tool, name]
+    assert to_listed_tool(TOOLS[tool]).input_schema["properties"][name]["enum"] == CHOICES[tool, name]
 
 
 @pytest.mark.parametrize("name", CONTRACT)
 def test_every_tool_says_what_it_does_to_the_world(name: str) -> None:
-    hints = listed(TOOLS[name]).annotations
+    hints = to_listed_tool(TOOLS[name]).annotations
     assert hints is not None
     values = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
     assert values == CONTRACT[name][1]
 
 
-@pytest.mark.parametrize("tool", chosen_tools(["all"]), ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", select_tools(["all"]), ids=lambda tool: tool.name)
 def test_a_description_names_when_a_neighbour_and_one_call(tool: Tool) -> None:
-    others = {other.name for other in chosen_tools(["all"])} - {tool.name}
+    others = {other.name for other in select_tools(["all"])} - {tool.name}
     assert "Use it" in tool.description
     assert any(other in tool.description for other in others)
     assert f"Example: {tool.name}(" in tool.description
 
 
-@pytest.mark.parametrize("tool", chosen_tools(["all"]), ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", select_tools(["all"]), ids=lambda tool: tool.name)
 def test_a_schema_is_lean_and_takes_nothing_unknown(tool: Tool) -> None:
-    schema = listed(tool).input_schema
+    schema = to_listed_tool(tool).input_schema
     assert schema["additionalProperties"] is False
     assert all(set(part) <= ALLOWED and part["description"] for part in schema["properties"].values())
 
@@ -137,7 +137,7 @@ ALLOWED = {"type", "description", "enum", "items", "minimum", "maximum", "defaul
 def test_a_failure_of_any_tool_is_a_text_that_keeps_to_no_form(agent: Agent, mode: str) -> None:
     async def script(client: Client) -> list[CallToolResult]:
         await client.list_tools()  # from here on the client holds every answer against the tool's form
-        return [await client.call_tool(tool.name, {"nonsense": 1}) for tool in chosen_tools(["all"])]
+        return [await client.call_tool(tool.name, {"nonsense": 1}) for tool in select_tools(["all"])]
 
     for result in Agent(agent.server, mode).talk(script):
         assert result.is_error and result.structured_content is None
@@ -147,8 +147,8 @@ def test_a_failure_of_any_tool_is_a_text_that_keeps_to_no_form(agent: Agent, mod
 @pytest.mark.parametrize("mode", MODES)
 def test_clients_of_both_eras_see_the_same_tools(agent: Agent, mode: str) -> None:
     seen = Agent(agent.server, mode).talk(lambda client: client.list_tools())
-    assert [tool.name for tool in seen.tools] == [tool.name for tool in chosen_tools(["all"])]
-    assert [tool.output_schema for tool in seen.tools] == [tool.output for tool in chosen_tools(["all"])]
+    assert [tool.name for tool in seen.tools] == [tool.name for tool in select_tools(["all"])]
+    assert [tool.output_schema for tool in seen.tools] == [tool.output for tool in select_tools(["all"])]
 
 
 def test_the_help_names_the_toolsets_there_are() -> None:
@@ -157,7 +157,7 @@ def test_the_help_names_the_toolsets_there_are() -> None:
 
 def test_an_unknown_toolset_is_refused_and_the_known_ones_named() -> None:
     with pytest.raises(InvalidInput, match=r"Unknown toolset: 'nope'\. Use one or more of 'knowledge', 'scoped'"):
-        chosen_tools(["nope"])
+        select_tools(["nope"])
 
 
 @pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
@@ -175,17 +175,17 @@ def test_the_tools_with_their_schemas_and_the_instructions_stay_under_a_number_o
 
 
 def test_without_a_choice_twelve_tools_are_offered_and_three_of_the_nine_searches() -> None:
-    names = [tool.name for tool in chosen_tools(None)]
-    assert names == [tool.name for tool in chosen_tools(["default"])] == [tool.name for tool in DEFAULT_TOOLS]
+    names = [tool.name for tool in select_tools(None)]
+    assert names == [tool.name for tool in select_tools(["default"])] == [tool.name for tool in DEFAULT_TOOLS]
     assert len(names) == 12 and len([name for name in names if "search" in name]) == 3
-    assert [tool.name for tool in chosen_tools(["default", "articles"])] == [
+    assert [tool.name for tool in select_tools(["default", "articles"])] == [
         *names, "list_articles", "get_article", "search_articles",
     ]  # fmt: skip
-    assert {tool.name for tool in chosen_tools(["all"])} == {tool.name for row in TOOLSETS.values() for tool in row}
+    assert {tool.name for tool in select_tools(["all"])} == {tool.name for row in TOOLSETS.values() for tool in row}
 
 
 def test_every_search_says_what_it_is_best_for() -> None:
-    searches = [tool for tool in chosen_tools(["all"]) if "search" in tool.name.lower()]
+    searches = [tool for tool in select_tools(["all"]) if "search" in tool.name.lower()]
     assert len(searches) == 9
     assert [tool.name for tool in searches if not re.search(r"best|only if|first", tool.description)] == []
 
@@ -195,7 +195,7 @@ def test_every_search_says_what_it_is_best_for() -> None:
 def test_no_text_names_a_tool_that_is_not_offered(agent: Agent, toolset: str, read_only: bool) -> None:
     server = create_server(agent.server.opening, toolsets=[toolset], read_only=read_only)
     offered = set(server.tools)
-    others = {tool.name for tool in chosen_tools(["all"])} - offered - {"search", "fetch", "explain"}  # plain words
+    others = {tool.name for tool in select_tools(["all"])} - offered - {"search", "fetch", "explain"}  # plain words
 
     async def script(client: Client) -> list[str]:
         tools = (await client.list_tools()).tools
@@ -219,15 +219,15 @@ def test_no_text_names_a_tool_that_is_not_offered(agent: Agent, toolset: str, re
 
 
 def test_what_a_read_only_server_describes_offers_no_writing() -> None:
-    for tool in (each.offered_read_only() for each in chosen_tools(["all"])):
+    for tool in (each.offered_read_only() for each in select_tools(["all"])):
         if tool is not None and tool.reading_actions:
             assert tool.description, f"{tool.name} needs a reading_description for a read-only server"
             assert not re.search(r"create|delete|update|rename|cancel|resume|retry", tool.description), tool.name
 
 
-@pytest.mark.parametrize("tool", chosen_tools(["all"]), ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", select_tools(["all"]), ids=lambda tool: tool.name)
 def test_every_tool_can_be_read_by_every_client(tool: Tool) -> None:
-    shown = listed(tool)
+    shown = to_listed_tool(tool)
     hints = shown.annotations
     assert hints is not None and shown.title
     flags = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
@@ -240,7 +240,7 @@ def test_every_tool_can_be_read_by_every_client(tool: Tool) -> None:
 
 
 def test_a_list_in_an_answer_is_declared_by_its_tool_so_that_it_comes_in_parts() -> None:
-    for tool in chosen_tools(["all"]):
+    for tool in select_tools(["all"]):
         if isinstance(tool.parts, TextPart):
             continue
         properties = tool.output["properties"]

@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from mcp_app.paging import worth_reading
+from mcp_app.paging import count_above_cutoff
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
-from workbench.retrieval.parameters import DOCUMENTS_CUTOFF, MACHINES_CUTOFF
+from workbench.retrieval.parameters import AGENT_CUTOFF, DOCUMENT_CUTOFF
 
 QUERY = "owls hunt mice at night"
 TOOLS = [
-    ("rag_search_global_knowledge", {}, "aggregate_similarity", DOCUMENTS_CUTOFF, 5),
-    ("rag_search_project_knowledge", {"project_id": "Birds"}, "aggregate_similarity", DOCUMENTS_CUTOFF, 5),
-    ("rag_search_knowledge_base", {}, "aggregate_similarity", DOCUMENTS_CUTOFF, 5),
-    ("rag_search_knowledge_base", {"return_mode": "chunks"}, "rerank_score", MACHINES_CUTOFF, 5),
-    ("search_knowledge_base", {}, "score", MACHINES_CUTOFF, 10),
+    ("rag_search_global_knowledge", {}, "aggregate_similarity", DOCUMENT_CUTOFF, 5),
+    ("rag_search_project_knowledge", {"project_id": "Birds"}, "aggregate_similarity", DOCUMENT_CUTOFF, 5),
+    ("rag_search_knowledge_base", {}, "aggregate_similarity", DOCUMENT_CUTOFF, 5),
+    ("rag_search_knowledge_base", {"return_mode": "chunks"}, "rerank_score", AGENT_CUTOFF, 5),
+    ("search_knowledge_base", {}, "score", AGENT_CUTOFF, 10),
 ]
 
 
@@ -72,6 +72,6 @@ def test_a_connector_gets_the_documents_near_the_best_and_people_all_ten(agent: 
 
 
 def test_scores_that_no_cutoff_fits_all_count() -> None:
-    assert worth_reading([1.0, 0.7, 0.69], "rerank", 0.7) == 2
-    assert worth_reading([1.0, 0.7, 0.1], "vector", 0.7) == 3
-    assert worth_reading([], "rerank", 0.7) == 0
+    assert count_above_cutoff([1.0, 0.7, 0.69], "rerank", 0.7) == 2
+    assert count_above_cutoff([1.0, 0.7, 0.1], "vector", 0.7) == 3
+    assert count_above_cutoff([], "rerank", 0.7) == 0

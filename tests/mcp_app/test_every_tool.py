@@ -14,7 +14,7 @@ import pytest
 from mcp_app.paging import Items
 from mcp_app.server import WorkbenchServer, create_server
 from mcp_app.tool import Tool
-from mcp_app.tools import chosen_tools
+from mcp_app.tools import select_tools
 from tests.crawling.conftest import site  # noqa: F401 - the fixture
 from tests.crawling.site import TestSite, page
 from tests.mcp_app.agent import Agent
@@ -86,7 +86,7 @@ def answer(server: WorkbenchServer, tool: Tool, stand_ins: dict[str, str]) -> An
 
 def test_every_example_works_and_its_lists_are_given_in_parts(wb: Workbench, stand_ins: dict[str, str]) -> None:
     server = create_server(wb, toolsets=["all"])
-    for tool in chosen_tools(["all"]):
+    for tool in select_tools(["all"]):
         given = answer(server, tool, stand_ins)
         declared = {tool.parts.key} if isinstance(tool.parts, Items) else set()
         lists = {key for key, value in given.items() if isinstance(value, list)} if isinstance(given, dict) else set()
@@ -94,7 +94,7 @@ def test_every_example_works_and_its_lists_are_given_in_parts(wb: Workbench, sta
         assert not undeclared, f"{tool.name} would never shorten {undeclared}: declare parts=Items(...) in its row"
 
 
-@pytest.mark.parametrize("tool", chosen_tools(["all"]), ids=lambda tool: tool.name)
+@pytest.mark.parametrize("tool", select_tools(["all"]), ids=lambda tool: tool.name)
 def test_what_is_given_in_parts_can_be_read_on(tool: Tool) -> None:
     names = {argument.name for argument in tool.arguments}
     assert tool.parts is None or "offset" in names, f"{tool.name} answers in parts: give it an argument 'offset'"

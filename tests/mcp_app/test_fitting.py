@@ -11,7 +11,7 @@ import llama_index.core
 import pytest
 import tiktoken
 
-from mcp_app.paging import BUDGET, LONGEST_TEXT, cut, one_line, tokens, within
+from mcp_app.paging import MAX_TEXT_CHARS, TOKEN_BUDGET, cut, find_largest_fit, to_one_line, tokens
 
 
 def test_a_text_is_cut_at_the_length_dots_included() -> None:
@@ -35,16 +35,20 @@ def test_the_estimate_is_on_the_safe_side(text: str, least: int) -> None:
 
 
 def test_an_error_is_one_line_and_keeps_its_valid_choices_however_much_it_repeats() -> None:
-    assert one_line("Project not found: a\nb. Valid projects: 'p'.") == "Project not found: a b. Valid projects: 'p'."
-    long = one_line(f"Project not found: {'x' * 5000}. Valid projects: 'p'.")
-    assert len(long) == LONGEST_TEXT
+    assert (
+        to_one_line("Project not found: a\nb. Valid projects: 'p'.") == "Project not found: a b. Valid projects: 'p'."
+    )
+    long = to_one_line(f"Project not found: {'x' * 5000}. Valid projects: 'p'.")
+    assert len(long) == MAX_TEXT_CHARS
     assert long.startswith("Project not found: x")
     assert long.endswith("x. Valid projects: 'p'.")
 
 
 @pytest.mark.parametrize(("most", "budget", "largest"), [(10, 1_000, 10), (10_000, 1_001, 408), (5, 0, 1), (0, 0, 0)])
 def test_the_largest_size_within_a_budget_is_found(most: int, budget: int, largest: int) -> None:
-    assert within(most, lambda size: "知" * size, budget) == largest  # a character counts as 2.45 tokens, plus 1
+    assert (
+        find_largest_fit(most, lambda size: "知" * size, budget) == largest
+    )  # a character counts as 2.45 tokens, plus 1
 
 
 def _random(alphabet: str, count: int, blank_after: int = 0) -> str:
@@ -105,9 +109,9 @@ def encodings(monkeypatch: pytest.MonkeyPatch) -> list[tiktoken.Encoding]:
 def test_no_kind_of_text_takes_more_tokens_than_are_promised(encodings: list[tiktoken.Encoding], kind: str) -> None:
     text = DENSE[kind]
     longer = text * (1 + 40_000 // len(text))
-    shown = within(len(longer), lambda size: longer[:size])
+    shown = find_largest_fit(len(longer), lambda size: longer[:size])
     most = max(len(encoding.encode(longer[:shown], disallowed_special=())) for encoding in encodings)
-    assert BUDGET / 2.1 < most < 8_000
+    assert TOKEN_BUDGET / 2.1 < most < 8_000
 
 
 @pytest.mark.parametrize("path", ["README.md", "mcp_app/paging.py", "docs/contributing.md"])

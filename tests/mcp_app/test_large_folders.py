@@ -16,10 +16,10 @@ from mcp_app.server import create_server
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.app.state.shared import OPENING
-from workbench.services.checks import LARGE
+from workbench.services.checks import JOB_THRESHOLD_BYTES
 from workbench.settings import Settings
 
-LONG = "A long text of the zebra and the gnu. " * (LARGE // 2 // 38 + 1)
+LONG = "A long text of the zebra and the gnu. " * (JOB_THRESHOLD_BYTES // 2 // 38 + 1)
 
 
 def article(title: str, text: str) -> str:
@@ -126,7 +126,10 @@ def test_a_small_change_is_in_the_answer_and_a_stopped_job_is_named_until_it_goe
 def test_what_cannot_be_read_is_tried_once_and_not_again(
     make_settings: Callable[..., Settings], folder: Callable[..., Path]
 ) -> None:
-    files = {"research-archive/2025-05-20/bad.pdf": b"%PDF-1.7 broken " * LARGE, "url-content/a.md": "# A\n\nZebra."}
+    files = {
+        "research-archive/2025-05-20/bad.pdf": b"%PDF-1.7 broken " * JOB_THRESHOLD_BYTES,
+        "url-content/a.md": "# A\n\nZebra.",
+    }
     with Workbench.open(settings=make_settings(archives_dir=folder(files, "archives"))) as wb:
         wb.work()
         agent = Agent(create_server(wb, toolsets=["all"]))

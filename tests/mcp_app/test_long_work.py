@@ -14,17 +14,17 @@ from mcp import Client
 
 from mcp_app.file_roots import FileRoots
 from mcp_app.server import create_server
-from mcp_app.tool import Call, followed_by
-from mcp_app.tools import chosen_tools
+from mcp_app.tool import Call, format_follow_up
+from mcp_app.tools import select_tools
 from mcp_app.tools.knowledge.documents import MANAGE_DOCUMENT, is_large, manage_document
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.opening import Opening
-from workbench.services.checks import LARGE
+from workbench.services.checks import JOB_THRESHOLD_BYTES
 from workbench.storage.job_parts import JobParts
-from workbench.text import STEMMED_AT_ONCE
+from workbench.text import MAX_PASSAGES_STEMMED_AT_ONCE
 
-LONG = "A long text of many words. " * (LARGE // 27 + 1)
+LONG = "A long text of many words. " * (JOB_THRESHOLD_BYTES // 27 + 1)
 
 
 @pytest.mark.parametrize("form", ["content", "file_path"])
@@ -45,7 +45,12 @@ def test_a_large_document_answers_with_a_job_that_ends_with_the_document(
 
 @pytest.mark.parametrize(
     ("name", "size", "large"),
-    [("a.txt", LARGE // 2, False), ("a.docx", LARGE // 2, True), ("a.pdf", LARGE // 9, False), ("a.png", 9, True)],
+    [
+        ("a.txt", JOB_THRESHOLD_BYTES // 2, False),
+        ("a.docx", JOB_THRESHOLD_BYTES // 2, True),
+        ("a.pdf", JOB_THRESHOLD_BYTES // 9, False),
+        ("a.png", 9, True),
+    ],
 )
 def test_a_packed_file_is_large_by_what_it_may_hold(tmp_path: Path, name: str, size: int, large: bool) -> None:
     (tmp_path / name).write_bytes(b"x" * size)
@@ -182,9 +187,9 @@ def test_a_long_result_of_a_job_is_read_in_parts(agent: Agent, wb: Workbench, tm
 
 @pytest.mark.parametrize(("toolsets", "named"), [(["knowledge"], "manage_crawl_job"), (["workspace"], "")])
 def test_an_answer_with_a_job_names_only_tools_that_are_offered(wb: Workbench, toolsets: list[str], named: str) -> None:
-    offered = frozenset(tool.name for tool in chosen_tools(toolsets))
+    offered = frozenset(tool.name for tool in select_tools(toolsets))
     call = Call(Opening.of(wb), wb.articles, FileRoots(), offered)
-    sentence = followed_by(call, wb.jobs.enqueue_ingest([Path(wb.settings.file_roots)], source="Any"))
+    sentence = format_follow_up(call, wb.jobs.enqueue_ingest([Path(wb.settings.file_roots)], source="Any"))
     assert named in sentence and ("Next:" in sentence) == bool(named) and "get_job" not in sentence
 
 
@@ -193,7 +198,7 @@ def test_a_large_source_that_gets_another_language_answers_with_the_job_that_ste
 ) -> None:
     source = wb.sources.create("Texte")
     line = "Die Häuser stehen am Ufer. " * 40
-    text = "\n\n".join(f"## Seite {number}\n\n{line}" for number in range(STEMMED_AT_ONCE + 1))
+    text = "\n\n".join(f"## Seite {number}\n\n{line}" for number in range(MAX_PASSAGES_STEMMED_AT_ONCE + 1))
     wb.documents.create(text=text, source=source.id, title="Lang")
     wb.sources.update(source.id, language="english")
     assert not wb.search("Haus", strategy="keyword")

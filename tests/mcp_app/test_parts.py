@@ -8,16 +8,16 @@ import re
 import pytest
 
 from mcp_app.paging import (
-    BUDGET,
+    TOKEN_BUDGET,
     Items,
     TextPart,
-    given_in_parts,
-    next_call,
-    skipped,
-    text_part,
+    count_skipped,
+    cut_to_budget,
+    format_next_call,
+    slice_text,
     tokens,
 )
-from mcp_app.tool import compact
+from mcp_app.tool import dump_json
 from workbench.types.json import JsonObject, JsonValue
 
 WORDS = "word " * 200
@@ -30,7 +30,7 @@ def results(count: int, text: str, title: str = "T", **more: JsonValue) -> JsonO
 
 
 def shown(answer: JsonObject, parts: Items | TextPart, **given: JsonValue) -> tuple[JsonObject, str]:
-    _, text = given_in_parts(answer, parts, compact, "search", dict(given), dict(given))
+    _, text = cut_to_budget(answer, parts, dump_json, "search", dict(given), dict(given))
     return json.loads(text), text
 
 
@@ -43,7 +43,7 @@ def test_a_short_answer_is_left_as_it_is() -> None:
 def test_a_long_list_gives_its_first_items_whole_and_the_exact_next_call(text: str, title: str) -> None:
     read, written = shown(results(50, text, title), Items(), query="q", match_count=50)
     kept = read["results"]
-    assert tokens(written) <= BUDGET
+    assert tokens(written) <= TOKEN_BUDGET
     assert isinstance(kept, list)
     assert 0 < len(kept) == read["count"] < 50
     assert kept[-1] == {"id": f"psg_{len(kept) - 1:018x}", "title": title, "text": text}
@@ -80,12 +80,12 @@ def test_every_item_is_reached_once_by_following_the_notes() -> None:
 
 def test_a_bare_array_stays_an_array_of_its_items_and_the_last_one_carries_the_note() -> None:
     items = [{"slug": f"a{number}", "text": WORDS} for number in range(50)]
-    value, text = given_in_parts(
-        {"items": items, "total": 50}, Items("items", total="total", bare=True), compact, "list", {}, {}
+    value, text = cut_to_budget(
+        {"items": items, "total": 50}, Items("items", total="total", bare=True), dump_json, "list", {}, {}
     )
     read = json.loads(text)
     assert value == read
-    assert tokens(text) <= BUDGET
+    assert tokens(text) <= TOKEN_BUDGET
     assert [item["slug"] for item in read] == [f"a{number}" for number in range(len(read))]
     assert ["note" in item for item in read] == [False] * (len(read) - 1) + [True]
 
@@ -95,8 +95,8 @@ def test_a_long_text_comes_in_parts_that_make_the_whole() -> None:
     parts: list[str] = []
     offset = 0
     while offset < len(whole):
-        read, text = shown({"id": "d", **text_part(whole, offset, 24_000)}, TextPart(), document="d", offset=offset)
-        assert tokens(text) <= BUDGET
+        read, text = shown({"id": "d", **slice_text(whole, offset, 24_000)}, TextPart(), document="d", offset=offset)
+        assert tokens(text) <= TOKEN_BUDGET
         assert (read["offset"], read["total_chars"], read["length"]) == (offset, len(whole), len(str(read["content"])))
         parts.append(str(read["content"]))
         offset += len(parts[-1])
@@ -107,26 +107,27 @@ def test_a_long_text_comes_in_parts_that_make_the_whole() -> None:
 
 def test_the_next_call_of_a_route_is_its_address() -> None:
     assert (
-        next_call("GET /api/rag/sources", {"scope": "global"}, offset=20)
+        format_next_call("GET /api/rag/sources", {"scope": "global"}, offset=20)
         == "GET /api/rag/sources?scope=global&offset=20"
     )
     path = "GET /api/projects/{project_id}/folders"
-    assert next_call(path, {"project_id": "p"}, offset=2) == "GET /api/projects/p/folders?offset=2"
+    assert format_next_call(path, {"project_id": "p"}, offset=2) == "GET /api/projects/p/folders?offset=2"
     assert (
-        next_call("POST /api/rag/query", {"query": "q"}, offset=5) == 'POST /api/rag/query {"query": "q", "offset": 5}'
+        format_next_call("POST /api/rag/query", {"query": "q"}, offset=5)
+        == 'POST /api/rag/query {"query": "q", "offset": 5}'
     )
 
 
 def test_an_offset_outranks_the_page() -> None:
-    assert skipped({"page": 3, "per_page": 10, "offset": None}) == 20
-    assert skipped({"page": 3, "per_page": 1000, "offset": None}) == 40  # at most 20 a page
-    assert skipped({"page": 3, "per_page": 10, "offset": 7}) == 7
-    assert skipped({}) == 0
+    assert count_skipped({"page": 3, "per_page": 10, "offset": None}) == 20
+    assert count_skipped({"page": 3, "per_page": 1000, "offset": None}) == 40  # at most 20 a page
+    assert count_skipped({"page": 3, "per_page": 10, "offset": 7}) == 7
+    assert count_skipped({}) == 0
 
 
 def test_the_last_item_of_an_array_keeps_its_own_note_beside_the_arrays() -> None:
     items = [{"slug": "a"}, {"slug": "b", "note": 'The content continues. Next: get_article(slug="b", offset=9)'}]
     parts = Items("articles", total="total", bare=True)
-    shown, _ = given_in_parts({"articles": items, "total": 3}, parts, json.dumps, "search_articles", {"offset": 0}, {})
+    shown, _ = cut_to_budget({"articles": items, "total": 3}, parts, json.dumps, "search_articles", {"offset": 0}, {})
     assert isinstance(shown, list) and isinstance(shown[1], dict)
     assert shown[1]["note"] == f"{items[1]['note']}. Items 1 to 2 of 3. Next: search_articles(offset=2)"

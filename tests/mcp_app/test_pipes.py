@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from mcp_app.stdio import LineReader, Writer
+from mcp_app.stdio import LineReader, StreamWriter
 from tests.mcp_app.processes import environment
 from workbench.settings import Settings
 
@@ -69,7 +69,7 @@ def test_a_text_larger_than_the_pipe_arrives_whole_while_it_is_read(pipe: tuple[
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(read)
-            await Writer(writing).write(f"{text}\n")
+            await StreamWriter(writing).write(f"{text}\n")
             os.close(writing)
         return got
 
@@ -80,7 +80,7 @@ def test_writing_to_a_client_that_has_left_ends_like_a_closed_stream(pipe: tuple
     reading, writing = pipe
     os.close(reading)
     with pytest.raises(anyio.ClosedResourceError):
-        anyio.run(Writer(writing).write, "too late")
+        anyio.run(StreamWriter(writing).write, "too late")
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from mcp import Client
 from mcp.types import GetPromptResult
 
 from mcp_app.server import create_server
-from mcp_app.tools import chosen_tools
+from mcp_app.tools import select_tools
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.settings import Settings
@@ -51,7 +51,7 @@ def test_reading_still_works(reader: Agent, wb: Workbench) -> None:
 def test_no_text_of_a_read_only_server_offers_a_tool_that_it_lacks(wb: Workbench) -> None:
     agent = Agent(server := create_server(wb, toolsets=["all"], read_only=True))
     tools = agent.talk(lambda client: client.list_tools()).tools
-    missing = {tool.name for tool in chosen_tools(["all"])} - {tool.name for tool in tools}
+    missing = {tool.name for tool in select_tools(["all"])} - {tool.name for tool in tools}
     texts = {tool.name: f"{tool.description} {tool.input_schema}" for tool in tools}
     texts |= {"instructions": server.instructions or "", "prompt": str(agent.talk(_prompt))}
     told = {where: sorted(names) for where, text in texts.items() if (names := missing & set(re.findall(r"\w+", text)))}
@@ -106,7 +106,7 @@ CALLS: dict[str, dict[str, object]] = {
 def test_no_answer_of_a_read_only_server_names_a_tool_that_it_lacks(workspace_reader: Agent) -> None:
     offered = {tool.name for tool in workspace_reader.talk(lambda client: client.list_tools()).tools}
     assert set(CALLS) == offered, "a further tool needs a call here whose answer has little to say but advice"
-    missing = {tool.name for tool in chosen_tools(["all"])} - offered
+    missing = {tool.name for tool in select_tools(["all"])} - offered
     texts = {name: _said(workspace_reader, name, arguments) for name, arguments in CALLS.items()}
     assert "Files changed since they were embedded" in texts["get_embedding_status"]
     assert "Document not found: plan/2025-11-17/001-talk" in texts["get_similar"]

@@ -14,9 +14,9 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.types import ResourceListChangedNotification, ResourceUpdatedNotification
 
-from mcp_app.resources import PAGE_CHARS
+from mcp_app.resources import CHARS_PER_PAGE
 from mcp_app.server import create_server
-from mcp_app.subscriptions import differences, listed_in, stand_of
+from mcp_app.subscriptions import diff_snapshots, read_source_ids, take_snapshot
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
 from workbench.ingestion.incoming import text_item
@@ -33,7 +33,7 @@ def test_a_long_document_is_read_page_by_page(agent: Agent, wb: Workbench, mode:
     document = wb.documents.create(text=text, title="Long").document.id
     first = read(agent, f"document://{document}")
     assert first.endswith(f"Next: document://{document}/2]")
-    pages = -(-len(text) // PAGE_CHARS)
+    pages = -(-len(text) // CHARS_PER_PAGE)
     parts = [read(agent, f"document://{document}/{page}") for page in range(1, pages + 1)]
     assert parts[0] == first
     assert "".join(part.split("\n\n[Page ")[0] for part in parts) == text
@@ -170,17 +170,19 @@ async def heard_after(told: asyncio.Event, change: Callable[[int], Any]) -> Any:
 
 def test_a_source_that_changed_while_only_lists_were_followed_is_told_once_it_is_read(wb: Workbench) -> None:
     kept, gone = wb.sources.create("Kept").id, wb.sources.create("Gone").id
-    first = stand_of(wb, None)
-    listed = listed_in(wb, first)
-    assert differences(first, listed) == []
+    first = take_snapshot(wb, None)
+    listed = read_source_ids(wb, first)
+    assert diff_snapshots(first, listed) == []
     wb.documents.create(text="Words.", source=kept)
     wb.sources.delete(gone)
-    again = listed_in(wb, listed)
-    assert differences(listed, again) == [ResourcesListChanged(), ResourceUpdated(uri=f"source://{gone}")]
-    told = differences(again, stand_of(wb, again))
+    again = read_source_ids(wb, listed)
+    assert diff_snapshots(listed, again) == [ResourcesListChanged(), ResourceUpdated(uri=f"source://{gone}")]
+    told = diff_snapshots(again, take_snapshot(wb, again))
     assert ResourceUpdated(uri=f"source://{kept}") in told
-    unread = listed_in(wb, None)
-    assert [event for event in differences(unread, stand_of(wb, unread)) if "source" in getattr(event, "uri", "")] == []
+    unread = read_source_ids(wb, None)
+    assert [
+        event for event in diff_snapshots(unread, take_snapshot(wb, unread)) if "source" in getattr(event, "uri", "")
+    ] == []
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")

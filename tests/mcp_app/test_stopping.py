@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mcp_app.server import create_server
-from mcp_app.tool import Call, Tool, form
+from mcp_app.tool import Call, Tool, make_schema
 from mcp_app.tools.knowledge.family import FAMILY
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
@@ -22,7 +22,7 @@ class Endless:
 
     def __init__(self) -> None:
         self.began, self.ended = threading.Event(), threading.Event()
-        self.tool = Tool("endless", "Endless", "Works on.", (), self.run, FAMILY, form())
+        self.tool = Tool("endless", "Endless", "Works on.", (), self.run, FAMILY, make_schema())
 
     def run(self, call: Call) -> dict[str, Any]:
         self.began.set()
@@ -79,7 +79,7 @@ def test_an_unforeseen_failure_is_a_sentence_without_a_trace(wb: Workbench) -> N
         raise ZeroDivisionError(str(call.wb))
 
     server = create_server(wb, toolsets=["all"])
-    server.tools["broken"] = Tool("broken", "Broken", "Fails.", (), broken, FAMILY, form())
+    server.tools["broken"] = Tool("broken", "Broken", "Fails.", (), broken, FAMILY, make_schema())
     found = Agent(server).failure("broken")
     assert found["error"] == "broken failed unexpectedly (ZeroDivisionError)"
     assert "Traceback" not in str(found)

@@ -11,7 +11,7 @@ import pytest
 from mcp_app.arguments import Refused
 from mcp_app.file_roots import FileRoots
 from mcp_app.server import create_server
-from mcp_app.tools.workspace import workspace_of
+from mcp_app.tools.workspace import resolve_workspace
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
 from workbench.settings import Settings
@@ -254,5 +254,5 @@ def test_a_server_started_at_the_root_of_the_file_system_says_how_to_open_a_fold
 ) -> None:
     monkeypatch.chdir("/")
     with pytest.raises(Refused, match="The tools have no allowed folder") as refused:
-        workspace_of(FileRoots(), "")
+        resolve_workspace(FileRoots(), "")
     assert "WORKBENCH_FILE_ROOTS" in refused.value.suggestion

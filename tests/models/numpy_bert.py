@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 from scipy.special import erf
 from tokenizers import Tokenizer
 
-from workbench.models.minilm import minilm_file
+from workbench.models.minilm import find_minilm_file
 
 REFERENCE = Path(__file__).with_name("reference_embedding.json")
 SENTENCES = (
@@ -26,9 +26,9 @@ class NumpyBert:
     """One text at a time, in float64, without padding: nothing the fast model does to be fast."""
 
     def __init__(self) -> None:
-        stored = load_file(minilm_file("model.safetensors"))
+        stored = load_file(find_minilm_file("model.safetensors"))
         self.weights = {name: value.astype(np.float64) for name, value in stored.items()}
-        self.tokenizer = Tokenizer.from_file(str(minilm_file("tokenizer.json")))
+        self.tokenizer = Tokenizer.from_file(str(find_minilm_file("tokenizer.json")))
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(256)
         self.layers = 6

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from workbench.models.hashing import HashEncoder
-from workbench.retrieval.stages.late_interaction import max_sim
+from workbench.retrieval.stages.late_interaction import compute_max_sim
 
 HASH = HashEncoder()
 
@@ -31,7 +31,7 @@ def test_the_text_that_shares_most_words_is_nearest_among_many() -> None:
 def test_a_shared_word_has_max_sim_one_and_others_about_none() -> None:
     query = HASH.encode_query("apple")
     assert query.token_axes is not None
-    same, other = max_sim(query.token_axes, HASH.encode(["an apple", "kiwi"]).token_bits or [])
+    same, other = compute_max_sim(query.token_axes, HASH.encode(["an apple", "kiwi"]).token_bits or [])
     assert same == pytest.approx(1)
     assert abs(other) < 0.4
 

@@ -14,7 +14,7 @@ from workbench.errors import Cancelled
 from workbench.models.bert.encoder import BATCH_TOKENS
 from workbench.models.minilm import MINILM, MiniLMEncoder
 from workbench.models.token_axes import load_token_axes
-from workbench.retrieval.stages.late_interaction import max_sim
+from workbench.retrieval.stages.late_interaction import compute_max_sim
 
 pytestmark = pytest.mark.slow
 
@@ -105,7 +105,7 @@ def test_late_interaction_prefers_the_passage_that_answers(minilm: MiniLMEncoder
     bits = minilm.encode(answers).token_bits or []
     query = minilm.encode_query("What is the price of a licence?")
     assert query.token_axes is not None
-    scores = max_sim(query.token_axes, bits)
+    scores = compute_max_sim(query.token_axes, bits)
     assert scores.argmax() == 0
     assert scores[0] > 1.3 * scores[1:].max()
 

@@ -14,14 +14,14 @@ from workbench.errors import ConfigurationError, ModelError
 from workbench.models.multilingual import (
     MULTILINGUAL,
     MultilingualEncoder,
+    find_weights_file,
     read_packed_weights,
     read_tokenizer,
     read_vocabulary,
     read_weights,
-    weights_file,
 )
 from workbench.models.registry import load_encoder
-from workbench.retrieval.stages.late_interaction import max_sim
+from workbench.retrieval.stages.late_interaction import compute_max_sim
 
 pytestmark = pytest.mark.slow
 
@@ -112,7 +112,7 @@ def test_late_interaction_prefers_the_passage_that_answers(multilingual: Multili
     query = multilingual.encode_query("許可證多少錢？")
     assert query.token_axes is not None
     assert len(query.token_axes) == len(query.token_spans)
-    assert max_sim(query.token_axes, bits).argmax() == 1
+    assert compute_max_sim(query.token_axes, bits).argmax() == 1
 
 
 def test_passages_in_8_bits_are_near_and_of_the_same_index(multilingual: MultilingualEncoder, models_dir: Path) -> None:
@@ -136,7 +136,7 @@ def test_it_reads_every_script_it_was_trained_for(multilingual: MultilingualEnco
 
 
 def test_weights_that_are_not_the_packaged_ones_are_refused(tmp_path: Path) -> None:
-    data = bytearray(weights_file().read_bytes())
+    data = bytearray(find_weights_file().read_bytes())
     data[-1] ^= 1
     (tmp_path / "changed.bin").write_bytes(data)
     with pytest.raises(ModelError, match=r"is damaged .*rag-workbench\[multilingual\]"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.models.encoder import SAMPLE, share_read
+from workbench.models.encoder import MAX_SAMPLE_CHARS, readable_share
 from workbench.models.hashing import HashEncoder
 from workbench.models.minilm import MiniLMEncoder
 
@@ -45,11 +45,11 @@ def test_the_models_name_their_languages(minilm: MiniLMEncoder) -> None:
 
 
 def test_only_the_beginning_of_a_long_text_is_looked_at(minilm: MiniLMEncoder) -> None:
-    assert minilm.reads("word " * (SAMPLE // 5) + "検索" * SAMPLE) == 1
+    assert minilm.reads("word " * (MAX_SAMPLE_CHARS // 5) + "検索" * MAX_SAMPLE_CHARS) == 1
 
 
 def test_pieces_of_one_letter_and_unknown_ones_are_not_read() -> None:
     pieces = [((0, 3), True), ((3, 4), True), ((5, 8), False)]
-    assert share_read("abcd efg", pieces, letters_are_words=False) == pytest.approx(3 / 7)
-    assert share_read("東京", [((0, 1), True), ((1, 2), True)], letters_are_words=True) == 1
-    assert share_read("東京", [((0, 1), True), ((1, 2), True)], letters_are_words=False) == 0
+    assert readable_share("abcd efg", pieces, letters_are_words=False) == pytest.approx(3 / 7)
+    assert readable_share("東京", [((0, 1), True), ((1, 2), True)], letters_are_words=True) == 1
+    assert readable_share("東京", [((0, 1), True), ((1, 2), True)], letters_are_words=False) == 0

@@ -15,9 +15,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from workbench.errors import ConfigurationError, ModelError, choices
+from workbench.errors import ConfigurationError, ModelError, list_choices
 from workbench.models.hashing import HashEncoder
-from workbench.models.registry import BUILT_IN, FORMS, MODELS, EmbeddingModel, load_encoder
+from workbench.models.registry import BUILT_IN, MODELS, NAME_FORMS, EmbeddingModel, load_encoder
 from workbench.settings import Settings
 
 SEEN = SimpleNamespace(inputs=[])
@@ -66,7 +66,7 @@ def test_built_in_models_load_by_name_and_read_nothing_yet(name: str, tmp_path: 
 
 @pytest.mark.parametrize("name", ["", "minilm2", "openai:", "cohere:x", "a/b/c", "/", "💡", "../../etc"])
 def test_an_unknown_name_is_answered_with_the_valid_ones(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=re.escape(choices([*BUILT_IN, *FORMS]))):
+    with pytest.raises(ConfigurationError, match=re.escape(list_choices([*BUILT_IN, *NAME_FORMS]))):
         load_encoder(name, tmp_path)
 
 

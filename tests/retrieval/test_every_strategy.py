@@ -20,7 +20,7 @@ from workbench import Scope, SearchResult, Workbench
 from workbench.errors import InvalidInput, ScopeError
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
-from workbench.storage.passages import documents_in_scope
+from workbench.storage.passages import fetch_documents_in_scope
 
 # The connection pool's threads draw from `random`; inside a strategy's draw hypothesis would take that for ours.
 pytestmark = pytest.mark.filterwarnings("ignore:Do not use the `random` module")
@@ -220,7 +220,7 @@ def test_a_scope_resolves_to_exactly_the_documents_it_describes(library: Library
         assert not expected
         return
     with store.reading() as connection:
-        assert set(documents_in_scope(connection, store.index.name, resolved)) == expected
+        assert set(fetch_documents_in_scope(connection, store.index.name, resolved)) == expected
 
 
 @pytest.mark.parametrize("name", ["no'; DROP TABLE documents --", "%", "\x00", "API", "🎻"])

@@ -9,8 +9,8 @@ import pytest
 
 from workbench import Workbench
 from workbench.display import result_html, result_text
-from workbench.models.registry import nearness_of
-from workbench.retrieval.evidence import COVERED, WHOLE, is_evidence
+from workbench.models.registry import find_thresholds
+from workbench.retrieval.evidence import FULL_COVERAGE, MIN_COVERAGE, is_evidence
 from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import STRATEGIES
 
@@ -30,12 +30,12 @@ def corpus(minilm_wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 
 
 def test_evidence_is_nearness_or_most_of_the_words() -> None:
-    minilm = nearness_of("minilm")
+    minilm = find_thresholds("minilm")
     assert is_evidence(0.41, 0.0, minilm) and not is_evidence(0.39, 0.0, minilm)
-    assert is_evidence(0.21, COVERED, minilm) and not is_evidence(0.19, COVERED, minilm)
-    assert is_evidence(0.99, COVERED, None) and not is_evidence(0.99, 0.5, None)
-    assert is_evidence(None, COVERED, minilm) and not is_evidence(None, 0.5, minilm)
-    assert is_evidence(0.05, WHOLE, minilm) and is_evidence(0.05, COVERED, minilm, has_code=True)
+    assert is_evidence(0.21, MIN_COVERAGE, minilm) and not is_evidence(0.19, MIN_COVERAGE, minilm)
+    assert is_evidence(0.99, MIN_COVERAGE, None) and not is_evidence(0.99, 0.5, None)
+    assert is_evidence(None, MIN_COVERAGE, minilm) and not is_evidence(None, 0.5, minilm)
+    assert is_evidence(0.05, FULL_COVERAGE, minilm) and is_evidence(0.05, MIN_COVERAGE, minilm, has_code=True)
 
 
 def test_a_passage_that_holds_a_code_or_a_rare_name_is_not_said_to_be_far(

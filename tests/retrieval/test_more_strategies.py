@@ -12,9 +12,9 @@ from tests.ingestion import files
 from workbench import Workbench
 from workbench.errors import ConfigurationError, InvalidInput
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.retrievers.multi_query import mean_hits
-from workbench.retrieval.stages.llm_rerank import read_grades
-from workbench.retrieval.stages.mmr import choose
+from workbench.retrieval.retrievers.multi_query import average_hits
+from workbench.retrieval.stages.llm_rerank import parse_grades
+from workbench.retrieval.stages.mmr import choose_by_mmr
 from workbench.types import Leg, SearchResult
 
 SECTIONS = {
@@ -133,8 +133,8 @@ def test_window_shows_at_least_the_sentences_the_chunker_noted(sectioned: Workbe
 
 def test_mmr_takes_the_new_before_the_nearly_equal() -> None:
     vectors = np.array([[1, 0], [0.999, 0.04], [0, 1]], dtype=np.float32)
-    assert [place for place, _ in choose([0.9, 0.89, 0.5], vectors, 1.0, 3)] == [0, 1, 2]
-    chosen = choose([0.9, 0.89, 0.5], vectors, 0.5, 3)
+    assert [place for place, _ in choose_by_mmr([0.9, 0.89, 0.5], vectors, 1.0, 3)] == [0, 1, 2]
+    chosen = choose_by_mmr([0.9, 0.89, 0.5], vectors, 0.5, 3)
     assert [place for place, _ in chosen] == [0, 2, 1]
     assert chosen[0][1] == 1.0 and chosen[1][1] == pytest.approx(1.0) and chosen[2][1] == pytest.approx(0.0, abs=1e-2)
 
@@ -167,16 +167,16 @@ def test_feedback_finds_what_shares_words_with_the_first_passages_only(
 def test_a_rephrasing_counts_as_its_share_of_the_mean() -> None:
     hits = [Hit(1, 0.8, {"vector": Leg(0.8, 1, 0.8)})]
     other = [Hit(2, 1.0, {"vector": Leg(1.0, 1, 1.0)}), Hit(1, 0.4, {"keyword": Leg(3.0, 1, 0.4)})]
-    first, second = mean_hits([hits, other])
+    first, second = average_hits([hits, other])
     assert (first.id, first.score) == (1, pytest.approx((0.8 + 0.4) / 2))
     assert (second.id, second.score) == (2, pytest.approx(1.0 / 2))
     assert first.legs["query 2"] == Leg(0.4, 2, 0.2)
 
 
 def test_grades_are_read_from_any_shape_and_nonsense_is_left_out() -> None:
-    assert read_grades({"1": 7, "2": "3.5", "9": 1, "x": 2, "3": None}, 3) == {1: 7.0, 2: 3.5}
-    assert read_grades([11, -2, float("nan")], 3) == {1: 10.0, 2: 0.0}
-    assert read_grades("seven", 3) == {}
+    assert parse_grades({"1": 7, "2": "3.5", "9": 1, "x": 2, "3": None}, 3) == {1: 7.0, 2: 3.5}
+    assert parse_grades([11, -2, float("nan")], 3) == {1: 10.0, 2: 0.0}
+    assert parse_grades("seven", 3) == {}
 
 
 ANIMALS = {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from workbench import Workbench
-from workbench.retrieval.stages.cluster import TEMPERATURE, nearness
+from workbench.retrieval.stages.cluster import TEMPERATURE, compute_nearness
 from workbench.types import SearchResult
 
 NEAR = (1.0, 0.0)
@@ -20,7 +20,7 @@ ACROSS = (0.0, 1.0)  # of 0 to NEAR, of .8 to ASIDE
 
 def test_each_candidate_has_the_mean_cosine_to_the_others_of_which_the_best_counts_most() -> None:
     half, least = exp(-0.5 / TEMPERATURE), exp(-1 / TEMPERATURE)
-    near = nearness([1.0, 0.5, 0.0], np.array([NEAR, ASIDE, ACROSS]))
+    near = compute_nearness([1.0, 0.5, 0.0], np.array([NEAR, ASIDE, ACROSS]))
     assert near[0] == pytest.approx((half * 0.6 + least * 0.0) / (half + least))
     assert near[1] == pytest.approx((1 * 0.6 + least * 0.8) / (1 + least))
     assert near[2] == pytest.approx((1 * 0.0 + half * 0.8) / (1 + half))
@@ -29,12 +29,14 @@ def test_each_candidate_has_the_mean_cosine_to_the_others_of_which_the_best_coun
 def test_the_range_of_the_scores_and_the_length_of_the_vectors_change_nothing() -> None:
     vectors = np.random.default_rng(1).normal(size=(6, 8)).astype(np.float32)
     scores = [0.9, 0.7, 0.6, 0.4, 0.3, 0.1]
-    stretched = nearness([5 + 3 * score for score in scores], vectors * np.arange(1, 7, dtype=np.float32)[:, None])
-    assert stretched == pytest.approx(nearness(scores, vectors), abs=1e-6)
+    stretched = compute_nearness(
+        [5 + 3 * score for score in scores], vectors * np.arange(1, 7, dtype=np.float32)[:, None]
+    )
+    assert stretched == pytest.approx(compute_nearness(scores, vectors), abs=1e-6)
 
 
 def test_equal_scores_count_alike() -> None:
-    near = nearness([0.4, 0.4, 0.4], np.array([NEAR, ASIDE, ACROSS]))
+    near = compute_nearness([0.4, 0.4, 0.4], np.array([NEAR, ASIDE, ACROSS]))
     assert near == pytest.approx([0.3, 0.7, 0.4])
 
 

@@ -13,7 +13,7 @@ from tests.conftest import cloned_database
 from workbench import Scope, Workbench
 from workbench.ingestion.incoming import text_item
 from workbench.retrieval.options import Ask
-from workbench.retrieval.parameters import DEEPEST
+from workbench.retrieval.parameters import MAX_DEPTH
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
 
@@ -58,7 +58,7 @@ def written(dice: random.Random, number: int) -> str:
 def test_every_limit_is_the_first_part_of_one_ranking(crowded: Workbench, name: str, scope: Scope) -> None:
     if name == "scoped" and scope == Scope():
         return
-    whole = ranking(crowded, name, scope, DEEPEST)
+    whole = ranking(crowded, name, scope, MAX_DEPTH)
     assert len({key for key, _ in whole}) == len(whole)
     for limit in (1, 7, 10, 49, 51, 100, 101, 150):
         assert ranking(crowded, name, scope, limit) == whole[:limit], limit
@@ -67,9 +67,9 @@ def test_every_limit_is_the_first_part_of_one_ranking(crowded: Workbench, name: 
 @pytest.mark.parametrize("name", [name for name in STRATEGY_NAMES if name not in ("window", "auto-merge", "fuzzy")])
 def test_two_hundred_are_found_if_there_are_as_many(crowded: Workbench, name: str) -> None:
     scope = Scope(project="shop")
-    found = crowded.search_service.search(QUESTION, Ask(name, DEEPEST, scope))
+    found = crowded.search_service.search(QUESTION, Ask(name, MAX_DEPTH, scope))
     if name != "keyword":  # not every passage has one of the words
-        assert (len(found), found.under_filled) == (DEEPEST, False)
+        assert (len(found), found.under_filled) == (MAX_DEPTH, False)
     scores = [round(hit.score, 4) for hit in found]
     assert scores == sorted(scores, reverse=True)
     if name != "vector":

@@ -9,9 +9,9 @@ import pytest
 from llama_index.core.schema import QueryBundle
 
 from workbench import Workbench
-from workbench.retrieval.legs import votes
+from workbench.retrieval.legs import leg_confidences
 from workbench.retrieval.options import Ask
-from workbench.retrieval.pipeline import run
+from workbench.retrieval.pipeline import run_search
 
 DOCS = {"a.md": "# Animals\n\nThe aardvark sleeps at noon.", "b.md": "# Birds\n\nThe heron stands in the river."}
 TYPO = "aardvrak sleeps"
@@ -27,9 +27,9 @@ def animals(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 def test_votes_are_the_same_before_and_after_a_search(animals: Workbench) -> None:
     unread = animals.requests.of(Ask("fuzzy")).question(TYPO)
     searched = animals.requests.of(Ask("fuzzy")).question(TYPO)
-    run(searched)
-    assert votes(unread) == votes(searched)
-    assert votes(unread)["vector"] == 0.5  # one of two words is misspelled
+    run_search(searched)
+    assert leg_confidences(unread) == leg_confidences(searched)
+    assert leg_confidences(unread)["vector"] == 0.5  # one of two words is misspelled
 
 
 @pytest.mark.parametrize("asked", [TYPO, QueryBundle(TYPO)])

@@ -10,9 +10,9 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import ScopeError
-from workbench.retrieval.names import QUICK, KeptNames, NamesTable, periods_in
+from workbench.retrieval.names import QUICK_BUILD_S, NamesCache, NamesTable, find_periods
 from workbench.storage.documents import DocumentNames
-from workbench.storage.ranking import query_terms
+from workbench.storage.ranking import fetch_query_terms
 from workbench.types import Scope, SearchResult
 
 SAYS = "The harbour was dredged and its cranes were painted. Receipts were higher than in the year before."
@@ -149,7 +149,7 @@ def test_a_table_is_kept_while_the_documents_are_the_same() -> None:
         loads.append(1)
         return [DocumentNames("a", "x")]
 
-    kept = KeptNames()
+    kept = NamesCache()
     assert kept.table(1, load) is kept.table(1, load)
     kept.table(2, load)
     assert len(loads) == 2
@@ -157,10 +157,10 @@ def test_a_table_is_kept_while_the_documents_are_the_same() -> None:
 
 def test_a_table_that_was_made_at_the_start_is_made_anew_at_the_first_change() -> None:
     def load() -> list[DocumentNames]:
-        time.sleep(2 * QUICK)  # as long as a start's imports make it wait
+        time.sleep(2 * QUICK_BUILD_S)  # as long as a start's imports make it wait
         return [DocumentNames("a", "x")]
 
-    kept = KeptNames()
+    kept = NamesCache()
     first = kept.table(1, load)
     second = kept.table(2, load)
     assert second is not first
@@ -172,7 +172,7 @@ def test_warming_reads_the_names_that_the_first_search_needs(papers: Workbench) 
         opened.warm()
         index = opened.corpus.index()
         with opened.corpus.store(index).reading() as connection:
-            totals, _ = query_terms(connection, index.name, "words of a question")
+            totals, _ = fetch_query_terms(connection, index.name, "words of a question")
         version = (totals.passages, totals.average_length, totals.changed)
         table = opened.corpus.names(index).table(version, lambda: pytest.fail("The names were not read yet."))
         assert table.documents == len(PAPERS)
@@ -192,7 +192,7 @@ def test_warming_reads_the_names_that_the_first_search_needs(papers: Workbench) 
     ],
 )
 def test_years_and_quarters_are_read_as_people_write_them(text: str, periods: list[str]) -> None:
-    assert [period.text for period in periods_in(text)] == periods
+    assert [period.text for period in find_periods(text)] == periods
 
 
 def test_a_tag_is_a_subject_and_no_name() -> None:

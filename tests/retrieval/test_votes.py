@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Scope, Workbench
-from workbench.retrieval.legs import is_foreign, reading_vote, spread
+from workbench.retrieval.legs import compute_reading_confidence, compute_spread, is_foreign
 from workbench.retrieval.options import Ask
 
 ENGLISH = frozenset({"en"})
@@ -16,20 +16,20 @@ ENGLISH = frozenset({"en"})
 
 @pytest.mark.parametrize(("share", "vote"), [(1.0, 1.0), (0.8, 1.0), (0.65, 0.5), (0.5, 0.0), (0.0, 0.0)])
 def test_the_vote_falls_with_what_the_model_cannot_read(share: float, vote: float) -> None:
-    assert reading_vote(share, 3.0, is_foreign=False) == pytest.approx(vote)
+    assert compute_reading_confidence(share, 3.0, is_foreign=False) == pytest.approx(vote)
 
 
 @pytest.mark.parametrize(("stands_out", "vote"), [(2.5, 0.7), (2.0, 0.35), (1.5, 0.0), (None, 1.0)])
 def test_in_a_foreign_language_similarities_that_do_not_stand_out_count_less(
     stands_out: float | None, vote: float
 ) -> None:
-    assert reading_vote(1.0, stands_out, is_foreign=True) == pytest.approx(vote)
+    assert compute_reading_confidence(1.0, stands_out, is_foreign=True) == pytest.approx(vote)
 
 
 def test_the_spread_is_how_far_the_nearest_stand_out() -> None:
-    assert spread([1.0] * 3 + [0.0] * 9) == pytest.approx(0.75 / 0.1875**0.5)
-    assert spread([0.5] * 20) is None
-    assert spread([0.9, 0.1]) is None
+    assert compute_spread([1.0] * 3 + [0.0] * 9) == pytest.approx(0.75 / 0.1875**0.5)
+    assert compute_spread([0.5] * 20) is None
+    assert compute_spread([0.9, 0.1]) is None
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_a_search_says_at_once_what_another_process_brought_in(
 def test_what_was_written_before_an_index_was_found_complete_and_committed_after_it_is_noticed(
     filled: Workbench, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.services.search.STALE", 0.5)
+    monkeypatch.setattr("workbench.services.search.MAX_AGE_S", 0.5)
     source = filled.sources.list()[0].id
     with filled.corpus.database.transaction() as connection:
         late = NewDocument(source_id=source, key="late", title="Late", text="A plum comes late.", content_hash="late")

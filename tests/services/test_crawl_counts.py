@@ -11,7 +11,7 @@ import pytest
 from tests.crawling.conftest import site  # noqa: F401 - the fixture
 from tests.crawling.site import QUICK, TestSite, page, reply
 from workbench import Workbench
-from workbench.crawling.messages import KEPT_OUT
+from workbench.crawling.messages import UNFETCHED_OUTCOMES
 from workbench.jobs.worker import run_job
 from workbench.services.crawls import CrawlJob
 from workbench.settings import Settings
@@ -27,7 +27,7 @@ def wb(make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
 def check(wb: Workbench, job_id: str) -> CrawlJob:
     """Look at a crawl, and hold its counts against its pages and against each other."""
     job, pages = wb.crawls.watch(job_id)
-    kept_out = sum(page.outcome in KEPT_OUT for page in pages)
+    kept_out = sum(page.outcome in UNFETCHED_OUTCOMES for page in pages)
     assert job.pages_found == len(pages) == job.pages_total + kept_out
     assert job.pages_done + job.pages_waiting + job.pages_pending == job.pages_total
     assert job.pages_waiting == sum(page.state == "fetched" for page in pages)

@@ -11,7 +11,7 @@ import pytest
 from workbench import Workbench, marking
 from workbench.retrieval import highlight
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.text import folded, spaced_words
+from workbench.text import fold_word, iter_spaced_words
 
 TEXTS = {
     "comma.md": "# Comma\n\nThe harbour counted 1,204 boats that summer.",
@@ -58,10 +58,10 @@ def test_every_strategy_with_words_has_it_first(numbers: Workbench, strategy: st
 @pytest.mark.parametrize("number", ["1204", "1,204"])
 def test_the_number_is_marked_whole_and_explained(numbers: Workbench, number: str) -> None:
     [hit] = numbers.search(number, "keyword")
-    assert [hit.text[slice(*span)] for span in marking.matched_spans(number, hit.text)] == ["1,204"]
+    assert [hit.text[slice(*span)] for span in marking.match_spans(number, hit.text)] == ["1,204"]
     with numbers.corpus.reader.transaction() as connection:
-        [spans] = highlight.matched_spans(connection, [highlight.MarkableText(hit.text, "english")], {"1204"})
-    assert "<mark>1,204</mark> boats" in highlight.mark(hit.text, spans)
+        [spans] = highlight.find_matched_spans(connection, [highlight.MarkableText(hit.text, "english")], {"1204"})
+    assert "<mark>1,204</mark> boats" in highlight.mark_spans(hit.text, spans)
     why = numbers.explain(number, hit.passage_id)
     assert [term.term for term in why.terms] == ["1204"]
     assert why.missing_terms == ()
@@ -78,7 +78,7 @@ def test_the_database_and_the_marks_cut_numbers_alike(numbers: Workbench) -> Non
         for text in CUT:
             cut = connection.execute("SELECT tsvector_to_array(workbench_terms('simple', %s))", (text,)).fetchone()
             assert cut is not None
-            words = {folded(word.group()).lower() for word in spaced_words(text)}
+            words = {fold_word(word.group()).lower() for word in iter_spaced_words(text)}
             assert {word for word in cut[0] if word.isascii() or "ä" in word} == words
 
 

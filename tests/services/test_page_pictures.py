@@ -17,10 +17,10 @@ from mcp_app.server import create_server
 from tests.ingestion import files
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
-from workbench.display import heading
+from workbench.display import heading_text
 from workbench.errors import InvalidInput, NotFound
-from workbench.ingestion.readers.pdf.words import PageLine, lines_of_page
-from workbench.services.page_images import boxes_of
+from workbench.ingestion.readers.pdf.words import PageLine, read_page_lines
+from workbench.services.page_images import find_boxes
 
 FILLER = "The survey of the coast was continued through the summer and closed in the first week of autumn."
 LONG = [(680 - 14 * line, f"Entry {line}: {FILLER}") for line in range(14)]
@@ -89,7 +89,7 @@ def test_a_hit_that_was_copied_to_another_process_is_the_same_and_says_how_to_ge
 def test_a_page_has_its_count_and_the_number_that_it_bears(logs: Workbench) -> None:
     hit = logs.search("coal and oil by the tender", "keyword")[0]
     assert (hit.metadata["page"], hit.metadata["page_label"], hit.page) == (2, "41", "2 (41)")
-    assert heading(hit).endswith("page 2 (41)")
+    assert heading_text(hit).endswith("page 2 (41)")
     assert logs.pages.label(hit.document_id, 2) == "41"
     assert logs.pages.label(hit.document_id, 1) == ""
 
@@ -122,11 +122,11 @@ def test_words_that_are_stored_in_another_order_are_marked_all_the_same() -> Non
         PageLine(("fir", "yew"), ((0.5, 0.2, 0.6, 0.3), (0.6, 0.2, 0.7, 0.3))),
     ]
     text = "oats rye wheat maize | elm oak fir yew"
-    assert boxes_of(text, (text.index("|"), len(text)), lines) == [(0.5, 0, 0.7, 0.1), (0.5, 0.2, 0.7, 0.3)]
+    assert find_boxes(text, (text.index("|"), len(text)), lines) == [(0.5, 0, 0.7, 0.1), (0.5, 0.2, 0.7, 0.3)]
 
 
 def test_a_page_that_is_not_there_is_refused(logs: Workbench) -> None:
     data = files.paged_pdf(STORY)
-    assert lines_of_page(data, 1)[0].words == ("The", "keeper's", "log")
+    assert read_page_lines(data, 1)[0].words == ("The", "keeper's", "log")
     with pytest.raises(Exception, match="page 9"):
-        lines_of_page(data, 9)
+        read_page_lines(data, 9)

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from evals.experiments.runs import run_values
+from evals.experiments.runs import make_run_row
 from evals.gateway import RunTables, index_corpus
 from evals.test_sets.folders import load_test_set
 from workbench import Workbench
 from workbench.errors import Conflict, InvalidInput, NotFound
 from workbench.retrieval.options import Ask
-from workbench.retrieval.pipeline import run
+from workbench.retrieval.pipeline import run_search
 from workbench.retrieval.ranker import NAMES
 from workbench.retrieval.strategies import check_parameters
-from workbench.storage.passages import internal_ids
+from workbench.storage.passages import fetch_internal_ids
 from workbench.types import Ranker
 
 MINE = Ranker("mine", {"before": 1.0, "length": -2.5}, "Asked here", 3, "main", 40, {"learned": 0.8, "p": 0.01})
@@ -55,11 +55,13 @@ def test_an_explanation_shows_the_features_that_the_search_weighed(river: Workbe
     ask = Ask("learned", parameters={"ranker": "mine"})
     request = river.requests.of(ask)
     query = request.question(QUESTION)
-    hit = run(query)[0]
+    hit = run_search(query)[0]
     assert query.sheet is not None
     why = river.explain(QUESTION, hit.passage_id, strategy="learned", parameters={"ranker": "mine"})
     with request.store.reading() as connection:
-        row = query.sheet.ids.index(internal_ids(connection, request.index.name, [hit.passage_id])[hit.passage_id])
+        row = query.sheet.ids.index(
+            fetch_internal_ids(connection, request.index.name, [hit.passage_id])[hit.passage_id]
+        )
     shown = {view.name: view for view in why.features}
     assert set(shown) == set(NAMES) and sum(view.share for view in why.features) == pytest.approx(1)
     for column, name in enumerate(NAMES):
@@ -153,7 +155,7 @@ def test_what_is_promoted_serves_with_its_ranker_which_cannot_be_deleted_meanwhi
 def test_what_a_deleted_ranker_found_is_no_answer_for_the_next_of_its_name(river: Workbench) -> None:
     sample = load_test_set("sample").first(2)
     corpus, tables = index_corpus(river, sample), RunTables(river.corpus.database)
-    values = run_values(sample, corpus, "learned", check_parameters("learned", {"ranker": "mine"}), 10)
+    values = make_run_row(sample, corpus, "learned", check_parameters("learned", {"ranker": "mine"}), 10)
     began = tables.begin(values)
     assert tables.begin(values)["id"] == began["id"]
     river.rankers.delete("mine")

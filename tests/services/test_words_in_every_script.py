@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from workbench import Workbench
-from workbench.text import folded, grams, spaced_words
+from workbench.text import fold_word, iter_spaced_words, split_grams
 
 TEXTS = {
     "thai-river.md": "# แม่น้ำ\n\nแม่น้ำเจ้าพระยาไหลผ่านกรุงเทพมหานครและเป็นเส้นทางขนส่งสินค้าที่สำคัญ",
@@ -45,5 +45,5 @@ def test_the_database_and_the_marks_cut_words_alike(many_scripts: Workbench) -> 
         for text in TEXTS.values():
             cut = connection.execute("SELECT tsvector_to_array(workbench_terms('simple', %s))", (text,)).fetchone()
             assert cut is not None
-            plain = folded(text)
-            assert set(cut[0]) == grams(plain) | {word.group() for word in spaced_words(plain)}
+            plain = fold_word(text)
+            assert set(cut[0]) == split_grams(plain) | {word.group() for word in iter_spaced_words(plain)}

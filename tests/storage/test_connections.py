@@ -14,7 +14,7 @@ from tests.storage.relay import Relay
 from workbench import Workbench
 from workbench.errors import Conflict, StorageError
 from workbench.settings import Settings
-from workbench.storage.database import Database, as_json, translated
+from workbench.storage.database import Database, bind_json, translate_errors
 
 HIDDEN = "s3cret-word"
 
@@ -102,7 +102,7 @@ def test_a_name_that_is_taken_is_a_conflict(database_url: str) -> None:
 
 def test_texts_lose_what_postgres_cannot_hold(database_url: str) -> None:
     database = Database(database_url)
-    values = {"text": "a\x00b \ud83d 😀", "facts": as_json({"k\ud83d": [float("nan"), 1.5]})}
+    values = {"text": "a\x00b \ud83d 😀", "facts": bind_json({"k\ud83d": [float("nan"), 1.5]})}
     query = psycopg.sql.SQL("SELECT %(text)s::text AS text, %(facts)s::jsonb AS facts")
     assert database.row(query, values) == {"text": "ab \ufffd 😀", "facts": {"k\ufffd": [None, 1.5]}}
     database.close()
@@ -118,7 +118,7 @@ def test_a_statement_that_fails_rolls_its_transaction_back(database_url: str) ->
 
 
 def test_errors_that_are_not_the_drivers_pass_unchanged(database_url: str) -> None:
-    with pytest.raises(KeyError), translated(database_url):
+    with pytest.raises(KeyError), translate_errors(database_url):
         raise KeyError("ours")
 
 

@@ -91,14 +91,14 @@ def test_the_name_of_the_home_does_not_matter(shared_home: Path, name: str) -> N
 
 
 def test_a_long_home_has_its_socket_in_a_private_folder_for_temporary_files(shared_home: Path) -> None:
-    from workbench.storage.postgres import embedded_url, leave
+    from workbench.storage.postgres import embedded_url, leave_server
 
     folder = shared_home / ("x" * 150) / "postgres"
     try:
         place = Path(str(conninfo_to_dict(embedded_url(folder))["host"]))
         assert place.stat().st_mode & 0o777 == 0o700 and (place / ".s.PGSQL.5432").is_socket()
     finally:
-        leave(folder)
+        leave_server(folder)
     assert not place.exists()
 
 
@@ -182,7 +182,7 @@ def test_a_stale_file_that_says_nothing_is_removed(made_home: Path, content: str
 
 
 def test_a_postgres_of_another_folder_that_a_stale_file_names_is_left_alone(made_home: Path) -> None:
-    from workbench.storage.postgres import embedded_url, leave
+    from workbench.storage.postgres import embedded_url, leave_server
 
     other = made_home / "other"
     embedded_url(other / "postgres")
@@ -191,7 +191,7 @@ def test_a_postgres_of_another_folder_that_a_stale_file_names_is_left_alone(made
     stale(made_home, foreign, psutil.Process(foreign).create_time())
     assert use(made_home).returncode == 0
     assert postmaster(other) == foreign
-    leave(other / "postgres")
+    leave_server(other / "postgres")
     assert postmaster(other) is None
 
 
@@ -322,13 +322,13 @@ def test_two_users_of_a_machine_have_a_server_each_at_once(two_users: list[str])
 
 
 def test_a_server_that_was_stopped_by_hand_is_started_again(made_home: Path) -> None:
-    from workbench.storage.postgres import embedded_url, leave
+    from workbench.storage.postgres import embedded_url, leave_server
 
     embedded_url(made_home / "postgres")
     stop_server(made_home)
     with psycopg.connect(embedded_url(made_home / "postgres")) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
-    leave(made_home / "postgres")
+    leave_server(made_home / "postgres")
     assert postmaster(made_home) is None
 
 

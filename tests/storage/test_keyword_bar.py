@@ -11,10 +11,10 @@ import pytest
 from keyword_index import brought
 
 from workbench import Workbench
-from workbench.retrieval.bm25 import weigh
+from workbench.retrieval.bm25 import weigh_terms
 from workbench.storage import postings as term_ranking
 from workbench.storage.passages import TermWeights
-from workbench.storage.ranking import EXACT_UP_TO, best_by_terms, in_scope, query_terms
+from workbench.storage.ranking import EXACT_UP_TO, fetch_query_terms, filter_passages, rank_by_terms
 from workbench.storage.store import PassageStore
 from workbench.types import ResolvedScope
 
@@ -52,13 +52,13 @@ def _everything_read(
     """(passage, score) by the formula, from the passages' texts alone, best first."""
     scores: dict[int, float] = {}
     with store.reading() as connection:
-        asked = query_terms(connection, store.index.name, question)[1]
+        asked = fetch_query_terms(connection, store.index.name, question)[1]
         known = {term.term: term.id for term in asked if term.id is not None}
         for term, passage, frequency, length, _ in brought(wb):
             if term in known:
                 share = terms.weight(known[term]) * frequency / (frequency + terms.a + terms.c * length)
                 scores[passage] = scores.get(passage, 0.0) + share
-        inside = in_scope(connection, store.index.name, scope, list(scores))
+        inside = filter_passages(connection, store.index.name, scope, list(scores))
     return sorted(((key, scores[key]) for key in inside), key=lambda pair: (-round(pair[1], 9), pair[0]))
 
 
@@ -70,10 +70,10 @@ def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
     small = next(source for source in wb.sources.list() if source.title == "Small")
     scope = ResolvedScope(source_ids=(small.id,)) if held else ResolvedScope()
     with store.reading() as connection:
-        totals, terms = query_terms(connection, store.index.name, question)
-        weights = weigh(terms, totals)
+        totals, terms = fetch_query_terms(connection, store.index.name, question)
+        weights = weigh_terms(terms, totals)
         for limit, at_once in ((1, 0), (3, 0), (20, 0), (20, 100), (20, 250_000), (500, 0)):
-            ranking = best_by_terms(connection, store.index.name, weights, scope, limit, held, at_once=at_once)
+            ranking = rank_by_terms(connection, store.index.name, weights, scope, limit, held, at_once=at_once)
             expected = _everything_read(wb, store, question, weights, scope)[:limit]
             assert [round(score, 9) for score in ranking.scores.values()] == [round(score, 9) for _, score in expected]
             assert [key for key, _ in expected] == sorted(
@@ -84,19 +84,19 @@ def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
 
 def test_what_cannot_reach_the_bar_is_not_read(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with store.reading() as connection:
-        totals, terms = query_terms(connection, store.index.name, "vexzol kardan")
-        weights = weigh(terms, totals)
-        whole = best_by_terms(connection, store.index.name, weights, ResolvedScope(), 1, 0)
-        read = term_ranking.postings_of_terms
+        totals, terms = fetch_query_terms(connection, store.index.name, "vexzol kardan")
+        weights = weigh_terms(terms, totals)
+        whole = rank_by_terms(connection, store.index.name, weights, ResolvedScope(), 1, 0)
+        read = term_ranking.fetch_term_postings
         asked: list[list[int]] = []
 
         def watched(*arguments: Any) -> Any:
             asked.append(list(arguments[2]))
             return read(*arguments)
 
-        monkeypatch.setattr(term_ranking, "postings_of_terms", watched)
-        monkeypatch.setattr(term_ranking, "LOOK_UP", 1)
-        found = best_by_terms(connection, store.index.name, weights, ResolvedScope(), 1, 0, at_once=0)
+        monkeypatch.setattr(term_ranking, "fetch_term_postings", watched)
+        monkeypatch.setattr(term_ranking, "LOOKUP_COST", 1)
+        found = rank_by_terms(connection, store.index.name, weights, ResolvedScope(), 1, 0, at_once=0)
     [common] = [term.id for term in terms if term.term == "kardan"]
     assert found.scores == whole.scores
     assert asked

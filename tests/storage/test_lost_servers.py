@@ -18,9 +18,9 @@ from tests.storage.relay import Relay
 from tests.storage.replica import Replica
 from tests.storage.test_read_replica import opened, replica
 from workbench import Workbench
-from workbench.retrieval.pipeline import REPLICA_AWAY
-from workbench.services.outages import once_more
-from workbench.storage.database import only_row
+from workbench.retrieval.pipeline import REPLICA_UNAVAILABLE
+from workbench.services.outages import retry_on_primary
+from workbench.storage.database import fetch_one
 
 __all__ = ["replica"]
 
@@ -80,7 +80,7 @@ def test_a_replica_that_dies_between_two_statements_of_a_question_is_left_for_th
         replica.catch_up()
         assert wb.search("herons", "keyword").degraded == ()
         armed.set()
-        assert asked(wb, strategy) == (REPLICA_AWAY,)
+        assert asked(wb, strategy) == (REPLICA_UNAVAILABLE,)
         assert killed.is_set()
 
 
@@ -96,9 +96,9 @@ def test_a_read_that_stands_in_the_way_of_the_log_is_done_by_the_primary(shared_
 
         def reading() -> str:
             with wb.corpus.reader.reading() as connection:
-                return only_row(connection.execute(sql.SQL(read)))["title"]
+                return fetch_one(connection.execute(sql.SQL(read)))["title"]
 
-        asking = threading.Thread(target=lambda: done.append(once_more(wb.corpus, reading)))
+        asking = threading.Thread(target=lambda: done.append(retry_on_primary(wb.corpus, reading)))
         asking.start()
         with psycopg.connect(replica.url, autocommit=True) as there:
             asleep = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND pid <> pg_backend_pid()"
@@ -108,4 +108,4 @@ def test_a_read_that_stands_in_the_way_of_the_log_is_done_by_the_primary(shared_
             primary.execute("LOCK TABLE documents IN ACCESS EXCLUSIVE MODE")
         asking.join()
         assert done == ["Herons"]
-        assert wb.search("herons").degraded == (REPLICA_AWAY,)
+        assert wb.search("herons").degraded == (REPLICA_UNAVAILABLE,)

@@ -12,7 +12,7 @@ import pytest
 from psycopg import sql
 
 from workbench.errors import StorageError
-from workbench.storage.migrate import migrate, migrations
+from workbench.storage.migrate import list_migrations, migrate
 
 MIGRATE = "import sys; from workbench.storage.migrate import migrate; print(*migrate(sys.argv[1]))"
 
@@ -39,7 +39,7 @@ def test_two_processes_that_start_together_migrate_once(empty_database: str) -> 
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     ran = [process.communicate(timeout=60)[0].split() for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert sorted(ran, key=len) == [[], [name for _, name, _ in migrations()]]
+    assert sorted(ran, key=len) == [[], [name for _, name, _ in list_migrations()]]
 
 
 def test_a_second_start_runs_nothing(database_url: str) -> None:
@@ -70,5 +70,5 @@ def test_a_database_that_cannot_hold_every_character_is_refused(empty_database: 
 
 
 def test_migrations_are_numbered_without_collision() -> None:
-    numbers = [number for number, _, _ in migrations()]
+    numbers = [number for number, _, _ in list_migrations()]
     assert numbers == sorted(set(numbers)) and numbers[0] == 0

@@ -6,12 +6,12 @@ import numpy as np
 import psycopg
 import pytest
 
-from benchmarks.loading import fill
+from benchmarks.loading import fill_corpus
 from benchmarks.synthetic_corpus import SyntheticCorpus
 from workbench import Workbench
-from workbench.storage.graph import SERVING
-from workbench.storage.passages import scope_parameters, scope_statement, vector_value
-from workbench.storage.ranking import EXACT_UP_TO, in_scope, nearest
+from workbench.storage.graph import SERVING_PARAMETERS
+from workbench.storage.passages import bind_vector, choose_scope_predicate, scope_parameters
+from workbench.storage.ranking import EXACT_UP_TO, filter_passages, nearest
 from workbench.storage.statements import statement
 from workbench.types import ResolvedScope
 
@@ -21,9 +21,9 @@ PASSAGES, WANTED, QUESTIONS = 4_000, 10, 20
 def test_the_walk_for_one_percent_finds_what_computing_every_distance_finds(
     wb: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SERVING, "exact_up_to", PASSAGES - 1)
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", PASSAGES - 1)
     synthetic = SyntheticCorpus(wb.corpus.encoder().dimensions)
-    filled = fill(wb, PASSAGES, synthetic)
+    filled = fill_corpus(wb, PASSAGES, synthetic)
     name, scope = filled.index.name, ResolvedScope(source_ids=(filled.small.id,))
     agreed, questions = 0, synthetic.questions(QUESTIONS)
     with wb.corpus.store(filled.index).reading() as connection:
@@ -32,10 +32,10 @@ def test_the_walk_for_one_percent_finds_what_computing_every_distance_finds(
             exact = nearest(connection, name, vector, scope, WANTED, EXACT_UP_TO).scores
             walked = nearest(connection, name, vector, scope, WANTED, EXACT_UP_TO + 1).scores
             assert len(walked) == len(exact) == WANTED
-            assert in_scope(connection, name, scope, list(walked)) == set(walked)
+            assert filter_passages(connection, name, scope, list(walked)) == set(walked)
             agreed += len(exact.keys() & walked.keys())
-        walk = statement("vector_filtered", name, scope=scope_statement(scope), breadth="breadth_by_size")
-        values = {"vector": vector_value(questions[0][1]), "limit": WANTED, "index": name, **scope_parameters(scope)}
+        walk = statement("vector_filtered", name, scope=choose_scope_predicate(scope), breadth="breadth_by_size")
+        values = {"vector": bind_vector(questions[0][1]), "limit": WANTED, "index": name, **scope_parameters(scope)}
         plan = connection.execute(b"EXPLAIN " + walk.as_bytes(connection), values).fetchall()
         connection.execute("RESET enable_sort")
     assert f"data_{name}_embedding_idx" in str(plan), plan

@@ -26,7 +26,7 @@ from workbench.errors import StorageError
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
 from workbench.storage.database import SESSION_OPTIONS, check_reachable, is_pooled
-from workbench.storage.migrate import migrations
+from workbench.storage.migrate import list_migrations
 from workbench.storage.postgres import embedded_url
 
 BIRDS = {f"{n}.md": f"# Bird {n}\n\nHerons stand in reed {n}, and owls{n % 7} hoot at night." for n in range(60)}
@@ -81,7 +81,7 @@ def test_two_processes_that_start_together_migrate_an_empty_database_once(
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     ran = [process.communicate(timeout=60)[0].split() for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert sorted(ran, key=len) == [[], [name for _, name, _ in migrations()]]
+    assert sorted(ran, key=len) == [[], [name for _, name, _ in list_migrations()]]
 
 
 @pytest.mark.parametrize("ignored", ["extra_float_digits", "extra_float_digits, options"])

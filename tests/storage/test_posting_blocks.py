@@ -14,7 +14,7 @@ from psycopg import sql
 
 from workbench import Workbench
 from workbench.errors import StorageError
-from workbench.storage.postings import among, postings_of_passages, postings_of_terms
+from workbench.storage.postings import fetch_passage_postings, fetch_term_postings, select_postings
 
 WORDS = ("amber", "birch", "cedar")
 
@@ -51,10 +51,10 @@ def test_passages_bring_the_blocks_that_hold_them(wb: Workbench, folder: Callabl
     wb.ingest(folder(_passages(600), "all"))
     with wb.corpus.database.transaction() as connection:
         terms = [row["id"] for row in connection.execute("SELECT id FROM lexicon_main").fetchall()]
-        every = postings_of_terms(connection, "main", terms)
+        every = fetch_term_postings(connection, "main", terms)
         wanted = np.arange(step, 600, step)
-        looked_up = postings_of_passages(connection, "main", terms, wanted)
-    brought = {term: among(of, wanted).tolist() for term, of in every.items()}
+        looked_up = fetch_passage_postings(connection, "main", terms, wanted)
+    brought = {term: select_postings(of, wanted).tolist() for term, of in every.items()}
     assert {term: sorted(of.tolist()) for term, of in looked_up.items()} == {
         term: sorted(of) for term, of in brought.items() if of
     }

@@ -21,7 +21,7 @@ def test_a_private_parent_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
     before = modes(private)
-    refuse = postgres.embedded_url if os.geteuid() == 0 else postgres._refuse_private_parents
+    refuse = postgres.embedded_url if os.geteuid() == 0 else postgres._reject_private_parents
     with pytest.raises(ConfigurationError, match="is closed to other users"):
         refuse(private / "home" / "postgres")
     assert modes(private) == before
@@ -30,5 +30,5 @@ def test_a_private_parent_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
 
 def test_an_open_folder_is_accepted(test_home: Path) -> None:
     before = modes(test_home)
-    postgres._refuse_private_parents(test_home / "another" / "postgres")
+    postgres._reject_private_parents(test_home / "another" / "postgres")
     assert modes(test_home) == before

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tests.storage.relay import Relay
 from tests.storage.replica import Replica, streaming_replica
 from workbench import Workbench
-from workbench.retrieval.pipeline import REPLICA_AWAY
+from workbench.retrieval.pipeline import REPLICA_UNAVAILABLE
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
 from workbench.storage.migrate import migrate
@@ -101,8 +101,8 @@ def test_while_the_replica_is_away_every_strategy_searches_the_primary_and_says_
             if not strategy.needs and not strategy.needs_scope:
                 found = wb.search("herons reeds", name)
                 assert [hit.document_title for hit in found] == ["Herons"], name
-                assert REPLICA_AWAY in found.degraded, name
-        assert REPLICA_AWAY in wb.ask("where do herons stand?").degraded
+                assert REPLICA_UNAVAILABLE in found.degraded, name
+        assert REPLICA_UNAVAILABLE in wb.ask("where do herons stand?").degraded
         told = wb.status()["replica"]
         assert told is not None and (told["is_reachable"], told["bytes_behind"]) == (False, None)
 
@@ -110,7 +110,7 @@ def test_while_the_replica_is_away_every_strategy_searches_the_primary_and_says_
 def test_a_replica_that_goes_and_comes_back_serves_again(
     shared_home: Path, replica: Replica, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("workbench.storage.replica.REST", 0.0)
+    monkeypatch.setattr("workbench.storage.replica.RETRY_DELAY_S", 0.0)
     relay = Relay(Path(conninfo_to_dict(replica.url)["host"]) / ".s.PGSQL.5432")
     by_relay = replace(replica, url=make_conninfo(replica.url, host="127.0.0.1", port=relay.port))
     with opened(shared_home, by_relay) as wb:
@@ -119,7 +119,7 @@ def test_a_replica_that_goes_and_comes_back_serves_again(
         assert wb.search("herons").degraded == ()
         relay.cut()
         lost = wb.search("herons")
-        assert ([hit.document_title for hit in lost], lost.degraded) == (["Herons"], (REPLICA_AWAY,))
+        assert ([hit.document_title for hit in lost], lost.degraded) == (["Herons"], (REPLICA_UNAVAILABLE,))
         relay.open()
         assert wb.search("herons").degraded == ()
     relay.cut()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.shared_home import postmaster
 from workbench.errors import ConfigurationError
-from workbench.storage.postgres import embedded_url, start_ahead
+from workbench.storage.postgres import embedded_url, start_in_background
 
 pytestmark = pytest.mark.slow
 
@@ -62,7 +62,7 @@ def test_a_process_that_ends_while_its_server_starts_leaves_none_behind(shared_h
 
 def test_a_failure_ahead_is_raised_when_the_url_is_asked_for(tmp_path: Path) -> None:
     folder = tmp_path / ("x" * 120) / ("y" * 250) / ("z" * 250) / ("a" * 250) / ("b" * 200) / "postgres"
-    start_ahead(folder)
+    start_in_background(folder)
     with pytest.raises(ConfigurationError, match="is longer than 900 bytes"):
         embedded_url(folder)
 

@@ -13,7 +13,7 @@ from workbench import Workbench
 from workbench.errors import StorageError
 from workbench.settings import Settings
 from workbench.storage.database import Connection, Database
-from workbench.storage.store import side_read
+from workbench.storage.store import read_in_parallel
 
 BACKEND = sql.SQL("SELECT pg_backend_pid() AS pid")
 
@@ -52,7 +52,7 @@ def test_a_side_read_goes_on_while_its_search_waits_for_something_else(grown: Da
             other.execute(sql.SQL("SELECT pg_advisory_unlock(77)"))
             return backend(other)
 
-        result = side_read(grown, connection, read)
+        result = read_in_parallel(grown, connection, read)
         connection.execute(sql.SQL("SELECT pg_advisory_unlock(77)"))
         assert result() != backend(connection)
     grown.close()
@@ -61,7 +61,7 @@ def test_a_side_read_goes_on_while_its_search_waits_for_something_else(grown: Da
 def test_a_read_with_nothing_free_goes_over_the_connection_at_hand(database_url: str) -> None:
     database = Database(database_url, pool_size=1)
     with database.reading() as connection:
-        assert side_read(database, connection, backend)() == backend(connection)
+        assert read_in_parallel(database, connection, backend)() == backend(connection)
     database.close()
 
 
@@ -72,7 +72,7 @@ def test_a_side_read_that_is_refused_says_so_and_gives_its_connection_back(grown
 
     for _ in range(5):
         with pytest.raises(StorageError, match="nowhere"), grown.reading() as connection:
-            side_read(grown, connection, refused)()
+            read_in_parallel(grown, connection, refused)()
     with grown.reading() as connection:
         assert backend(connection)
     grown.close()

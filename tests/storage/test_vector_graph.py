@@ -11,8 +11,15 @@ from numpy.typing import NDArray
 from workbench import Workbench
 from workbench.storage import graph
 from workbench.storage.documents import NewDocument
-from workbench.storage.graph import EXACT_UP_TO, SERVING, SHAPES, GraphShape, graph_state, self_recall
-from workbench.storage.passages import NewPassage, insert_passages, nearest_passages, vector_received
+from workbench.storage.graph import (
+    EXACT_UP_TO,
+    GRAPH_SHAPES,
+    SERVING_PARAMETERS,
+    GraphShape,
+    measure_recall,
+    parse_graph_state,
+)
+from workbench.storage.passages import NewPassage, find_nearest_passages, insert_passages, parse_sent_vector
 from workbench.storage.ranking import nearest
 from workbench.types import Index, ResolvedScope
 
@@ -56,9 +63,9 @@ def _lost(wb: Workbench, index: Index) -> int:
     with wb.corpus.store(index).reading() as connection:
         query = f"SELECT id, halfvec_send(embedding) AS sent FROM data_{index.name}"
         for row in connection.execute(query.encode()).fetchall()[::3]:
-            vector = vector_received(row["sent"])
+            vector = parse_sent_vector(row["sent"])
             scores = nearest(connection, index.name, vector, ResolvedScope(), WANTED, size).scores
-            shown = {passage.id: score for passage, score in nearest_passages(connection, index, vector, WANTED)}
+            shown = {passage.id: score for passage, score in find_nearest_passages(connection, index, vector, WANTED)}
             lost += any(row["id"] not in found and min(found.values()) < 0.9999 for found in (scores, shown))
     return lost
 
@@ -81,14 +88,14 @@ def test_every_passage_of_a_small_index_is_found_by_its_own_vector(minilm_wb: Wo
 def test_an_index_that_outgrows_exact_search_gets_a_graph_that_finds_its_passages(
     wb: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SERVING, "exact_up_to", 600)
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 600)
     index = _store(wb, _vectors(wb, [(300, 1.0)]))
     wb.corpus.store(index).maintain_graph()
     assert wb.corpus.index().graph is None, "300 passages are searched exactly"
     _store(wb, _vectors(wb, [(300, 0.02), (300, 1.0), (100, 0.0)], seed=6), first=300)
     wb.corpus.store(index).maintain_graph()
     index = wb.corpus.index()
-    state = graph_state(index.graph)
+    state = parse_graph_state(index.graph)
     assert index.has_graph and state is not None and state.is_sound and state.passages == 1_000
     assert state.asked >= 900, "an index smaller than the sample is asked for nearly all of its passages"
     assert _lost(wb, index) <= 0.005 * state.passages
@@ -98,13 +105,13 @@ def test_an_index_that_outgrows_exact_search_gets_a_graph_that_finds_its_passage
 
 
 def test_a_graph_that_loses_passages_is_rebuilt_with_more_links(wb: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(SERVING, "exact_up_to", 600)
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 600)
     poor = GraphShape(2, 4, 10)
-    monkeypatch.setattr(graph, "SHAPES", (poor, *SHAPES))
+    monkeypatch.setattr(graph, "GRAPH_SHAPES", (poor, *GRAPH_SHAPES))
     index = _store(wb, _vectors(wb, [(300, 1.0), (400, 0.2), (300, 1.0)]))
     said: list[str] = []
     wb.corpus.store(index).maintain_graph(said.append)
-    state = graph_state(wb.corpus.index().graph)
+    state = parse_graph_state(wb.corpus.index().graph)
     assert state is not None and state.is_sound and state.m > poor.m
     assert said[0].startswith("building the graph of 1,000 passages (m 2,") and len(said) > 2, said
 
@@ -112,12 +119,12 @@ def test_a_graph_that_loses_passages_is_rebuilt_with_more_links(wb: Workbench, m
 def test_a_graph_is_measured_again_after_a_large_ingest_and_unused_after_most_was_deleted(
     wb: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SERVING, "exact_up_to", 400)
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 400)
     index = _store(wb, _vectors(wb, [(500, 1.0)]))
     store = wb.corpus.store(index)
     for expected, added in ((500, 20), (500, 200), (720, 0)):  # 20 more are less than a tenth
         store.maintain_graph()
-        state = graph_state(wb.corpus.index().graph)
+        state = parse_graph_state(wb.corpus.index().graph)
         assert state is not None and state.passages == expected
         if added:
             _store(wb, _vectors(wb, [(added, 1.0)], seed=added), first=1_000 * added)
@@ -130,8 +137,8 @@ def test_a_graph_is_measured_again_after_a_large_ingest_and_unused_after_most_wa
 def test_without_a_graph_that_finds_its_passages_searches_are_exact_and_doctor_says_so(
     wb: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(SERVING, "exact_up_to", 600)
-    monkeypatch.setattr(graph, "SHAPES", (GraphShape(2, 4, 10),))
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 600)
+    monkeypatch.setattr(graph, "GRAPH_SHAPES", (GraphShape(2, 4, 10),))
     index = _store(wb, _vectors(wb, [(300, 1.0), (400, 0.01), (300, 1.0)]))
     wb.corpus.store(index).maintain_graph()
     index = wb.corpus.index()
@@ -140,5 +147,5 @@ def test_without_a_graph_that_finds_its_passages_searches_are_exact_and_doctor_s
     check = next(check for check in wb.health.doctor() if check.name == "vector search")
     assert not check.ok and "Searches are exact, and slower" in check.detail
     with wb.corpus.database.transaction() as connection:
-        found, asked = self_recall(connection, index.name, 10, 1_000)
+        found, asked = measure_recall(connection, index.name, 10, 1_000)
     assert found / asked == pytest.approx(float(str(index.graph["recall"])), abs=1e-4)

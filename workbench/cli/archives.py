@@ -7,9 +7,9 @@ import re
 from html import unescape
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import Verbs, run_verb
-from workbench.cli.output import Out, printable
-from workbench.cli.session import opened, stoppable
+from workbench.cli.options import Subcommands, run_subcommand
+from workbench.cli.output import Output, strip_control_chars
+from workbench.cli.session import cancel_on_sigint, open_workbench
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
     from workbench.services.archives import ArchiveResult
 
-run = run_verb
-_MARK = re.compile(r"(</?mark>)")
+run = run_subcommand
+_MARK_TAG = re.compile(r"(</?mark>)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
-    verbs = Verbs(parser)
-    search = verbs.add("search", "Find archived documents by words, typos and meaning.", _search)
+    verbs = Subcommands(parser)
+    search = verbs.add("search", "Find archived documents by words, typos and meaning.", _run_search)
     search.add_argument("query", metavar="QUERY")
     search.add_argument("--exact", action="store_true", help="match exact words only, no typos or meaning")
     search.add_argument("--citations", action="store_true", help="also show citations")
     search.add_argument("--depth", type=int, default=1, metavar="N", help="steps of citations, 1 to 3")
     search.add_argument("--limit", type=int, default=10, metavar="N")
-    verbs.add("refresh", "Ingest the folder's changes.", _refresh)
+    verbs.add("refresh", "Ingest the folder's changes.", _run_refresh)
 
 
-def _search(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_search(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         result = wb.archives.search(
             arguments.query,
             fuzzy=not arguments.exact,
@@ -46,20 +46,20 @@ def _search(arguments: argparse.Namespace, out: Out) -> int:
         titles = {key: document.title for key, document in wb.citations.documents(ends).items()}
     for note in (*result.degraded, result.nothing_close):
         out.remark(note)
-    out.show(result, lambda console: _print(console, result, titles))
+    out.show(result, lambda console: _print_result(console, result, titles))
     return 0
 
 
-def _refresh(arguments: argparse.Namespace, out: Out) -> int:
+def _run_refresh(arguments: argparse.Namespace, out: Output) -> int:
     del arguments
-    with opened() as wb, stoppable(out) as should_stop, out.progress("Archives") as show:
+    with open_workbench() as wb, cancel_on_sigint(out) as should_stop, out.progress("Archives") as show:
         source = wb.sources.get(wb.archives.refresh(show, should_stop))
     sentence = f"{source.title} has {source.documents_count:,} documents."
     out.show(source, lambda console: console.print(sentence))
     return 0
 
 
-def _print(console: Console, result: ArchiveResult, titles: dict[str, str]) -> None:
+def _print_result(console: Console, result: ArchiveResult, titles: dict[str, str]) -> None:
     from rich.text import Text
 
     if not result.results:
@@ -67,25 +67,29 @@ def _print(console: Console, result: ArchiveResult, titles: dict[str, str]) -> N
     for typed, meant in result.guesses:
         console.print(f"'{typed}' was not found; searched for '{meant}' instead.")
     for hit in result.results:
-        console.print(Text(f"{hit.score:.3f}  {printable(hit.title)}", style="bold"))
-        console.print(Text(f"       {printable(hit.path)}", style="dim"))
+        console.print(Text(f"{hit.score:.3f}  {strip_control_chars(hit.title)}", style="bold"))
+        console.print(Text(f"       {strip_control_chars(hit.path)}", style="dim"))
         for highlight in hit.highlights:
             for snippet in highlight.snippets if highlight.field == "content" else ():
-                console.print(Text("       ").append_text(_marked(snippet)))
+                console.print(Text("       ").append_text(_highlight(snippet)))
         if hit.citations:
             for citation in hit.citations.citing:
-                console.print(Text(f"       cites {printable(titles.get(citation.target_id, citation.target_url))}"))
+                console.print(
+                    Text(f"       cites {strip_control_chars(titles.get(citation.target_id, citation.target_url))}")
+                )
             for citation in hit.citations.cited:
-                console.print(Text(f"       cited by {printable(titles.get(citation.source_id, citation.source_id))}"))
+                console.print(
+                    Text(f"       cited by {strip_control_chars(titles.get(citation.source_id, citation.source_id))}")
+                )
 
 
-def _marked(snippet: str) -> Text:
+def _highlight(snippet: str) -> Text:
     from rich.text import Text
 
     text, inside = Text(), False
-    for piece in _MARK.split(snippet):
+    for piece in _MARK_TAG.split(snippet):
         if piece in ("<mark>", "</mark>"):
             inside = piece == "<mark>"
         else:
-            text.append(printable(unescape(piece)), style="bold underline" if inside else "")
+            text.append(strip_control_chars(unescape(piece)), style="bold underline" if inside else "")
     return text

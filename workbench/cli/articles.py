@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import Verbs, run_verb
-from workbench.cli.output import Out, print_table, printable
-from workbench.cli.session import opened
+from workbench.cli.options import Subcommands, run_subcommand
+from workbench.cli.output import Output, print_table, strip_control_chars
+from workbench.cli.session import open_workbench
 from workbench.types import ARTICLE_CATEGORIES
 
 if TYPE_CHECKING:
@@ -16,47 +16,47 @@ if TYPE_CHECKING:
     from workbench.services.articles import Article
     from workbench.types import Evidence
 
-run = run_verb
+run = run_subcommand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
-    verbs = Verbs(parser)
-    listing = verbs.add("list", "List articles with the status Live or Experimental.", _list)
+    verbs = Subcommands(parser)
+    listing = verbs.add("list", "List articles with the status Live or Experimental.", _run_list)
     listing.add_argument("--category", choices=ARTICLE_CATEGORIES)
     listing.add_argument("--limit", type=int, default=50, metavar="N")
-    verbs.add("show", "Print one article.", _show).add_argument("slug", metavar="SLUG")
-    search = verbs.add("search", "Find articles by title, tags and description, or by meaning.", _search)
+    verbs.add("show", "Print one article.", _run_show).add_argument("slug", metavar="SLUG")
+    search = verbs.add("search", "Find articles by title, tags and description, or by meaning.", _run_search)
     search.add_argument("query", metavar="QUERY")
     search.add_argument("--semantic", action="store_true", help="search by meaning")
     search.add_argument("--content", action="store_true", help="include the text of the articles")
 
 
-def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_list(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         articles = wb.articles.list(arguments.category, arguments.limit)
-    return _print(out, articles)
+    return _print_articles(out, articles)
 
 
-def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_show(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         article = wb.articles.get(arguments.slug)
     text = f"{article.title}\n{article.description}\n\n{article.content}"
-    out.show(article, lambda console: console.print(printable(text), soft_wrap=True))
+    out.show(article, lambda console: console.print(strip_control_chars(text), soft_wrap=True))
     return 0
 
 
-def _search(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_search(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         if not arguments.semantic:
-            return _print(out, wb.articles.search(arguments.query, content=arguments.content))
+            return _print_articles(out, wb.articles.search(arguments.query, content=arguments.content))
         found = wb.articles.search_by_meaning(arguments.query, content=arguments.content)
     for note in (*found.degraded, found.nothing_close):
         out.remark(note)
-    return _print(out, found, found.evidence)
+    return _print_articles(out, found, found.evidence)
 
 
-def _print(out: Out, articles: Sequence[Article], evidence: Evidence | None = None) -> int:
+def _print_articles(out: Output, articles: Sequence[Article], evidence: Evidence | None = None) -> int:
     """Print articles, and the evidence of a search by meaning."""
     rows = [
         (article.slug, article.category, article.title, article.last_updated, article.status) for article in articles

@@ -6,15 +6,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import add_parameters, add_scope, names_of, scope_of
-from workbench.cli.output import Out, print_table, printable
-from workbench.cli.results import marked
-from workbench.cli.session import opened
-from workbench.display import heading, movement
+from workbench.cli.options import add_parameters, add_scope, parse_strategies, read_scope
+from workbench.cli.output import Output, print_table, strip_control_chars
+from workbench.cli.results import highlight_words
+from workbench.cli.session import open_workbench
+from workbench.display import heading_text, movement_text
 from workbench.errors import InvalidInput
-from workbench.export import Asked, written
-from workbench.marking import excerpt, table_excerpt, without_rows
-from workbench.retrieval.options import across, parameters_by_strategy
+from workbench.export import CompareArguments, export_comparison
+from workbench.marking import excerpt, remove_rows, table_excerpt
+from workbench.retrieval.options import combine_with_indexes, parameters_by_strategy
 from workbench.retrieval.strategies import COMPARED
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from workbench.types import Comparison, Passage
 
-SHOWN = 110  # characters of each passage
+EXCERPT_CHARS = 110  # characters of each passage
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,13 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scope(parser)
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Compare strategies and print their rankings side by side."""
     indexes = [name.strip() for name in arguments.indexes.split(",") if name.strip()]
-    names = across(names_of(arguments.strategies), list(dict.fromkeys(indexes)))
+    names = combine_with_indexes(parse_strategies(arguments.strategies), list(dict.fromkeys(indexes)))
     parameters = parameters_by_strategy(names, arguments.set)
-    scope = scope_of(arguments)
-    with opened() as wb:
+    scope = read_scope(arguments)
+    with open_workbench() as wb:
         comparison = wb.compare(
             arguments.query,
             strategies=names,
@@ -64,23 +64,23 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
             parameters=parameters,
         )
     if arguments.export:
-        asked = Asked(tuple(names), arguments.limit, scope, arguments.index, parameters or {})
-        _export(Path(arguments.export), written(comparison, asked, arguments.export))
+        asked = CompareArguments(tuple(names), arguments.limit, scope, arguments.index, parameters or {})
+        _write_export(Path(arguments.export), export_comparison(comparison, asked, arguments.export))
         out.message(f"Written to {arguments.export}.")
     for note in comparison.notes:
         out.message(note)
-    out.show(comparison, lambda console: _print(console, comparison))
+    out.show(comparison, lambda console: _print_comparison(console, comparison))
     return 0
 
 
-def _export(path: Path, text: str) -> None:
+def _write_export(path: Path, text: str) -> None:
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"Cannot write {path} ({error.strerror}); choose a file in an existing folder.") from None
 
 
-def _print(console: Console, comparison: Comparison) -> None:
+def _print_comparison(console: Console, comparison: Comparison) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -96,26 +96,26 @@ def _print(console: Console, comparison: Comparison) -> None:
         cells: list[Text] = []
         for name in names:
             hits = comparison.strategies[name].results
-            cells.append(_cell(hits[place], comparison.query, name, ranks) if place < len(hits) else Text(""))
+            cells.append(_make_cell(hits[place], comparison.query, name, ranks) if place < len(hits) else Text(""))
         table.add_row(str(place + 1), *cells)
     console.print(table)
     _print_agreement(console, comparison)
 
 
-def _cell(passage: Passage, query: str, own: str, ranks: dict[str, dict[str, int]]) -> Text:
+def _make_cell(passage: Passage, query: str, own: str, ranks: dict[str, dict[str, int]]) -> Text:
     """Return the cell of a passage, with the change of rank from the first column."""
     from rich.text import Text
 
     first = next(iter(ranks))
-    cell = Text(printable(passage.document_title), style="bold")
+    cell = Text(strip_control_chars(passage.document_title), style="bold")
     if own != first:
-        cell.append(f" {movement(ranks[first].get(passage.passage_id), passage.rank)}", style="not bold magenta")
-    place = heading(passage)
+        cell.append(f" {movement_text(ranks[first].get(passage.passage_id), passage.rank)}", style="not bold magenta")
+    place = heading_text(passage)
     if place:
-        cell.append(f"\n{printable(place)}", style="not bold dim")
+        cell.append(f"\n{strip_control_chars(place)}", style="not bold dim")
     table = table_excerpt(query, passage.text)
-    said = "\n".join(table.lines()) if table else excerpt(query, without_rows(passage.text), SHOWN)
-    text = marked(query, said)
+    said = "\n".join(table.lines()) if table else excerpt(query, remove_rows(passage.text), EXCERPT_CHARS)
+    text = highlight_words(query, said)
     text.stylize_before("not bold")
     return Text.assemble(cell, "\n", text, "\n")
 

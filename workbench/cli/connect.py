@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.output import Out
-from workbench.cli.session import opened
-from workbench.errors import Cancelled, InvalidInput, StorageError, choices
+from workbench.cli.output import Output
+from workbench.cli.session import open_workbench
+from workbench.errors import Cancelled, InvalidInput, StorageError, list_choices
 
 if TYPE_CHECKING:
     from workbench.app.connect.connections import FileChange
@@ -38,47 +38,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Show the change, write it if confirmed, and report whether the client has called."""
-    from workbench.app.connect.connections import CLIENT_FILES, apply, describe_state, plan_undo
+    from workbench.app.connect.connections import CLIENT_FILES, apply_change, describe_state, plan_undo
     from workbench.settings import load_settings
 
     settings = load_settings()
     if arguments.client is None:
-        callers = _callers(out)
+        callers = _load_callers(out)
         states = {client: describe_state(client, settings.home, callers) for client in CLIENT_FILES}
         lines = "\n".join(f"{name:<15} {state}" for name, state in states.items())
         out.show(states, lambda console: console.print(lines, soft_wrap=True, markup=False))
         return 0
     if arguments.client not in CLIENT_FILES:
-        raise InvalidInput(f"Unknown client {arguments.client!r}; use one of {choices(CLIENT_FILES)}.")
+        raise InvalidInput(f"Unknown client {arguments.client!r}; use one of {list_choices(CLIENT_FILES)}.")
     if arguments.undo:
         change = plan_undo(arguments.client, settings.home, arguments.file)
     else:
-        change = _connecting(arguments, settings)
+        change = _plan_connection(arguments, settings)
     if not change.is_none:
         _confirm(arguments, out, change)
-    apply(change, settings.home)
-    state = _undone(change, settings) if arguments.undo else _written(change)
+    apply_change(change, settings.home)
+    state = _describe_undone(change, settings) if arguments.undo else _describe_written(change)
     if not arguments.undo:
-        state += " " + describe_state(arguments.client, settings.home, _callers(out))
+        state += " " + describe_state(arguments.client, settings.home, _load_callers(out))
     value = {"client": change.client, "file": str(change.path), "changed": not change.is_none, "state": state}
     out.show(value, lambda console: console.print(state, soft_wrap=True, markup=False))
     return 0
 
 
-def _connecting(arguments: argparse.Namespace, settings: Settings) -> FileChange:
-    from workbench.app.connect.clients import connection_of, with_database
+def _plan_connection(arguments: argparse.Namespace, settings: Settings) -> FileChange:
+    from workbench.app.connect.clients import add_database_url, make_connection
     from workbench.app.connect.connections import plan_connection
 
     toolsets = tuple(name.strip() for name in arguments.toolsets.split(",") if name.strip())
-    connection = connection_of(settings, "stdio", toolsets, arguments.read_only, client=arguments.client)
+    connection = make_connection(settings, "stdio", toolsets, arguments.read_only, client=arguments.client)
     if settings.database_url is not None:
-        connection = with_database(connection, settings, password=arguments.with_database)
+        connection = add_database_url(connection, settings, password=arguments.with_database)
     return plan_connection(arguments.client, connection, settings.home, arguments.file)
 
 
-def _confirm(arguments: argparse.Namespace, out: Out, change: FileChange) -> None:
+def _confirm(arguments: argparse.Namespace, out: Output, change: FileChange) -> None:
     out.message(change.difference)
     if arguments.yes:
         return
@@ -89,20 +89,20 @@ def _confirm(arguments: argparse.Namespace, out: Out, change: FileChange) -> Non
         raise Cancelled("Nothing was written.")
 
 
-def _written(change: FileChange) -> str:
+def _describe_written(change: FileChange) -> str:
     return f"{change.path} is up to date." if change.is_none else f"Written to {change.path}."
 
 
-def _undone(change: FileChange, settings: Settings) -> str:
+def _describe_undone(change: FileChange, settings: Settings) -> str:
     """Describe what was undone, and in which other files the client still has this workbench."""
-    from workbench.app.connect.clients import NAME
+    from workbench.app.connect.clients import SERVER_NAME
     from workbench.app.connect.connections import read_notes
 
     sentences = {
         "nothing": f"Nothing to remove from {change.path}.",
-        "foreign": f"'{NAME}' in {change.path} was not added by 'workbench connect' and was left unchanged.",
+        "foreign": f"'{SERVER_NAME}' in {change.path} was not added by 'workbench connect' and was left unchanged.",
         "restored": f"Restored {change.path}." if change.after is not None else f"Deleted {change.path}.",
-        "removed": f"Removed '{NAME}' from {change.path}."
+        "removed": f"Removed '{SERVER_NAME}' from {change.path}."
         + (f" The file before 'workbench connect' is {change.backup}." if change.backup else ""),
     }
     others = [note.file for note in read_notes(settings.home).get(change.client, [])]
@@ -110,9 +110,9 @@ def _undone(change: FileChange, settings: Settings) -> str:
     return sentences[change.outcome] + more
 
 
-def _callers(out: Out) -> dict[str, Caller]:
+def _load_callers(out: Output) -> dict[str, Caller]:
     try:
-        with opened() as wb:
+        with open_workbench() as wb:
             return wb.tool_calls.callers()
     except StorageError as error:  # the file can be written without it
         out.message(f"{error} Cannot show which clients have called.")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from workbench.cli.options import number
-from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.session import opened, stoppable
-from workbench.crawling.messages import word
+from workbench.cli.options import parse_number
+from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.session import cancel_on_sigint, open_workbench
+from workbench.crawling.messages import outcome_label
 from workbench.errors import InvalidInput
 from workbench.formatting import size_text
-from workbench.types import JsonObject, as_number, as_object, as_text, as_whole
+from workbench.types import JsonObject, as_integer, as_number, as_object, as_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from workbench.crawling.preview import DryRun
     from workbench.workbench import Workbench
 
-SHOWN = 20  # rows of a preview
-FAILED = ("failed", "cancelled")
-REFRESH = "download every page again, even if unchanged since an earlier crawl"
-ACCEPT_REMOVALS = "remove documents of missing pages even if they are more than 20%% of the source"
+MAX_ROWS_SHOWN = 20  # rows of a preview
+FAILED_STATUSES = ("failed", "cancelled")
+REFRESH_HELP = "download every page again, even if unchanged since an earlier crawl"
+ACCEPT_REMOVALS_HELP = "remove documents of missing pages even if they are more than 20%% of the source"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,9 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="page to start from")
     parser.add_argument("--recursive", action="store_true", help="follow links, sitemaps and llms.txt")
     parser.add_argument(
-        "--max-pages", type=number, default=100, metavar="N", help="maximum number of pages (%(default)s)"
+        "--max-pages", type=parse_number, default=100, metavar="N", help="maximum number of pages (%(default)s)"
     )
-    parser.add_argument("--max-depth", type=number, metavar="N", help="maximum number of links from the start page")
+    parser.add_argument(
+        "--max-depth", type=parse_number, metavar="N", help="maximum number of links from the start page"
+    )
     parser.add_argument(
         "--within",
         choices=("path", "host", "domain"),
@@ -53,23 +55,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     browser.add_argument("--browser", action="store_true", help="render every page in Chromium, not only empty ones")
     browser.add_argument("--no-browser", action="store_true", help="never start a browser")
     parser.add_argument("--keep-gone", action="store_true", help="keep documents of missing pages, marked as removed")
-    parser.add_argument("--refresh", action="store_true", help=REFRESH)
-    parser.add_argument("--accept-removals", action="store_true", help=ACCEPT_REMOVALS)
+    parser.add_argument("--refresh", action="store_true", help=REFRESH_HELP)
+    parser.add_argument("--accept-removals", action="store_true", help=ACCEPT_REMOVALS_HELP)
     parser.add_argument(
-        "--rate", type=number, metavar="N", help="requests per second and host, instead of the automatic rate"
+        "--rate", type=parse_number, metavar="N", help="requests per second and host, instead of the automatic rate"
     )
-    parser.add_argument("--concurrency", type=number, metavar="N", help="concurrent requests, 1 to 32")
+    parser.add_argument("--concurrency", type=parse_number, metavar="N", help="concurrent requests, 1 to 32")
     parser.add_argument("--dry-run", action="store_true", help="show what would be fetched without storing anything")
     parser.add_argument("--wait", action="store_true", help="run the crawl in this process and show its progress")
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Start or preview a crawl; return 1 if a crawl run here failed."""
-    options = _options(arguments)
+    options = _read_options(arguments)
     storing = [f"--{name}" for name in ("wait", "source", "project", "folder", "tag") if getattr(arguments, name)]
     if arguments.dry_run and storing:
         raise InvalidInput(f"--dry-run stores nothing and cannot be combined with {' and '.join(storing)}.")
-    with opened() as wb:
+    with open_workbench() as wb:
         if arguments.dry_run:
             report = wb.crawls.dry_run(arguments.url, **options)
             out.show(report, lambda console: _print_dry_run(console, report))
@@ -77,7 +79,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         place = {"source": arguments.source, "project": arguments.project, "folder": arguments.folder}
         crawl = wb.crawls.start(arguments.url, **place, tags=arguments.tag, **options).to_dict()
         if arguments.wait:
-            return wait_for(wb, as_text(crawl["id"]), out)
+            return wait_crawl(wb, as_text(crawl["id"]), out)
         out.show(crawl, lambda console: print_crawl(console, crawl))
         job = crawl["id"]
         out.message(
@@ -86,10 +88,10 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def wait_for(wb: Workbench, job_id: str, out: Out) -> int:
+def wait_crawl(wb: Workbench, job_id: str, out: Output) -> int:
     """Run jobs here until a crawl has ended, show its progress, then its outcome; Ctrl-C cancels it."""
     wb.work()
-    with out.progress("Crawl") as show, stoppable(out) as should_stop:
+    with out.progress("Crawl") as show, cancel_on_sigint(out) as should_stop:
         is_cancelled = False
         while not (job := wb.jobs.wait(job_id, timeout=0.3, on_progress=show)).is_finished:
             if should_stop() and not is_cancelled:
@@ -101,29 +103,29 @@ def wait_for(wb: Workbench, job_id: str, out: Out) -> int:
         out.message(f"List failed addresses with 'workbench jobs show {job_id}'.")
     if as_object(crawl["outcomes"])["held"]:
         out.message(f"Remove the held documents with 'workbench jobs accept-removals {job_id}'.")
-    return 1 if job.status in FAILED else 0
+    return 1 if job.status in FAILED_STATUSES else 0
 
 
 def print_crawl(console: Console, crawl: JsonObject) -> None:
     """Print the fields and counts of a crawl."""
-    done, total = as_whole(crawl["pages_done"]), as_whole(crawl["pages_total"])
-    outcomes = {name: as_whole(count) for name, count in as_object(crawl["outcomes"]).items()}
+    done, total = as_integer(crawl["pages_done"]), as_integer(crawl["pages_total"])
+    outcomes = {name: as_integer(count) for name, count in as_object(crawl["outcomes"]).items()}
     fields = {name: crawl[name] for name in ("id", "url", "source_id", "status")} | {
         "pages done": f"{done:,} of {total:,}",
-        word("fetched"): crawl["pages_waiting"],
-        word("queued"): crawl["pages_pending"],
-        **{word(name): count for name, count in outcomes.items() if count},
+        outcome_label("fetched"): crawl["pages_waiting"],
+        outcome_label("queued"): crawl["pages_pending"],
+        **{outcome_label(name): count for name, count in outcomes.items() if count},
         "passages": crawl["total_chunks"],
-        "text": size_text(as_whole(crawl["bytes"])),
+        "text": size_text(as_integer(crawl["bytes"])),
         "message": crawl["message"],
     }
     print_fields(console, fields)
     if reasons := as_object(crawl["not_fetched"]):
-        rows = [(reason, count) for reason, count in list(reasons.items())[:SHOWN]]
+        rows = [(reason, count) for reason, count in list(reasons.items())[:MAX_ROWS_SHOWN]]
         print_table(console, ("Reason not fetched", "Addresses"), rows, "")
 
 
-def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+def _read_options(arguments: argparse.Namespace) -> dict[str, Any]:
     options: dict[str, Any] = {
         "recursive": arguments.recursive,
         "max_pages": arguments.max_pages,
@@ -141,15 +143,17 @@ def _options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _print_dry_run(console: Console, report: DryRun) -> None:
     estimate = report["estimate"]
-    pages, passages = as_whole(estimate["pages"]), as_whole(estimate["passages"])
+    pages, passages = as_integer(estimate["pages"]), as_integer(estimate["passages"])
     least = "at least " if estimate["at_least"] else ""
     console.print(
         f"Would fetch {least}{pages:,} pages: about {as_number(estimate['seconds']):,.0f} s of fetching, "
-        f"{size_text(as_whole(estimate['text_bytes']))} of text, {passages:,} passages. Nothing was stored."
+        f"{size_text(as_integer(estimate['text_bytes']))} of text, {passages:,} passages. Nothing was stored."
     )
-    rows = [(entry["url"], entry["via"], entry["depth"]) for entry in report["would_fetch"][:SHOWN]]
+    rows = [(entry["url"], entry["via"], entry["depth"]) for entry in report["would_fetch"][:MAX_ROWS_SHOWN]]
     print_table(console, ("Would fetch", "Found by", "Depth"), rows, "Nothing.")
-    refused = [(entry["url"], entry["reason"]) for entry in (report["would_not_fetch"] + report["failed"])[:SHOWN]]
+    refused = [
+        (entry["url"], entry["reason"]) for entry in (report["would_not_fetch"] + report["failed"])[:MAX_ROWS_SHOWN]
+    ]
     if refused:
         print_table(console, ("Would not fetch", "Why"), refused, "")
     for sample in report["samples"]:

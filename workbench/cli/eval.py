@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 
-from workbench.cli.options import add_scope, scope_of
-from workbench.cli.output import Out
-from workbench.cli.session import opened, stoppable
+from workbench.cli.options import add_scope, read_scope
+from workbench.cli.output import Output
+from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.runtime import check_extra
 
 
@@ -19,14 +19,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scope(parser)
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Evaluate; return 1 if a strategy is significantly worse than the baseline."""
     check_extra("eval")
     from evals.command import evaluate
 
-    with opened() as wb, out.progress("Evaluate") as show, stoppable(out) as should_stop:
-        scope = scope_of(arguments)
+    with open_workbench() as wb, out.progress("Evaluate") as show, cancel_on_sigint(out) as should_stop:
+        scope = read_scope(arguments)
         payload, code = evaluate(wb, arguments, say=out.message, scope=scope, on_progress=show, should_stop=should_stop)
     if out.as_json or not sys.stdout.isatty():  # no JSON in a terminal, which shows the tables
-        Out(as_json=True).show(payload, lambda console: None)
+        Output(as_json=True).show(payload, lambda console: None)
     return code

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.output import Out
-from workbench.cli.session import opened
-from workbench.formatting import counted, size_text
+from workbench.cli.output import Output
+from workbench.cli.session import open_workbench
+from workbench.formatting import count_text, size_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,12 +15,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace an existing file")
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Export documents, passages with vectors, projects, judgments and everything else."""
-    with opened() as wb, out.progress("Export") as show:
+    with open_workbench() as wb, out.progress("Export") as show:
         report = wb.backups.write(arguments.file, replace=arguments.force, on_progress=show)
     sentence = (
-        f"Wrote {counted(report.documents, 'document')}, including test sets ({report.rows:,} rows, "
+        f"Wrote {count_text(report.documents, 'document')}, including test sets ({report.rows:,} rows, "
         f"{size_text(report.bytes)}), to {report.path}"
     )
     out.show(report, lambda console: console.print(sentence, soft_wrap=True))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.output import Out
-from workbench.cli.session import opened
-from workbench.formatting import counted
+from workbench.cli.output import Output
+from workbench.cli.session import open_workbench
+from workbench.formatting import count_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,12 +14,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a file written by 'workbench export'")
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Import without embedding again; if it fails, nothing is changed."""
-    with opened() as wb, out.progress("Import") as show:
+    with open_workbench() as wb, out.progress("Import") as show:
         report = wb.backups.read(arguments.file, on_progress=show)
     sentence = (
-        f"Restored {counted(report.documents, 'document')} in {counted(report.sources, 'source')}, "
+        f"Restored {count_text(report.documents, 'document')} in {count_text(report.sources, 'source')}, "
         f"including test sets ({report.rows:,} rows)."
     )
     out.show(report, lambda console: console.print(sentence, soft_wrap=True))

@@ -5,25 +5,25 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import Verbs, add_yes, confirm, run_verb
-from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.session import opened, stoppable
+from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
+from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import InvalidInput
-from workbench.formatting import assignments, size_text
+from workbench.formatting import parse_assignments, size_text
 
 if TYPE_CHECKING:
     from workbench.types import Index
     from workbench.workbench import Workbench
 
-run = run_verb
+run = run_subcommand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
-    verbs = Verbs(parser)
-    verbs.add("list", "List indexes with their counts.", _list)
-    verbs.add("show", "Show one index.", _show).add_argument("name", metavar="NAME")
-    create = verbs.add("create", "Create an empty index; 'build' fills it from the stored documents.", _create)
+    verbs = Subcommands(parser)
+    verbs.add("list", "List indexes with their counts.", _run_list)
+    verbs.add("show", "Show one index.", _run_show).add_argument("name", metavar="NAME")
+    create = verbs.add("create", "Create an empty index; 'build' fills it from the stored documents.", _run_create)
     create.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
     create.add_argument("--chunker", default="structure", metavar="C", help="chunker (%(default)s)")
     create.add_argument(
@@ -32,26 +32,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     create.add_argument("--model", metavar="M", help="embedding model (WORKBENCH_EMBEDDING_MODEL)")
     create.add_argument("--build", action="store_true", help="build it now")
     _add_background(create)
-    update = verbs.add("update", "Update an index, or make it the default.", _update)
+    update = verbs.add("update", "Update an index, or make it the default.", _run_update)
     update.add_argument("name", metavar="NAME")
     update.add_argument("--build", action="store_true", help="add missing documents")
     update.add_argument("--default", action="store_true", help="make it the default for searches")
     _add_background(update)
-    build = verbs.add("build", "Same as 'update NAME --build'.", _build)
+    build = verbs.add("build", "Same as 'update NAME --build'.", _run_build)
     build.add_argument("name", metavar="NAME")
     _add_background(build)
-    verbs.add("default", "Same as 'update NAME --default'.", _default).add_argument("name", metavar="NAME")
-    delete = verbs.add("delete", "Delete an index; its documents are kept.", _delete)
+    verbs.add("default", "Same as 'update NAME --default'.", _run_default).add_argument("name", metavar="NAME")
+    delete = verbs.add("delete", "Delete an index; its documents are kept.", _run_delete)
     delete.add_argument("name", metavar="NAME")
-    add_yes(delete)
+    add_yes_option(delete)
 
 
 def _add_background(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--background", action="store_true", help="build it as a job; see 'workbench jobs'")
 
 
-def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_list(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         indexes = wb.indexes.list()
         sizes = {index.name: wb.indexes.bytes_on_disk(index.name) for index in indexes}
     rows = [
@@ -73,57 +73,57 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
-        return _print(out, wb, wb.indexes.get(arguments.name))
+def _run_show(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
+        return _print_index(out, wb, wb.indexes.get(arguments.name))
 
 
-def _create(arguments: argparse.Namespace, out: Out) -> int:
-    options = assignments(arguments.option, "--option")
-    with opened() as wb:
+def _run_create(arguments: argparse.Namespace, out: Output) -> int:
+    options = parse_assignments(arguments.option, "--option")
+    with open_workbench() as wb:
         index = wb.indexes.create(
             arguments.name, chunker=arguments.chunker, options=options, embedding_model=arguments.model
         )
         if arguments.background:
             return _enqueue(out, wb, index.name)
         if arguments.build:
-            index = _filled(wb, out, index.name)
-        return _print(out, wb, index)
+            index = _build_index(wb, out, index.name)
+        return _print_index(out, wb, index)
 
 
-def _update(arguments: argparse.Namespace, out: Out) -> int:
+def _run_update(arguments: argparse.Namespace, out: Output) -> int:
     if arguments.background and arguments.default:
         raise InvalidInput("Use --default after the build job has ended, not with --background.")
     if not (arguments.build or arguments.default or arguments.background):
         raise InvalidInput(
             "Nothing to change; use --build to add missing documents, or --default to make it the default."
         )
-    with opened() as wb:
+    with open_workbench() as wb:
         index = wb.indexes.get(arguments.name)
         if arguments.background:
             return _enqueue(out, wb, index.name)
         if arguments.build:
-            index = _filled(wb, out, index.name)
+            index = _build_index(wb, out, index.name)
         if arguments.default:
             wb.indexes.set_default(index.name)
-        return _print(out, wb, wb.indexes.get(index.name))
+        return _print_index(out, wb, wb.indexes.get(index.name))
 
 
-def _build(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_build(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         if arguments.background:
             return _enqueue(out, wb, arguments.name)
-        return _print(out, wb, _filled(wb, out, arguments.name))
+        return _print_index(out, wb, _build_index(wb, out, arguments.name))
 
 
-def _default(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_default(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         wb.indexes.set_default(arguments.name)
-        return _print(out, wb, wb.indexes.get(arguments.name))
+        return _print_index(out, wb, wb.indexes.get(arguments.name))
 
 
-def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         index = wb.indexes.get(arguments.name)
         confirm(arguments, out, f"The index {index.name!r} has {index.passages_count:,} passages.")
         wb.indexes.delete(index.name)
@@ -131,7 +131,7 @@ def _delete(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _enqueue(out: Out, wb: Workbench, name: str) -> int:
+def _enqueue(out: Output, wb: Workbench, name: str) -> int:
     """Queue the build for a worker."""
     job = wb.jobs.enqueue_index_build(name)
     value = {"job": job.id, "index": name, "status": job.status, "missing_documents": wb.indexes.missing(name)}
@@ -142,12 +142,12 @@ def _enqueue(out: Out, wb: Workbench, name: str) -> int:
     return 0
 
 
-def _filled(wb: Workbench, out: Out, name: str) -> Index:
-    with out.progress(f"Build {name}") as show, stoppable(out) as should_stop:
+def _build_index(wb: Workbench, out: Output, name: str) -> Index:
+    with out.progress(f"Build {name}") as show, cancel_on_sigint(out) as should_stop:
         return wb.indexes.build(name, on_progress=show, should_stop=should_stop)
 
 
-def _print(out: Out, wb: Workbench, index: Index) -> int:
+def _print_index(out: Output, wb: Workbench, index: Index) -> int:
     size = wb.indexes.bytes_on_disk(index.name)
     value = index.to_dict() | {"bytes": size, "missing_documents": wb.indexes.missing(index.name)}
     row = {name: item for name, item in value.items() if name != "bytes"} | {"on_disk": size_text(size)}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.output import Out, print_fields, print_table, printable
-from workbench.cli.session import opened, stoppable
+from workbench.cli.output import Output, print_fields, print_table, strip_control_chars
+from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import Cancelled, UnreadableDocument
 
 if TYPE_CHECKING:
@@ -28,15 +28,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--background", action="store_true", help="ingest as a job; see 'workbench jobs'")
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Ingest; return 1 if no document could be read."""
-    from workbench.ingestion.readers import absence, expanded
+    from workbench.ingestion.readers import describe_missing, expand_home
 
-    if (sentence := absence([expanded(path) for path in arguments.paths])) is not None:
+    if (sentence := describe_missing([expand_home(path) for path in arguments.paths])) is not None:
         raise UnreadableDocument(sentence)
     if arguments.background:
         return _enqueue(arguments, out)
-    with opened() as wb, out.progress("Ingest") as show, stoppable(out) as should_stop:
+    with open_workbench() as wb, out.progress("Ingest") as show, cancel_on_sigint(out) as should_stop:
         try:
             report = wb.ingest(
                 arguments.paths,
@@ -50,24 +50,24 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
             )
         except Cancelled as error:
             raise Cancelled(f"{error} Repeat the command to continue.") from error
-    out.show(report, lambda console: _print(console, report))
+    out.show(report, lambda console: _print_report(console, report))
     read = report.added + report.updated + report.unchanged
     if not read:
         out.message("No document could be read; see the reasons above and 'workbench ingest --help'.")
     return 0 if read else 1
 
 
-def _enqueue(arguments: argparse.Namespace, out: Out) -> int:
+def _enqueue(arguments: argparse.Namespace, out: Output) -> int:
     """Queue the work for a worker, which must see the files under the same paths."""
-    from workbench.ingestion.incoming import own_title
-    from workbench.ingestion.readers import expanded
-    from workbench.services.sources import UPLOADS, PlaceNames
+    from workbench.ingestion.incoming import source_title
+    from workbench.ingestion.readers import expand_home
+    from workbench.services.sources import UPLOADS_TITLE, LocationNames
 
-    with opened() as wb:
+    with open_workbench() as wb:
         if arguments.index:
             wb.indexes.get(arguments.index)  # an unknown index or project fails here, not later in the job
-        place = PlaceNames(project=arguments.project, folder=arguments.folder)
-        title = arguments.source or own_title([expanded(path) for path in arguments.paths]) or UPLOADS
+        place = LocationNames(project=arguments.project, folder=arguments.folder)
+        title = arguments.source or source_title([expand_home(path) for path in arguments.paths]) or UPLOADS_TITLE
         source = wb.sources.ensure(title, **place, tags=arguments.tag, for_ingest=True)
         job = wb.jobs.enqueue_ingest(
             arguments.paths,
@@ -85,7 +85,7 @@ def _enqueue(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _print(console: Console, report: IngestReport) -> None:
+def _print_report(console: Console, report: IngestReport) -> None:
     counts = [(report.added, "added"), (report.updated, "updated"), (report.unchanged, "unchanged")]
     counts.append((len(report.failures), "failed"))
     console.print("Documents: " + ", ".join(f"{count:,} {what}" for count, what in counts))
@@ -94,9 +94,9 @@ def _print(console: Console, report: IngestReport) -> None:
     if report.source_id:
         console.print(f"Source: {report.source_id}")
     for note in report.notes:
-        console.print(printable(note), markup=False, highlight=False)
+        console.print(strip_control_chars(note), markup=False, highlight=False)
     if report.left_out_sentence:
-        console.print(printable(report.left_out_sentence), markup=False)
+        console.print(strip_control_chars(report.left_out_sentence), markup=False)
     if report.offer:
         console.print(report.offer, markup=False, highlight=False)
     if report.failures:

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import add_scope, scope_of
-from workbench.cli.output import Out, print_table
-from workbench.cli.session import opened, stoppable
+from workbench.cli.options import add_scope, read_scope
+from workbench.cli.output import Output, print_table
+from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import Conflict
 from workbench.runtime import check_extra
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evals.learning.learn import CurvePoint
-    from evals.learning.training import Learned
+    from evals.learning.training import TrainingResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,42 +43,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scope(parser)
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Train; print the score of each strategy, and whether the ranker is worth promoting."""
     check_extra("eval")
-    from evals.learning.learn import learn_from
-    from workbench.retrieval.ranker import checked_name, file_text
+    from evals.learning.learn import learn
+    from workbench.retrieval.ranker import check_name, dump_ranker
 
     target = Path(arguments.output) if arguments.output else None
     if target is not None and target.exists() and not arguments.force:
         raise Conflict(f"The file {str(target)!r} already exists; use --force to replace it.")
-    name = checked_name(arguments.save or arguments.name)
-    with opened() as wb, out.progress("Learn") as show, stoppable(out) as should_stop:
+    name = check_name(arguments.save or arguments.name)
+    with open_workbench() as wb, out.progress("Learn") as show, cancel_on_sigint(out) as should_stop:
         if arguments.save:
             name = wb.rankers.check_new(name)  # before the training, which would be lost
-        learned, curve = learn_from(
+        learned, curve = learn(
             wb,
             arguments.test_sets,
             name,
             index=arguments.index,
-            scope=scope_of(arguments),
+            scope=read_scope(arguments),
             afresh=arguments.afresh,
             with_curve=arguments.curve,
             on_progress=show,
             should_stop=should_stop,
         )
         if target is not None:
-            target.write_text(file_text(learned.ranker), encoding="utf-8")
+            target.write_text(dump_ranker(learned.ranker), encoding="utf-8")
         if arguments.save:
             wb.rankers.save(learned.ranker)
     value = learned.to_dict() | {"curve": [point.to_dict() for point in curve], "saved": bool(arguments.save)}
-    out.show(value, lambda console: _print(console, learned, curve))
+    out.show(value, lambda console: _print_result(console, learned, curve))
     if arguments.save:
         out.message(f"Saved. Try it: workbench search \"a question\" --strategy learned --set 'ranker={name}'")
     return 0
 
 
-def _print(console: Console, learned: Learned, curve: list[CurvePoint]) -> None:
+def _print_result(console: Console, learned: TrainingResult, curve: list[CurvePoint]) -> None:
     from workbench.retrieval.ranker import FEATURES
 
     rows = sorted(learned.figures.items(), key=lambda item: -item[1])

@@ -48,9 +48,9 @@ from workbench.cli import (
     eval as evaluate,
 )
 from workbench.cli.options import Parser, add_common
-from workbench.cli.output import Out, forget_output
+from workbench.cli.output import Output, discard_output
 from workbench.errors import Cancelled, InvalidInput, NotFound, ScopeError, WorkbenchError
-from workbench.runtime import collect_seldom, end_in_order, end_now, missing_extra, multiply_on_one_thread
+from workbench.runtime import exit_now, find_missing_extra, install_signal_handlers, limit_blas_threads, relax_gc
 
 # Commands with their modules and help
 
@@ -61,7 +61,7 @@ class CommandModule(Protocol):
     def add_arguments(self, parser: argparse.ArgumentParser, /) -> None:
         """Declare the arguments."""
 
-    def run(self, arguments: argparse.Namespace, out: Out, /) -> int:
+    def run(self, arguments: argparse.Namespace, out: Output, /) -> int:
         """Run the command and return the exit code."""
         ...
 
@@ -97,73 +97,73 @@ COMMANDS: dict[str, tuple[CommandModule, str]] = {
 }
 
 
-DONE, FAILED, ASKED_WRONGLY, INTERRUPTED = 0, 1, 2, 130
-_OUTPUT_FAILED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
-_WRONGLY = (InvalidInput, NotFound, ScopeError)
+SUCCESS, FAILURE, USAGE_ERROR, INTERRUPTED = 0, 1, 2, 130
+_OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
+_USAGE_ERRORS = (InvalidInput, NotFound, ScopeError)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; never raises. Without ``argv``, end the process."""
     if argv is not None:
-        return run(argv)
+        return run_command(argv)
     _replace_closed_streams()
-    _speak_utf8()
-    end_in_order()
-    collect_seldom()
-    multiply_on_one_thread()
-    code = run(sys.argv[1:])
+    _set_utf8()
+    install_signal_handlers()
+    relax_gc()
+    limit_blas_threads()
+    code = run_command(sys.argv[1:])
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        forget_output()
+        discard_output()
     except OSError as error:
-        forget_output()
-        code = code or _report(_unwritten(error), FAILED, as_json=False, debug=False)
-    return end_now(code)  # a normal interpreter shutdown takes half a second
+        discard_output()
+        code = code or _report(_describe_write_error(error), FAILURE, as_json=False, debug=False)
+    return exit_now(code)  # a normal interpreter shutdown takes half a second
 
 
-def run(words: Sequence[str]) -> int:
+def run_command(words: Sequence[str]) -> int:
     """Run one command and return its exit code; errors become messages."""
-    options = _options(words)
+    options = _list_options(words)
     as_json = "--json" in options
-    return guard(lambda: _run(words, as_json=as_json), as_json=as_json, debug="--debug" in options)
+    return catch_errors(lambda: _dispatch(words, as_json=as_json), as_json=as_json, debug="--debug" in options)
 
 
-def guard(work: Callable[[], int], *, as_json: bool, debug: bool) -> int:
+def catch_errors(work: Callable[[], int], *, as_json: bool, debug: bool) -> int:
     """Run ``work`` and return the exit code; an error becomes a message and a code."""
     report = functools.partial(_report, as_json=as_json, debug=debug)
     try:
         return work()
     except BrokenPipeError:  # the reader of the output has closed it
-        forget_output()
-        return DONE
+        discard_output()
+        return SUCCESS
     except SystemExit:  # the same, raised by rich after it closed stdout
-        return DONE
+        return SUCCESS
     except KeyboardInterrupt:
         return report("Interrupted; documents stored so far are kept.", INTERRUPTED)
     except Cancelled as error:
         return report(str(error), INTERRUPTED)
-    except _WRONGLY as error:
-        return report(str(error), ASKED_WRONGLY)
+    except _USAGE_ERRORS as error:
+        return report(str(error), USAGE_ERROR)
     except WorkbenchError as error:
-        return report(str(error), FAILED)
+        return report(str(error), FAILURE)
     except ModuleNotFoundError as error:
-        return report(str(missing_extra(error) or unforeseen(error)), FAILED)
+        return report(str(find_missing_extra(error) or describe_unexpected(error)), FAILURE)
     except OSError as error:
-        if error.filename is None and error.errno in _OUTPUT_FAILED:
-            return report(_unwritten(error), FAILED)
-        return report(unforeseen(error), FAILED)
+        if error.filename is None and error.errno in _OUTPUT_ERRNOS:
+            return report(_describe_write_error(error), FAILURE)
+        return report(describe_unexpected(error), FAILURE)
     except Exception as error:  # noqa: BLE001 - the last boundary: a message, with --debug a traceback
-        return report(unforeseen(error), FAILED)
+        return report(describe_unexpected(error), FAILURE)
 
 
-def unforeseen(error: Exception) -> str:
+def describe_unexpected(error: Exception) -> str:
     """Return the message for an unexpected error."""
     first = (str(error).strip().splitlines() or [""])[0]
     return f"Unexpected error ({type(error).__name__}: {first}); run it again with --debug for a traceback."
 
 
-def _run(words: Sequence[str], *, as_json: bool) -> int:
+def _dispatch(words: Sequence[str], *, as_json: bool) -> int:
     _check_text(words)
     leading = []
     rest = list(words)
@@ -173,15 +173,15 @@ def _run(words: Sequence[str], *, as_json: bool) -> int:
     if unknown:
         raise InvalidInput(f"Unknown option {unknown[0]!r} before the command; see 'workbench --help'.")
     if "--version" in leading:
-        return _version(as_json)
+        return _print_version(as_json)
     if "-h" in leading or "--help" in leading:
-        print(help_text())
-        return DONE
+        print(make_help())
+        return SUCCESS
     if not rest:
         if as_json:
             raise InvalidInput("No command given; see 'workbench --help'.")
-        print(help_text())
-        return ASKED_WRONGLY
+        print(make_help())
+        return USAGE_ERROR
     return _run_command(rest[0], rest[1:], as_json)
 
 
@@ -202,11 +202,11 @@ def run_module(module: CommandModule, program: str, purpose: str, words: Sequenc
     try:
         arguments = parser.parse_args(list(words))
     except SystemExit:  # after --help
-        return DONE
-    return module.run(arguments, Out(as_json=as_json))
+        return SUCCESS
+    return module.run(arguments, Output(as_json=as_json))
 
 
-def help_text() -> str:
+def make_help() -> str:
     """Return the text of ``workbench --help``."""
     lines = [f"  {name:<11} {purpose}" for name, (_, purpose) in COMMANDS.items()]
     return "\n".join(
@@ -223,20 +223,20 @@ def help_text() -> str:
     )
 
 
-def _version(as_json: bool) -> int:
+def _print_version(as_json: bool) -> int:
     from workbench import __version__
 
-    Out(as_json=as_json).show({"version": __version__}, lambda console: console.print(f"workbench {__version__}"))
-    return DONE
+    Output(as_json=as_json).show({"version": __version__}, lambda console: console.print(f"workbench {__version__}"))
+    return SUCCESS
 
 
-def _options(words: Sequence[str]) -> list[str]:
+def _list_options(words: Sequence[str]) -> list[str]:
     """Return the words before ``--``, after which nothing is an option."""
     return list(words[: words.index("--")]) if "--" in words else list(words)
 
 
 def _report(sentence: str, code: int, *, as_json: bool, debug: bool) -> int:
-    out = Out(as_json=as_json)
+    out = Output(as_json=as_json)
     if debug:
         traceback.print_exc()
     out.message(sentence)
@@ -244,11 +244,11 @@ def _report(sentence: str, code: int, *, as_json: bool, debug: bool) -> int:
         try:
             print(json.dumps({"error": sentence, "exit_code": code}, ensure_ascii=False), flush=True)
         except OSError:  # closed, or the disk is full: the exit code remains
-            forget_output()
+            discard_output()
     return code
 
 
-def _unwritten(error: OSError) -> str:
+def _describe_write_error(error: OSError) -> str:
     return f"Cannot write the output ({error.strerror}); redirect it elsewhere."
 
 
@@ -272,7 +272,7 @@ def _replace_closed_streams() -> None:
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - open until the process ends
 
 
-def _speak_utf8() -> None:
+def _set_utf8() -> None:
     """Write UTF-8 regardless of the locale: JSON is UTF-8, and passages contain any character."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workbench.cli.output import Out
+    from workbench.cli.output import Output
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_server_arguments(parser)
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Serve until the client disconnects; stdout is reserved for the protocol."""
     del out
     from mcp_app.__main__ import options

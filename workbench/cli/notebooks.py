@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from workbench.errors import ConfigurationError, Conflict
 
 if TYPE_CHECKING:
-    from workbench.cli.output import Out
+    from workbench.cli.output import Output
 
-PACKAGE = Path(__file__).parent.parent
-PLACES = (PACKAGE / "notebooks", PACKAGE.parent / "notebooks")  # in a wheel, and in a checkout
+PACKAGE_DIR = Path(__file__).parent.parent
+NOTEBOOK_DIRS = (PACKAGE_DIR / "notebooks", PACKAGE_DIR.parent / "notebooks")  # in a wheel, and in a checkout
 # modules and a style used by the notebooks, and a marimo notebook
-BESIDE = ("sandbox.py", "labels.py", "connection.py", "workbench.mplstyle", "strategies_live.py")
-NEXT = "pip install 'rag-workbench[app,crawl,eval]' jupyterlab && jupyter lab"
+COMPANION_FILES = ("sandbox.py", "labels.py", "connection.py", "workbench.mplstyle", "strategies_live.py")
+OPEN_COMMAND = "pip install 'rag-workbench[app,crawl,eval]' jupyterlab && jupyter lab"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,10 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Copy the notebooks and the files they use."""
     folder = arguments.folder.expanduser()
-    sources = notebook_files()
+    sources = list_notebook_files()
     taken = [path.name for path in sources if (folder / path.name).exists()]
     if taken and not arguments.force:
         raise Conflict(f"{folder} already has {taken[0]}; choose another folder, or use --force to overwrite it.")
@@ -42,21 +42,21 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     notebooks = [path.name for path in sources if path.suffix == ".ipynb"]
     value = {"folder": str(folder), "notebooks": notebooks}
     text = (
-        f"Copied {len(notebooks)} notebooks to {folder}. To open them: {NEXT} {folder}\n"
+        f"Copied {len(notebooks)} notebooks to {folder}. To open them: {OPEN_COMMAND} {folder}\n"
         f"For strategies_live.py: pip install marimo && marimo edit {folder / 'strategies_live.py'}"
     )
     out.show(value, lambda console: console.print(text, soft_wrap=True, markup=False))
     return 0
 
 
-def notebook_files() -> list[Path]:
+def list_notebook_files() -> list[Path]:
     """Return the notebooks, then the files that they use.
 
     Raises:
         ConfigurationError: The package does not contain them.
     """
-    for place in PLACES:
+    for place in NOTEBOOK_DIRS:
         notebooks = sorted(place.glob("[0-9]*.ipynb"))
         if notebooks:
-            return [*notebooks, *(place / name for name in BESIDE)]
+            return [*notebooks, *(place / name for name in COMPANION_FILES)]
     raise ConfigurationError("The notebooks are missing; run: pip install --no-deps --force-reinstall rag-workbench.")

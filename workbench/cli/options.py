@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, NoReturn
 
-from workbench.cli.output import Out, printable
-from workbench.errors import Cancelled, InvalidInput, choices
-from workbench.formatting import assignments
-from workbench.retrieval.options import strategy_of
+from workbench.cli.output import Output, strip_control_chars
+from workbench.errors import Cancelled, InvalidInput, list_choices
+from workbench.formatting import parse_assignments
+from workbench.retrieval.options import strategy_name
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
 from workbench.types import ParameterValue, Scope
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 # Confirmation of deletions
 
 
-def add_yes(parser: argparse.ArgumentParser) -> None:
+def add_yes_option(parser: argparse.ArgumentParser) -> None:
     """Add ``--yes``."""
     parser.add_argument("--yes", action="store_true", help="delete without confirmation")
 
 
-def confirm(arguments: argparse.Namespace, out: Out, sentence: str) -> None:
+def confirm(arguments: argparse.Namespace, out: Output, sentence: str) -> None:
     """Ask for confirmation on a terminal; never in scripts, pipes or with ``--json``.
 
     Raises:
@@ -34,12 +34,12 @@ def confirm(arguments: argparse.Namespace, out: Out, sentence: str) -> None:
     """
     if arguments.yes or out.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    print(f"{printable(sentence)} Delete? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"{strip_control_chars(sentence)} Delete? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Cancelled("Nothing was deleted.")
 
 
-VerbFunction = Callable[[argparse.Namespace, "Out"], int]
+SubcommandFunction = Callable[[argparse.Namespace, "Output"], int]
 
 
 class Parser(argparse.ArgumentParser):
@@ -69,13 +69,13 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class Verbs:
+class Subcommands:
     """The subcommands of a command such as ``sources``, each with its arguments and function."""
 
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self._verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb_name")
 
-    def add(self, name: str, purpose: str, run: VerbFunction) -> argparse.ArgumentParser:
+    def add(self, name: str, purpose: str, run: SubcommandFunction) -> argparse.ArgumentParser:
         """Add a subcommand and return its parser."""
         verb = self._verbs.add_parser(name, help=purpose, description=purpose)
         add_common(verb)
@@ -83,12 +83,12 @@ class Verbs:
         return verb
 
 
-def run_verb(arguments: argparse.Namespace, out: Out) -> int:
+def run_subcommand(arguments: argparse.Namespace, out: Output) -> int:
     """Run the selected subcommand."""
     return arguments.verb(arguments, out)
 
 
-def number(text: str) -> int | float | str:
+def parse_number(text: str) -> int | float | str:
     """Parse a number; return other text unchanged, for the check of the option to reject."""
     for kind in (int, float):
         try:
@@ -100,15 +100,15 @@ def number(text: str) -> int | float | str:
 
 # Options of a scope
 
-KINDS = ("all", "global", "project")
-USES_OF_NAMES = ("prefer", "only", "ignore")
+SCOPE_KINDS = ("all", "global", "project")
+NAME_MODES = ("prefer", "only", "ignore")
 
 
 def add_scope(parser: argparse.ArgumentParser) -> None:
     """Add the options of a scope to a parser."""
     group = parser.add_argument_group("scope")
     group.add_argument(
-        "--scope", choices=KINDS, default="all", help="everything, global sources only, or one project only"
+        "--scope", choices=SCOPE_KINDS, default="all", help="everything, global sources only, or one project only"
     )
     group.add_argument("--source", action="append", metavar="ID", help="id or title of a source; may be repeated")
     group.add_argument("--project", metavar="ID", help="id or title of a project")
@@ -126,7 +126,7 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--names",
-        choices=USES_OF_NAMES,
+        choices=NAME_MODES,
         default="prefer",
         help="prefer documents named in the question, search only them, or ignore names (%(default)s)",
     )
@@ -137,7 +137,7 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--until", metavar="DATE", help="documents from this date or earlier (YYYY-MM-DD)")
 
 
-def scope_of(arguments: argparse.Namespace) -> Scope:
+def read_scope(arguments: argparse.Namespace) -> Scope:
     """Return the scope of the options.
 
     Raises:
@@ -153,12 +153,12 @@ def scope_of(arguments: argparse.Namespace) -> Scope:
         languages=tuple(arguments.language),
         names=arguments.names,
         ignored_names=tuple(arguments.ignore_name),
-        since=_date(arguments.since, "--since"),
-        until=_date(arguments.until, "--until"),
+        since=_parse_date(arguments.since, "--since"),
+        until=_parse_date(arguments.until, "--until"),
     )
 
 
-def _date(text: str | None, option: str) -> date | None:
+def _parse_date(text: str | None, option: str) -> date | None:
     if text is None:
         return None
     try:
@@ -190,20 +190,20 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def parameters_of(strategy: str | None, texts: Sequence[str]) -> dict[str, ParameterValue]:
+def read_parameters(strategy: str | None, texts: Sequence[str]) -> dict[str, ParameterValue]:
     """Return the parameters of a strategy with their types; unchecked if no strategy is given.
 
     Raises:
         InvalidInput: The strategy or a parameter is unknown; the message lists valid ones.
     """
-    values = assignments(texts, "--set")
+    values = parse_assignments(texts, "--set")
     if strategy is None:  # a promoted strategy checks them after the database is opened
         return dict(values)
-    checked = check_parameters(strategy_of(strategy), values)
+    checked = check_parameters(strategy_name(strategy), values)
     return {name: checked[name] for name in values}
 
 
-def names_of(text: str) -> list[str]:
+def parse_strategies(text: str) -> list[str]:
     """Return the strategies of ``a,b@index,c``.
 
     Raises:
@@ -211,7 +211,7 @@ def names_of(text: str) -> list[str]:
     """
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise InvalidInput(f"--strategies is empty; use some of {choices(STRATEGIES, 20)}.")
+        raise InvalidInput(f"--strategies is empty; use some of {list_choices(STRATEGIES, 20)}.")
     for name in names:
-        strategy_named(strategy_of(name))
+        strategy_named(strategy_name(name))
     return names

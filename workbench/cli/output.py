@@ -9,15 +9,15 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from workbench.types import Countdown, OnProgress, Progress, plain, time_left
+from workbench.types import Countdown, OnProgress, Progress, time_left_text, to_plain
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-PIPED_WIDTH = 120  # columns without a terminal
+PIPED_COLUMNS = 120  # columns without a terminal
 
 
-class Out:
+class Output:
     """The output of one command; with ``as_json``, stdout has a single JSON document."""
 
     def __init__(self, *, as_json: bool = False) -> None:
@@ -34,18 +34,18 @@ class Out:
             raise BrokenPipeError
         try:
             if self.as_json:
-                print(json.dumps(plain(value), ensure_ascii=False, indent=2), flush=True)
+                print(json.dumps(to_plain(value), ensure_ascii=False, indent=2), flush=True)
             else:
                 human(self.console())
                 sys.stdout.flush()
         except (BrokenPipeError, SystemExit):  # the latter is rich's, which closes stdout
-            forget_output()
+            discard_output()
             self._has_reader = False
 
     def message(self, text: str) -> None:
         """Print a message to stderr."""
         with suppress(OSError):  # stderr is closed, or the disk is full
-            print(printable(text), file=sys.stderr, flush=True)
+            print(strip_control_chars(text), file=sys.stderr, flush=True)
 
     def remark(self, text: str) -> None:
         """Print a message to stderr unless it is empty."""
@@ -58,7 +58,7 @@ class Out:
 
         console = Console(markup=False, highlight=False, emoji=False, soft_wrap=False)
         if not console.is_terminal and "COLUMNS" not in os.environ:
-            console.width = PIPED_WIDTH
+            console.width = PIPED_COLUMNS
         return console
 
     @contextmanager
@@ -78,7 +78,7 @@ class Out:
             """The time left, which also counts down between updates."""
 
             def render(self, task: Task) -> Text:
-                return Text(time_left(countdown.seconds_left))
+                return Text(time_left_text(countdown.seconds_left))
 
         columns = (
             TextColumn("{task.description}", markup=False),
@@ -98,18 +98,18 @@ class Out:
                     completed=progress.done_share,
                     total=1.0 if progress.total else None,
                     count=f"{progress.done:,}/{progress.total:,}" if progress.total else f"{progress.done:,}",
-                    message=printable(progress.message),
+                    message=strip_control_chars(progress.message),
                 )
 
             yield show
 
 
-def forget_output() -> None:
+def discard_output() -> None:
     """Discard further output to stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def printable(text: str) -> str:
+def strip_control_chars(text: str) -> str:
     """Replace control characters of a text with spaces."""
     return "".join(char if char.isprintable() or char in "\n\t" else " " for char in text)
 
@@ -139,7 +139,7 @@ def print_table(
         no_wrap = place == 0 if yielding is None else place != yielding
         table.add_column(name, justify="right" if numbers else "left", no_wrap=no_wrap, overflow="fold")
     for row in cells:
-        table.add_row(*(Text(cell_text(cell)) for cell in row))
+        table.add_row(*(Text(format_cell(cell)) for cell in row))
     console.print(table)
 
 
@@ -152,13 +152,13 @@ def print_fields(console: Console, fields: Mapping[str, object]) -> None:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in fields.items():
-        table.add_row(Text(name.replace("_", " ")), Text(cell_text(value)))
+        table.add_row(Text(name.replace("_", " ")), Text(format_cell(value)))
     console.print(table)
 
 
-def cell_text(value: object) -> str:
+def format_cell(value: object) -> str:
     """Format a value for a table."""
-    value = plain(value)
+    value = to_plain(value)
     if value is None or value == "" or value == []:
         return "-"
     if isinstance(value, bool):
@@ -168,7 +168,7 @@ def cell_text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     if isinstance(value, list):
-        return ", ".join(cell_text(item) for item in value)
+        return ", ".join(format_cell(item) for item in value)
     if isinstance(value, dict):
-        return ", ".join(f"{key}={cell_text(item)}" for key, item in value.items()) or "-"
-    return printable(str(value))
+        return ", ".join(f"{key}={format_cell(item)}" for key, item in value.items()) or "-"
+    return strip_control_chars(str(value))

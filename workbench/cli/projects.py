@@ -4,58 +4,60 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.options import VerbFunction, Verbs, add_yes, confirm, run_verb
-from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.session import opened
+from workbench.cli.options import SubcommandFunction, Subcommands, add_yes_option, confirm, run_subcommand
+from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.session import open_workbench
 from workbench.types import Folder, Project
 
-run = run_verb
+run = run_subcommand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
-    verbs = Verbs(parser)
-    verbs.add("list", "List projects.", _list)
-    verbs.add("show", "Show one project with its folders.", _show).add_argument("id", metavar="ID")
-    create = verbs.add("create", "Create a project.", _create)
+    verbs = Subcommands(parser)
+    verbs.add("list", "List projects.", _run_list)
+    verbs.add("show", "Show one project with its folders.", _run_show).add_argument("id", metavar="ID")
+    create = verbs.add("create", "Create a project.", _run_create)
     create.add_argument("title", metavar="TITLE")
     create.add_argument("--description", default="", metavar="TEXT")
-    update = verbs.add("update", "Change the given fields.", _update)
+    update = verbs.add("update", "Change the given fields.", _run_update)
     update.add_argument("id", metavar="ID")
     update.add_argument("--title", metavar="TITLE")
     update.add_argument("--description", metavar="TEXT")
-    delete = verbs.add("delete", "Delete a project with its sources and their documents.", _delete)
+    delete = verbs.add("delete", "Delete a project with its sources and their documents.", _run_delete)
     delete.add_argument("id", metavar="ID")
-    add_yes(delete)
-    verbs.add("folders", "List a project's folders.", _folders).add_argument("project", metavar="PROJECT")
-    making = _folder_verb(verbs, "create-folder", "Create a folder in a project.", _create_folder)
-    _add_looks(making)
-    changing = _folder_verb(verbs, "update-folder", "Change the given fields of a folder.", _update_folder)
+    add_yes_option(delete)
+    verbs.add("folders", "List a project's folders.", _run_folders).add_argument("project", metavar="PROJECT")
+    making = _add_folder_command(verbs, "create-folder", "Create a folder in a project.", _run_create_folder)
+    _add_appearance(making)
+    changing = _add_folder_command(verbs, "update-folder", "Change the given fields of a folder.", _run_update_folder)
     changing.add_argument("--name", dest="new_name", metavar="NAME")
-    _add_looks(changing)
-    _folder_verb(verbs, "delete-folder", "Delete a folder; its sources stay in the project.", _delete_folder)
+    _add_appearance(changing)
+    _add_folder_command(verbs, "delete-folder", "Delete a folder; its sources stay in the project.", _run_delete_folder)
 
 
-def _folder_verb(verbs: Verbs, name: str, purpose: str, serve: VerbFunction) -> argparse.ArgumentParser:
+def _add_folder_command(
+    verbs: Subcommands, name: str, purpose: str, serve: SubcommandFunction
+) -> argparse.ArgumentParser:
     verb = verbs.add(name, purpose, serve)
     verb.add_argument("project", metavar="PROJECT", help="id or title of the project")
     verb.add_argument("name", metavar="FOLDER", help="name or id of the folder")
     return verb
 
 
-def _add_looks(parser: argparse.ArgumentParser) -> None:
+def _add_appearance(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--description", metavar="TEXT")
     parser.add_argument("--color", metavar="#RRGGBB")
     parser.add_argument("--icon", metavar="NAME")
 
 
-def _looks(arguments: argparse.Namespace) -> dict[str, str]:
+def _read_appearance(arguments: argparse.Namespace) -> dict[str, str]:
     values = {"description": arguments.description, "color": arguments.color, "icon_name": arguments.icon}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_list(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         projects = wb.projects.list()
     rows = [(project.id, project.title, project.description, project.source_count) for project in projects]
     columns = ("Id", "Title", "Description", "Sources")
@@ -65,26 +67,26 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_show(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         project = wb.projects.get(arguments.id)
         folders = wb.projects.folders(project.id)
-    return _print(out, project, folders)
+    return _print_fields(out, project, folders)
 
 
-def _create(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
-        return _print(out, wb.projects.create(arguments.title, arguments.description))
+def _run_create(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
+        return _print_fields(out, wb.projects.create(arguments.title, arguments.description))
 
 
-def _update(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_update(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         changed = wb.projects.update(arguments.id, title=arguments.title, description=arguments.description)
-    return _print(out, changed)
+    return _print_fields(out, changed)
 
 
-def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         project = wb.projects.get(arguments.id)
         confirm(arguments, out, f"{project.title!r} has {project.source_count:,} sources.")
         deletion = wb.projects.delete(project.id)
@@ -93,8 +95,8 @@ def _delete(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _folders(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_folders(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         folders = wb.projects.folders(arguments.project)
     rows = [(folder.id, folder.name, folder.description, folder.source_count) for folder in folders]
     columns = ("Id", "Name", "Description", "Sources")
@@ -103,29 +105,29 @@ def _folders(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _create_folder(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
-        folder = wb.projects.create_folder(arguments.project, arguments.name, **_looks(arguments))
-    return _print(out, folder)
+def _run_create_folder(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
+        folder = wb.projects.create_folder(arguments.project, arguments.name, **_read_appearance(arguments))
+    return _print_fields(out, folder)
 
 
-def _update_folder(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_update_folder(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         folder = wb.projects.update_folder(
-            arguments.project, arguments.name, name=arguments.new_name, **_looks(arguments)
+            arguments.project, arguments.name, name=arguments.new_name, **_read_appearance(arguments)
         )
-    return _print(out, folder)
+    return _print_fields(out, folder)
 
 
-def _delete_folder(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_delete_folder(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         folder = wb.projects.delete_folder(arguments.project, arguments.name)
     sentence = f"Deleted the folder {folder.name!r}; its {folder.source_count:,} sources stay in the project."
     out.show(folder, lambda console: console.print(sentence))
     return 0
 
 
-def _print(out: Out, thing: Project | Folder, folders: list[Folder] | None = None) -> int:
+def _print_fields(out: Output, thing: Project | Folder, folders: list[Folder] | None = None) -> int:
     value = thing.to_dict()
     if folders is not None:
         value["folders"] = [folder.to_dict() for folder in folders]

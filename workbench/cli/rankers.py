@@ -5,38 +5,38 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from workbench.cli.options import Verbs, add_yes, confirm, run_verb
-from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.session import opened
+from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
+from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.session import open_workbench
 from workbench.errors import Conflict, NotFound
 from workbench.types import Ranker
 
-run = run_verb
+run = run_subcommand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
-    verbs = Verbs(parser)
-    verbs.add("list", "List rankers with their training data.", _list)
-    verbs.add("show", "Show one ranker with its weights.", _show).add_argument("name", metavar="NAME")
-    export = verbs.add("export", "Write a ranker as a JSON file.", _export)
+    verbs = Subcommands(parser)
+    verbs.add("list", "List rankers with their training data.", _run_list)
+    verbs.add("show", "Show one ranker with its weights.", _run_show).add_argument("name", metavar="NAME")
+    export = verbs.add("export", "Write a ranker as a JSON file.", _run_export)
     export.add_argument("name", metavar="NAME")
     export.add_argument("file", metavar="FILE", help="file to write, such as ranker.json")
     export.add_argument("--force", action="store_true", help="replace an existing file")
-    restore = verbs.add("import", "Store a ranker from a JSON file.", _import)
+    restore = verbs.add("import", "Store a ranker from a JSON file.", _run_import)
     restore.add_argument("file", metavar="FILE")
     restore.add_argument("--name", metavar="NAME", help="name to store it under, instead of the one in the file")
-    delete = verbs.add("delete", "Delete a ranker.", _delete)
+    delete = verbs.add("delete", "Delete a ranker.", _run_delete)
     delete.add_argument("name", metavar="NAME")
-    add_yes(delete)
+    add_yes_option(delete)
 
 
-def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_list(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         rankers = wb.rankers.list()
     rows = [
-        (ranker.name, ranker.trained_on, ranker.questions, ranker.index, _figure(ranker, "learned"),
-         _figure(ranker, "rerank"), ranker.created_at.date().isoformat() if ranker.created_at else "")
+        (ranker.name, ranker.trained_on, ranker.questions, ranker.index, _format_figure(ranker, "learned"),
+         _format_figure(ranker, "rerank"), ranker.created_at.date().isoformat() if ranker.created_at else "")
         for ranker in rankers
     ]  # fmt: skip
     columns = ("Name", "Trained on", "Questions", "Index", "nDCG@10", "Rerank", "Created")
@@ -45,16 +45,16 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
-        return _print(out, wb.rankers.get(arguments.name))
+def _run_show(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
+        return _print_ranker(out, wb.rankers.get(arguments.name))
 
 
-def _export(arguments: argparse.Namespace, out: Out) -> int:
+def _run_export(arguments: argparse.Namespace, out: Output) -> int:
     target = Path(arguments.file)
     if target.exists() and not arguments.force:
         raise Conflict(f"The file {str(target)!r} already exists; use --force to replace it.")
-    with opened() as wb:
+    with open_workbench() as wb:
         text = wb.rankers.export(arguments.name)
     target.write_text(text, encoding="utf-8")
     value = {"ranker": arguments.name, "path": str(target)}
@@ -62,16 +62,18 @@ def _export(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _import(arguments: argparse.Namespace, out: Out) -> int:
+def _run_import(arguments: argparse.Namespace, out: Output) -> int:
     source = Path(arguments.file)
     if not source.is_file():
         raise NotFound("file", str(source), "Use a file written by 'workbench rankers export'.")
-    with opened() as wb:
-        return _print(out, wb.rankers.restore(source.read_text(encoding="utf-8", errors="replace"), arguments.name))
+    with open_workbench() as wb:
+        return _print_ranker(
+            out, wb.rankers.restore(source.read_text(encoding="utf-8", errors="replace"), arguments.name)
+        )
 
 
-def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         ranker = wb.rankers.get(arguments.name)
         confirm(arguments, out, f"The ranker {ranker.name!r} was trained on {ranker.questions:,} questions.")
         wb.rankers.delete(ranker.name)
@@ -79,10 +81,10 @@ def _delete(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _print(out: Out, ranker: Ranker) -> int:
+def _print_ranker(out: Output, ranker: Ranker) -> int:
     out.show(ranker, lambda console: print_fields(console, ranker.to_dict()))
     return 0
 
 
-def _figure(ranker: Ranker, name: str) -> str:
+def _format_figure(ranker: Ranker, name: str) -> str:
     return f"{ranker.figures[name]:.4f}" if name in ranker.figures else ""

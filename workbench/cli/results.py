@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.cli.output import printable
-from workbench.display import heading
-from workbench.formatting import counted
-from workbench.marking import excerpt, pieces, table_excerpt, without_rows
+from workbench.cli.output import strip_control_chars
+from workbench.display import heading_text
+from workbench.formatting import count_text
+from workbench.marking import excerpt, remove_rows, split_matches, table_excerpt
 from workbench.retrieval.legs import RERANKERS
 from workbench.text import language_title
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 # Explanations
 
-INDENT = (0, 0, 0, 11)
-WORTH_A_WORD = 0.01  # share of the score; smaller features are omitted
+PASSAGE_INDENT = (0, 0, 0, 11)
+MIN_FEATURE_SHARE = 0.01  # share of the score; smaller features are omitted
 
 
-def print_why(console: Console, why: Explanation) -> None:
+def print_explanation(console: Console, why: Explanation) -> None:
     """Print the explanation of a passage."""
     from rich.padding import Padding
     from rich.text import Text
 
-    for label, text in _lines(why):
+    for label, text in _explanation_lines(why):
         line = Text(f"{label:<10} ", style="dim")
-        line.append(printable(text), style="not dim")
-        console.print(Padding(line, INDENT))
+        line.append(strip_control_chars(text), style="not dim")
+        console.print(Padding(line, PASSAGE_INDENT))
 
 
-def _lines(why: Explanation) -> list[tuple[str, str]]:
+def _explanation_lines(why: Explanation) -> list[tuple[str, str]]:
     legs = [
         f"{name} {leg.score:.3f}"
         + (f" (rank {leg.rank} {'of the candidates' if name in RERANKERS else 'in scope'})" if leg.rank else "")
@@ -49,7 +49,7 @@ def _lines(why: Explanation) -> list[tuple[str, str]]:
     features = [
         f"{view.title.lower()} {view.share:.0%} ({view.value:.3f}, weight {view.weight:+.2f})"
         for view in why.features
-        if view.share >= WORTH_A_WORD
+        if view.share >= MIN_FEATURE_SHARE
     ]
     likes = [
         f"{word.query_token}~{word.passage_token} {word.similarity:.2f}" for word in why.alignment if word.weight > 0
@@ -63,12 +63,12 @@ def _lines(why: Explanation) -> list[tuple[str, str]]:
         ("missing", ", ".join(why.missing_terms)),
         ("similar", ", ".join(likes)),
         ("elsewhere", ", ".join(ranks)),
-        ("stages", _way(why)),
+        ("stages", _describe_stages(why)),
     ]
     return [(label, text) for label, text in lines if text]
 
 
-def _way(why: Explanation) -> str:
+def _describe_stages(why: Explanation) -> str:
     """Return the stages of a dropped passage, up to the one that dropped it; "" for one that is shown."""
     lost = next((place for place, step in enumerate(why.course) if not step.kept), None)
     if lost is None:
@@ -80,7 +80,7 @@ def _way(why: Explanation) -> str:
     return " > ".join(steps) + ": dropped"
 
 
-SHOWN = 420  # characters of a passage: four lines of an ordinary terminal
+EXCERPT_CHARS = 420  # characters of a passage: four lines of an ordinary terminal
 
 
 def print_result(
@@ -110,19 +110,19 @@ def print_result(
         if explain:
             _print_legs(console, passage)
             for explained in [explanation for explanation in why if explanation.passage_id == passage.passage_id]:
-                print_why(console, explained)
+                print_explanation(console, explained)
         console.print()
     took = result.timings_ms.get("total", 0.0)
     fewer = ", fewer than requested" if result.under_filled else ""
-    console.print(f"{counted(len(result), 'passage')}{fewer} by {result.strategy} in {took:.0f} ms", style="dim")
+    console.print(f"{count_text(len(result), 'passage')}{fewer} by {result.strategy} in {took:.0f} ms", style="dim")
 
 
-def marked(query: str, text: str) -> Text:
+def highlight_words(query: str, text: str) -> Text:
     """Return a text with the query's words highlighted."""
     from rich.text import Text
 
     line = Text()
-    for piece, matched in pieces(query, printable(text)):
+    for piece, matched in split_matches(query, strip_control_chars(text)):
         line.append(piece, style="bold yellow" if matched else "")
     return line
 
@@ -132,31 +132,35 @@ def _print_passage(console: Console, passage: Passage, query: str, header: str, 
     from rich.text import Text
 
     head = Text(f"{passage.rank:>2}  {passage.score:.3f}  ", style="cyan")
-    head.append(printable(passage.document_title), style="bold")
-    path = heading(passage)
+    head.append(strip_control_chars(passage.document_title), style="bold")
+    path = heading_text(passage)
     if path:
-        head.append(f"  {printable(path)}", style="dim")
+        head.append(f"  {strip_control_chars(path)}", style="dim")
     language = language_title(str(passage.metadata.get("language", ""))) if spoken else ""
     if language:
         head.append(f"  {language}", style="green")
     console.print(head)
     table = table_excerpt(query, passage.text, header)
-    text = _drawn(query, table) if table else marked(query, excerpt(query, without_rows(passage.text), SHOWN))
+    text = (
+        _make_table(query, table)
+        if table
+        else highlight_words(query, excerpt(query, remove_rows(passage.text), EXCERPT_CHARS))
+    )
     console.print(Padding(text, (0, 0, 0, 11)))
     place = passage.url or passage.path or passage.document_id
-    console.print(Padding(Text(f"{printable(place)}  {passage.passage_id}", style="dim"), (0, 0, 0, 11)))
+    console.print(Padding(Text(f"{strip_control_chars(place)}  {passage.passage_id}", style="dim"), (0, 0, 0, 11)))
 
 
-def _drawn(query: str, excerpt: TableExcerpt) -> Table:
+def _make_table(query: str, excerpt: TableExcerpt) -> Table:
     """Return rows of a table with column names, with the query's words highlighted."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim", show_header=any(excerpt.names))
     for column, name in enumerate(excerpt.names):
         side = "right" if column and excerpt.is_figures(column) else "left"
-        table.add_column(marked(query, name), justify=side, overflow="fold")
+        table.add_column(highlight_words(query, name), justify=side, overflow="fold")
     for row in excerpt.rows:
-        table.add_row(*(marked(query, cell) for cell in row))
+        table.add_row(*(highlight_words(query, cell) for cell in row))
     return table
 
 

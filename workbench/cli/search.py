@@ -6,13 +6,13 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import add_parameters, add_scope, add_strategy, parameters_of, scope_of
-from workbench.cli.output import Out
-from workbench.cli.results import print_result, print_why
-from workbench.cli.session import load_sample_once, opened
+from workbench.cli.options import add_parameters, add_scope, add_strategy, read_parameters, read_scope
+from workbench.cli.output import Output
+from workbench.cli.results import print_explanation, print_result
+from workbench.cli.session import ensure_sample, open_workbench
 from workbench.errors import InvalidInput
 from workbench.retrieval.options import Ask
-from workbench.services.checks import MOST_RESULTS, check_limit
+from workbench.services.checks import MAX_RESULTS, check_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,26 +36,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_scope(parser)
 
 
-def _quoted(words: Sequence[str]) -> str:
+def _quote_words(words: Sequence[str]) -> str:
     return " and ".join(f"'{word}'" for word in words)
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Search and print the results; finding nothing is a success."""
     check_limit(arguments.limit)
-    if not 0 <= arguments.offset < MOST_RESULTS:
-        raise InvalidInput(f"Invalid offset {arguments.offset}: a search ranks {MOST_RESULTS} passages; use 0 to 199.")
+    if not 0 <= arguments.offset < MAX_RESULTS:
+        raise InvalidInput(f"Invalid offset {arguments.offset}: a search ranks {MAX_RESULTS} passages; use 0 to 199.")
     ask = Ask(
         arguments.strategy,
-        min(MOST_RESULTS, arguments.offset + arguments.limit),
-        scope_of(arguments),
+        min(MAX_RESULTS, arguments.offset + arguments.limit),
+        read_scope(arguments),
         arguments.index,
-        parameters_of(arguments.strategy, arguments.set) or {},
+        read_parameters(arguments.strategy, arguments.set) or {},
     )
     explained, expected = [], None
-    with opened() as wb:
+    with open_workbench() as wb:
         if arguments.sample:
-            load_sample_once(wb, out)
+            ensure_sample(wb, out)
         if arguments.explain:
             result, explained = wb.explaining.explain_hits(arguments.query, ask)
         else:
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         out.message(f"Only {len(result)} passages were found; use an --offset below {len(result)}.")
     result = replace(result, results=shown)
     for typed, meant in result.corrections.items():
-        out.message(f"No document contains '{typed}'; also searched for {_quoted(meant)}.")
+        out.message(f"No document contains '{typed}'; also searched for {_quote_words(meant)}.")
     value = result.to_dict() | ({"explanations": explained} if arguments.explain else {})
     value |= {"expected": expected} if expected else {}
 
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
         print_result(console, result, explain=arguments.explain, why=explained, spoken=spoken, headers=headers)
         if expected is not None:
             console.print(f"\n{expected.document_title or expected.document_id}: {expected.fate}. {expected.reason}")
-            print_why(console, expected)
+            print_explanation(console, expected)
 
     out.show(value, human)
     return 0

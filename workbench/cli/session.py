@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from workbench.cli.output import Out
+from workbench.cli.output import Output
 from workbench.types import ShouldStop
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened() -> Generator[Workbench]:
+def open_workbench() -> Generator[Workbench]:
     """Open the workbench configured by the environment, and close it at the end."""
     from workbench.opening import start_database
     from workbench.settings import load_settings
@@ -31,7 +31,7 @@ def opened() -> Generator[Workbench]:
 
 
 @contextmanager
-def stoppable(out: Out) -> Generator[ShouldStop]:
+def cancel_on_sigint(out: Output) -> Generator[ShouldStop]:
     """Yield ``should_stop``: the first Ctrl-C requests a stop after the current step, the second interrupts."""
     stopping = threading.Event()
     if threading.current_thread() is not threading.main_thread():
@@ -54,7 +54,7 @@ def stoppable(out: Out) -> Generator[ShouldStop]:
 # The sample corpus on first run
 
 
-def load_sample_once(wb: Workbench, out: Out, should_stop: ShouldStop | None = None) -> None:
+def ensure_sample(wb: Workbench, out: Output, should_stop: ShouldStop | None = None) -> None:
     """Load the sample if there is no source yet, or if an earlier load was interrupted.
 
     Raises:
@@ -65,7 +65,7 @@ def load_sample_once(wb: Workbench, out: Out, should_stop: ShouldStop | None = N
     if not needs_sample(wb.sources):
         return
     out.message("First run: loading the sample corpus (about 50 articles on retrieval).")
-    with out.progress("Sample") as show, stoppable(out) as interrupted:
+    with out.progress("Sample") as show, cancel_on_sigint(out) as interrupted:
         stop = should_stop or interrupted
         report = load_sample(wb.documents, on_progress=show, should_stop=stop)
     out.message(f"Loaded {report.added + report.unchanged:,} articles in {report.seconds:.0f} s.")

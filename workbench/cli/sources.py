@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.options import Verbs, add_yes, confirm, run_verb
-from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.session import opened
+from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
+from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.session import open_workbench
 from workbench.types import DATASET, SOURCE_TYPES, Source
 
-run = run_verb
-TYPES = tuple(kind for kind in SOURCE_TYPES if kind != DATASET)
+run = run_subcommand
+CREATABLE_TYPES = tuple(kind for kind in SOURCE_TYPES if kind != DATASET)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the verbs."""
-    verbs = Verbs(parser)
-    listing = verbs.add("list", "List sources with their counts of documents and passages.", _list)
+    verbs = Subcommands(parser)
+    listing = verbs.add("list", "List sources with their counts of documents and passages.", _run_list)
     listing.add_argument("--scope", choices=("global", "project"))
     listing.add_argument("--project", metavar="ID", help="id or title of a project")
     listing.add_argument("--type", choices=SOURCE_TYPES)
     listing.add_argument("--limit", type=int, metavar="N")
     listing.add_argument("--offset", type=int, default=0, metavar="N")
-    verbs.add("show", "Show one source.", _show).add_argument("id", metavar="ID", help="id, title or URL")
-    create = verbs.add("create", "Create an empty source.", _create)
+    verbs.add("show", "Show one source.", _run_show).add_argument("id", metavar="ID", help="id, title or URL")
+    create = verbs.add("create", "Create an empty source.", _run_create)
     create.add_argument("title", metavar="TITLE")
-    create.add_argument("--type", choices=TYPES, default="upload")
+    create.add_argument("--type", choices=CREATABLE_TYPES, default="upload")
     _add_fields(create)
-    update = verbs.add("update", "Change the given fields.", _update)
+    update = verbs.add("update", "Change the given fields.", _run_update)
     update.add_argument("id", metavar="ID")
     update.add_argument("--title", metavar="TITLE")
     update.add_argument("--no-tags", action="store_true", help="remove all tags")
@@ -37,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="language for stemming, such as english; auto detects it for each document",
     )
     _add_fields(update)
-    delete = verbs.add("delete", "Delete a source with its documents and passages.", _delete)
+    delete = verbs.add("delete", "Delete a source with its documents and passages.", _run_delete)
     delete.add_argument("id", metavar="ID")
-    add_yes(delete)
+    add_yes_option(delete)
 
 
 def _add_fields(parser: argparse.ArgumentParser) -> None:
@@ -49,8 +49,8 @@ def _add_fields(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tag", action="append", metavar="T", help="tag, replacing the present ones; may be repeated")
 
 
-def _list(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_list(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         project = wb.projects.get(arguments.project).id if arguments.project else None
         conditions = {"scope": arguments.scope, "project_id": project, "source_type": arguments.type}
         sources = wb.sources.list(limit=arguments.limit, offset=arguments.offset, **conditions)
@@ -69,13 +69,13 @@ def _list(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _show(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
-        return _print(out, wb.sources.get(arguments.id))
+def _run_show(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
+        return _print_source(out, wb.sources.get(arguments.id))
 
 
-def _create(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_create(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         source = wb.sources.create(
             arguments.title,
             source_type=arguments.type,
@@ -84,11 +84,11 @@ def _create(arguments: argparse.Namespace, out: Out) -> int:
             folder=arguments.folder,
             tags=arguments.tag or (),
         )
-    return _print(out, source)
+    return _print_source(out, source)
 
 
-def _update(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_update(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         source = wb.sources.update(
             arguments.id,
             title=arguments.title,
@@ -98,11 +98,11 @@ def _update(arguments: argparse.Namespace, out: Out) -> int:
             tags=() if arguments.no_tags else arguments.tag,
             language=arguments.language,
         )
-    return _print(out, source)
+    return _print_source(out, source)
 
 
-def _delete(arguments: argparse.Namespace, out: Out) -> int:
-    with opened() as wb:
+def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
         source = wb.sources.get(arguments.id)
         confirm(arguments, out, f"{source.title!r} has {source.documents_count:,} documents.")
         deletion = wb.sources.delete(source.id)
@@ -111,6 +111,6 @@ def _delete(arguments: argparse.Namespace, out: Out) -> int:
     return 0
 
 
-def _print(out: Out, source: Source) -> int:
+def _print_source(out: Output, source: Source) -> int:
     out.show(source, lambda console: print_fields(console, source.to_dict()))
     return 0

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from workbench.cli.output import Out, print_fields, print_table
-from workbench.cli.session import opened
+from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.session import open_workbench
 from workbench.errors import InvalidInput, StorageError
 from workbench.formatting import size_text
-from workbench.types import far_text, span_text
+from workbench.types import duration_text, progress_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Snapshot:
     """The state shown by one refresh."""
 
     replica: ReplicaState | None
@@ -34,8 +34,8 @@ class Seen:
     passages: PrecisionChoice | None
 
 
-PAUSE = 2.0  # seconds between refreshes
-SHORTEST_PAUSE = 0.5
+REFRESH_INTERVAL_S = 2.0  # seconds between refreshes
+MIN_REFRESH_INTERVAL_S = 0.5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,26 +44,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--watch",
         nargs="?",
         type=float,
-        const=PAUSE,
+        const=REFRESH_INTERVAL_S,
         metavar="SECONDS",
-        help=f"refresh every SECONDS ({PAUSE:g}) until Ctrl-C; with --json, one document per refresh",
+        help=f"refresh every SECONDS ({REFRESH_INTERVAL_S:g}) until Ctrl-C; with --json, one document per refresh",
     )
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Print counts, indexes, sizes and versions, once or until Ctrl-C."""
-    if arguments.watch is not None and not arguments.watch >= SHORTEST_PAUSE:
-        raise InvalidInput(f"Invalid --watch {arguments.watch:g}: use at least {SHORTEST_PAUSE:g} seconds.")
-    with opened() as wb:
+    if arguments.watch is not None and not arguments.watch >= MIN_REFRESH_INTERVAL_S:
+        raise InvalidInput(f"Invalid --watch {arguments.watch:g}: use at least {MIN_REFRESH_INTERVAL_S:g} seconds.")
+    with open_workbench() as wb:
         if arguments.watch is None:
-            _show(wb, out)
+            _show_status(wb, out)
         else:
             with suppress(KeyboardInterrupt):
                 _watch(wb, arguments.watch, out)
     return 0
 
 
-def _watch(wb: Workbench, pause: float, out: Out) -> None:
+def _watch(wb: Workbench, pause: float, out: Output) -> None:
     """Refresh the state until Ctrl-C, full-screen on a terminal, and leave the last one visible."""
     from rich.live import Live
     from rich.text import Text
@@ -71,7 +71,7 @@ def _watch(wb: Workbench, pause: float, out: Out) -> None:
     def look() -> Text:
         with console.capture() as captured:
             try:
-                seen = _seen(wb)
+                seen = _take_snapshot(wb)
                 _print_watched(console, wb.health.status(seen.replica, seen.work), seen)
             except StorageError as error:  # it may recover
                 console.print(str(error))
@@ -79,7 +79,7 @@ def _watch(wb: Workbench, pause: float, out: Out) -> None:
 
     console = out.console()
     while out.as_json or not console.is_terminal:
-        _show(wb, out)
+        _show_status(wb, out)
         time.sleep(pause)
     shown = look()
     with suppress(KeyboardInterrupt), Live(shown, console=console, auto_refresh=False, screen=True) as live:
@@ -90,36 +90,36 @@ def _watch(wb: Workbench, pause: float, out: Out) -> None:
     console.print(shown)
 
 
-def _seen(wb: Workbench) -> Seen:
+def _take_snapshot(wb: Workbench) -> Snapshot:
     health = wb.health
-    return Seen(health.replica(), health.work(), health.passages())
+    return Snapshot(health.replica(), health.work(), health.passages())
 
 
-def _show(wb: Workbench, out: Out) -> None:
+def _show_status(wb: Workbench, out: Output) -> None:
     """Show the state once."""
-    seen = _seen(wb)
+    seen = _take_snapshot(wb)
     status = wb.health.status(seen.replica, seen.work)
-    out.show(status, lambda console: _print(console, status, seen))
+    out.show(status, lambda console: _print_status(console, status, seen))
 
 
-def _print_watched(console: Console, status: Status, seen: Seen) -> None:
+def _print_watched(console: Console, status: Status, seen: Snapshot) -> None:
     """Print the changing parts, jobs first, because a screen may be too short for the rest."""
     _print_work(console, seen.work)
     documents = f"{status['corpus'].get('documents', 0):,}"
-    print_fields(console, {**_replica(seen), "on disk": _disk(status), "documents": documents})
+    print_fields(console, {**_replica_fields(seen), "on disk": _format_disk(status), "documents": documents})
     _print_indexes(console, status)
     console.print(f"Updated at {datetime.now():%H:%M:%S}; press Ctrl-C to stop.")
 
 
-def _replica(seen: Seen) -> dict[str, str]:
+def _replica_fields(seen: Snapshot) -> dict[str, str]:
     return {"replica": seen.replica.sentence} if seen.replica else {}
 
 
-def _disk(status: Status) -> str:
+def _format_disk(status: Status) -> str:
     return f"{size_text(status['database']['bytes'])}; {size_text(status['disk_free_bytes'])} free"
 
 
-def _print(console: Console, status: Status, seen: Seen) -> None:
+def _print_status(console: Console, status: Status, seen: Snapshot) -> None:
     database = status["database"]
     kind = "embedded" if database["embedded"] else "by URL"
     print_fields(
@@ -128,8 +128,8 @@ def _print(console: Console, status: Status, seen: Seen) -> None:
             "version": status["version"],
             "home": status["home"],
             "database": f"{database['postgres']} with pgvector {database['pgvector']}, {kind}",
-            **_replica(seen),
-            "on disk": _disk(status),
+            **_replica_fields(seen),
+            "on disk": _format_disk(status),
             "model": ", ".join((status["model"]["name"], *([seen.passages.sentence] if seen.passages else []))),
             **status["corpus"],
             "python": status["python"],
@@ -165,10 +165,10 @@ def _print_work(console: Console, work: Workload) -> None:
             (
                 f"{job.title}\n{job.id}",
                 "stalled" if job.stalled else job.status,
-                far_text(job.share, job.done, job.total),
+                progress_text(job.share, job.done, job.total),
                 f"{job.parts_done:,} of {job.parts:,}" if job.parts else "",
                 job.workers,
-                span_text(job.seconds_left),
+                duration_text(job.seconds_left),
             )
             for job in work.jobs
         ]

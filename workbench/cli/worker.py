@@ -9,21 +9,21 @@ import sys
 import threading
 from types import FrameType
 
-from workbench.cli.output import Out
-from workbench.cli.session import opened
+from workbench.cli.output import Output
+from workbench.cli.session import open_workbench
 from workbench.errors import InvalidInput, StorageError
-from workbench.runtime import end_now
+from workbench.runtime import exit_now
 
-CONCURRENCY = 3
-MOST = 32  # jobs at the same time
-BESIDE_PEOPLE = 5  # niceness of a worker started by an app or a server
-PATIENCE = 0.7  # seconds for a running job to finish its document before it returns to the queue
+DEFAULT_CONCURRENCY = 3
+MAX_CONCURRENCY = 32  # jobs at the same time
+BACKGROUND_NICENESS = 5  # niceness of a worker started by an app or a server
+STOP_TIMEOUT_S = 0.7  # seconds for a running job to finish its document before it returns to the queue
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "--concurrency", type=int, default=CONCURRENCY, metavar="N", help="jobs at the same time (%(default)s)"
+        "--concurrency", type=int, default=DEFAULT_CONCURRENCY, metavar="N", help="jobs at the same time (%(default)s)"
     )
     parser.add_argument(
         "--until-input-ends",
@@ -32,11 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, out: Out) -> int:
+def run(arguments: argparse.Namespace, out: Output) -> int:
     """Run jobs until Ctrl-C or SIGTERM; running jobs return to the queue."""
-    if not 1 <= arguments.concurrency <= MOST:
-        raise InvalidInput(f"Invalid --concurrency {arguments.concurrency}: use a number from 1 to {MOST}.")
-    from evals.background import runners
+    if not 1 <= arguments.concurrency <= MAX_CONCURRENCY:
+        raise InvalidInput(f"Invalid --concurrency {arguments.concurrency}: use a number from 1 to {MAX_CONCURRENCY}.")
+    from evals.background import make_runners
 
     stopping = threading.Event()
 
@@ -47,18 +47,18 @@ def run(arguments: argparse.Namespace, out: Out) -> int:
     signal.signal(signal.SIGINT, stop)
     if arguments.until_input_ends:
         if sys.platform != "win32":
-            os.nice(BESIDE_PEOPLE)
+            os.nice(BACKGROUND_NICENESS)
         threading.Thread(target=lambda: (sys.stdin.buffer.read(), stopping.set()), daemon=True).start()
-    with opened() as wb:
-        worker = wb.start_worker(runners(wb), concurrency=arguments.concurrency)
+    with open_workbench() as wb:
+        worker = wb.start_worker(make_runners(wb), concurrency=arguments.concurrency)
         out.message(f"Worker {worker.name} is running; press Ctrl-C to stop it and return running jobs to the queue.")
         while worker.is_alive and not stopping.wait(0.2):
             continue
         if not worker.is_alive:
             raise StorageError("The worker lost its connection to the queue; see the log above, then start it again.")
         out.message("Stopping; running jobs return to the queue.")
-        if not worker.leave(PATIENCE):
-            end_now()
+        if not worker.leave(STOP_TIMEOUT_S):
+            exit_now()
     if arguments.until_input_ends:
-        end_now()  # the parent waits, and a normal interpreter shutdown takes half a second
+        exit_now()  # the parent waits, and a normal interpreter shutdown takes half a second
     return 0

@@ -21,20 +21,27 @@ from workbench.crawling.crawl4ai_import import (
     ProxyConfig,
 )
 from workbench.crawling.egress import Guard, GuardingProxy
-from workbench.crawling.http import USER_AGENT, FetchFailed, Reply
-from workbench.crawling.urls import canonical
+from workbench.crawling.http import USER_AGENT, FetchFailed, Response
+from workbench.crawling.urls import canonicalize
 from workbench.errors import CrawlRefused
 from workbench.formatting import MB
-from workbench.ingestion.readers.html import STYLED_BY_BROWSER
+from workbench.ingestion.readers.html import STYLED_ATTRIBUTE
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
 
 # --- Managed Chromium behind the guarding proxy ---
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "chromium-headless-shell")
-STARTS_WITHIN = 30.0  # seconds
-FLAGS = (
+CHROMIUM_NAMES = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "chromium-headless-shell",
+)
+START_TIMEOUT_S = 30.0  # seconds
+CHROMIUM_FLAGS = (
     "--headless", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-default-browser-check", "--mute-audio",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
     "--disable-dev-shm-usage", "--disable-default-apps", "--metrics-recording-only", "--disable-domain-reliability",
@@ -43,7 +50,7 @@ FLAGS = (
     "--proxy-bypass-list=<-loopback>", "--remote-debugging-port=0",
 )  # fmt: skip
 # Runs the browser and kills it when the pipe to this process closes, so that it never outlives it, even after SIGKILL.
-KEEPER = """
+WATCHDOG_SCRIPT = """
 import os, shutil, signal, subprocess, sys
 profile, *command = sys.argv[1:]
 browser = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
@@ -63,7 +70,7 @@ shutil.rmtree(profile, ignore_errors=True)
 
 def find_chromium() -> str | None:
     """Return the path of a Chromium on this machine, or None."""
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
+    return next((path for name in CHROMIUM_NAMES if (path := shutil.which(name))), None)
 
 
 class Chromium:
@@ -90,15 +97,17 @@ class Chromium:
         root = ["--no-sandbox"] if sys.platform != "win32" and os.geteuid() == 0 else []  # its sandbox refuses root
         command = [
             path,
-            *FLAGS,
+            *CHROMIUM_FLAGS,
             *root,
             f"--proxy-server={self._proxy_url}",
             f"--user-data-dir={profile}",
             "about:blank",
         ]
-        self._keeper = subprocess.Popen([sys.executable, "-c", KEEPER, profile, *command], stdin=subprocess.PIPE)
+        self._keeper = subprocess.Popen(
+            [sys.executable, "-c", WATCHDOG_SCRIPT, profile, *command], stdin=subprocess.PIPE
+        )
         port_file = Path(profile) / "DevToolsActivePort"
-        for _ in range(int(STARTS_WITHIN / 0.1)):
+        for _ in range(int(START_TIMEOUT_S / 0.1)):
             if self._keeper.poll() is not None:
                 break
             lines = port_file.read_text().split() if port_file.exists() else []
@@ -107,7 +116,7 @@ class Chromium:
                 return
             await asyncio.sleep(0.1)
         await self.close()
-        raise CrawlRefused(f"Chromium ({path}) did not start within {STARTS_WITHIN:g} s. Crawl with browser 'never'.")
+        raise CrawlRefused(f"Chromium ({path}) did not start within {START_TIMEOUT_S:g} s. Crawl with browser 'never'.")
 
     async def close(self) -> None:
         """Stop the browser and remove its profile."""
@@ -117,10 +126,10 @@ class Chromium:
             self._keeper = None
 
 
-SETTLE = 3_000  # milliseconds for requests after a page has loaded
+SETTLE_TIMEOUT_MS = 3_000  # milliseconds for requests after a page has loaded
 # Marks invisible elements, unmarks visible ones and inlines shadow roots, so that the HTML reader does not have to
 # interpret style sheets. Visibility and font size are inherited, so only the outermost or innermost element is marked.
-MARK_HIDDEN = """mark => {
+MARK_HIDDEN_SCRIPT = """mark => {
   document.documentElement.setAttribute(mark, '');
   const unseen = e => ['hidden', 'collapse'].includes(getComputedStyle(e).visibility);
   const read = root => { for (const e of root.querySelectorAll('*')) {
@@ -145,8 +154,8 @@ MARK_HIDDEN = """mark => {
 
 
 # WebRTC bypasses proxies, and reading a page does not need it.
-WITHOUT_WEBRTC = "for (const n of ['RTCPeerConnection', 'webkitRTCPeerConnection']) delete globalThis[n];"
-UNGUARDED = (
+DISABLE_WEBRTC_SCRIPT = "for (const n of ['RTCPeerConnection', 'webkitRTCPeerConnection']) delete globalThis[n];"
+UNGUARDED_MESSAGE = (
     "The browser at WORKBENCH_CRAWL_BROWSER_URL does not use the workbench's guarding proxy, so it is not used. "
     "Run it on the workbench's machine, leave the setting empty, or crawl without a browser."
 )
@@ -179,7 +188,7 @@ class Browser:
         """True once it has started."""
         return self._strategy is not None
 
-    async def fetch(self, url: str) -> Reply:
+    async def fetch(self, url: str) -> Response:
         """Render a page and return its HTML after its scripts have run.
 
         Raises:
@@ -194,14 +203,14 @@ class Browser:
         if {url, final} & self._proxy.refused:
             raise CrawlRefused(f"It redirects to {final}, which may not be fetched.")
         seconds = time.perf_counter() - began
-        if canonical(final) != url:  # it redirected; the frontier decides whether to follow
-            return Reply(url, 302, {"location": final}, b"", seconds, rendered=True)
+        if canonicalize(final) != url:  # it redirected; the frontier decides whether to follow
+            return Response(url, 302, {"location": final}, b"", seconds, rendered=True)
         body = answer.html.encode("utf-8", "replace")
         if len(body) > self._max_bytes:
             raise FetchFailed(f"It is larger than {self._max_bytes / MB:g} MB.", retry=False)
         headers = {str(key).lower(): str(value) for key, value in (answer.response_headers or {}).items()}
         headers |= {"content-type": "text/html; charset=utf-8"}
-        return Reply(url, answer.status_code or 200, headers, body, seconds, rendered=True)
+        return Response(url, answer.status_code or 200, headers, body, seconds, rendered=True)
 
     async def close(self) -> None:
         """Stop a managed browser, leave an existing one running, and stop the proxy."""
@@ -239,11 +248,11 @@ class Browser:
             cdp_close_delay=0,
             user_agent=USER_AGENT,
             ignore_https_errors=False,
-            init_scripts=[WITHOUT_WEBRTC],
+            init_scripts=[DISABLE_WEBRTC_SCRIPT],
             verbose=False,
         )
         strategy: Any = AsyncPlaywrightCrawlerStrategy(browser_config=config)  # its methods are untyped
-        strategy.set_hook("before_retrieve_html", _settle)
+        strategy.set_hook("before_retrieve_html", _settle_page)
         try:
             await strategy.__aenter__()
         except Exception as error:  # crawl4ai raises plain exceptions
@@ -263,7 +272,7 @@ class Browser:
         with contextlib.suppress(FetchFailed):
             await self._visit(strategy, self._proxy.proof_url)
         if not self._proxy.is_proven:
-            raise CrawlRefused(UNGUARDED)
+            raise CrawlRefused(UNGUARDED_MESSAGE)
 
     async def _visit(self, strategy: AsyncPlaywrightCrawlerStrategy, url: str) -> AsyncCrawlResponse:
         config = CrawlerRunConfig(
@@ -282,11 +291,11 @@ class Browser:
             raise FetchFailed(f"The browser could not load it ({reason}).", retry=True) from error
 
 
-async def _settle(page: Page, *_: object, **__: object) -> Page:
+async def _settle_page(page: Page, *_: object, **__: object) -> Page:
     """Let a page finish its requests, up to a limit, and mark what it hides."""
     from playwright.async_api import Error
 
     with contextlib.suppress(Error):  # it is still loading; use the page as it is
-        await page.wait_for_load_state("networkidle", timeout=SETTLE)
-    await page.evaluate(MARK_HIDDEN, STYLED_BY_BROWSER)
+        await page.wait_for_load_state("networkidle", timeout=SETTLE_TIMEOUT_MS)
+    await page.evaluate(MARK_HIDDEN_SCRIPT, STYLED_ATTRIBUTE)
     return page

@@ -8,39 +8,39 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.crawling.extraction import SAMPLE, furniture_of, hash_of_shape
-from workbench.crawling.fetch_page import Storing, TryAgain, line_of, together, visit
+from workbench.crawling.extraction import SAMPLE_PAGES, find_boilerplate, hash_shape
+from workbench.crawling.fetch_page import PageWriter, TryAgain, format_log_line, group_pages, visit_page
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import Refusal
-from workbench.crawling.messages import KEPT_OUT, removals_held, standing
+from workbench.crawling.messages import UNFETCHED_OUTCOMES, describe_held_removals, describe_progress
 from workbench.crawling.options import CrawlOptions
-from workbench.crawling.politeness import MOST_SITEMAPS
+from workbench.crawling.politeness import MAX_SITEMAPS
 from workbench.crawling.site import Site
-from workbench.crawling.urls import bounds_from, bounds_of, host_of
+from workbench.crawling.urls import make_bounds, parse_bounds, url_host
 from workbench.errors import Cancelled, WorkbenchError
 from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply
 from workbench.types import OnProgress, Progress, ShouldStop
-from workbench.types.progress import slow_step
+from workbench.types.progress import mark_slow_step
 
 # --- Duplicate pages and collections of other pages ---
 
-NEAR = 0.9  # share of a page's paragraphs and short lines in its copy, which has no others
-FEWEST_BLOCKS = 5  # paragraphs; pages with fewer are duplicates only if equal
-CONTAINED_SHARE = 0.8  # share of a page's paragraphs in a larger page to count as contained in it
-COVERED = 0.95  # share of the larger page's paragraphs in the contained pages to count as a collection
-FEWEST_HELD = 3
-COMMON = 0.5  # share of pages above which a paragraph is boilerplate
+NEAR_DUPLICATE_SHARE = 0.9  # share of a page's paragraphs and short lines in its copy, which has no others
+MIN_BLOCKS = 5  # paragraphs; pages with fewer are duplicates only if equal
+MIN_CONTAINED_SHARE = 0.8  # share of a page's paragraphs in a larger page to count as contained in it
+MIN_COVERED_SHARE = 0.95  # share of the larger page's paragraphs in the contained pages to count as a collection
+MIN_CONTAINED_PAGES = 3
+BOILERPLATE_SHARE = 0.5  # share of pages above which a paragraph is boilerplate
 
 
 @dataclass(frozen=True, slots=True)
-class PageToCompare:
+class PageBlocks:
     """A page's address and the hashes of its paragraphs."""
 
     url: str
     blocks: tuple[int, ...]
 
 
-def repeats(pages: Sequence[PageToCompare]) -> dict[str, str]:
+def find_repeats(pages: Sequence[PageBlocks]) -> dict[str, str]:
     """Return {address: reason} of pages that only repeat others, given pages in crawl order.
 
     Of two nearly equal pages, the later one is a duplicate if all of its text is in the earlier one. Pages that differ
@@ -54,18 +54,20 @@ def repeats(pages: Sequence[PageToCompare]) -> dict[str, str]:
     for place, page in enumerate(pages):
         for block in page.blocks:
             holders[block].append(place)
-    everywhere = {block for block, places in holders.items() if len(places) > max(3, COMMON * len(pages))}
-    pages = [PageToCompare(page.url, tuple(b for b in page.blocks if b not in everywhere)) for page in pages]
+    everywhere = {block for block, places in holders.items() if len(places) > max(3, BOILERPLATE_SHARE * len(pages))}
+    pages = [PageBlocks(page.url, tuple(b for b in page.blocks if b not in everywhere)) for page in pages]
     for place, page in enumerate(pages):
-        if len(page.blocks) >= FEWEST_BLOCKS:
-            shared = _shared(place, page, holders)
-            reason = _collection(page, shared, pages, reasons) or _near(place, page, shared, pages, reasons)
+        if len(page.blocks) >= MIN_BLOCKS:
+            shared = _find_shared_blocks(place, page, holders)
+            reason = _collection_reason(page, shared, pages, reasons) or _near_duplicate_reason(
+                place, page, shared, pages, reasons
+            )
             if reason:
                 reasons[page.url] = reason
     return reasons
 
 
-def _shared(place: int, page: PageToCompare, holders: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
+def _find_shared_blocks(place: int, page: PageBlocks, holders: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
     """Return {other page's index: paragraphs in common with this page}."""
     shared: dict[int, list[int]] = defaultdict(list)
     for block in page.blocks:
@@ -75,53 +77,53 @@ def _shared(place: int, page: PageToCompare, holders: Mapping[int, Sequence[int]
     return shared
 
 
-def _near(
+def _near_duplicate_reason(
     place: int,
-    page: PageToCompare,
+    page: PageBlocks,
     shared: Mapping[int, Sequence[int]],
-    pages: Sequence[PageToCompare],
+    pages: Sequence[PageBlocks],
     gone: Mapping[str, str],
 ) -> str:
     for other in sorted(shared):
-        holds_all = len(shared[other]) == len(page.blocks) >= NEAR * len(pages[other].blocks)
+        holds_all = len(shared[other]) == len(page.blocks) >= NEAR_DUPLICATE_SHARE * len(pages[other].blocks)
         if holds_all and other < place and pages[other].url not in gone:
             return f"nearly the same text as {pages[other].url}"
     return ""
 
 
-def _collection(
-    page: PageToCompare, shared: Mapping[int, Sequence[int]], pages: Sequence[PageToCompare], gone: Mapping[str, str]
+def _collection_reason(
+    page: PageBlocks, shared: Mapping[int, Sequence[int]], pages: Sequence[PageBlocks], gone: Mapping[str, str]
 ) -> str:
     contained = [
         other
         for other, common in shared.items()
         if pages[other].url not in gone
         and len(pages[other].blocks) < len(page.blocks) / 2
-        and len(common) >= CONTAINED_SHARE * len(pages[other].blocks)
+        and len(common) >= MIN_CONTAINED_SHARE * len(pages[other].blocks)
     ]
     covered = {block for other in contained for block in shared[other]}
-    if len(contained) >= FEWEST_HELD and len(covered) >= COVERED * len(page.blocks):
+    if len(contained) >= MIN_CONTAINED_PAGES and len(covered) >= MIN_COVERED_SHARE * len(page.blocks):
         return f"repeats {len(contained)} other pages"
     return ""
 
 
-LOOK = 0.25  # seconds between checks for pages to store
-TICK = 0.1  # seconds between checks for other work
-COLLECTION_BYTES = 60_000  # bytes of text; a larger page may be a collection, so it is stored last
-ENOUGH = 16  # pages waiting before storing starts
-LONGEST_START = 10  # redirects followed from the start page, also out of bounds
-REMOVED_AT_ONCE = 0.2  # share of a source's documents that a crawl may remove without confirmation
-REPEATABLE = ("added", "changed", "unchanged", "stored", None)  # outcomes of pages that are compared
-WITHOUT_TEXT = (
+STORE_CHECK_INTERVAL_S = 0.25  # seconds between checks for pages to store
+POLL_INTERVAL_S = 0.1  # seconds between checks for other work
+MIN_COLLECTION_BYTES = 60_000  # bytes of text; a larger page may be a collection, so it is stored last
+STORE_BATCH_PAGES = 16  # pages waiting before storing starts
+MAX_START_REDIRECTS = 10  # redirects followed from the start page, also out of bounds
+MAX_REMOVED_SHARE = 0.2  # share of a source's documents that a crawl may remove without confirmation
+COMPARED_OUTCOMES = ("added", "changed", "unchanged", "stored", None)  # outcomes of pages that are compared
+OUTCOMES_WITHOUT_ADDRESS = (
     "duplicate",
     "redirected",
     "removed",
     "held",
     "forbidden",
 )  # outcomes of pages that claim no address
-STORED = ("added", "changed", "stored")
-UNREAD = f"a sitemap beyond the first {MOST_SITEMAPS}"
-HELD_BACK = "Its document is kept until the removal is accepted."
+STORED_OUTCOMES = ("added", "changed", "stored")
+UNREAD_SITEMAP_REASON = f"a sitemap beyond the first {MAX_SITEMAPS}"
+HELD_NOTE = "Its document is kept until the removal is accepted."
 PageLink = tuple[str, str, str | None]  # address, how it was found, date in the sitemap
 
 
@@ -133,7 +135,7 @@ class Crawl:
         job_id: str,
         crawls: Crawls,
         site: Site,
-        storing: Storing,
+        storing: PageWriter,
         memory: dict[str, PageMemory],
         *,
         remove: Callable[[str, bool], None],
@@ -158,14 +160,14 @@ class Crawl:
         self._plan = crawls.plan(job_id)
         self.options = CrawlOptions.read(self._plan.options)
         self.frontier = Frontier(self.options, (Entry(**row) for row in crawls.frontier(job_id)))
-        self._bounds = bounds_from(self._plan.scope) if self._plan.scope else None
+        self._bounds = parse_bounds(self._plan.scope) if self._plan.scope else None
         self._furniture = None if self._plan.furniture is None else frozenset(self._plan.furniture)
         self._hashes: dict[str, str] = {}
         self._visits: set[asyncio.Task[None]] = set()
         added = {entry.document_key for entry in self.frontier.entries if entry.outcome == "added"}
         self._known_keys = crawls.document_keys(self._plan.source_id) - added
         for entry in self.frontier.entries:
-            if entry.expanded and entry.state != "queued" and entry.outcome in REPEATABLE:
+            if entry.expanded and entry.state != "queued" and entry.outcome in COMPARED_OUTCOMES:
                 self._note_text(entry)
 
     async def run(self) -> None:
@@ -210,10 +212,10 @@ class Crawl:
                 if storing is not None and storing.done():
                     storing.result()
                     storing = None
-                if time.monotonic() - looked > LOOK:
+                if time.monotonic() - looked > STORE_CHECK_INTERVAL_S:
                     looked = time.monotonic()
                     self._tell()
-                    if storing is None and len(self._storable()) >= ENOUGH:
+                    if storing is None and len(self._storable()) >= STORE_BATCH_PAGES:
                         storing = asyncio.create_task(self._store(final=False))
                 await self._wait()
         finally:
@@ -227,13 +229,15 @@ class Crawl:
 
     async def _wait(self) -> None:
         if self._visits:
-            with slow_step():  # visits have timeouts, and requested pauses a limit
-                done, self._visits = await asyncio.wait(self._visits, timeout=TICK, return_when=asyncio.FIRST_COMPLETED)
+            with mark_slow_step():  # visits have timeouts, and requested pauses a limit
+                done, self._visits = await asyncio.wait(
+                    self._visits, timeout=POLL_INTERVAL_S, return_when=asyncio.FIRST_COMPLETED
+                )
             for task in done:
                 task.result()
         else:
-            with slow_step():
-                await asyncio.sleep(TICK / 4)
+            with mark_slow_step():
+                await asyncio.sleep(POLL_INTERVAL_S / 4)
 
     async def _visit(self, entry: Entry) -> None:
         try:
@@ -246,7 +250,9 @@ class Crawl:
         else:
             if answer.outcome in ("removed", "forbidden"):
                 answer = await asyncio.to_thread(self._hold_removal, entry, answer)
-            await asyncio.to_thread(self._crawls.fetched, self._job_id, entry.position, answer, line_of(entry, answer))
+            await asyncio.to_thread(
+                self._crawls.fetched, self._job_id, entry.position, answer, format_log_line(entry, answer)
+            )
             self._take(entry, answer)
         finally:
             entry.in_flight = False
@@ -254,7 +260,7 @@ class Crawl:
     async def _answer(self, entry: Entry) -> PageReply:
         """Visit a page. Unexpected errors are this page's failure and do not end the crawl."""
         try:
-            return await visit(self._site, entry, self._memory.get(entry.url), self.options)
+            return await visit_page(self._site, entry, self._memory.get(entry.url), self.options)
         except (TryAgain, WorkbenchError):
             raise
         except Exception as error:  # noqa: BLE001 - headers and charsets can cause any exception
@@ -295,14 +301,14 @@ class Crawl:
         unasked = [e for e in held if not (e.metadata.get("accepted") or self._is_marked(e))]
         left = await asyncio.to_thread(self._crawls.documents_of, self._plan.source_id)
         removed = sum(entry.outcome == "removed" and not self._is_marked(entry) for entry in pages)
-        too_many = len(unasked) + removed > REMOVED_AT_ONCE * (left + removed) and not self.options.accept_removals
+        too_many = len(unasked) + removed > MAX_REMOVED_SHARE * (left + removed) and not self.options.accept_removals
         for entry in held:
             if too_many and entry in unasked:
-                await self._settle(entry, "held", HELD_BACK)
+                await self._settle(entry, "held", HELD_NOTE)
             else:
                 await self._remove_document(entry)
         if too_many and unasked:
-            self._log(f"{removals_held(len(unasked), left)}", "warning")
+            self._log(f"{describe_held_removals(len(unasked), left)}", "warning")
 
     async def _remove_document(self, entry: Entry) -> None:
         is_marked = self._is_marked(entry)
@@ -342,13 +348,13 @@ class Crawl:
         if entry.state == "fetched":
             await self._settle_if_same(entry)
         redirected = entry.outcome == "redirected"
-        if self._bounds is None and redirected and entry.position < LONGEST_START:
+        if self._bounds is None and redirected and entry.position < MAX_START_REDIRECTS:
             await self._site.robots(entry.links[0])
             pages = self.frontier.admit_target(entry.links[0], entry, self._refusal)
         else:
             links: list[PageLink] = [(url, "link", None) for url in entry.links]
             if self._bounds is None:
-                self._bounds = bounds_of(entry.url, self.options.within)
+                self._bounds = make_bounds(entry.url, self.options.within)
                 listed, unread = await self._list_addresses(entry.url)
                 seeded = (self._bounds.to_dict(), listed + unread)
                 links += listed
@@ -362,7 +368,7 @@ class Crawl:
         """Admit addresses after reading the robots.txt of each host within bounds."""
         assert self._bounds is not None
         inside = [link for link in links if self._bounds.contains(link[0]) and link[0] not in self.frontier]
-        for url in {host_of(link[0]): link[0] for link in inside}.values():
+        for url in {url_host(link[0]): link[0] for link in inside}.values():
             await self._site.robots(url)
         return self.frontier.admit(inside, depth=depth, parent=parent, bounds=self._bounds, refusal=self._refusal)
 
@@ -379,7 +385,9 @@ class Crawl:
         listed, unread = await self._site.list_addresses(url)
         if listed:
             self._log(f"The site lists {len(listed)} addresses (sitemap, llms.txt).", "info")
-        return [(entry.url, entry.via, entry.lastmod) for entry in listed], [(url, UNREAD, None) for url in unread]
+        return [(entry.url, entry.via, entry.lastmod) for entry in listed], [
+            (url, UNREAD_SITEMAP_REASON, None) for url in unread
+        ]
 
     async def _settle_if_same(self, entry: Entry) -> None:
         """Settle a page whose text was found before or has not changed.
@@ -410,13 +418,13 @@ class Crawl:
         """
         by_key: dict[str, list[Entry]] = {}
         for entry in self.frontier.entries:
-            if entry.document_key and entry.outcome in REPEATABLE:
+            if entry.document_key and entry.outcome in COMPARED_OUTCOMES:
                 if entry.state == "fetched" and self._has_document(entry):
                     await self._rekey(entry, self._document_key(entry))
                 by_key.setdefault(entry.document_key, []).append(entry)
         for key, entries in by_key.items():
             owner = self.frontier.get(key)
-            is_owned = owner.outcome not in WITHOUT_TEXT if owner else key in self._known_keys
+            is_owned = owner.outcome not in OUTCOMES_WITHOUT_ADDRESS if owner else key in self._known_keys
             keepers = [e for e in entries if self._has_document(e) and self._document_key(e) == key]
             if is_owned:
                 keepers = [owner] if owner else keepers
@@ -432,7 +440,7 @@ class Crawl:
             entry.document_key = key
 
     async def _settle_duplicate(self, entry: Entry, reason: str) -> None:
-        if entry.outcome in STORED:  # by this crawl, before it found the other page
+        if entry.outcome in STORED_OUTCOMES:  # by this crawl, before it found the other page
             await asyncio.to_thread(self._forget, entry.document_key or entry.url)
         await asyncio.to_thread(self._crawls.settle, self._job_id, entry.position, "duplicate", reason)
         entry.state, entry.outcome, entry.has_body = "done", "duplicate", False
@@ -453,9 +461,11 @@ class Crawl:
     def _storable(self, final: bool = False) -> list[int]:
         """Return the positions of pages that can be stored now, in order. Large ones wait until the end."""
         ready = [e for e in self.frontier.entries if e.state == "fetched" and e.expanded and e.has_body]
-        if self._furniture is None and not final and len(ready) < SAMPLE:
+        if self._furniture is None and not final and len(ready) < SAMPLE_PAGES:
             return []
-        return [e.position for e in ready if final or (e.size <= COLLECTION_BYTES and not self._waits_for_others(e))]
+        return [
+            e.position for e in ready if final or (e.size <= MIN_COLLECTION_BYTES and not self._waits_for_others(e))
+        ]
 
     def _waits_for_others(self, entry: Entry) -> bool:
         """Return whether a page is stored at the end: it replaces a document or claims another address."""
@@ -464,12 +474,12 @@ class Crawl:
     async def _store(self, final: bool) -> None:
         positions = self._storable(final)
         if self._furniture is None:
-            sample = await asyncio.to_thread(self._crawls.bodies, self._job_id, positions[:SAMPLE])
+            sample = await asyncio.to_thread(self._crawls.bodies, self._job_id, positions[:SAMPLE_PAGES])
             texts = [bytes(page.body).decode("utf-8", "replace") for page in sample if page.body]
-            self._furniture = await asyncio.to_thread(furniture_of, texts)
+            self._furniture = await asyncio.to_thread(find_boilerplate, texts)
             await asyncio.to_thread(self._crawls.set_furniture, self._job_id, self._furniture)
             positions = self._storable(final)
-        for some in together([(position, self.frontier.entries[position].size) for position in positions]):
+        for some in group_pages([(position, self.frontier.entries[position].size) for position in positions]):
             outcomes = await asyncio.to_thread(self._storing.store, some, self._furniture, self._should_stop)
             for position, (outcome, _) in outcomes.items():
                 entry = self.frontier.entries[position]
@@ -481,9 +491,9 @@ class Crawl:
         readable = [e for e in self.frontier.entries if e.state != "queued" and e.content_hash]
         # Pages marked noindex come last: they may be duplicates of others, but others are never duplicates of them.
         forbidden = [e for e in readable if e.outcome in ("forbidden", "held")]
-        entries = [e for e in readable if e.outcome in REPEATABLE] + forbidden
+        entries = [e for e in readable if e.outcome in COMPARED_OUTCOMES] + forbidden
         blocks = await asyncio.to_thread(self._crawls.blocks, self._job_id, [e.position for e in entries])
-        reasons = await asyncio.to_thread(repeats, [PageToCompare(url, hashes) for url, hashes in blocks])
+        reasons = await asyncio.to_thread(find_repeats, [PageBlocks(url, hashes) for url, hashes in blocks])
         for entry in entries:
             if entry.url in reasons and entry.outcome != "held" and not self._has_document(entry):
                 await self._settle_duplicate(entry, reasons[entry.url])
@@ -503,9 +513,9 @@ class Crawl:
             and e.content_hash != self._memory[e.url].content_hash
         }  # fmt: skip
         groups: dict[int, list[Entry]] = {}
-        for some in together([(position, entry.size) for position, entry in changed.items()]):
+        for some in group_pages([(position, entry.size) for position, entry in changed.items()]):
             for body in await asyncio.to_thread(self._crawls.bodies, self._job_id, some):
-                shape = await asyncio.to_thread(hash_of_shape, bytes(body.body or b""), body.url)
+                shape = await asyncio.to_thread(hash_shape, bytes(body.body or b""), body.url)
                 groups.setdefault(shape, []).append(changed[body.position])
         for entries in groups.values():
             former = {self._memory[entry.url].content_hash for entry in entries}
@@ -528,10 +538,10 @@ class Crawl:
         """Count addresses in pages and lists that were not admitted, by reason."""
         if self._bounds is None or not self.options.recursive:
             return
-        unread = {url for url, via, _ in self._crawls.plan(self._job_id).seeds if via == UNREAD}
+        unread = {url for url, via, _ in self._crawls.plan(self._job_id).seeds if via == UNREAD_SITEMAP_REASON}
         counts: Counter[str] = Counter()
         for url in await asyncio.to_thread(self._crawls.unlisted, self._job_id):
-            counts[UNREAD if url in unread else self.frontier.skip_reason(url, self._bounds)] += 1
+            counts[UNREAD_SITEMAP_REASON if url in unread else self.frontier.skip_reason(url, self._bounds)] += 1
         await asyncio.to_thread(self._crawls.set_skipped, self._job_id, counts)
 
     # --- Progress ---
@@ -542,11 +552,11 @@ class Crawl:
 
     def _tell(self) -> None:
         entries = self.frontier.entries
-        done = sum(entry.state == "done" and entry.outcome not in KEPT_OUT for entry in entries)
+        done = sum(entry.state == "done" and entry.outcome not in UNFETCHED_OUTCOMES for entry in entries)
         queued = sum(entry.state == "queued" for entry in entries)
         waiting = sum(entry.state == "fetched" for entry in entries)
         failed = sum(entry.outcome == "failed" for entry in entries)
         total = done + queued + waiting
-        message = standing(done, total, stored_next=waiting, fetched_next=queued, failed=failed)
+        message = describe_progress(done, total, stored_next=waiting, fetched_next=queued, failed=failed)
         share = (done + waiting / 2) / total if total else 0.0  # a fetched page that is not stored counts half
         self._on_progress(Progress(done, total, message, share=share))

@@ -22,15 +22,15 @@ from workbench.formatting import KB
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str], Iterable[str]]
-NUMERIC = re.compile(r"(?:0[xX][0-9a-fA-F]*|\d+)(?:\.(?:0[xX][0-9a-fA-F]*|\d+)){0,3}\.?")
-NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
-COMPATIBLE = ipaddress.IPv6Network("::/96")
-PORTS = {"http": 80, "https": 443}
+NUMERIC_HOST = re.compile(r"(?:0[xX][0-9a-fA-F]*|\d+)(?:\.(?:0[xX][0-9a-fA-F]*|\d+)){0,3}\.?")
+NAT64_NETWORKS = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
+IPV4_COMPATIBLE_NETWORK = ipaddress.IPv6Network("::/96")
+DEFAULT_PORTS = {"http": 80, "https": 443}
 LOOPBACK_NAMES = frozenset(("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"))
-LOOKUP = 3.0  # seconds to wait for DNS before a crawl is accepted
+LOOKUP_TIMEOUT_S = 3.0  # seconds to wait for DNS before a crawl is accepted
 
 
-def system_resolve(host: str) -> list[str]:
+def resolve_by_system(host: str) -> list[str]:
     """Return a name's addresses from the system resolver.
 
     Raises:
@@ -42,17 +42,17 @@ def system_resolve(host: str) -> list[str]:
 class Guard:
     """Decides which hosts may be connected to; ``resolve`` is its only access to DNS."""
 
-    def __init__(self, allow_hosts: Iterable[str] = (), resolve: Resolve = system_resolve) -> None:
+    def __init__(self, allow_hosts: Iterable[str] = (), resolve: Resolve = resolve_by_system) -> None:
         """Args:
         allow_hosts: Hosts that may be private, as "host" or "host:port".
         resolve: Returns the addresses of a name.
         """
-        self._allowed = frozenset(_plain(host) for host in allow_hosts if host.strip())
+        self._allowed = frozenset(_plain_host(host) for host in allow_hosts if host.strip())
         self._resolve = resolve
 
     def allows_by_name(self, host: str, port: int | None = None) -> bool:
         """Return whether a host is in ``allow_hosts``."""
-        plain = _plain(host)
+        plain = _plain_host(host)
         return plain in self._allowed or (port is not None and f"{plain}:{port}" in self._allowed)
 
     def check(self, url: str) -> None:
@@ -66,21 +66,21 @@ class Guard:
             host, port = parts.hostname, parts.port
         except ValueError:
             raise CrawlRefused(f"{url[:200]!r} is not a valid URL.") from None
-        if parts.scheme not in PORTS:
+        if parts.scheme not in DEFAULT_PORTS:
             raise CrawlRefused(f"Only http and https are supported, not {parts.scheme or url[:40]!r}.")
         if not host:
             raise CrawlRefused(f"{url[:200]!r} has no host.")
         if "@" in parts.netloc:
             raise CrawlRefused("URLs with a user name are not fetched.")
-        if self.allows_by_name(host, port or PORTS[parts.scheme]):
+        if self.allows_by_name(host, port or DEFAULT_PORTS[parts.scheme]):
             return
-        address = literal(host)
+        address = parse_literal_address(host)
         if address is not None:
             self._refuse_private(host, address)
         if is_loopback_name(host):
-            raise _refusal(host, "this machine")
+            raise _private_refusal(host, "this machine")
 
-    def check_name(self, url: str, within: float = LOOKUP) -> None:
+    def check_name(self, url: str, within: float = LOOKUP_TIMEOUT_S) -> None:
         """Check whether a host's name leads to a private address, if DNS answers within ``within`` seconds.
 
         A name without an answer passes; the worker may be able to resolve it and checks again before it connects.
@@ -94,7 +94,7 @@ class Guard:
         def look_up() -> None:
             refusal = None
             try:
-                self.addresses(parts.hostname or "", parts.port or PORTS[parts.scheme])
+                self.addresses(parts.hostname or "", parts.port or DEFAULT_PORTS[parts.scheme])
             except CrawlRefused as error:
                 refusal = error
             except OSError:
@@ -116,21 +116,21 @@ class Guard:
             CrawlRefused: One of them is not public, and the host is not in ``allow_hosts``.
             OSError: The name has no address.
         """
-        address = literal(host)
-        addresses = (str(address),) if address is not None else tuple(self._resolve(_plain(host)))
+        address = parse_literal_address(host)
+        addresses = (str(address),) if address is not None else tuple(self._resolve(_plain_host(host)))
         if not addresses:
             raise OSError(f"{host} has no address")
         if not self.allows_by_name(host, port):
             for each in addresses:
-                self._refuse_private(host, _parsed(each))
+                self._refuse_private(host, _parse_address(each))
         return addresses
 
     def _refuse_private(self, host: str, address: Address | None) -> None:
         if address is None or not is_public(address):
-            raise _refusal(host, str(address or "no valid address"))
+            raise _private_refusal(host, str(address or "no valid address"))
 
 
-def _refusal(host: str, place: str) -> CrawlRefused:
+def _private_refusal(host: str, place: str) -> CrawlRefused:
     return CrawlRefused(
         f"{host} leads to {place}, which is not on the public internet. "
         "To allow it, add the host to WORKBENCH_CRAWL_ALLOW_HOSTS."
@@ -139,18 +139,18 @@ def _refusal(host: str, place: str) -> CrawlRefused:
 
 def is_loopback_name(host: str) -> bool:
     """Return whether a name always means this machine (RFC 6761: localhost and names below it)."""
-    plain = _plain(host)
+    plain = _plain_host(host)
     return plain in LOOPBACK_NAMES or plain.endswith(".localhost")
 
 
-def literal(host: str) -> Address | None:
+def parse_literal_address(host: str) -> Address | None:
     """Return the address that a host literally is, in any notation that systems accept, or None for a name.
 
     These are decimal (2130706433), hexadecimal, octal and short (127.1) forms, and IPv6 with or without brackets.
     """
-    plain = _plain(host)
-    address = _parsed(plain)
-    if address is None and NUMERIC.fullmatch(plain):
+    plain = _plain_host(host)
+    address = _parse_address(plain)
+    if address is None and NUMERIC_HOST.fullmatch(plain):
         try:
             return ipaddress.IPv4Address(socket.inet_aton(plain.rstrip(".")))
         except OSError:
@@ -162,21 +162,23 @@ def is_public(address: Address) -> bool:
     """Return whether an address is public, also checking IPv4 addresses embedded in IPv6."""
     if isinstance(address, ipaddress.IPv6Address):
         inside = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-        if inside is None and (any(address in net for net in NAT64) or (address in COMPATIBLE and int(address) > 1)):
+        if inside is None and (
+            any(address in net for net in NAT64_NETWORKS) or (address in IPV4_COMPATIBLE_NETWORK and int(address) > 1)
+        ):
             inside = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if inside is not None:
             return is_public(inside)
     return address.is_global and not (address.is_multicast or address.is_reserved or address.is_unspecified)
 
 
-def _parsed(text: str) -> Address | None:
+def _parse_address(text: str) -> Address | None:
     try:
         return ipaddress.ip_address(text.split("%", 1)[0])
     except ValueError:
         return None
 
 
-def _plain(host: str) -> str:
+def _plain_host(host: str) -> str:
     """Return a host in lower case without brackets and trailing dot, with full-width digits and dots as ASCII."""
     text = unicodedata.normalize("NFKC", host.strip()).replace("\u3002", ".").lower()
     if text.startswith("["):
@@ -187,10 +189,10 @@ def _plain(host: str) -> str:
 
 # --- Forward proxy that checks the browser's requests ---
 
-LONGEST_HEAD = 64 * KB  # bytes of a request's header section
-CHUNK = 64 * KB  # bytes read at once
-CONNECT_WITHIN = 10.0  # seconds
-HOP_BY_HOP = ("proxy-connection:", "connection:", "proxy-authorization:", "keep-alive:")
+MAX_HEAD_BYTES = 64 * KB  # bytes of a request's header section
+CHUNK_BYTES = 64 * KB  # bytes read at once
+CONNECT_TIMEOUT_S = 10.0  # seconds
+HOP_BY_HOP_HEADERS = ("proxy-connection:", "connection:", "proxy-authorization:", "keep-alive:")
 
 
 class GuardingProxy:
@@ -219,7 +221,7 @@ class GuardingProxy:
         """Listen on a free loopback port."""
         if self._server is not None:
             return
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=LONGEST_HEAD)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=MAX_HEAD_BYTES)
 
     async def close(self) -> None:
         """Stop listening and close all connections."""
@@ -247,23 +249,23 @@ class GuardingProxy:
         target = rest.rpartition(" ")[0]
         if target == self.proof_url:
             self.is_proven = True
-            await _answer(writer, "200 OK", "guarded")
+            await _send_response(writer, "200 OK", "guarded")
             return
         url = f"https://{target}" if method == "CONNECT" else target
         try:
             far_reader, far_writer = await self._connect(url)
         except CrawlRefused as error:
             self.refused.add(url)
-            await _answer(writer, "403 Forbidden", str(error))
+            await _send_response(writer, "403 Forbidden", str(error))
             return
         except (OSError, TimeoutError) as error:
-            await _answer(writer, "502 Bad Gateway", f"The connection failed ({type(error).__name__}).")
+            await _send_response(writer, "502 Bad Gateway", f"The connection failed ({type(error).__name__}).")
             return
         if method == "CONNECT":
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             await writer.drain()
         else:
-            far_writer.write(_as_origin_request(method, target, headers))
+            far_writer.write(_build_origin_request(method, target, headers))
         try:
             await asyncio.gather(_pipe(reader, far_writer), _pipe(far_reader, writer))
         finally:
@@ -277,22 +279,22 @@ class GuardingProxy:
         failure: OSError | None = None
         for address in addresses:
             try:
-                return await asyncio.wait_for(asyncio.open_connection(address, port), CONNECT_WITHIN)
+                return await asyncio.wait_for(asyncio.open_connection(address, port), CONNECT_TIMEOUT_S)
             except OSError as error:
                 failure = error
         raise failure or OSError("no address")
 
 
-def _as_origin_request(method: str, target: str, headers: list[str]) -> bytes:
+def _build_origin_request(method: str, target: str, headers: list[str]) -> bytes:
     parts = urlsplit(target)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    passed = [header for header in headers if header and not header.lower().startswith(HOP_BY_HOP)]
+    passed = [header for header in headers if header and not header.lower().startswith(HOP_BY_HOP_HEADERS)]
     return "\r\n".join([f"{method} {path} HTTP/1.1", *passed, "Connection: close", "", ""]).encode("latin-1")
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
-        while piece := await reader.read(CHUNK):
+        while piece := await reader.read(CHUNK_BYTES):
             writer.write(piece)
             await writer.drain()
     except ConnectionError:
@@ -302,7 +304,7 @@ async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.close()
 
 
-async def _answer(writer: asyncio.StreamWriter, status: str, reason: str) -> None:
+async def _send_response(writer: asyncio.StreamWriter, status: str, reason: str) -> None:
     body = reason.encode()
     head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {len(body)}\r\n"
     writer.write(head.encode() + b"Connection: close\r\n\r\n" + body)

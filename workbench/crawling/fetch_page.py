@@ -7,15 +7,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
-from workbench.crawling.extraction import Page, block_hashes, without_furniture
+from workbench.crawling.extraction import Page, hash_blocks, strip_boilerplate
 from workbench.crawling.frontier import Entry
-from workbench.crawling.http import GONE, REDIRECTS, FetchFailed, Reply
+from workbench.crawling.http import GONE_STATUSES, REDIRECT_STATUSES, FetchFailed, Response
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.site import Site
-from workbench.crawling.urls import canonical
+from workbench.crawling.urls import canonicalize
 from workbench.errors import CrawlRefused, UnreadableDocument
 from workbench.formatting import MB, size_text
-from workbench.ingestion.incoming import Incoming, keeps_original
+from workbench.ingestion.incoming import IngestItem, keeps_original
 from workbench.ingestion.readers.formats import is_prose
 from workbench.storage.crawls import Crawls, PageBody, PageMemory, PageReply
 from workbench.storage.database import Connection
@@ -25,11 +25,11 @@ from workbench.types import IngestReport, ShouldStop
 # --- Storing of fetched pages ---
 
 Ingest = Callable[..., IngestReport]  # called with (source id, items, should_stop=, after_write=)
-PAGES, SIZE = 64, MB  # limits of pages stored together: pages, and bytes of text before the last
-SHOWN_LINKS = 200  # outgoing links kept in a document's metadata
+MAX_BATCH_PAGES, MAX_BATCH_BYTES = 64, MB  # limits of pages stored together: pages, and bytes of text before the last
+MAX_METADATA_LINKS = 200  # outgoing links kept in a document's metadata
 
 
-class Storing:
+class PageWriter:
     """Writes the pages of one crawl; a document and the outcome of its page are stored in one transaction."""
 
     def __init__(self, crawls: Crawls, job_id: str, source_id: str, index: str, ingest: Ingest) -> None:
@@ -53,7 +53,7 @@ class Storing:
             self._crawls.stored(connection, self._job_id, position, document_id, self._index)
             written[position] = ("stored", None)
 
-        items = [_incoming(body, furniture) for body in bodies]
+        items = [_make_item(body, furniture) for body in bodies]
         report = self._ingest(self._source_id, items, should_stop=should_stop, after_write=after_write)
         for failure in report.failures:
             position = by_key[failure.path].position
@@ -66,26 +66,26 @@ class Storing:
         return written
 
 
-def together(pages: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
+def group_pages(pages: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
     """Yield groups of positions to store together, given pages as (position, bytes of text)."""
     group: list[int] = []
-    room = SIZE
+    room = MAX_BATCH_BYTES
     for position, size in pages:
         group.append(position)
         room -= size
-        if room <= 0 or len(group) == PAGES:
+        if room <= 0 or len(group) == MAX_BATCH_PAGES:
             yield group
-            group, room = [], SIZE
+            group, room = [], MAX_BATCH_BYTES
     if group:
         yield group
 
 
-def _incoming(page: PageBody, furniture: frozenset[int]) -> Incoming:
+def _make_item(page: PageBody, furniture: frozenset[int]) -> IngestItem:
     name = str(page.metadata.get("file_name") or "page.md")
     is_page = name == "page.md"
     body = bytes(page.body or b"")
     if is_page:
-        body = without_furniture(body.decode("utf-8"), furniture).encode("utf-8")
+        body = strip_boilerplate(body.decode("utf-8"), furniture).encode("utf-8")
     metadata = {key: value for key, value in page.metadata.items() if key != "file_name"}
     links = [link for link in page.links if link != page.document_key]
     metadata |= {
@@ -93,9 +93,9 @@ def _incoming(page: PageBody, furniture: frozenset[int]) -> Incoming:
         "crawl_depth": page.depth,
         "crawled_at": page.fetched_at.isoformat() if page.fetched_at else None,
         "links_found": len(links),
-        "links": links[:SHOWN_LINKS],
+        "links": links[:MAX_METADATA_LINKS],
     }
-    return Incoming(
+    return IngestItem(
         key=page.document_key,
         name=name,
         load=lambda: body,
@@ -108,8 +108,8 @@ def _incoming(page: PageBody, furniture: frozenset[int]) -> Incoming:
     )
 
 
-NOINDEX = "The page asks not to be indexed."
-LENGTH_OF_DATE = len("2026-11-25")
+NOINDEX_REASON = "The page asks not to be indexed."
+DATE_LENGTH = len("2026-11-25")
 
 
 class TryAgain(Exception):
@@ -120,7 +120,7 @@ class TryAgain(Exception):
         self.reason, self.wait = reason, wait
 
 
-async def visit(site: Site, entry: Entry, memory: PageMemory | None, options: CrawlOptions) -> PageReply:
+async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, options: CrawlOptions) -> PageReply:
     """Fetch and read one page.
 
     Args:
@@ -135,13 +135,15 @@ async def visit(site: Site, entry: Entry, memory: PageMemory | None, options: Cr
     if excluded := options.excludes(entry.url):  # the start page or its redirect; others are not queued
         return PageReply("done", "left_out", excluded, entry.attempts)
     is_afresh = options.refresh or bool(entry.metadata.get("afresh"))
-    usable = memory if memory is not None and not is_afresh and _can_stand(memory) else None
+    usable = memory if memory is not None and not is_afresh and _accepts_not_modified(memory) else None
     attempts = entry.attempts + 1
     refusal = await site.refusal_after_asking(entry.url)
     if refusal is not None:
         return PageReply("done", refusal.outcome, refusal.reason, attempts)
     if usable is not None and usable.indexed and _is_unchanged_by_sitemap(entry.lastmod, usable):
-        return _remembered(entry, usable, 0.0, None, "not modified since the last crawl, according to the sitemap")
+        return _reply_from_memory(
+            entry, usable, 0.0, None, "not modified since the last crawl, according to the sitemap"
+        )
     try:
         fetched, page = await site.page(entry.url, _validators(usable))
     except CrawlRefused as error:
@@ -154,8 +156,8 @@ async def visit(site: Site, entry: Entry, memory: PageMemory | None, options: Cr
         tries = f" ({attempts} tries)" if attempts > 1 else ""
         return PageReply("done", "failed", error.reason + tries, attempts, error.status)
     if fetched.status == 304 and usable is not None:
-        return _remembered(entry, usable, fetched.seconds, 304, None, attempts)
-    answer = _without_page(fetched, entry) if page is None else _with_page(fetched, page, entry, options)
+        return _reply_from_memory(entry, usable, fetched.seconds, 304, None, attempts)
+    answer = _reply_without_page(fetched, entry) if page is None else _reply_with_page(fetched, page, entry, options)
     return replace(answer, attempts=attempts, status_code=fetched.status, seconds=round(fetched.seconds, 4))
 
 
@@ -172,14 +174,14 @@ def _is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
         moment = datetime.fromisoformat(lastmod)
     except ValueError:
         return False
-    if len(lastmod) <= LENGTH_OF_DATE:
+    if len(lastmod) <= DATE_LENGTH:
         moment = moment.replace(tzinfo=UTC) + timedelta(days=1, hours=12)
     elif moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC) + timedelta(hours=12)
     return moment < memory.fetched_at
 
 
-def _can_stand(memory: PageMemory) -> bool:
+def _accepts_not_modified(memory: PageMemory) -> bool:
     """Return whether a 304 is sufficient: the document exists, or the page was a duplicate."""
     return memory.indexed or memory.outcome == "duplicate"
 
@@ -193,7 +195,7 @@ def _validators(memory: PageMemory | None) -> Mapping[str, str]:
     return headers
 
 
-def _remembered(
+def _reply_from_memory(
     entry: Entry, memory: PageMemory, seconds: float, status: int | None, reason: str | None, attempts: int = 1
 ) -> PageReply:
     return PageReply(
@@ -218,15 +220,15 @@ def _remembered(
     )
 
 
-def _without_page(fetched: Reply, entry: Entry) -> PageReply:
-    if fetched.status in REDIRECTS:
+def _reply_without_page(fetched: Response, entry: Entry) -> PageReply:
+    if fetched.status in REDIRECT_STATUSES:
         where = fetched.headers.get("location", "")
-        return _redirected(canonical(where, entry.url), where, entry)
+        return _reply_to_redirect(canonicalize(where, entry.url), where, entry)
     reason = f"It answered {fetched.status}."
-    return PageReply("done", "removed" if fetched.status in GONE else "failed", reason)
+    return PageReply("done", "removed" if fetched.status in GONE_STATUSES else "failed", reason)
 
 
-def _redirected(target: str | None, where: str, entry: Entry) -> PageReply:
+def _reply_to_redirect(target: str | None, where: str, entry: Entry) -> PageReply:
     if target is None:
         return PageReply("done", "failed", f"It redirects to {where[:200] or 'nowhere'!r}, which is not a web page.")
     if target == entry.url:
@@ -234,30 +236,30 @@ def _redirected(target: str | None, where: str, entry: Entry) -> PageReply:
     return PageReply("done", "redirected", f"to {target}", final_url=target, links=(target,))
 
 
-def _with_page(fetched: Reply, page: Page, entry: Entry, options: CrawlOptions) -> PageReply:
+def _reply_with_page(fetched: Response, page: Page, entry: Entry, options: CrawlOptions) -> PageReply:
     if page.redirect is not None and page.redirect != entry.url:
-        return _redirected(page.redirect, page.redirect, entry)
+        return _reply_to_redirect(page.redirect, page.redirect, entry)
     links = page.links if page.follow and options.recursive else ()
     if not page.body.strip():
         hint = "without JavaScript it is empty" if page.needs_script else "it has no text"
         return PageReply("done", "failed", f"{hint[0].upper()}{hint[1:]}.", links=links)
     metadata = dict(page.metadata) | ({} if page.is_html else {"file_name": page.name})
     text = page.body.decode("utf-8", "replace") if is_prose(page.name) else ""
-    final = canonical(fetched.url) or entry.url
+    final = canonicalize(fetched.url) or entry.url
     wanted = page.index
     return PageReply(
         "fetched" if wanted else "done",
         None if wanted else "forbidden",
-        None if wanted else NOINDEX,
+        None if wanted else NOINDEX_REASON,
         final_url=final,
-        document_key=_key(page, entry.url),
+        document_key=_document_key(page, entry.url),
         title=page.title[:500] or None,
         media_type=fetched.media_type or None,
         etag=fetched.headers.get("etag"),
         last_modified=fetched.headers.get("last-modified"),
         content_hash=page.content_hash,
         links=links,
-        blocks=block_hashes(text),
+        blocks=hash_blocks(text),
         metadata=metadata,
         body=page.body if wanted else None,
         size=len(page.body),
@@ -265,7 +267,7 @@ def _with_page(fetched: Reply, page: Page, entry: Entry, options: CrawlOptions) 
     )
 
 
-def _key(page: Page, url: str) -> str:
+def _document_key(page: Page, url: str) -> str:
     """Return the address that identifies a document: the page's, or its canonical one with the same path.
 
     Other canonical addresses are ignored: many sites give their front page for every page, and real duplicates are
@@ -275,15 +277,15 @@ def _key(page: Page, url: str) -> str:
     if canonical_url is None:
         return url
     ours, theirs = urlsplit(url), urlsplit(canonical_url)
-    same = ours.netloc == theirs.netloc and _bare(ours.path) == _bare(theirs.path)
+    same = ours.netloc == theirs.netloc and _bare_path(ours.path) == _bare_path(theirs.path)
     return canonical_url if same else url
 
 
-def _bare(path: str) -> str:
+def _bare_path(path: str) -> str:
     return path.removesuffix("/").removesuffix("/index.html").removesuffix(".html")
 
 
-def line_of(entry: Entry, answer: PageReply) -> str:
+def format_log_line(entry: Entry, answer: PageReply) -> str:
     """Return the log line for a visit."""
     what = answer.outcome or ("unchanged" if answer.body is None else "fetched")
     status = f"{answer.status_code} " if answer.status_code else ""

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from workbench.crawling.http import Refusal
-from workbench.crawling.messages import KEPT_OUT
+from workbench.crawling.messages import UNFETCHED_OUTCOMES
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.urls import CrawlBounds, file_suffix
 from workbench.storage.crawls import NewPage
 
-MOST_QUERIES = 200  # addresses that differ only in their query; calendars and sort orders are endless
-MOST_REPEATS = 3  # occurrences of a folder in one path; /a/b/a/b/a/b is a loop of relative links
-MOST_SEGMENTS = 25
-MOST_NOTED = 5_000  # addresses stored with the reason why they are not fetched
+MAX_QUERY_VARIANTS = 200  # addresses that differ only in their query; calendars and sort orders are endless
+MAX_FOLDER_REPEATS = 3  # occurrences of a folder in one path; /a/b/a/b/a/b is a loop of relative links
+MAX_PATH_SEGMENTS = 25
+MAX_STORED_REFUSALS = 5_000  # addresses stored with the reason why they are not fetched
 DIGITS = re.compile(r"\d+")
 
 
@@ -59,9 +59,9 @@ class Frontier:
         self._by_url = {entry.url: entry for entry in self.entries}
         self._first_unexpanded = 0
         self._first_queued = 0
-        admitted = [entry for entry in self.entries if entry.outcome not in KEPT_OUT]
+        admitted = [entry for entry in self.entries if entry.outcome not in UNFETCHED_OUTCOMES]
         self._noted = len(self.entries) - len(admitted)
-        self._queries = Counter(_without_query(entry.url) for entry in admitted)
+        self._queries = Counter(_strip_query(entry.url) for entry in admitted)
         redirects = sum(entry.outcome == "redirected" and entry.expanded for entry in admitted)
         self._redirects = min(redirects, options.max_pages)
         self._admitted = len(admitted) - self._redirects
@@ -128,7 +128,8 @@ class Frontier:
     ) -> list[NewPage]:
         """Admit new (address, via, lastmod) in order; those not to be fetched are stored with the reason.
 
-        Addresses out of bounds are not stored, nor more than ``MOST_NOTED`` others; ``skip_reason`` explains them.
+        Addresses out of bounds are not stored, nor more than ``MAX_STORED_REFUSALS`` others; ``skip_reason``
+        explains them.
         """
         pages: list[NewPage] = []
         for url, via, lastmod in urls:
@@ -136,7 +137,7 @@ class Frontier:
                 continue
             outcome, reason = self._judge(url, depth, refusal)
             if outcome is not None:
-                if self._noted >= MOST_NOTED:
+                if self._noted >= MAX_STORED_REFUSALS:
                     continue
                 self._noted += 1
             pages.append(self._add(url, depth, parent, via, lastmod, outcome, reason))
@@ -155,7 +156,7 @@ class Frontier:
         if not bounds.contains(url):
             return f"outside {bounds.host}{bounds.prefix}"
         _, reason = self._judge(url, 0, lambda _: None)
-        return reason or f"after the first {MOST_NOTED:,} addresses that were not fetched"
+        return reason or f"after the first {MAX_STORED_REFUSALS:,} addresses that were not fetched"
 
     def _judge(self, url: str, depth: int, refusal: Callable[[str], Refusal | None]) -> tuple[str | None, str | None]:
         refused = refusal(url)
@@ -168,11 +169,11 @@ class Frontier:
             return "left_out", f"a {suffix} file"
         if depth > self._options.max_depth:
             return "left_out", f"deeper than {self._options.max_depth} links"
-        reason = _trap(url)
+        reason = _trap_reason(url)
         if reason:
             return "left_out", reason
-        if urlsplit(url).query and self._queries[_without_query(url)] >= MOST_QUERIES:
-            return "left_out", f"more than {MOST_QUERIES} addresses differ only in their query"
+        if urlsplit(url).query and self._queries[_strip_query(url)] >= MAX_QUERY_VARIANTS:
+            return "left_out", f"more than {MAX_QUERY_VARIANTS} addresses differ only in their query"
         if self._admitted >= self._options.max_pages:
             return "left_out", f"over the limit of {self._options.max_pages} pages"
         return None, None
@@ -194,19 +195,19 @@ class Frontier:
         self._by_url[url] = entry
         if outcome is None:
             self._admitted += 1
-            self._queries[_without_query(url)] += 1
+            self._queries[_strip_query(url)] += 1
         return NewPage(position, url, depth, parent, via, lastmod, outcome, reason)
 
 
-def _without_query(url: str) -> str:
+def _strip_query(url: str) -> str:
     return url.split("?", 1)[0]
 
 
-def _trap(url: str) -> str | None:
+def _trap_reason(url: str) -> str | None:
     segments = [segment for segment in urlsplit(url).path.split("/") if segment]
-    if len(segments) > MOST_SEGMENTS:
-        return f"more than {MOST_SEGMENTS} folders deep"
+    if len(segments) > MAX_PATH_SEGMENTS:
+        return f"more than {MAX_PATH_SEGMENTS} folders deep"
     repeated = [
-        name for name, count in Counter(segments).items() if count > MOST_REPEATS and not DIGITS.fullmatch(name)
+        name for name, count in Counter(segments).items() if count > MAX_FOLDER_REPEATS and not DIGITS.fullmatch(name)
     ]
     return f"the folder {repeated[0]!r} repeats in its path" if repeated else None

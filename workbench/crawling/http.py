@@ -27,13 +27,13 @@ from workbench.formatting import KB, MB
 
 USER_AGENT = "RAGWorkbench/0.1 (+crawler; obeys robots.txt)"
 AGENT_TOKEN = "RAGWorkbench"  # name in robots.txt
-REDIRECTS = frozenset((301, 302, 303, 307, 308))
-GONE = frozenset((404, 410))
-WORTH_RETRYING = frozenset((408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524))
+REDIRECT_STATUSES = frozenset((301, 302, 303, 307, 308))
+GONE_STATUSES = frozenset((404, 410))
+RETRY_STATUSES = frozenset((408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524))
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class Response:
     """A response.
 
     Attributes:
@@ -94,11 +94,11 @@ class FetchFailed(Exception):
         self.reason, self.retry, self.retry_after, self.status = reason, retry, retry_after, status
 
 
-CHUNK = 64 * KB  # bytes read at once
-CONNECT_WITHIN = 10.0  # seconds
-LONGEST_HEADER = 256 * KB  # bytes of a header or the status line; real policies and cookies have 8 to 64 KB
-MOST_HEADERS = 1_000
-HEADERS = {
+CHUNK_BYTES = 64 * KB  # bytes read at once
+CONNECT_TIMEOUT_S = 10.0  # seconds
+MAX_HEADER_BYTES = 256 * KB  # bytes of a header or the status line; real policies and cookies have 8 to 64 KB
+MAX_HEADERS = 1_000
+REQUEST_HEADERS = {
     "User-Agent": USER_AGENT,
     "Accept": "text/html,application/xhtml+xml,text/markdown;q=0.9,application/pdf;q=0.8,*/*;q=0.5",
     "Accept-Language": "en;q=0.9,*;q=0.5",
@@ -166,12 +166,12 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,
-                headers=HEADERS,
+                headers=REQUEST_HEADERS,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=True,
-                max_line_size=LONGEST_HEADER,
-                max_field_size=LONGEST_HEADER,
-                max_headers=MOST_HEADERS,
+                max_line_size=MAX_HEADER_BYTES,
+                max_field_size=MAX_HEADER_BYTES,
+                max_headers=MAX_HEADERS,
             )
 
     async def crawl(self, url: str, config: object = None, **kwargs: object) -> AsyncCrawlResponse:
@@ -182,7 +182,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             html=text, response_headers=dict(fetched.headers), status_code=fetched.status, redirected_url=url
         )
 
-    async def fetch(self, url: str, headers: Mapping[str, str] | None = None) -> Reply:
+    async def fetch(self, url: str, headers: Mapping[str, str] | None = None) -> Response:
         """Make one request.
 
         Raises:
@@ -193,21 +193,21 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
         await self.start()
         assert self._session is not None
         began = time.perf_counter()
-        timeout = aiohttp.ClientTimeout(total=self._timeout, sock_connect=min(CONNECT_WITHIN, self._timeout))
+        timeout = aiohttp.ClientTimeout(total=self._timeout, sock_connect=min(CONNECT_TIMEOUT_S, self._timeout))
         try:
             async with self._session.get(url, headers=headers, allow_redirects=False, timeout=timeout) as answer:
                 body = await self._read(answer)
                 seconds = time.perf_counter() - began
-                return Reply(url, answer.status, _readable(answer.headers.items()), body, seconds)
+                return Response(url, answer.status, _decode_headers(answer.headers.items()), body, seconds)
         except FetchFailed:
             raise
         except TimeoutError as error:
             raise FetchFailed(f"It did not respond completely within {self._timeout:g} s.", retry=True) from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            refused = _refusal_in(error)
+            refused = _find_refusal(error)
             if refused is not None:
                 raise refused from error
-            raise FetchFailed(f"The connection failed ({_short(error)}).", retry=True) from error
+            raise FetchFailed(f"The connection failed ({_short_message(error)}).", retry=True) from error
 
     async def _read(self, answer: aiohttp.ClientResponse) -> bytes:
         if answer.status == 304:
@@ -216,7 +216,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             raise FetchFailed(self._too_large(answer.content_length or 0), retry=False, status=answer.status)
         pieces: list[bytes] = []
         size = 0
-        async for piece in answer.content.iter_chunked(CHUNK):
+        async for piece in answer.content.iter_chunked(CHUNK_BYTES):
             pieces.append(piece)
             size += len(piece)
             if size > self._max_bytes:
@@ -227,7 +227,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
         return f"It is larger than {self._max_bytes / MB:g} MB ({size / MB:.1f} MB or more)."
 
 
-def _readable(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+def _decode_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return headers by name in lower case, as text without surrogates.
 
     Of repeated headers the last counts, except that X-Robots-Tag headers are joined. aiohttp returns bytes that are not
@@ -248,7 +248,7 @@ def _readable(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return readable
 
 
-def _refusal_in(error: BaseException | None) -> CrawlRefused | None:
+def _find_refusal(error: BaseException | None) -> CrawlRefused | None:
     while error is not None:
         if isinstance(error, CrawlRefused):
             return error
@@ -256,6 +256,6 @@ def _refusal_in(error: BaseException | None) -> CrawlRefused | None:
     return None
 
 
-def _short(error: BaseException) -> str:
+def _short_message(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:160]}" if text else type(error).__name__

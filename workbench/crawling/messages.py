@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-KEPT_OUT = ("forbidden", "not_allowed", "left_out")  # outcomes of addresses that are not fetched
+UNFETCHED_OUTCOMES = ("forbidden", "not_allowed", "left_out")  # outcomes of addresses that are not fetched
 _WORDS = {
     "left_out": "left out", "not_allowed": "not allowed", "held": "removal held",
     "fetched": "to be stored", "queued": "to be fetched",
 }  # fmt: skip
 
 
-def word(outcome: str) -> str:
+def outcome_label(outcome: str) -> str:
     """Return the display name of a page's outcome or state."""
     return _WORDS.get(outcome, outcome)
 
 
-def standing(done: int, total: int, *, stored_next: int, fetched_next: int, failed: int) -> str:
+def describe_progress(done: int, total: int, *, stored_next: int, fetched_next: int, failed: int) -> str:
     """Return the status of a running crawl; ``failed`` pages are among those done."""
     return (
-        f"{done:,} of {total:,} pages done, {stored_next:,} {word('fetched')}, {fetched_next:,} {word('queued')}, "
+        f"{done:,} of {total:,} pages done, {stored_next:,} {outcome_label('fetched')}, {fetched_next:,} "
+        f"{outcome_label('queued')}, "
         f"{failed:,} failed"
     )
 
 
-def removals_held(count: int, documents: int) -> str:
+def describe_held_removals(count: int, documents: int) -> str:
     """Return the message about removals that wait for confirmation."""
     return (
         f"Nothing was removed: {count:,} of {documents:,} documents would be, more than 20%. "
@@ -32,11 +33,15 @@ def removals_held(count: int, documents: int) -> str:
     )
 
 
-def ending(done: int, total: int, outcomes: Mapping[str, int]) -> str:
+def describe_result(done: int, total: int, outcomes: Mapping[str, int]) -> str:
     """Return the final status of a crawl: pages done by outcome, which add up, then pages not fetched."""
     counts = {name: count for name, count in outcomes.items() if count}
-    settled = ", ".join(f"{count:,} {word(name)}" for name, count in counts.items() if name not in KEPT_OUT)
-    kept_out = ", ".join(f"{count:,} {word(name)}" for name, count in counts.items() if name in KEPT_OUT)
+    settled = ", ".join(
+        f"{count:,} {outcome_label(name)}" for name, count in counts.items() if name not in UNFETCHED_OUTCOMES
+    )
+    kept_out = ", ".join(
+        f"{count:,} {outcome_label(name)}" for name, count in counts.items() if name in UNFETCHED_OUTCOMES
+    )
     return f"{done:,} of {total:,} pages done: {settled or 'nothing new'}." + (
         f" Besides: {kept_out}." * bool(kept_out)
     )

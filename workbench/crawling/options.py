@@ -7,21 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal, cast
 
-from workbench.errors import InvalidInput, choices
+from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import KB, MB
 from workbench.types import Value
 
-MOST_PAGES = 100_000
-MOST_PATTERNS, LONGEST_PATTERN = 200, 500  # patterns per option; characters per pattern
-WORDS: dict[str, tuple[str, ...]] = {
+MAX_PAGES = 100_000
+MAX_PATTERNS, MAX_PATTERN_CHARS = 200, 500  # patterns per option; characters per pattern
+CHOICE_OPTIONS: dict[str, tuple[str, ...]] = {
     "within": ("path", "host", "domain"), "browser": ("auto", "always", "never"), "gone": ("remove", "keep"),
 }  # fmt: skip
-SWITCHES = ("recursive", "sitemaps", "refresh", "accept_removals")
-COUNTS: dict[str, tuple[int, int]] = {
-    "max_pages": (1, MOST_PAGES), "max_depth": (0, 1000), "max_bytes": (KB, 200 * MB), "retries": (0, 10),
+BOOL_OPTIONS = ("recursive", "sitemaps", "refresh", "accept_removals")
+INT_OPTION_RANGES: dict[str, tuple[int, int]] = {
+    "max_pages": (1, MAX_PAGES), "max_depth": (0, 1000), "max_bytes": (KB, 200 * MB), "retries": (0, 10),
     "concurrency": (1, 32),
 }  # fmt: skip
-MEASURES: dict[str, tuple[float, float]] = {
+FLOAT_OPTION_RANGES: dict[str, tuple[float, float]] = {
     "rate": (0.01, 1000), "timeout": (0.1, 600), "backoff": (0, 60), "longest_wait": (0, 3600),
 }  # fmt: skip
 
@@ -81,14 +81,14 @@ class CrawlOptions(Value):
         names = {item.name for item in fields(cls)}
         for name in given:
             if name not in names:
-                raise InvalidInput(f"Unknown crawl option {name!r}. Choose from {choices(sorted(names), 20)}.")
-        checked = {name: CHECKS[name](name, value) for name, value in given.items() if value is not None}
+                raise InvalidInput(f"Unknown crawl option {name!r}. Choose from {list_choices(sorted(names), 20)}.")
+        checked = {name: OPTION_CHECKS[name](name, value) for name, value in given.items() if value is not None}
         return replace(cls(), **checked)  # pyright: ignore[reportArgumentType] - types are checked above
 
     def excludes(self, url: str) -> str | None:
         """Return a message with the pattern that excludes an address, or None. Also applies to the start page."""
         for pattern in self.exclude:
-            if matches(pattern, url):
+            if matches_pattern(pattern, url):
                 return f"excluded by the pattern {pattern!r}"
         return None
 
@@ -96,53 +96,53 @@ class CrawlOptions(Value):
         """Return why the patterns leave an address out, or None."""
         if excluded := self.excludes(url):
             return excluded
-        if self.include and not any(matches(pattern, url) for pattern in self.include):
-            return f"not included by {choices(self.include, 5)}"
+        if self.include and not any(matches_pattern(pattern, url) for pattern in self.include):
+            return f"not included by {list_choices(self.include, 5)}"
         return None
 
 
-def matches(pattern: str, url: str) -> bool:
+def matches_pattern(pattern: str, url: str) -> bool:
     """Return whether a pattern (substring, or glob over the whole address) matches an address."""
     if any(char in pattern for char in "*?["):
         return fnmatch.fnmatchcase(url, pattern) or fnmatch.fnmatchcase(url, f"*{pattern}")
     return pattern in url
 
 
-def _pattern_list(name: str, value: object) -> tuple[str, ...]:
+def _check_patterns(name: str, value: object) -> tuple[str, ...]:
     patterns = list(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else [None]
     texts = [pattern for pattern in patterns if isinstance(pattern, str)]
     if len(texts) < len(patterns):
         raise InvalidInput(f"Invalid {name} {value!r}: expected a list of patterns, such as ['/archive/', '*/tag/*'].")
-    if len(texts) > MOST_PATTERNS or any(len(text) > LONGEST_PATTERN for text in texts):
+    if len(texts) > MAX_PATTERNS or any(len(text) > MAX_PATTERN_CHARS for text in texts):
         raise InvalidInput(
-            f"Too many or too long patterns in {name}: at most {MOST_PATTERNS} of {LONGEST_PATTERN} characters."
+            f"Too many or too long patterns in {name}: at most {MAX_PATTERNS} of {MAX_PATTERN_CHARS} characters."
         )
     return tuple(text for text in texts if text.strip())
 
 
-def _word(name: str, value: object) -> str:
-    if not isinstance(value, str) or value not in WORDS[name]:
-        raise InvalidInput(f"Invalid {name} {value!r}: choose one of {choices(WORDS[name])}.")
+def _check_choice(name: str, value: object) -> str:
+    if not isinstance(value, str) or value not in CHOICE_OPTIONS[name]:
+        raise InvalidInput(f"Invalid {name} {value!r}: choose one of {list_choices(CHOICE_OPTIONS[name])}.")
     return value
 
 
-def _switch(name: str, value: object) -> bool:
+def _check_bool(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidInput(f"Invalid {name} {value!r}: expected true or false.")
     return value
 
 
-def _count(name: str, value: object) -> int:
-    low, high = COUNTS[name]
-    number = _number(value)
+def _check_int(name: str, value: object) -> int:
+    low, high = INT_OPTION_RANGES[name]
+    number = _parse_number(value)
     if number is None or not low <= number <= high or number != int(number):
         raise InvalidInput(f"Invalid {name} {value!r}: expected an integer from {low:,} to {high:,}.")
     return int(number)
 
 
-def _measure(name: str, value: object) -> float:
-    low, high = MEASURES[name]
-    number = _number(value)
+def _check_float(name: str, value: object) -> float:
+    low, high = FLOAT_OPTION_RANGES[name]
+    number = _parse_number(value)
     if name == "rate" and number == 0:
         return 0.0
     if number is None or not low <= number <= high:
@@ -151,14 +151,14 @@ def _measure(name: str, value: object) -> float:
     return float(number)
 
 
-def _number(value: object) -> int | float | None:
+def _parse_number(value: object) -> int | float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-CHECKS: dict[str, Callable[[str, object], tuple[str, ...] | str | bool | int | float]] = {
-    **dict.fromkeys(("include", "exclude"), _pattern_list),
-    **dict.fromkeys(WORDS, _word),
-    **dict.fromkeys(SWITCHES, _switch),
-    **dict.fromkeys(COUNTS, _count),
-    **dict.fromkeys(MEASURES, _measure),
+OPTION_CHECKS: dict[str, Callable[[str, object], tuple[str, ...] | str | bool | int | float]] = {
+    **dict.fromkeys(("include", "exclude"), _check_patterns),
+    **dict.fromkeys(CHOICE_OPTIONS, _check_choice),
+    **dict.fromkeys(BOOL_OPTIONS, _check_bool),
+    **dict.fromkeys(INT_OPTION_RANGES, _check_int),
+    **dict.fromkeys(FLOAT_OPTION_RANGES, _check_float),
 }

@@ -18,16 +18,16 @@ from typing import Any, cast
 
 from protego import Protego
 
-from workbench.crawling.extraction import markdown_links, pieces
-from workbench.crawling.urls import canonical, path_of
+from workbench.crawling.extraction import find_markdown_links, split_text
+from workbench.crawling.urls import canonicalize, url_path
 from workbench.formatting import MB
 from workbench.ingestion.readers.office import XmlElement
 
-POLITE_INTERVAL = 0.5  # seconds between requests to a foreign host
+POLITE_INTERVAL_S = 0.5  # seconds between requests to a foreign host
 POLITE_CONCURRENCY = 2
 
 
-class Turnstile:
+class HostRateLimiter:
     """Rate limiter of one host: at most ``concurrency`` requests at once, ``interval`` seconds apart."""
 
     def __init__(self, concurrency: int, interval: float) -> None:
@@ -57,7 +57,7 @@ class Turnstile:
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
 
 
-class Manners:
+class RateLimiters:
     """The rate limiters of all hosts, created on first use."""
 
     def __init__(self, concurrency: int, rate: float, is_ours: Callable[[str], bool]) -> None:
@@ -67,20 +67,20 @@ class Manners:
         is_ours: Returns whether a host is ours, so that it needs no default limit.
         """
         self._concurrency, self._rate, self._is_ours = concurrency, rate, is_ours
-        self._hosts: dict[str, Turnstile] = {}
+        self._hosts: dict[str, HostRateLimiter] = {}
 
-    def of(self, host: str, crawl_delay: float = 0.0) -> Turnstile:
+    def of(self, host: str, crawl_delay: float = 0.0) -> HostRateLimiter:
         """Return a host's rate limiter, slowed down to the delay in its robots.txt."""
         if host not in self._hosts:
             ours = self._is_ours(host)
-            interval = 1 / self._rate if self._rate else (0.0 if ours else POLITE_INTERVAL)
+            interval = 1 / self._rate if self._rate else (0.0 if ours else POLITE_INTERVAL_S)
             concurrency = self._concurrency if ours else min(self._concurrency, POLITE_CONCURRENCY)
-            self._hosts[host] = Turnstile(concurrency, interval)
+            self._hosts[host] = HostRateLimiter(concurrency, interval)
         self._hosts[host].slow_down(crawl_delay)
         return self._hosts[host]
 
 
-def retry_after(header: str | None) -> float | None:
+def parse_retry_after(header: str | None) -> float | None:
     """Return the seconds of a Retry-After header, given as a number or a date, or None."""
     if not header:
         return None
@@ -99,11 +99,11 @@ def retry_after(header: str | None) -> float | None:
 
 # --- robots.txt (RFC 9309), parsed by Protego ---
 
-LONGEST = 512_000  # characters read; the RFC requires at least 500 KiB
-LONGEST_DELAY = 60.0  # seconds; longer delays are cut to this, because they make a crawl impracticable
-MOST_NAMED = 1_000  # rules per file for which the forbidding rule is named in messages
-DISALLOW = re.compile(r"^([ \t]*disallow[ \t]*:[ \t]*)([^\s#][^\n#]*)", re.IGNORECASE | re.MULTILINE)
-HOST = "http://robots.invalid"  # rules are about paths; any host works
+MAX_ROBOTS_CHARS = 512_000  # characters read; the RFC requires at least 500 KiB
+MAX_CRAWL_DELAY_S = 60.0  # seconds; longer delays are cut to this, because they make a crawl impracticable
+MAX_NAMED_RULES = 1_000  # rules per file for which the forbidding rule is named in messages
+DISALLOW_LINE = re.compile(r"^([ \t]*disallow[ \t]*:[ \t]*)([^\s#][^\n#]*)", re.IGNORECASE | re.MULTILINE)
+ROBOTS_HOST = "http://robots.invalid"  # rules are about paths; any host works
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class Robots:
         """Seconds between requests by Crawl-delay or Request-rate, or 0."""
         rate = self._protego.request_rate(self.agent)
         delays = [self._protego.crawl_delay(self.agent) or 0.0, rate.seconds / rate.requests if rate else 0.0]
-        return min(LONGEST_DELAY, max(delays))
+        return min(MAX_CRAWL_DELAY_S, max(delays))
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ class Robots:
         if self._protego.can_fetch(url, self.agent):
             return None
         matching = [rule for rule, alone in self._rules if not alone.can_fetch(url, self.agent)]
-        return f"robots.txt forbids {max(matching, key=len, default=path_of(url))}"
+        return f"robots.txt forbids {max(matching, key=len, default=url_path(url))}"
 
     @cached_property
     def _protego(self) -> Protego:
@@ -146,29 +146,31 @@ class Robots:
         forbidden
         numbers are the rules of the groups that apply.
         """
-        rules = [match.group(2).strip() for match in DISALLOW.finditer(self.text)][:MOST_NAMED]
+        rules = [match.group(2).strip() for match in DISALLOW_LINE.finditer(self.text)][:MAX_NAMED_RULES]
         numbers = iter(range(len(rules) + 1))
-        numbered = DISALLOW.sub(lambda match: f"{match.group(1)}/{next(numbers, '')}$", self.text, count=len(rules))
+        numbered = DISALLOW_LINE.sub(
+            lambda match: f"{match.group(1)}/{next(numbers, '')}$", self.text, count=len(rules)
+        )
         groups = Protego.parse(re.sub(r"(?im)^\s*allow\s*:.*$", "", numbered))
-        ours = [rule for n, rule in enumerate(rules) if not groups.can_fetch(f"{HOST}/{n}", self.agent)]
+        ours = [rule for n, rule in enumerate(rules) if not groups.can_fetch(f"{ROBOTS_HOST}/{n}", self.agent)]
         return [(rule, Protego.parse(f"User-agent: *\nDisallow: {rule}")) for rule in ours]
 
 
-def unreadable(reason: str) -> Robots:
+def unreadable_robots(reason: str) -> Robots:
     """Return rules for a host whose robots.txt cannot be read now; it is not crawled."""
     return Robots(trouble=f"robots.txt could not be read, so the host is not crawled. {reason}")
 
 
-def parse(text: str, agent: str) -> Robots:
+def parse_robots(text: str, agent: str) -> Robots:
     """Parse a robots.txt for a user agent's product token. Invalid lines are skipped."""
-    return Robots(text[:LONGEST].lstrip("\ufeff"), agent)
+    return Robots(text[:MAX_ROBOTS_CHARS].lstrip("\ufeff"), agent)
 
 
 # --- Sitemaps and llms.txt ---
 
-MOST_SITEMAPS = 500  # files read; about four minutes at two per second
-MOST_ADDRESSES = 50_000  # addresses of one sitemap, by its protocol
-LARGEST = 50 * MB  # bytes of a sitemap after decompression, by its protocol
+MAX_SITEMAPS = 500  # files read; about four minutes at two per second
+MAX_SITEMAP_ADDRESSES = 50_000  # addresses of one sitemap, by its protocol
+MAX_SITEMAP_BYTES = 50 * MB  # bytes of a sitemap after decompression, by its protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +187,7 @@ def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]
     from lxml import etree as lxml_etree  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 
     etree = cast("Any", lxml_etree)  # lxml has no type stubs
-    data = _unzipped(data)
+    data = _unzip(data)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
     try:
         root = etree.fromstring(data.strip(), parser) if data.strip() else None
@@ -193,34 +195,36 @@ def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]
         root = None
     if root is None:
         text = data.decode("utf-8", "replace")
-        words = (word for piece in pieces(text) for word in piece.split() if word.startswith(("http://", "https://")))
-        addresses = (canonical(word, base) for word in islice(words, MOST_ADDRESSES))
+        words = (
+            word for piece in split_text(text) for word in piece.split() if word.startswith(("http://", "https://"))
+        )
+        addresses = (canonicalize(word, base) for word in islice(words, MAX_SITEMAP_ADDRESSES))
         return [ListedAddress(url, "sitemap") for url in addresses if url], []
     pages: list[ListedAddress] = []
     further: list[str] = []
     for entry in root.iter("{*}url", "{*}sitemap"):
-        url = canonical(_text(entry, "loc"), base)
+        url = canonicalize(_child_text(entry, "loc"), base)
         if url and entry.tag.endswith("}sitemap" if "}" in entry.tag else "sitemap"):
             further.append(url)
-        elif url and len(pages) < MOST_ADDRESSES:
-            pages.append(ListedAddress(url, "sitemap", _text(entry, "lastmod") or None))
+        elif url and len(pages) < MAX_SITEMAP_ADDRESSES:
+            pages.append(ListedAddress(url, "sitemap", _child_text(entry, "lastmod") or None))
     return pages, further
 
 
 def read_llms(text: str, base: str) -> list[ListedAddress]:
     """Return the addresses that an llms.txt links to."""
-    addresses = (canonical(target, base) for target in markdown_links(text))
-    return [ListedAddress(url, "llms") for url in islice(filter(None, addresses), MOST_ADDRESSES)]
+    addresses = (canonicalize(target, base) for target in find_markdown_links(text))
+    return [ListedAddress(url, "llms") for url in islice(filter(None, addresses), MAX_SITEMAP_ADDRESSES)]
 
 
-def _unzipped(data: bytes) -> bytes:
+def _unzip(data: bytes) -> bytes:
     if not data.startswith(b"\x1f\x8b"):
-        return data[:LARGEST]
+        return data[:MAX_SITEMAP_BYTES]
     try:
-        return zlib.decompressobj(wbits=31).decompress(data, LARGEST)
+        return zlib.decompressobj(wbits=31).decompress(data, MAX_SITEMAP_BYTES)
     except (zlib.error, gzip.BadGzipFile):
         return b""
 
 
-def _text(entry: XmlElement, name: str) -> str:
+def _child_text(entry: XmlElement, name: str) -> str:
     return (entry.findtext(f"{{*}}{name}") or "").strip()

@@ -7,20 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from workbench.crawling.fetch_page import TryAgain, visit
+from workbench.crawling.fetch_page import TryAgain, visit_page
 from workbench.crawling.frontier import Entry, Frontier
-from workbench.crawling.http import REDIRECTS, FetchFailed
-from workbench.crawling.messages import KEPT_OUT
+from workbench.crawling.http import REDIRECT_STATUSES, FetchFailed
+from workbench.crawling.messages import UNFETCHED_OUTCOMES
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.site import Site
-from workbench.crawling.urls import CrawlBounds, bounds_of, canonical, host_of
+from workbench.crawling.urls import CrawlBounds, canonicalize, make_bounds, url_host
 from workbench.errors import CrawlRefused
 from workbench.storage.crawls import NewPage, PageReply
 from workbench.types import JsonObject, Value
 
 # --- Estimate from a few pages ---
 
-PASSAGE = 800  # approximate bytes of text per passage
+PASSAGE_BYTES = 800  # approximate bytes of text per passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,16 @@ class Estimate(Value):
     passages: int
 
 
-def estimate(
+def estimate_crawl(
     hosts: Iterable[HostLoad], concurrency: int, pages: int, seconds: float, size: float, is_complete: bool
 ) -> Estimate:
     """Return the estimate for ``pages`` pages with a mean response time of ``seconds`` and ``size`` bytes of text."""
     text = round(pages * size)
-    duration = round(fetching_seconds(hosts, concurrency, seconds), 1)
-    return Estimate(pages, not is_complete, duration, text, round(text / PASSAGE))
+    duration = round(estimate_fetch_seconds(hosts, concurrency, seconds), 1)
+    return Estimate(pages, not is_complete, duration, text, round(text / PASSAGE_BYTES))
 
 
-def fetching_seconds(hosts: Iterable[HostLoad], concurrency: int, seconds: float) -> float:
+def estimate_fetch_seconds(hosts: Iterable[HostLoad], concurrency: int, seconds: float) -> float:
     """Return the time for requests of ``seconds`` each, at most ``concurrency`` at once over all hosts.
 
     A host accepts the next request after its interval if a slot is free. Hosts are crawled in parallel, so the result
@@ -78,9 +78,9 @@ def fetching_seconds(hosts: Iterable[HostLoad], concurrency: int, seconds: float
     return max(slowest, sum(load.requests for load in loads) * seconds / concurrency)
 
 
-LOOKED_AT = 12  # maximum pages fetched for samples and the estimate
-SAMPLE_CHARACTERS = 2_000
-SHOWN = 500  # addresses shown per list
+MAX_FETCHED_PAGES = 12  # maximum pages fetched for samples and the estimate
+SAMPLE_CHARS = 2_000
+MAX_ADDRESSES_SHOWN = 500  # addresses shown per list
 
 
 class WantedPage(TypedDict):
@@ -111,7 +111,7 @@ class TextSample(TypedDict):
 
 
 class DryRun(TypedDict):
-    """The report of a dry run; ``scope`` are the bounds, ``estimate`` is ``Estimate.to_dict``."""
+    """The report of a dry run; ``scope`` are the bounds, ``estimate_crawl`` is ``Estimate.to_dict``."""
 
     url: str
     scope: JsonObject | None
@@ -124,7 +124,7 @@ class DryRun(TypedDict):
     estimate: JsonObject
 
 
-async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> DryRun:
+async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> DryRun:
     """Fetch the first pages and report.
 
     Raises:
@@ -134,66 +134,66 @@ async def dry_run(site: Site, url: str, options: CrawlOptions, samples: int) -> 
     reasons: dict[str, str] = {}
     visited: list[tuple[Entry, PageReply]] = []
     bounds: CrawlBounds | None = None
-    for entry in _first(frontier):
-        answer = await _visited(site, entry, options)
+    for entry in _first_pages(frontier):
+        answer = await _visit_page(site, entry, options)
         entry.state, entry.outcome, entry.expanded = answer.state, answer.outcome, True
         visited.append((entry, answer))
         if answer.outcome == "left_out":
             reasons[entry.url] = answer.reason or ""
         if entry.outcome == "redirected" and bounds is None:
             await site.robots(answer.links[0])
-            reasons |= _refused(frontier.admit_target(answer.links[0], entry, site.refusal))
+            reasons |= _refusal_reasons(frontier.admit_target(answer.links[0], entry, site.refusal))
             continue
         if bounds is None and answer.outcome == "failed":
             raise CrawlRefused(f"The start page cannot be fetched. {answer.reason}")
-        if bounds is None and answer.outcome in KEPT_OUT and not answer.links:
+        if bounds is None and answer.outcome in UNFETCHED_OUTCOMES and not answer.links:
             raise CrawlRefused(f"The start page may not be fetched. {answer.reason}")
         links: list[tuple[str, str, str | None]] = [(link, "link", None) for link in answer.links]
         if bounds is None:
-            bounds = bounds_of(entry.url, options.within)
+            bounds = make_bounds(entry.url, options.within)
             if options.recursive and options.sitemaps:
                 listed, _ = await site.list_addresses(entry.url)
                 links += [(address.url, address.via, address.lastmod) for address in listed]
-        for address in {host_of(link[0]): link[0] for link in links if bounds.contains(link[0])}.values():
+        for address in {url_host(link[0]): link[0] for link in links if bounds.contains(link[0])}.values():
             await site.robots(address)
         admitted = frontier.admit(links, depth=entry.depth + 1, parent=entry.url, bounds=bounds, refusal=site.refusal)
-        reasons |= _refused(admitted)
-    loads = await _loads(site, frontier, visited)
-    return _report(url, frontier, visited, reasons, bounds, options, samples, loads)
+        reasons |= _refusal_reasons(admitted)
+    loads = await _host_loads(site, frontier, visited)
+    return _build_report(url, frontier, visited, reasons, bounds, options, samples, loads)
 
 
-async def _loads(site: Site, frontier: Frontier, visited: list[tuple[Entry, PageReply]]) -> list[HostLoad]:
+async def _host_loads(site: Site, frontier: Frontier, visited: list[tuple[Entry, PageReply]]) -> list[HostLoad]:
     """Return the expected requests to each host, including those of the dry run."""
-    pages = [entry.url for entry in frontier.entries if entry.outcome not in (*KEPT_OUT, "redirected")]
-    looks = Counter(host_of(entry.url) for entry, _ in visited if entry.outcome != "redirected")
+    pages = [entry.url for entry in frontier.entries if entry.outcome not in (*UNFETCHED_OUTCOMES, "redirected")]
+    looks = Counter(url_host(entry.url) for entry, _ in visited if entry.outcome != "redirected")
     loads: list[HostLoad] = []
-    for host, count in Counter(map(host_of, pages)).items():
-        turnstile = await site.turnstile(next(url for url in pages if host_of(url) == host))
+    for host, count in Counter(map(url_host, pages)).items():
+        turnstile = await site.turnstile(next(url for url in pages if url_host(url) == host))
         beside = max(0, turnstile.turns - looks[host])
         loads.append(HostLoad(count + beside, turnstile.interval, turnstile.concurrency))
     return loads
 
 
-def _first(frontier: Frontier) -> Iterator[Entry]:
-    for _ in range(LOOKED_AT):
+def _first_pages(frontier: Frontier) -> Iterator[Entry]:
+    for _ in range(MAX_FETCHED_PAGES):
         entry = next(frontier.waiting(0.0), None)
         if entry is None:
             return
         yield entry
 
 
-async def _visited(site: Site, entry: Entry, options: CrawlOptions) -> PageReply:
+async def _visit_page(site: Site, entry: Entry, options: CrawlOptions) -> PageReply:
     try:
-        return await visit(site, entry, None, options)
+        return await visit_page(site, entry, None, options)
     except (TryAgain, FetchFailed) as error:
         return PageReply("done", "failed", error.reason)
 
 
-def _refused(pages: Sequence[NewPage]) -> dict[str, str]:
+def _refusal_reasons(pages: Sequence[NewPage]) -> dict[str, str]:
     return {page.url: page.reason or "" for page in pages if page.outcome is not None}
 
 
-def _report(
+def _build_report(
     url: str,
     frontier: Frontier,
     visited: list[tuple[Entry, PageReply]],
@@ -203,7 +203,7 @@ def _report(
     samples: int,
     loads: Sequence[HostLoad],
 ) -> DryRun:
-    wanted = [entry for entry in frontier.entries if entry.outcome not in (*KEPT_OUT, "redirected")]
+    wanted = [entry for entry in frontier.entries if entry.outcome not in (*UNFETCHED_OUTCOMES, "redirected")]
     pages = [(entry, answer) for entry, answer in visited if answer.state == "fetched"]
     seconds = sum(answer.seconds for _, answer in pages) / len(pages) if pages else 0.0
     size = sum(answer.size for _, answer in pages) / len(pages) if pages else 0.0
@@ -213,20 +213,24 @@ def _report(
         "scope": bounds.to_dict() if bounds else None,
         "pages_known": len(wanted),
         "complete": complete,
-        "would_fetch": [{"url": entry.url, "via": entry.via, "depth": entry.depth} for entry in wanted[:SHOWN]],
-        "would_not_fetch": [{"url": address, "reason": reason} for address, reason in list(reasons.items())[:SHOWN]],
+        "would_fetch": [
+            {"url": entry.url, "via": entry.via, "depth": entry.depth} for entry in wanted[:MAX_ADDRESSES_SHOWN]
+        ],
+        "would_not_fetch": [
+            {"url": address, "reason": reason} for address, reason in list(reasons.items())[:MAX_ADDRESSES_SHOWN]
+        ],
         "failed": [{"url": e.url, "reason": a.reason} for e, a in visited if a.outcome == "failed"],
-        "samples": [_sample(entry, answer) for entry, answer in pages[:samples]],
-        "estimate": estimate(loads, options.concurrency, len(wanted), seconds, size, complete).to_dict(),
+        "samples": [_text_sample(entry, answer) for entry, answer in pages[:samples]],
+        "estimate": estimate_crawl(loads, options.concurrency, len(wanted), seconds, size, complete).to_dict(),
     }
 
 
-def _sample(entry: Entry, answer: PageReply) -> TextSample:
+def _text_sample(entry: Entry, answer: PageReply) -> TextSample:
     text = (answer.body or b"").decode("utf-8", "replace") if not answer.metadata.get("file_name") else ""
     return {
         "url": entry.url,
         "title": answer.title,
-        "text": text[:SAMPLE_CHARACTERS],
+        "text": text[:SAMPLE_CHARS],
         "characters": len(text),
         "links": len(answer.links),
         "metadata": dict(answer.metadata),
@@ -236,7 +240,7 @@ def _sample(entry: Entry, answer: PageReply) -> TextSample:
 
 # --- Reading of a single page ---
 
-MOST_HOPS = 5  # redirects
+MAX_REDIRECTS = 5  # redirects
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +262,7 @@ async def read_page(site: Site, url: str) -> WebPage:
     """
     from workbench.ingestion.readers import read_bytes
 
-    for _ in range(MOST_HOPS + 1):
+    for _ in range(MAX_REDIRECTS + 1):
         refusal = await site.refusal_after_asking(url)
         if refusal is not None:
             raise CrawlRefused(f"{url} may not be fetched. {refusal.reason}")
@@ -269,8 +273,8 @@ async def read_page(site: Site, url: str) -> WebPage:
         if page is not None:
             document = read_bytes(page.body, page.name)
             return WebPage(url, page.title or document.title, document.text, fetched.media_type)
-        target = canonical(fetched.headers.get("location", ""), url) if fetched.status in REDIRECTS else None
+        target = canonicalize(fetched.headers.get("location", ""), url) if fetched.status in REDIRECT_STATUSES else None
         if target is None:
             raise CrawlRefused(f"{url} cannot be fetched. It answered {fetched.status}.")
         url = target
-    raise CrawlRefused(f"{url} cannot be fetched. It redirects more than {MOST_HOPS} times.")
+    raise CrawlRefused(f"{url} cannot be fetched. It redirects more than {MAX_REDIRECTS} times.")

@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from workbench.crawling.egress import Guard
-from workbench.crawling.extraction import Page, extract
-from workbench.crawling.http import AGENT_TOKEN, REDIRECTS, WORTH_RETRYING, FetchFailed, Refusal, Reply
+from workbench.crawling.extraction import Page, extract_page
+from workbench.crawling.http import AGENT_TOKEN, REDIRECT_STATUSES, RETRY_STATUSES, FetchFailed, Refusal, Response
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.politeness import (
-    MOST_SITEMAPS,
+    MAX_SITEMAPS,
+    HostRateLimiter,
     ListedAddress,
-    Manners,
+    RateLimiters,
     Robots,
-    Turnstile,
-    parse,
+    parse_retry_after,
+    parse_robots,
     read_llms,
     read_sitemap,
-    retry_after,
-    unreadable,
+    unreadable_robots,
 )
-from workbench.crawling.urls import canonical, host_of
+from workbench.crawling.urls import canonicalize, url_host
 from workbench.errors import CrawlRefused
 
 if TYPE_CHECKING:
     from workbench.crawling.browser import Browser
     from workbench.crawling.http import SocketFactory
 
-MOST_HOPS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (RFC 9309 asks for five)
+MAX_REDIRECTS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (RFC 9309 asks for five)
 
 
 class Site:
@@ -51,7 +51,9 @@ class Site:
         self._http = GuardedHTTPStrategy(
             guard, timeout=options.timeout, max_bytes=options.max_bytes, socket_factory=socket_factory
         )
-        self._manners = Manners(options.concurrency, options.rate, lambda host: guard.allows_by_name(*_host_port(host)))
+        self._manners = RateLimiters(
+            options.concurrency, options.rate, lambda host: guard.allows_by_name(*_split_host_port(host))
+        )
         self._robots: dict[str, Robots] = {}
         self._browser: Browser | None = None
         self.browser_trouble = ""  # why no browser is available
@@ -62,7 +64,7 @@ class Site:
         if self._browser is not None:
             await self._browser.close()
 
-    async def page(self, url: str, validators: Mapping[str, str]) -> tuple[Reply, Page | None]:
+    async def page(self, url: str, validators: Mapping[str, str]) -> tuple[Response, Page | None]:
         """Fetch and read a page; the page is None for a 304 or any status but success.
 
         Raises:
@@ -76,13 +78,13 @@ class Site:
             fetched = await self._plain(url, validators)
         if not 200 <= fetched.status < 300:
             return fetched, None
-        page = await asyncio.to_thread(extract, fetched)
+        page = await asyncio.to_thread(extract_page, fetched)
         if page.needs_script and self._options.browser == "auto" and not fetched.rendered:
             rendered = await self._render_if_possible(url)
             if rendered is not None and not 200 <= rendered.status < 300:
                 return rendered, None
             if rendered is not None:
-                better = await asyncio.to_thread(extract, rendered)
+                better = await asyncio.to_thread(extract_page, rendered)
                 if len(better.body) > len(page.body):
                     return rendered, better
         return fetched, page
@@ -95,9 +97,9 @@ class Site:
             self._robots[place] = await self._read_robots(place)
         return self._robots[place]
 
-    async def turnstile(self, url: str) -> Turnstile:
+    async def turnstile(self, url: str) -> HostRateLimiter:
         """Return the rate limiter of an address's host, with the delay of its robots.txt."""
-        return self._manners.of(host_of(url), (await self.robots(url)).crawl_delay)
+        return self._manners.of(url_host(url), (await self.robots(url)).crawl_delay)
 
     def refusal(self, url: str) -> Refusal | None:
         """Return why an address may not be fetched, from the guard and robots.txt, if already read; else None."""
@@ -124,7 +126,7 @@ class Site:
         """
         root = urljoin(url, "/")
         robots = await self.robots(url)
-        sitemaps = [sitemap for entry in robots.sitemaps if (sitemap := canonical(entry, root))]
+        sitemaps = [sitemap for entry in robots.sitemaps if (sitemap := canonicalize(entry, root))]
         pages: dict[str, ListedAddress] = {}
         found, unread = await self._sitemaps([*sitemaps, urljoin(root, "sitemap.xml")])
         for page in found:
@@ -141,7 +143,7 @@ class Site:
     async def _sitemaps(self, waiting: list[str]) -> tuple[list[ListedAddress], list[str]]:
         entries: list[ListedAddress] = []
         read: set[str] = set()
-        while waiting and len(read) < MOST_SITEMAPS:
+        while waiting and len(read) < MAX_SITEMAPS:
             url = waiting.pop(0)
             if url in read:
                 continue
@@ -156,12 +158,12 @@ class Site:
                 waiting += further
         return entries, list(dict.fromkeys(url for url in waiting if url not in read))
 
-    async def _plain(self, url: str, validators: Mapping[str, str]) -> Reply:
+    async def _plain(self, url: str, validators: Mapping[str, str]) -> Response:
         turnstile = await self.turnstile(url)
         async with turnstile.turn():
             fetched = await self._http.fetch(url, validators)
-        if fetched.status in WORTH_RETRYING:
-            wait = retry_after(fetched.headers.get("retry-after"))
+        if fetched.status in RETRY_STATUSES:
+            wait = parse_retry_after(fetched.headers.get("retry-after"))
             if wait is not None and wait > self._options.longest_wait:
                 reason = f"It answered {fetched.status} and asked to wait {wait:.0f} s."
                 raise FetchFailed(reason, retry=False, status=fetched.status)
@@ -170,7 +172,7 @@ class Site:
             raise FetchFailed(f"It answered {fetched.status}.", retry=True, retry_after=wait, status=fetched.status)
         return fetched
 
-    async def _render(self, url: str) -> Reply:
+    async def _render(self, url: str) -> Response:
         if self._browser is None:
             from workbench.crawling.browser import Browser
 
@@ -182,7 +184,7 @@ class Site:
         async with turnstile.turn():
             return await self._browser.fetch(url)
 
-    async def _render_if_possible(self, url: str) -> Reply | None:
+    async def _render_if_possible(self, url: str) -> Response | None:
         """Render a page. Without a browser, note the reason once and return None."""
         if self.browser_trouble:
             return None
@@ -200,14 +202,14 @@ class Site:
         try:
             fetched = await self._fetch_redirected(f"{place}/robots.txt", Robots())
         except FetchFailed as error:
-            return unreadable(error.reason)
+            return unreadable_robots(error.reason)
         except CrawlRefused as error:
             return Robots(barred=str(error))
         if fetched is None or (400 <= fetched.status < 500 and fetched.status != 429):
             return Robots()
         if fetched.status >= 500 or fetched.status == 429:
-            return unreadable(f"It answered {fetched.status}.")
-        return parse(fetched.body.decode("utf-8", "replace"), AGENT_TOKEN)
+            return unreadable_robots(f"It answered {fetched.status}.")
+        return parse_robots(fetched.body.decode("utf-8", "replace"), AGENT_TOKEN)
 
     async def _small(self, url: str) -> bytes | None:
         """Fetch a file for crawlers, or return None if the site has none."""
@@ -218,25 +220,25 @@ class Site:
             return None
         return fetched.body if fetched is not None and fetched.status == 200 else None
 
-    async def _fetch_redirected(self, url: str, robots: Robots) -> Reply | None:
+    async def _fetch_redirected(self, url: str, robots: Robots) -> Response | None:
         """Fetch with redirects and retries; return None if a redirect has no target."""
-        for hop in range(MOST_HOPS + 1):
-            turnstile = self._manners.of(host_of(url), robots.crawl_delay)
+        for hop in range(MAX_REDIRECTS + 1):
+            turnstile = self._manners.of(url_host(url), robots.crawl_delay)
             async with turnstile.turn():
                 fetched = await self._again(url)
-            if fetched.status not in REDIRECTS or hop == MOST_HOPS:
+            if fetched.status not in REDIRECT_STATUSES or hop == MAX_REDIRECTS:
                 return fetched
-            target = canonical(fetched.headers.get("location", ""), url)
+            target = canonicalize(fetched.headers.get("location", ""), url)
             if target is None:
                 return None
             url = target
         return None
 
-    async def _again(self, url: str) -> Reply:
+    async def _again(self, url: str) -> Response:
         for attempt in range(self._options.retries + 1):
             try:
                 fetched = await self._http.fetch(url)
-                if fetched.status not in WORTH_RETRYING or attempt == self._options.retries:
+                if fetched.status not in RETRY_STATUSES or attempt == self._options.retries:
                     return fetched
             except FetchFailed as error:
                 if not error.retry or attempt == self._options.retries:
@@ -245,6 +247,6 @@ class Site:
         raise AssertionError("unreachable: the last try returns or raises")
 
 
-def _host_port(netloc: str) -> tuple[str, int | None]:
+def _split_host_port(netloc: str) -> tuple[str, int | None]:
     parts = urlsplit(f"//{netloc}")
     return parts.hostname or "", parts.port

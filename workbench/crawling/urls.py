@@ -9,42 +9,42 @@ from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, u
 
 from workbench.types import JsonValue, Value, as_text
 
-LONGEST = 2_000  # characters; longer ones are traps or form state, not pages
-LONGEST_WRITTEN = 4 * LONGEST  # before normalisation; data: URLs contain whole images
+MAX_URL_CHARS = 2_000  # characters; longer ones are traps or form state, not pages
+MAX_RAW_URL_CHARS = 4 * MAX_URL_CHARS  # before normalisation; data: URLs contain whole images
 DEFAULT_PORTS = {"http": 80, "https": 443}
-TRACKING = re.compile(
+TRACKING_PARAMETER = re.compile(
     r"^(utm_\w+|gclid|dclid|fbclid|msclkid|yclid|igshid|mc_cid|mc_eid|_ga|_gl|_hsenc|_hsmi|mkt_tok|vero_id|wickedid"
     r"|phpsessid|jsessionid)$",
     re.IGNORECASE,
 )
-SESSION = re.compile(r"^(?:session_?id|aspsessionid\w*)$", re.IGNORECASE)
+SESSION_PARAMETER = re.compile(r"^(?:session_?id|aspsessionid\w*)$", re.IGNORECASE)
 # Session ids are long and random; "sessionId=101" or "session=keynote-2026" is the page of a talk.
 SESSION_VALUE = re.compile(r"^(?=[^A-Za-z]*[A-Za-z])(?=\D*\d\D*\d)[0-9A-Za-z]{16,}$")
 SESSION_PATH = re.compile(r";jsessionid=[^/?#]*", re.IGNORECASE)
 ESCAPE = re.compile(r"%[0-9a-fA-F]{2}")
 UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-FILES = re.compile(
+FILE_SUFFIX = re.compile(
     r"\.(?:png|jpe?g|gif|webp|avif|svg|ico|bmp|tiff?|css|js|mjs|map|woff2?|ttf|otf|eot|mp[34]|m4[av]|webm|ogg|wav|avi|mov"
     r"|zip|gz|tgz|bz2|xz|7z|rar|tar|exe|dmg|msi|deb|rpm|apk|iso|jar|whl|bin|dll|so|wasm|rss|atom|ics|torrent)$",
     re.IGNORECASE,
 )
 # Names that end like a file: Node.js, Socket.so. A capital letter shows that it is a page title.
-TITLES = re.compile(r"[A-Z][\w-]*\.(?:js|mjs|css|map|so|bin|jar|wasm|ico)", re.ASCII)
-DOCUMENTS = re.compile(
+FILE_LIKE_TITLE = re.compile(r"[A-Z][\w-]*\.(?:js|mjs|css|map|so|bin|jar|wasm|ico)", re.ASCII)
+DOCUMENT_SUFFIX = re.compile(
     r"\.(?:x?html?|shtml|php\d?|aspx?|jspx?|cgi|pl|cfm|do|md|mdx|markdown|rst|adoc|txt|text|xml|xsl|json|jsonl|ya?ml|toml"
     r"|csv|tsv|pdf|docx?|pptx?|xlsx?|odt|ods|odp|rtf|epub|eml|tex|ipynb|py|java|c|h|cpp|go|rs|rb|ts|tsx|jsx)$",
     re.IGNORECASE,
 )
 
 
-def canonical(url: str, base: str | None = None) -> str | None:
+def canonicalize(url: str, base: str | None = None) -> str | None:
     """Return the canonical form of an address, resolved against ``base``, or None if it is not a web page's.
 
     Scheme and host are in lower case (IDNA), without default port, fragment, dot segments, tracking and session
     parameters,
     and unnecessary escapes. The order of parameters is kept, because it matters to some sites.
     """
-    if len(url) > LONGEST_WRITTEN:
+    if len(url) > MAX_RAW_URL_CHARS:
         return None
     try:
         joined = urljoin(base, url.strip()) if base else url.strip()
@@ -54,25 +54,25 @@ def canonical(url: str, base: str | None = None) -> str | None:
         return None
     if parts.scheme not in DEFAULT_PORTS or not host or "@" in parts.netloc:
         return None
-    host = _host(host)
+    host = _canonical_host(host)
     if host is None:
         return None
     netloc = host if port in (None, DEFAULT_PORTS[parts.scheme]) else f"{host}:{port}"
     try:
-        path = _without_dots(_escaped(SESSION_PATH.sub("", parts.path), "/!$&'()*+,;=:@")) or "/"
-        query = _query(parts.query)
+        path = _remove_dot_segments(_normalize_escapes(SESSION_PATH.sub("", parts.path), "/!$&'()*+,;=:@")) or "/"
+        query = _canonical_query(parts.query)
     except ValueError:  # an unpaired surrogate
         return None
     address = urlunsplit((parts.scheme, netloc, path, query, ""))
-    return address if len(address) <= LONGEST else None
+    return address if len(address) <= MAX_URL_CHARS else None
 
 
-def host_of(url: str) -> str:
+def url_host(url: str) -> str:
     """Return host and port of a canonical address."""
     return urlsplit(url).netloc
 
 
-def path_of(url: str) -> str:
+def url_path(url: str) -> str:
     """Return path and query of a canonical address, as robots.txt rules see it."""
     parts = urlsplit(url)
     return parts.path + (f"?{parts.query}" if parts.query else "")
@@ -84,8 +84,8 @@ def file_suffix(url: str) -> str | None:
     ``/wiki/Node.js`` and ``/index.php/File:Plan.png`` are pages whose titles end like a file.
     """
     folder, _, name = unquote(urlsplit(url).path).rpartition("/")
-    match = FILES.search(name)
-    if match is None or ":" in name or TITLES.fullmatch(name) or folder.lower().endswith("/wiki"):
+    match = FILE_SUFFIX.search(name)
+    if match is None or ":" in name or FILE_LIKE_TITLE.fullmatch(name) or folder.lower().endswith("/wiki"):
         return None
     return match.group().lower()
 
@@ -93,10 +93,10 @@ def file_suffix(url: str) -> str | None:
 def is_folder(url: str) -> bool:
     """Return whether an address without final slash is a folder: ``/docs`` and ``/docs/v1.2``, not ``/a.html``."""
     name = urlsplit(url).path.rpartition("/")[2]
-    return bool(name) and not (DOCUMENTS.search(name) or FILES.search(name))
+    return bool(name) and not (DOCUMENT_SUFFIX.search(name) or FILE_SUFFIX.search(name))
 
 
-def _host(host: str) -> str | None:
+def _canonical_host(host: str) -> str | None:
     if ":" in host:
         return f"[{host}]"
     host = host.rstrip(".").lower()
@@ -108,19 +108,19 @@ def _host(host: str) -> str | None:
     return host if host and re.fullmatch(r"[a-z0-9._-]+", host) else None
 
 
-def _query(query: str) -> str:
+def _canonical_query(query: str) -> str:
     pieces = [piece for piece in query.split("&") if piece and not _is_noise(piece)]
-    return _escaped("&".join(pieces), "/!$'()*+,;=:@?&")
+    return _normalize_escapes("&".join(pieces), "/!$'()*+,;=:@?&")
 
 
 def _is_noise(piece: str) -> bool:
     """Return whether a parameter is for tracking: campaigns, clicks, sessions."""
     pairs = parse_qsl(piece, keep_blank_values=True)
     name, value = pairs[0] if pairs else ("", "")
-    return bool(TRACKING.match(name)) or bool(SESSION.match(name) and SESSION_VALUE.match(value))
+    return bool(TRACKING_PARAMETER.match(name)) or bool(SESSION_PARAMETER.match(name) and SESSION_VALUE.match(value))
 
 
-def _escaped(text: str, safe: str) -> str:
+def _normalize_escapes(text: str, safe: str) -> str:
     """Escape only the necessary characters, with escapes in upper case."""
 
     def escape(match: re.Match[str]) -> str:
@@ -130,7 +130,7 @@ def _escaped(text: str, safe: str) -> str:
     return quote(ESCAPE.sub(escape, text), safe=safe + "%")
 
 
-def _without_dots(path: str) -> str:
+def _remove_dot_segments(path: str) -> str:
     names: list[str] = []
     segments = path.split("/")
     for segment in segments[1:]:
@@ -169,12 +169,12 @@ class CrawlBounds(Value):
         return parts.path.startswith(self.prefix) or parts.path == self.prefix.rstrip("/")
 
 
-def bounds_from(values: Mapping[str, JsonValue]) -> CrawlBounds:
+def parse_bounds(values: Mapping[str, JsonValue]) -> CrawlBounds:
     """Return the bounds written by ``CrawlBounds.to_dict``."""
     return CrawlBounds(as_text(values["host"]), as_text(values["prefix"]), bool(values["subdomains"]))
 
 
-def bounds_of(url: str, within: str) -> CrawlBounds:
+def make_bounds(url: str, within: str) -> CrawlBounds:
     """Return the bounds for a start page: its folder, its host, or its host with subdomains.
 
     The folder of ``/docs/``, ``/docs/index.html`` and ``/docs`` is ``/docs/``; ``/docs/v1.2`` is also a folder.

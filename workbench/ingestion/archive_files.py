@@ -8,35 +8,35 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from workbench.ingestion.incoming import Incoming, files_under, lies_inside
+from workbench.ingestion.incoming import IngestItem, is_inside, list_files
 
-_DATE = re.compile(r"(?:\A|/)(\d{4}-\d{2}-\d{2})(?=[/_.-]|\Z)")
+_PATH_DATE = re.compile(r"(?:\A|/)(\d{4}-\d{2}-\d{2})(?=[/_.-]|\Z)")
 _URL_LINE = re.compile(
     rb"^\W{0,6}(?:source[ _]?url|url|source|link|original)\W{1,6}(https?://[^\s>\")\]]{1,2000})", re.I | re.M
 )
-_HEAD = 2_048  # bytes of a saved page searched for its address
+_HEAD_BYTES = 2_048  # bytes of a saved page searched for its address
 
 
-def archive_items(folder: Path) -> list[Incoming]:
+def list_archive_items(folder: Path) -> list[IngestItem]:
     """Return the files below an archive folder as items, with archive, date and address.
 
     ``folder`` must be resolved already. Links that lead out of it are skipped.
     """
-    items = files_under([folder]).items
-    return [_described(item, folder) for item in items if lies_inside(folder / item.key, folder)]
+    items = list_files([folder]).items
+    return [_add_metadata(item, folder) for item in items if is_inside(folder / item.key, folder)]
 
 
-def _described(item: Incoming, folder: Path) -> Incoming:
+def _add_metadata(item: IngestItem, folder: Path) -> IngestItem:
     kind = "url" if item.key.startswith("url-content/") else "research"
     metadata: dict[str, Any] = {**item.metadata, "archive": kind}
-    dated = _DATE.search(item.key)
+    dated = _PATH_DATE.search(item.key)
     if dated and _is_date(dated.group(1)):
         metadata["date"] = dated.group(1)
     url = item.url
     if kind == "url":
         try:
             with (folder / item.key).open("rb") as file:
-                address = _URL_LINE.search(file.read(_HEAD))
+                address = _URL_LINE.search(file.read(_HEAD_BYTES))
         except OSError:
             address = None
         url = address.group(1).decode("utf-8", "replace").rstrip(".,;") if address else url

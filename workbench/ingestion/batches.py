@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from workbench.ingestion.incoming import Incoming
-from workbench.ingestion.progress import DocumentChange, Tally
+from workbench.ingestion.incoming import IngestItem
+from workbench.ingestion.progress import DocumentChange, IngestProgress
 from workbench.ingestion.writing import CutDocument, WrittenDocument
 from workbench.storage.documents import NewDocument
 from workbench.storage.job_parts import Part
@@ -24,7 +24,7 @@ class SettledItem:
     """
 
     place: int
-    item: Incoming
+    item: IngestItem
     known_id: str | None = None
     error: str | None = None
 
@@ -43,7 +43,7 @@ class PreparedItem:
     """
 
     place: int
-    item: Incoming
+    item: IngestItem
     document: NewDocument
     cut: CutDocument
     refills: bool
@@ -92,16 +92,16 @@ class ItemBatch:
         return sum(len(prepared.cut.passages) for prepared in self.items)
 
 
-def change_of(prepared: PreparedItem, stored: WrittenDocument) -> DocumentChange:
+def document_change(prepared: PreparedItem, stored: WrittenDocument) -> DocumentChange:
     """Return what a write did to the document: "unchanged" if another process stored the same version first."""
     if stored.added:
         return "added"
     return "unchanged" if stored.same and not prepared.refills else "changed"
 
 
-def batches_of_items(
+def batch_items(
     ahead: Iterable[PreparedItem | SettledItem | PartEnd | None],
-    tally: Tally,
+    tally: IngestProgress,
     give_back: Callable[[int], None],
     full: int,
 ) -> Iterator[ItemBatch]:
@@ -115,23 +115,25 @@ def batches_of_items(
     for prepared in ahead:
         if isinstance(prepared, SettledItem):
             give_back(prepared.item.room)
-            _settle(prepared, tally)
+            _report_settled(prepared, tally)
             continue
         if not isinstance(prepared, PreparedItem) or prepared.item.key in batch:
-            yield _whole(batch)
+            yield _make_batch(batch)
             batch, size = {}, 0
         if isinstance(prepared, PreparedItem):
             batch[prepared.item.key] = prepared
             size += len(prepared.cut.passages)
         del prepared
         if size >= full:
-            yield _whole(batch)
+            yield _make_batch(batch)
             batch, size = {}, 0
     if batch:
-        yield _whole(batch)
+        yield _make_batch(batch)
 
 
-def batches_of_parts(ahead: Iterable[PreparedItem | SettledItem | PartEnd | None], tally: Tally) -> Iterator[ItemBatch]:
+def batch_parts(
+    ahead: Iterable[PreparedItem | SettledItem | PartEnd | None], tally: IngestProgress
+) -> Iterator[ItemBatch]:
     """Group the items of each part into a batch."""
     batch: list[PreparedItem] = []
     settled: list[SettledItem] = []
@@ -142,17 +144,17 @@ def batches_of_parts(ahead: Iterable[PreparedItem | SettledItem | PartEnd | None
             yield ItemBatch(batch, prepared.room, settled, prepared.part)
             batch, settled = [], []
         elif isinstance(prepared, SettledItem):
-            _settle(prepared, tally)
+            _report_settled(prepared, tally)
             settled.append(prepared)
         else:
             batch.append(prepared)
         del prepared
 
 
-def _whole(batch: dict[str, PreparedItem]) -> ItemBatch:
+def _make_batch(batch: dict[str, PreparedItem]) -> ItemBatch:
     items = list(batch.values())
     return ItemBatch(items, sum(prepared.item.room for prepared in items))
 
 
-def _settle(settled: SettledItem, tally: Tally) -> None:
+def _report_settled(settled: SettledItem, tally: IngestProgress) -> None:
     tally.report_settled(settled.place, settled.item.path or settled.item.key, settled.known_id, settled.error)

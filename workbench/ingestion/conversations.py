@@ -11,12 +11,12 @@ from pathlib import Path
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import size_text
-from workbench.ingestion.incoming import Incoming, lies_inside
+from workbench.ingestion.incoming import IngestItem, is_inside
 from workbench.ingestion.readers import MAX_BYTES, discover, read_bytes
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
-_NUMBERED = re.compile(r"\d{1,6}-.+", re.DOTALL)
-SUFFIXES = (".md", ".markdown", ".txt")  # of a conversation in a single file
+_NUMBERED_NAME = re.compile(r"\d{1,6}-.+", re.DOTALL)
+CONVERSATION_SUFFIXES = (".md", ".markdown", ".txt")  # of a conversation in a single file
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +38,23 @@ class Conversation:
     @property
     def name(self) -> str:
         """Its key without a file suffix: ``TYPE/YYYY-MM-DD/NNN-slug``."""
-        return self.key.removesuffix(self.path.suffix) if self.path.suffix in SUFFIXES else self.key
+        return self.key.removesuffix(self.path.suffix) if self.path.suffix in CONVERSATION_SUFFIXES else self.key
 
 
-def conversations_in(workspace: Path) -> list[Conversation]:
+def list_conversations(workspace: Path) -> list[Conversation]:
     """Return every conversation of a workspace by path, without hidden folders and links that lead out of it."""
     conversations = []
-    for kind in _children(workspace, workspace):
-        for day in _children(kind, workspace) if kind.is_dir() else ():
-            if _day(day.name) is not None and day.is_dir():
-                children = _children(day, workspace)
+    for kind in _list_children(workspace, workspace):
+        for day in _list_children(kind, workspace) if kind.is_dir() else ():
+            if _parse_day(day.name) is not None and day.is_dir():
+                children = _list_children(day, workspace)
                 conversations += [
-                    conversation for child in children if (conversation := conversation_at(child, workspace))
+                    conversation for child in children if (conversation := find_conversation(child, workspace))
                 ]
     return conversations
 
 
-def conversations_at(path: Path, workspace: Path) -> list[Conversation]:
+def find_conversations(path: Path, workspace: Path) -> list[Conversation]:
     """Return the conversations at a path inside a workspace.
 
     A path in a conversation gives that conversation, and a folder above conversations gives all of them. Any other file
@@ -64,61 +64,61 @@ def conversations_at(path: Path, workspace: Path) -> list[Conversation]:
     for parent in (path, *path.parents):
         if parent == workspace:
             break
-        conversation = conversation_at(parent, workspace)
+        conversation = find_conversation(parent, workspace)
         if conversation is not None:
             return [conversation]
-    below = [conversation for conversation in conversations_in(workspace) if conversation.path.is_relative_to(path)]
+    below = [conversation for conversation in list_conversations(workspace) if conversation.path.is_relative_to(path)]
     if below or path == workspace:
         return below
     files = [path] if path.is_file() else list(discover([path]))
-    inside = (file for file in files if lies_inside(file, workspace))
+    inside = (file for file in files if is_inside(file, workspace))
     return [Conversation(file.relative_to(workspace).as_posix(), file) for file in inside]
 
 
-def conversation_at(path: Path, workspace: Path) -> Conversation | None:
+def find_conversation(path: Path, workspace: Path) -> Conversation | None:
     """Return the conversation exactly at a path, or None if the path does not have that form."""
     parts = path.relative_to(workspace).parts
-    if len(parts) != 3 or not _NUMBERED.match(parts[2]):
+    if len(parts) != 3 or not _NUMBERED_NAME.match(parts[2]):
         return None
-    day = _day(parts[1])
-    if day is None or (path.is_file() and path.suffix.lower() not in SUFFIXES):
+    day = _parse_day(parts[1])
+    if day is None or (path.is_file() and path.suffix.lower() not in CONVERSATION_SUFFIXES):
         return None
     return Conversation("/".join(parts), path, parts[0], day)
 
 
-def incoming(conversation: Conversation, workspace: Path) -> Incoming:
+def make_item(conversation: Conversation, workspace: Path) -> IngestItem:
     """Return a conversation as an item: a single file unchanged, several joined under their names."""
-    stem = conversation.path.stem if conversation.path.suffix in SUFFIXES else conversation.path.name
+    stem = conversation.path.stem if conversation.path.suffix in CONVERSATION_SUFFIXES else conversation.path.name
     metadata = {"conversation": conversation.name, "conversation_type": conversation.type}
     if conversation.day:
         metadata["date"] = conversation.day.isoformat()
-    files = files_of(conversation, workspace)
+    files = list_files(conversation, workspace)
     name = files[0].name if len(files) == 1 else f"{stem}.md"
-    return Incoming(
+    return IngestItem(
         key=conversation.key,
-        name=name if len(files) == 1 and files[0] == conversation.path else f"{stem}{_ending(files)}",
-        load=lambda: _text_of(conversation, files),
+        name=name if len(files) == 1 and files[0] == conversation.path else f"{stem}{_item_suffix(files)}",
+        load=lambda: _read_text(conversation, files),
         path=conversation.key,
         metadata=metadata,
     )
 
 
-def files_of(conversation: Conversation, workspace: Path) -> list[Path]:
+def list_files(conversation: Conversation, workspace: Path) -> list[Path]:
     """Return a conversation's readable files by path. Links that lead out of the workspace are skipped."""
     if conversation.path.is_file():
-        return [conversation.path] if lies_inside(conversation.path, workspace) else []
-    return [file for file in discover([conversation.path]) if lies_inside(file, workspace)]
+        return [conversation.path] if is_inside(conversation.path, workspace) else []
+    return [file for file in discover([conversation.path]) if is_inside(file, workspace)]
 
 
-def _text_of(conversation: Conversation, files: list[Path]) -> bytes:
+def _read_text(conversation: Conversation, files: list[Path]) -> bytes:
     if not files:
         raise UnreadableDocument(f"'{conversation.key}' contains no readable file.")
     if len(files) == 1:
-        return _bytes_of(files[0])
+        return _read_bytes(files[0])
     pieces, failures = [], []
     for file in files:
         try:
-            pieces.append(f"## {file.name}\n\n{read_bytes(_bytes_of(file), file.name).text}")
+            pieces.append(f"## {file.name}\n\n{read_bytes(_read_bytes(file), file.name).text}")
         except UnreadableDocument as error:
             failures.append(str(error))
     if not pieces:
@@ -126,7 +126,7 @@ def _text_of(conversation: Conversation, files: list[Path]) -> bytes:
     return "\n\n".join(pieces).encode("utf-8", "replace")
 
 
-def _bytes_of(file: Path) -> bytes:
+def _read_bytes(file: Path) -> bytes:
     try:
         if file.stat().st_size > MAX_BYTES:
             raise UnreadableDocument(f"'{file.name}' is larger than the limit of {size_text(MAX_BYTES)}.")
@@ -135,11 +135,11 @@ def _bytes_of(file: Path) -> bytes:
         raise UnreadableDocument(f"'{file.name}' cannot be opened ({error.strerror}).") from error
 
 
-def _ending(files: list[Path]) -> str:
+def _item_suffix(files: list[Path]) -> str:
     return files[0].suffix if len(files) == 1 else ".md"
 
 
-def _day(name: str) -> date | None:
+def _parse_day(name: str) -> date | None:
     if not _DAY.match(name):
         return None
     try:
@@ -148,9 +148,9 @@ def _day(name: str) -> date | None:
         return None
 
 
-def _children(folder: Path, workspace: Path) -> Iterator[Path]:
+def _list_children(folder: Path, workspace: Path) -> Iterator[Path]:
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
     except OSError:
         return
-    yield from (folder / name for name in names if lies_inside(folder / name, workspace))
+    yield from (folder / name for name in names if is_inside(folder / name, workspace))

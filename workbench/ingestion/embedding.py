@@ -17,23 +17,23 @@ from numpy.typing import NDArray
 from workbench.errors import Cancelled, WorkbenchError
 from workbench.formatting import MB
 from workbench.models.encoder import Encoder, OnBatch
-from workbench.storage.job_parts import MOST_TIMES, PAUSE, EmbeddingHands, EmbeddingPart, PartLost
+from workbench.storage.job_parts import MAX_ATTEMPTS, POLL_INTERVAL_S, EmbeddingLease, EmbeddingPart, PartLost
 from workbench.storage.passages import NewPassage
 from workbench.storage.store import PassageStore
 from workbench.types import ShouldStop
-from workbench.types.progress import slow_step
+from workbench.types.progress import mark_slow_step
 
 # --- Vectors between model and database ---
 
-IN_MEMORY = 2 * MB  # bytes of vectors and token bits; a batch of small documents takes a third
-NO_BITS = -1  # stored instead of a byte count
+MAX_MEMORY_BYTES = 2 * MB  # bytes of vectors and token bits; a batch of small documents takes a third
+NO_BITS_LENGTH = -1  # stored instead of a byte count
 
 
 class VectorFile:
     """Vectors and token bits by row, in an unnamed temporary file that is deleted with its last reference."""
 
     def __init__(self) -> None:
-        file = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 - closed with its last reference
+        file = tempfile.SpooledTemporaryFile(max_size=MAX_MEMORY_BYTES)  # noqa: SIM115 - closed with its last reference
         self._file = file
         self._places = array("Q", (0,))
         self._bits = array("l")
@@ -49,7 +49,7 @@ class VectorFile:
         self._file.write(data)
         self._file.write(token_bits or b"")
         self._places.append(self._places[-1] + len(data) + len(token_bits or b""))
-        self._bits.append(NO_BITS if token_bits is None else len(token_bits))
+        self._bits.append(NO_BITS_LENGTH if token_bits is None else len(token_bits))
         return len(self._bits) - 1
 
     def read(self, row: int) -> tuple[NDArray[np.float32], bytes | None]:
@@ -57,13 +57,13 @@ class VectorFile:
         first, after, bits = self._places[row], self._places[row + 1], self._bits[row]
         self._file.seek(first)
         data = self._file.read(after - first)
-        if bits == NO_BITS:
+        if bits == NO_BITS_LENGTH:
             return np.frombuffer(data, dtype=np.float32), None
         return np.frombuffer(data, dtype=np.float32, count=(len(data) - bits) // 4), data[len(data) - bits :]
 
 
 T = TypeVar("T")
-WINDOW = 512  # passages whose texts and tokens are in memory at once
+WINDOW_PASSAGES = 512  # passages whose texts and tokens are in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class EmbeddedPassages:
         return (self.file.read(row) for row in self.rows)
 
 
-def embed(
+def embed_passages(
     passages: Iterable[NewPassage],
     encoder: Encoder,
     stores: Sequence[PassageStore],
@@ -107,9 +107,9 @@ def embed(
     row_of: dict[bytes, int] = {}
     rows = array("I")
     computed = 0
-    for window in windows(passages, WINDOW):
+    for window in split_windows(passages, WINDOW_PASSAGES):
         hashes = [passage.passage_hash for passage in window]
-        for key, (vector, bits) in known_vectors(stores, {key for key in hashes if key not in row_of}).items():
+        for key, (vector, bits) in find_known_vectors(stores, {key for key in hashes if key not in row_of}).items():
             row_of[key] = file.append(vector, bits)
         texts = {key: passage.embedded_text for key, passage in zip(hashes, window, strict=True) if key not in row_of}
         if on_known is not None and len(texts) < len(window):
@@ -123,14 +123,14 @@ def embed(
     return EmbeddedPassages(rows, file, computed)
 
 
-def windows(items: Iterable[T], size: int) -> Iterator[list[T]]:
+def split_windows(items: Iterable[T], size: int) -> Iterator[list[T]]:
     """Yield consecutive items in lists of at most ``size``."""
     rest = iter(items)
     while window := list(islice(rest, size)):
         yield window
 
 
-def known_vectors(
+def find_known_vectors(
     stores: Sequence[PassageStore], hashes: set[bytes]
 ) -> dict[bytes, tuple[NDArray[np.float32], bytes | None]]:
     """Return stored vectors and token bits by text hash."""
@@ -144,8 +144,8 @@ def known_vectors(
 
 # --- Embedding by several workers ---
 
-PART = 128  # passages per part
-LEAST = 3 * PART  # smallest number of passages that is offered to other workers
+PART_PASSAGES = 128  # passages per part
+MIN_SHARED_PASSAGES = 3 * PART_PASSAGES  # smallest number of passages that is offered to other workers
 
 
 class SharedEmbedding:
@@ -155,7 +155,7 @@ class SharedEmbedding:
         self,
         encoder: Encoder,
         stores: Sequence[PassageStore],
-        hands: EmbeddingHands,
+        hands: EmbeddingLease,
         on_batch: OnBatch | None = None,
         on_known: Callable[[int], None] | None = None,
     ) -> None:
@@ -167,7 +167,7 @@ class SharedEmbedding:
         on_known: Called with the number of passages that needed no embedding.
         """
         self._encoder, self._stores, self._hands = encoder, stores, hands
-        self._on_batch, self._on_known = on_batch or _nobody, on_known or _nobody
+        self._on_batch, self._on_known = on_batch or _ignore_count, on_known or _ignore_count
         self._file = VectorFile()
         self._row_of: dict[bytes, int] = {}
         self._hashes: list[bytes] = []  # for every passage, in order
@@ -183,7 +183,7 @@ class SharedEmbedding:
             PartLost: The job was restarted or deleted in the meantime.
             WorkbenchError: A part was taken too often, because it crashes its workers.
         """
-        for window in windows(passages, WINDOW):
+        for window in split_windows(passages, WINDOW_PASSAGES):
             self._offer(window)
             self._on_batch(0)
         while self._waiting:
@@ -195,7 +195,7 @@ class SharedEmbedding:
             self._on_batch(self._computed - before)
             if part is None and self._waiting:
                 self._on_known(0)  # report again, as the last report may have been skipped
-                time.sleep(PAUSE)
+                time.sleep(POLL_INTERVAL_S)
         for part_id in self._parts:
             for key, (vector, bits) in self._hands.parts.vectors(part_id):
                 if key not in self._row_of:
@@ -216,7 +216,7 @@ class SharedEmbedding:
             for key, passage in zip(hashes, window, strict=True)
             if key not in self._row_of and key not in self._offered
         }
-        for key, (vector, bits) in known_vectors(self._stores, set(texts)).items():
+        for key, (vector, bits) in find_known_vectors(self._stores, set(texts)).items():
             self._row_of[key] = self._file.append(vector, bits)
             del texts[key]
         missing = len(texts)
@@ -229,7 +229,7 @@ class SharedEmbedding:
                 missing -= before - len(texts)
         if missing < len(window):
             self._on_known(len(window) - missing)
-        for some in windows(texts.items(), PART):
+        for some in split_windows(texts.items(), PART_PASSAGES):
             keys = [key for key, _ in some]
             part_id = self._hands.publish(self._encoder.name, keys, [text for _, text in some])
             if part_id is None:
@@ -249,28 +249,28 @@ class SharedEmbedding:
         for standing in standings:
             if standing.given_up:
                 raise WorkbenchError(
-                    f"Workers abandoned a part {MOST_TIMES} times. Check the machine's memory, then resume the job."
+                    f"Workers abandoned a part {MAX_ATTEMPTS} times. Check the machine's memory, then resume the job."
                 )
             if standing.done:
                 self._waiting.discard(standing.id)
                 self._computed += standing.passages
 
 
-def embed_part(hands: EmbeddingHands, part: EmbeddingPart, encoder: Encoder, ask: OnBatch) -> None:
+def embed_part(hands: EmbeddingLease, part: EmbeddingPart, encoder: Encoder, ask: OnBatch) -> None:
     """Embed the texts of a part and store their vectors. ``ask`` is called repeatedly with 0 and may raise to stop."""
-    with slow_step():
+    with mark_slow_step():
         encoded = encoder.encode(part.texts, on_batch=lambda _: ask(0))
     hands.done(part, encoded.vectors, encoded.token_bits)
 
 
-def help_to_embed(hands: EmbeddingHands, encoder: Encoder, ask: OnBatch) -> None:
+def help_to_embed(hands: EmbeddingLease, encoder: Encoder, ask: OnBatch) -> None:
     """Embed one waiting part for another worker; ``ask`` as in ``embed_part``."""
     part = hands.take(encoder.name)
     if part is not None:
         embed_part(hands, part, encoder, ask)
 
 
-def embed_waiting(hands: EmbeddingHands, encoder_of: Callable[[str], Encoder], should_stop: ShouldStop) -> None:
+def embed_waiting_parts(hands: EmbeddingLease, encoder_of: Callable[[str], Encoder], should_stop: ShouldStop) -> None:
     """Embed parts for other workers until none waits.
 
     Raises:
@@ -285,5 +285,5 @@ def embed_waiting(hands: EmbeddingHands, encoder_of: Callable[[str], Encoder], s
         embed_part(hands, part, encoder_of(part.model), ask)
 
 
-def _nobody(_: int) -> None:
+def _ignore_count(_: int) -> None:
     """Ignore the count."""

@@ -14,17 +14,17 @@ from pathlib import Path, PurePosixPath
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import GB, KB, size_text
-from workbench.ingestion.ocr.document import OnPage, reads_scans
+from workbench.ingestion.ocr.document import OnPage, is_ocr_installed
 from workbench.ingestion.raw import RawDocument
-from workbench.ingestion.readers import MAX_BYTES, passed_over, read_bytes, wanted
-from workbench.ingestion.readers.formats import format_titles, original_type
+from workbench.ingestion.readers import MAX_BYTES, is_skipped, is_wanted, read_bytes
+from workbench.ingestion.readers.formats import list_format_titles, original_type
 from workbench.ingestion.readers.isolation import ParserProcess
 from workbench.types import IngestFailure
 
 # --- Links that lead out of a folder ---
 
 
-def lies_inside(path: Path, folder: Path) -> bool:
+def is_inside(path: Path, folder: Path) -> bool:
     """Return whether a path, after following every link, is below ``folder``, which must be resolved already."""
     try:
         return path.resolve().is_relative_to(folder)
@@ -38,7 +38,7 @@ Stamp = tuple[int, int, int, int]  # inode, size, mtime and ctime
 Stamps = dict[str, Stamp]  # by path below the folder
 
 
-def stamps_of(folder: Path) -> Stamps:
+def stamp_files(folder: Path) -> Stamps:
     """Return the stamp of every file below a resolved folder, without hidden entries and links that lead out of it."""
     stamps: Stamps = {}
     waiting = [(str(folder), "")]
@@ -57,7 +57,7 @@ def stamps_of(folder: Path) -> Stamps:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append((entry.path, f"{prefix}{name}/"))
                         continue
-                    if entry.is_symlink() and not lies_inside(Path(entry.path), folder):
+                    if entry.is_symlink() and not is_inside(Path(entry.path), folder):
                         continue
                     status = entry.stat()
                 except OSError:  # deleted after it was listed
@@ -68,8 +68,8 @@ def stamps_of(folder: Path) -> Stamps:
 
 # --- Zip archives, read like folders ---
 
-SUFFIX = ".zip"
-MOST_UNPACKED = GB  # total bytes of an uploaded archive's files, which are held in memory
+ZIP_SUFFIX = ".zip"
+MAX_UNPACKED_BYTES = GB  # total bytes of an uploaded archive's files, which are held in memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,74 +102,74 @@ class ZipMember:
 
 def is_zip(name: str) -> bool:
     """Return whether a file name is that of a zip archive."""
-    return name.lower().endswith(SUFFIX)
+    return name.lower().endswith(ZIP_SUFFIX)
 
 
-def zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]:
+def list_zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]:
     """Return the readable files of an archive, and the paths of the others without hidden ones.
 
     Raises:
         UnreadableDocument: It is damaged or not a zip archive.
     """
     try:
-        with _opened(archive) as opened:
+        with _open_zip(archive) as opened:
             infos = [info for info in opened.infolist() if not info.is_dir()]
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise UnreadableDocument(f"It is damaged or not a zip archive ({error}). Zip the files again.") from error
     members = [
-        ZipMember(info.filename, info.file_size, partial(_read, archive, info))
+        ZipMember(info.filename, info.file_size, partial(_read_member, archive, info))
         for info in infos
-        if wanted(info.filename)
+        if is_wanted(info.filename)
     ]
-    others = [info.filename for info in infos if not wanted(info.filename) and not _is_hidden(info.filename)]
+    others = [info.filename for info in infos if not is_wanted(info.filename) and not _is_hidden(info.filename)]
     return members, others
 
 
-def unpacked(name: str, data: bytes) -> UnpackedFiles:
+def unpack_zip(name: str, data: bytes) -> UnpackedFiles:
     """Return the files of an uploaded archive, named below the archive's name.
 
     Raises:
         UnreadableDocument: It is not a zip archive, a file in it cannot be read, none is supported, or it is over 1 GB.
     """
     try:
-        members, others = zip_members(data)
-        if sum(member.size for member in members) > MOST_UNPACKED:
+        members, others = list_zip_members(data)
+        if sum(member.size for member in members) > MAX_UNPACKED_BYTES:
             raise UnreadableDocument("It is over 1 GB when unpacked. Use 'workbench ingest', or split it.")
         if not members:
             raise UnreadableDocument("It contains no file in a supported format.")
-        files = [(below(name, member.name), member.load()) for member in members]
-        return UnpackedFiles(files, [below(name, other) for other in others])
+        files = [(name_below(name, member.name), member.load()) for member in members]
+        return UnpackedFiles(files, [name_below(name, other) for other in others])
     except UnreadableDocument as error:
         raise UnreadableDocument(f"{name}: {error}") from error
 
 
-def taken_apart(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:
+def unpack_uploads(uploads: Iterable[tuple[str, bytes]]) -> UnpackedFiles:
     """Return uploads with each zip archive replaced by its readable files.
 
     Raises:
-        UnreadableDocument: As for ``unpacked``.
+        UnreadableDocument: As for ``unpack_zip``.
     """
-    parts = [unpacked(name, data) if is_zip(name) else UnpackedFiles([(name, data)], []) for name, data in uploads]
+    parts = [unpack_zip(name, data) if is_zip(name) else UnpackedFiles([(name, data)], []) for name, data in uploads]
     return UnpackedFiles(
         [file for part in parts for file in part.files], [name for part in parts for name in part.left_out]
     )
 
 
-def below(archive: str, name: str) -> str:
+def name_below(archive: str, name: str) -> str:
     """Return a file's name prefixed by its archive's name, unless it is in a folder of that name."""
     stem = PurePosixPath(archive).stem
     return name if name.startswith(f"{stem}/") else f"{stem}/{name}"
 
 
-def _opened(archive: Path | bytes) -> zipfile.ZipFile:
+def _open_zip(archive: Path | bytes) -> zipfile.ZipFile:
     return zipfile.ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive)
 
 
-def _read(archive: Path | bytes, info: zipfile.ZipInfo) -> bytes:
+def _read_member(archive: Path | bytes, info: zipfile.ZipInfo) -> bytes:
     if info.flag_bits & 1:
         raise UnreadableDocument(f"{info.filename} is password-protected. Zip the files without a password.")
     try:
-        with _opened(archive) as opened, opened.open(info) as file:
+        with _open_zip(archive) as opened, opened.open(info) as file:
             data = file.read(MAX_BYTES + 1)  # the size stated by the archive may be wrong
     except (zipfile.BadZipFile, zipfile.LargeZipFile, OSError, EOFError, ValueError, NotImplementedError) as error:
         raise UnreadableDocument(f"{info.filename} is damaged in the archive ({error}). Zip it again.") from error
@@ -179,20 +179,20 @@ def _read(archive: Path | bytes, info: zipfile.ZipInfo) -> bytes:
 
 
 def _is_hidden(name: str) -> bool:
-    return passed_over(name) or "__MACOSX" in name.split("/")
+    return is_skipped(name) or "__MACOSX" in name.split("/")
 
 
 # Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
-READING = "2"
-PDF_READING = "7"
-SHEET_READING = "3"
-LARGE = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them
-TEXT_SHARE = 3  # a third of the bytes of a PDF is text, measured on filings
-SCAN_READING = "scans 4"  # added if the extra ``ocr`` is installed, so that installing it reads every PDF again
+READER_VERSION = "2"
+PDF_READER_VERSION = "7"
+SHEET_READER_VERSION = "3"
+LARGE_ITEM_BYTES = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them
+BYTES_PER_TEXT_BYTE = 3  # a third of the bytes of a PDF is text, measured on filings
+SCAN_READER_VERSION = "scans 4"  # added if the extra ``ocr`` is installed, so that installing it reads every PDF again
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class IngestItem:
     """An item to ingest.
 
     The given title, URL, metadata and document type take precedence over the reader's. A crawled page, for example,
@@ -226,7 +226,7 @@ class Incoming:
     @property
     def room(self) -> int:
         """Estimated bytes of text while it waits. Only part of a file whose original is kept is text."""
-        return self.size // TEXT_SHARE if self.keep_file else self.size
+        return self.size // BYTES_PER_TEXT_BYTE if self.keep_file else self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,23 +239,23 @@ class PathContents:
         left_out: Number of files with unsupported formats below folders, by suffix in lower case ("" for none).
     """
 
-    items: list[Incoming]
+    items: list[IngestItem]
     failures: list[IngestFailure]
     left_out: dict[str, int]
 
 
 def content_hash(data: bytes) -> str:
     """Return the hash that shows whether a document has changed."""
-    reading = READING
+    reading = READER_VERSION
     if data.startswith(b"%PDF-"):
-        reading = PDF_READING + (SCAN_READING if reads_scans() else "")
+        reading = PDF_READER_VERSION + (SCAN_READER_VERSION if is_ocr_installed() else "")
     elif data.startswith(b"PK") and b"xl/worksheets/" in data:
-        reading = SHEET_READING
+        reading = SHEET_READER_VERSION
     return hashlib.sha256(reading.encode() + data).hexdigest()
 
 
-def read(
-    item: Incoming, data: bytes, on_page: OnPage | None = None, parser: ParserProcess | None = None
+def read_item(
+    item: IngestItem, data: bytes, on_page: OnPage | None = None, parser: ParserProcess | None = None
 ) -> RawDocument:
     """Convert bytes to a document. The item's title and metadata take precedence.
 
@@ -271,7 +271,7 @@ def read(
     )
 
 
-def files_under(paths: Iterable[Path | str]) -> PathContents:
+def list_files(paths: Iterable[Path | str]) -> PathContents:
     """Return the readable files under paths, keyed by path, and failures for those that cannot be read.
 
     Keys of files below a folder are relative to it, so they stay the same if the folder is moved. If several paths give
@@ -284,11 +284,11 @@ def files_under(paths: Iterable[Path | str]) -> PathContents:
     failures: list[IngestFailure] = []
     real: set[Path] = set()
     unread: set[Path] = set()
-    packed: list[Incoming] = []
+    packed: list[IngestItem] = []
     kinds: Counter[str] = Counter()
     for root in (Path(path) for path in paths if str(path)):
         if is_zip(root.name) and root.is_file():
-            inside = _files_of_zip(root)
+            inside = _list_zip_files(root)
             packed += inside.items
             failures += inside.failures
             kinds.update(inside.left_out)
@@ -296,20 +296,20 @@ def files_under(paths: Iterable[Path | str]) -> PathContents:
         discovery = discover([root])
         missed = [IngestFailure(str(skip.path), skip.reason) for skip in discovery.skipped if skip.missed]
         if not discovery.files and not missed:
-            kinds_read = ", ".join(format_titles())
+            kinds_read = ", ".join(list_format_titles())
             missed.append(IngestFailure(str(root), f"It contains no file in a supported format: {kinds_read}."))
-        failures += [replace(failure, path=readable(failure.path)) for failure in missed]
+        failures += [replace(failure, path=readable_path(failure.path)) for failure in missed]
         unread |= {skip.path.resolve() for skip in discovery.skipped if skip.unread_kind}
         for path in discovery.files:
             if path.resolve() not in real:
                 real.add(path.resolve())
-                keys[path] = readable(path.relative_to(root).as_posix() if path != root else path.name)
-    items = [*(_file(path, key) for path, key in _told_apart(keys).items()), *packed]
-    kinds.update(readable(path.suffix.lower()) for path in unread)
+                keys[path] = readable_path(path.relative_to(root).as_posix() if path != root else path.name)
+    items = [*(_file_item(path, key) for path, key in _make_keys_unique(keys).items()), *packed]
+    kinds.update(readable_path(path.suffix.lower()) for path in unread)
     return PathContents(items, failures, dict(sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0]))))
 
 
-def own_title(places: Sequence[Path | str]) -> str | None:
+def source_title(places: Sequence[Path | str]) -> str | None:
     """Return the title of a source for one folder or zip archive, or None for a file or several paths."""
     path = Path(places[0])
     if len(places) > 1:
@@ -319,23 +319,23 @@ def own_title(places: Sequence[Path | str]) -> str | None:
     return path.stem if is_zip(path.name) else None
 
 
-def _files_of_zip(path: Path) -> PathContents:
+def _list_zip_files(path: Path) -> PathContents:
     """Return the files of a zip archive, with keys below its name."""
     try:
-        members, others = zip_members(path)
+        members, others = list_zip_members(path)
     except UnreadableDocument as error:
-        return PathContents([], [IngestFailure(readable(str(path)), str(error))], {})
+        return PathContents([], [IngestFailure(readable_path(str(path)), str(error))], {})
     if not members:
-        empty = IngestFailure(readable(str(path)), "It contains no file in a supported format.")
+        empty = IngestFailure(readable_path(str(path)), "It contains no file in a supported format.")
         return PathContents([], [empty], {})
     items = [
-        Incoming(key, Path(key).name, member.load, path=key, keep_file=keeps_original(key), size=member.size)
-        for key, member in ((readable(below(path.name, member.name)), member) for member in members)
+        IngestItem(key, Path(key).name, member.load, path=key, keep_file=keeps_original(key), size=member.size)
+        for key, member in ((readable_path(name_below(path.name, member.name)), member) for member in members)
     ]
     return PathContents(items, [], dict(Counter(Path(name).suffix.lower() for name in others)))
 
 
-def _told_apart(keys: Mapping[Path, str]) -> dict[Path, str]:
+def _make_keys_unique(keys: Mapping[Path, str]) -> dict[Path, str]:
     """Lengthen equal keys: two ``notes.md`` become ``2023/notes.md`` and ``2024/notes.md``."""
     times = Counter(keys.values())
     shared = {path: Path.cwd() / path for path, key in keys.items() if times[key] > 1}
@@ -343,47 +343,48 @@ def _told_apart(keys: Mapping[Path, str]) -> dict[Path, str]:
         return dict(keys)
     common = Path(os.path.commonpath(list(shared.values())))
     return {
-        path: readable(shared[path].relative_to(common).as_posix()) if path in shared else keys[path] for path in keys
+        path: readable_path(shared[path].relative_to(common).as_posix()) if path in shared else keys[path]
+        for path in keys
     }
 
 
-def _file(path: Path, key: str) -> Incoming:
-    name = readable(path.name)
-    return Incoming(
-        key=key, name=name, load=_reader_of(path), path=key, keep_file=keeps_original(name), size=_size_of(path)
+def _file_item(path: Path, key: str) -> IngestItem:
+    name = readable_path(path.name)
+    return IngestItem(
+        key=key, name=name, load=_file_loader(path), path=key, keep_file=keeps_original(name), size=_file_size(path)
     )
 
 
-def readable(path: str) -> str:
+def readable_path(path: str) -> str:
     """Return a path as text. Bytes that are not UTF-8 (names from old archives) are decoded as Latin-1."""
     return "".join(chr(ord(char) - 0xDC00) if "\udc80" <= char <= "\udcff" else char for char in path)
 
 
-def upload(name: str, data: bytes) -> Incoming:
+def upload_item(name: str, data: bytes) -> IngestItem:
     """Return an uploaded file as an item."""
     clean = Path(name).name or "upload"
-    return Incoming(
+    return IngestItem(
         key=clean, name=clean, load=lambda: data, path=clean, keep_file=keeps_original(clean), size=len(data)
     )
 
 
 def text_item(
     key: str, text: str, *, title: str, url: str | None = None, metadata: Mapping[str, object] | None = None
-) -> Incoming:
+) -> IngestItem:
     """Return a Markdown text as an item."""
     name = f"{title or 'text'}.md"
-    return Incoming(key, name, lambda: text.encode(), title=title, url=url, metadata=metadata or {}, size=len(text))
+    return IngestItem(key, name, lambda: text.encode(), title=title, url=url, metadata=metadata or {}, size=len(text))
 
 
-def small_first(items: Sequence[Incoming]) -> list[tuple[int, Incoming]]:
+def sort_small_first(items: Sequence[IngestItem]) -> list[tuple[int, IngestItem]]:
     """Return (index, item) with items over 250 kB last, by size. Items with the same key keep their order."""
     largest: dict[str, int] = {}
     for item in items:
         largest[item.key] = max(item.size, largest.get(item.key, 0))
 
-    def weight(placed: tuple[int, Incoming]) -> int:
+    def weight(placed: tuple[int, IngestItem]) -> int:
         size = largest[placed[1].key]
-        return size if size > LARGE else 0
+        return size if size > LARGE_ITEM_BYTES else 0
 
     return sorted(enumerate(items), key=weight)
 
@@ -393,14 +394,14 @@ def keeps_original(name: str) -> bool:
     return original_type(name) is not None
 
 
-def _size_of(path: Path) -> int:
+def _file_size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:  # its loader reports the error
         return 0
 
 
-def _reader_of(path: Path) -> Callable[[], bytes]:
+def _file_loader(path: Path) -> Callable[[], bytes]:
     def load() -> bytes:
         try:
             size = path.stat().st_size

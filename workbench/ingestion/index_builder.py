@@ -9,10 +9,10 @@ from functools import partial
 from workbench.errors import Cancelled, NotFound
 from workbench.ingestion.embedding import EmbeddedPassages
 from workbench.ingestion.prefetch import WriteBehind
-from workbench.ingestion.writing import BATCH, CutDocument, IndexWriter, StoredDocument
+from workbench.ingestion.writing import BATCH_PASSAGES, CutDocument, IndexWriter, StoredDocument
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents
-from workbench.storage.job_parts import Part, PartsInHand
+from workbench.storage.job_parts import Part, PartsLease
 from workbench.types import Index, OnProgress, Progress, ShouldStop, as_texts
 
 EMBEDDING_SHARE = 0.9  # of a passage's time; storing takes the rest (see FIRST_PACE and STORING)
@@ -54,7 +54,7 @@ class BuildProgress:
         """Record that a batch is being embedded. The one before it is being written."""
         self._begun_bytes += self._batch_bytes
         self._before, self._passages = self._embedded, sum(len(document.passages) for document in batch.documents)
-        self._batch_bytes, self._under_way = _bytes_of(batch), len(batch.documents)
+        self._batch_bytes, self._under_way = _batch_bytes(batch), len(batch.documents)
         self.embedded(0)
 
     def embedded(self, count: int) -> None:
@@ -65,7 +65,7 @@ class BuildProgress:
     def wrote(self, batch: CutBatch, count: int) -> None:
         """Count the documents of a batch that has been written."""
         self.done += count
-        self._written_bytes += _bytes_of(batch)
+        self._written_bytes += _batch_bytes(batch)
         self._tell(f"{self.done:,} of {self._total:,} documents")
 
     def _tell(self, message: str) -> None:
@@ -79,7 +79,7 @@ class BuildProgress:
         self._on_progress(replace(news, share=share) if self._size else news)
 
 
-def _bytes_of(batch: CutBatch) -> int:
+def _batch_bytes(batch: CutBatch) -> int:
     return sum(len(document.document.text.encode()) for document in batch.documents)
 
 
@@ -104,7 +104,7 @@ class IndexBuilder:
         *,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
-        parts: PartsInHand | None = None,
+        parts: PartsLease | None = None,
     ) -> int:
         """Add or update missing documents; return the number of documents done by this call.
 
@@ -152,13 +152,13 @@ class IndexBuilder:
         for document in self._cut(document_ids, stop_if_asked):
             batch.append(document)
             size += len(document.passages)
-            if size >= BATCH:
+            if size >= BATCH_PASSAGES:
                 yield CutBatch(batch)
                 batch, size = [], 0
         if batch:
             yield CutBatch(batch)
 
-    def _part_batches(self, parts: PartsInHand, stop_if_asked: Callable[[int], None]) -> Iterator[CutBatch]:
+    def _part_batches(self, parts: PartsLease, stop_if_asked: Callable[[int], None]) -> Iterator[CutBatch]:
         """Yield each part as a batch, and an empty batch while other workers still have parts."""
         for part in parts.all_taken():
             stop_if_asked(0)
@@ -181,7 +181,7 @@ class IndexBuilder:
         return StoredDocument(**{field.name: getattr(record, field.name) for field in fields(StoredDocument)})
 
     def _write(
-        self, batch: CutBatch, embedded: EmbeddedPassages, parts: PartsInHand | None, connection: Connection
+        self, batch: CutBatch, embedded: EmbeddedPassages, parts: PartsLease | None, connection: Connection
     ) -> int:
         if parts is None or batch.part is None:
             return len(self._writer.write(connection, batch.documents, embedded))

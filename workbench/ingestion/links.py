@@ -17,8 +17,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 
 # --- Keys of addresses: equal keys mean the same document ---
 
-LONGEST_KEY = 200  # characters; a longer one is stored as a hash, because database indexes limit their keys
-ENDINGS = (  # suffixes that a link may omit
+MAX_KEY_CHARS = 200  # characters; a longer one is stored as a hash, because database indexes limit their keys
+PAGE_SUFFIXES = (  # suffixes that a link may omit
     ".md", ".markdown", ".mdx", ".rst", ".txt", ".html", ".htm", ".ipynb", ".pdf", ".docx",
 )  # fmt: skip
 _INDEX_NAMES = frozenset(("index", "_index", "readme", "default"))
@@ -28,27 +28,27 @@ _SEPARATORS = re.compile(r"[\s_-]+")
 _SCHEME = re.compile(r"\A[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
-def addresses_of(
+def document_keys(
     title: str, path: str | None, url: str | None, metadata: Mapping[str, object]
 ) -> list[tuple[str, int]]:
     """Return (key, depth) of every address of a document without duplicates; depth counts its parent folders."""
     keys: list[str | None] = [title_key(title)]
     depth = 0
     if path:
-        clean = _clean(path)
+        clean = _clean_path(path)
         depth = min(clean.count("/"), 100)
-        keys += [_key("file", clean), page_key(clean), name_key(clean.rpartition("/")[2])]
-    declared = [url, *(metadata.get(name) for name in _URL_FIELDS), *_listed(metadata, _ALIAS_FIELDS)]
+        keys += [_make_key("file", clean), page_key(clean), name_key(clean.rpartition("/")[2])]
+    declared = [url, *(metadata.get(name) for name in _URL_FIELDS), *_list_values(metadata, _ALIAS_FIELDS)]
     for value in (item.strip() for item in declared if isinstance(item, str) and item.strip()):
         if value.lower().startswith(("http://", "https://")):
             keys.append(url_key(value))
         elif value.startswith("/"):
-            keys.append(_key("site", _page(_clean(value))))
-    keys += [title_key(value) for value in _listed(metadata, _ALIAS_FIELDS) if "/" not in value]
+            keys.append(_make_key("site", _page_path(_clean_path(value))))
+    keys += [title_key(value) for value in _list_values(metadata, _ALIAS_FIELDS) if "/" not in value]
     return [(key, depth) for key in dict.fromkeys(key for key in keys if key)]
 
 
-def keys_of_target(kind: str, target: str, path: str | None, url: str | None) -> tuple[list[str], str | None]:
+def target_keys(kind: str, target: str, path: str | None, url: str | None) -> tuple[list[str], str | None]:
     """Return the keys a link may refer to, most likely first, and its absolute URL or None.
 
     A path from the site root is tried with every folder above the citing document as root, outermost first. A relative
@@ -63,7 +63,7 @@ def keys_of_target(kind: str, target: str, path: str | None, url: str | None) ->
         path: Path of the citing document.
         url: URL of the citing document.
     """
-    own = _clean(path) if path else ""
+    own = _clean_path(path) if path else ""
     if kind == "wiki":
         return _wiki_keys(target, own), None
     if target.startswith("//"):
@@ -75,16 +75,19 @@ def keys_of_target(kind: str, target: str, path: str | None, url: str | None) ->
     keys = [url_key(absolute)] if absolute else []
     bare = unquote(target).partition("?")[0]
     if path and kind == "path":
-        folders = [*_roots(own)] if bare.startswith("/") else [posixpath.dirname(own), *_roots(own)]
-        keys += [_key("file", _clean(f"{folder}/{bare}")) for folder in dict.fromkeys(folders)]
+        folders = [*_site_roots(own)] if bare.startswith("/") else [posixpath.dirname(own), *_site_roots(own)]
+        keys += [_make_key("file", _clean_path(f"{folder}/{bare}")) for folder in dict.fromkeys(folders)]
     elif path and bare.startswith("/"):
-        keys += [*(page_key(f"{root}/{bare}") for root in _roots(own)), _key("site", _page(_clean(bare)))]
+        keys += [
+            *(page_key(f"{root}/{bare}") for root in _site_roots(own)),
+            _make_key("site", _page_path(_clean_path(bare))),
+        ]
         keys = [key for key in keys if key != page_key(own)]  # a guessed root must not make a page link to itself
     elif path:
         folder = posixpath.dirname(own)
-        keys += [_key("file", _clean(f"{folder}/{bare}")), page_key(f"{folder}/{bare}")]
-        if not bare.lower().endswith(ENDINGS) and not _is_index(own):
-            keys.append(page_key(f"{_page(own)}/{bare}"))
+        keys += [_make_key("file", _clean_path(f"{folder}/{bare}")), page_key(f"{folder}/{bare}")]
+        if not bare.lower().endswith(PAGE_SUFFIXES) and not _is_index(own):
+            keys.append(page_key(f"{_page_path(own)}/{bare}"))
     return list(dict.fromkeys(key for key in keys if key)), absolute
 
 
@@ -102,23 +105,23 @@ def url_key(url: str) -> str | None:
     stem, ending = posixpath.splitext(name)
     page = folders if stem.casefold() in ("index", "default") and ending in (".html", ".htm") else f"{folders}/{name}"
     query = f"?{parts.query}" if parts.query else ""
-    return _key("url", f"{host}{port}{_fold(page).rstrip('/')}{query}")
+    return _make_key("url", f"{host}{port}{_fold_title(page).rstrip('/')}{query}")
 
 
 def page_key(path: str) -> str | None:
     """Return the key of a path as a site would serve it."""
-    return _key("page", _page(_clean(path)))
+    return _make_key("page", _page_path(_clean_path(path)))
 
 
 def name_key(name: str) -> str | None:
     """Return the key of a file name without suffix. Spaces, hyphens and underscores are equal."""
-    stem = _without_ending(name)
-    return _key("name", _SEPARATORS.sub("-", _fold(stem)).strip("-"))
+    stem = _strip_suffix(name)
+    return _make_key("name", _SEPARATORS.sub("-", _fold_title(stem)).strip("-"))
 
 
 def title_key(title: str) -> str | None:
     """Return the key of a title. Case and the width of white space are ignored."""
-    return _key("title", _fold(" ".join(title.split())))
+    return _make_key("title", _fold_title(" ".join(title.split())))
 
 
 def _wiki_keys(target: str, own: str) -> list[str]:
@@ -129,12 +132,12 @@ def _wiki_keys(target: str, own: str) -> list[str]:
     return list(dict.fromkeys(key for key in keys if key))
 
 
-def _roots(own: str) -> Iterable[str]:
+def _site_roots(own: str) -> Iterable[str]:
     folders = posixpath.dirname(own).split("/") if posixpath.dirname(own) else []
     return ("/".join(folders[:count]) for count in range(len(folders) + 1))
 
 
-def _clean(path: str) -> str:
+def _clean_path(path: str) -> str:
     """Return a path with forward slashes and without dot segments. ".." at the root stays there."""
     parts: list[str] = []
     for part in path.replace("\\", "/").split("/"):
@@ -145,25 +148,25 @@ def _clean(path: str) -> str:
     return unicodedata.normalize("NFC", "/".join(parts))
 
 
-def _page(clean: str) -> str:
-    folders, _, name = _fold(_without_ending(clean)).rpartition("/")
+def _page_path(clean: str) -> str:
+    folders, _, name = _fold_title(_strip_suffix(clean)).rpartition("/")
     return folders if name in _INDEX_NAMES else f"{folders}/{name}".lstrip("/")
 
 
 def _is_index(clean: str) -> bool:
-    return _without_ending(clean.rpartition("/")[2]).casefold() in _INDEX_NAMES
+    return _strip_suffix(clean.rpartition("/")[2]).casefold() in _INDEX_NAMES
 
 
-def _without_ending(path: str) -> str:
+def _strip_suffix(path: str) -> str:
     stem, ending = posixpath.splitext(path)
-    return stem if ending.lower() in ENDINGS else path
+    return stem if ending.lower() in PAGE_SUFFIXES else path
 
 
-def _fold(text: str) -> str:
+def _fold_title(text: str) -> str:
     return unicodedata.normalize("NFC", text).casefold()
 
 
-def _listed(metadata: Mapping[str, object], names: Iterable[str]) -> list[str]:
+def _list_values(metadata: Mapping[str, object], names: Iterable[str]) -> list[str]:
     values: list[str] = []
     for name in names:
         value = metadata.get(name)
@@ -177,24 +180,24 @@ def _listed(metadata: Mapping[str, object], names: Iterable[str]) -> list[str]:
     return values
 
 
-def _key(kind: str, value: str) -> str | None:
+def _make_key(kind: str, value: str) -> str | None:
     if not value and kind != "page":
         return None
-    if len(value) > LONGEST_KEY:
+    if len(value) > MAX_KEY_CHARS:
         value = "#" + hashlib.blake2b(value.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return f"{kind}:{value}"
 
 
-MOST_LINKS = 5_000  # links per document; the first are enough for a page with more
-LONGEST_CONTEXT = 300  # characters
-PART = 200_000  # characters processed at once, more if code or a comment continues
+MAX_LINKS = 5_000  # links per document; the first are enough for a page with more
+MAX_CONTEXT_CHARS = 300  # characters
+PART_CHARS = 200_000  # characters processed at once, more if code or a comment continues
 
 # Confidence that a citation is intended. A bare path may be an example, and a title phrase a coincidence.
 CONFIDENCE = {"link": 1.0, "reference": 1.0, "html": 1.0, "url": 1.0, "wiki": 1.0, "path": 0.9, "mention": 0.6}
 
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_WHOLE = re.compile(f"{_FENCE.pattern}|{_COMMENT.pattern}", re.DOTALL | re.MULTILINE)  # never split
+_UNSPLITTABLE = re.compile(f"{_FENCE.pattern}|{_COMMENT.pattern}", re.DOTALL | re.MULTILINE)  # never split
 _CODE_SHORTCODE = re.compile(
     r"\{\{[<%]\s{0,3}(highlight|code-toggle)\b[^{}\n]{0,300}(?<!/)[>%]\}\}.{0,5000}?\{\{[<%]\s{0,3}/\s{0,3}\1\s{0,3}[%>]\}\}",
     re.DOTALL,
@@ -266,54 +269,54 @@ class _Part:
         self.text, self.start = text[start:end], start
         self.without_fences = self.text
         for pattern in (_FENCE, _COMMENT, _CODE_SHORTCODE, _TOML_TABLE):
-            self.without_fences = _blank(pattern, self.without_fences)
+            self.without_fences = _blank_matches(pattern, self.without_fences)
         self.masked = _CODE_SPAN.sub(lambda match: "\x01" * len(match.group()), self.without_fences)
 
 
 def extract_links(text: str) -> list[Link]:
     """Return the links of a text in reading order, at most 5,000, without images, mail and in-page links."""
-    bounds = list(_parts(text))
+    bounds = list(_split_parts(text))
     whole = [_Part(text, *bounds[0])] if len(bounds) == 1 else None
     references = _References()
     for part in whole or (_Part(text, start, end) for start, end in bounds):
         _note_definitions(part, references.definitions)
     links: list[Link] = []
     for part in whole or (_Part(text, start, end) for start, end in bounds):
-        links += _links_of(part, references)
-        if len(links) > MOST_LINKS:
+        links += _part_links(part, references)
+        if len(links) > MAX_LINKS:
             break
     for label in references.definitions.keys() - references.used:
         target, start, end = references.definitions[label]
-        if (link := _link("reference", target, label, start, end)) is not None:
+        if (link := _make_link("reference", target, label, start, end)) is not None:
             links.append(link)
-    return sorted(links, key=lambda link: (link.start, link.end))[:MOST_LINKS]
+    return sorted(links, key=lambda link: (link.start, link.end))[:MAX_LINKS]
 
 
-def _parts(text: str) -> Iterator[tuple[int, int]]:
+def _split_parts(text: str) -> Iterator[tuple[int, int]]:
     """Yield a text in parts that end with a blank line outside code and comments, to bound the size of copies."""
     start = closed = 0
-    for opening, closing in chain((match.span() for match in _WHOLE.finditer(text)), [(len(text), len(text))]):
-        while (blank := text.find("\n\n", max(start + PART, closed), opening)) >= 0:
+    for opening, closing in chain((match.span() for match in _UNSPLITTABLE.finditer(text)), [(len(text), len(text))]):
+        while (blank := text.find("\n\n", max(start + PART_CHARS, closed), opening)) >= 0:
             yield start, blank + 2
             start = blank + 2
         closed = closing
     yield start, len(text)
 
 
-def _links_of(part: _Part, references: _References) -> list[Link]:
+def _part_links(part: _Part, references: _References) -> list[Link]:
     links: list[Link] = []
     spans: list[tuple[int, int]] = []
-    finders = (_inline, partial(_references, references), _html, _wiki)
+    finders = (_inline_links, partial(_reference_links, references), _html_links, _wiki_links)
     for finder in finders:
         for link, span in finder(part.text, part.masked):
             spans.append(span)
             if link is not None:
                 links.append(link)
-        if len(links) > MOST_LINKS:
+        if len(links) > MAX_LINKS:
             break
-    links += _bare(_URL, "url", _without(part.masked, spans), part.text)
-    free_with_code = _without(_URL.sub(lambda match: " " * len(match.group()), part.without_fences), spans)
-    links += _bare(_PATH, "path", free_with_code, part.text)
+    links += _bare_links(_URL, "url", _blank_spans(part.masked, spans), part.text)
+    free_with_code = _blank_spans(_URL.sub(lambda match: " " * len(match.group()), part.without_fences), spans)
+    links += _bare_links(_PATH, "path", free_with_code, part.text)
     return [replace(link, start=part.start + link.start, end=part.start + link.end) for link in links]
 
 
@@ -326,21 +329,21 @@ def _note_definitions(part: _Part, definitions: dict[str, tuple[str, int, int]])
             definitions.setdefault(_label_key(label), (target, *span))
 
 
-def context_of(text: str, link: Link) -> str:
+def link_context(text: str, link: Link) -> str:
     """Return the sentence that contains a link, as written, at most 300 characters."""
-    half = LONGEST_CONTEXT
+    half = MAX_CONTEXT_CHARS
     before, after = text[max(0, link.start - half) : link.start], text[link.end : link.end + half]
     starts = [match.end() for match in _SENTENCE_END.finditer(before)]
     end = _SENTENCE_END.search(after)
     first = before[starts[-1] :] if starts else before
     last = after[: end.start()] if end else after
     linked = text[link.start : link.end]
-    room = max(0, LONGEST_CONTEXT - len(linked))
+    room = max(0, MAX_CONTEXT_CHARS - len(linked))
     first = first[-max(room // 2, room - len(last)) :] if room else ""
-    return " ".join(f"{first}{linked[:LONGEST_CONTEXT]}{last[: room - len(first)]}".split())
+    return " ".join(f"{first}{linked[:MAX_CONTEXT_CHARS]}{last[: room - len(first)]}".split())
 
 
-def _inline(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]]]:
+def _inline_links(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]]]:
     place = masked.find("](")
     while place >= 0:
         match = _DESTINATION.match(masked, place + 1)
@@ -348,7 +351,7 @@ def _inline(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, in
         if match and start >= 0:
             target = next((text[slice(*match.span(group))] for group in (1, 2, 3) if match.group(group)), "")
             is_image = start > 0 and masked[start - 1] == "!"
-            link = None if is_image else _link("link", target, text[start + 1 : place], start, match.end())
+            link = None if is_image else _make_link("link", target, text[start + 1 : place], start, match.end())
             yield link, (place if is_image else start, match.end())
         place = masked.find("](", place + 2)
 
@@ -366,7 +369,7 @@ def _label_start(masked: str, close: int) -> int:
     return -1
 
 
-def _references(references: _References, text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]]]:
+def _reference_links(references: _References, text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]]]:
     if not references.definitions:
         return
     for match in _DEFINITION.finditer(masked):
@@ -379,21 +382,21 @@ def _references(references: _References, text: str, masked: str) -> Iterator[tup
             if _label_key(name) in references.definitions:
                 references.used.add(_label_key(name))
                 target = references.definitions[_label_key(name)][0]
-                yield _link("reference", target, label, *match.span()), match.span()
+                yield _make_link("reference", target, label, *match.span()), match.span()
 
 
-def _html(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]]]:
+def _html_links(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]]]:
     for match in _HTML.finditer(masked):
-        yield _link("html", text[slice(*match.span(2))], "", *match.span()), match.span()
+        yield _make_link("html", text[slice(*match.span(2))], "", *match.span()), match.span()
 
 
-def _wiki(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]]]:
+def _wiki_links(text: str, masked: str) -> Iterator[tuple[Link | None, tuple[int, int]]]:
     for match in _WIKI.finditer(masked):
         target = match.group(1).strip()
-        yield _link("wiki", target, match.group(2) or target, *match.span()), match.span()
+        yield _make_link("wiki", target, match.group(2) or target, *match.span()), match.span()
 
 
-def _bare(pattern: re.Pattern[str], kind: str, free: str, text: str) -> list[Link]:
+def _bare_links(pattern: re.Pattern[str], kind: str, free: str, text: str) -> list[Link]:
     links = []
     for match in pattern.finditer(free):
         written = match.group().rstrip(".,;:!?*_~'")
@@ -401,31 +404,31 @@ def _bare(pattern: re.Pattern[str], kind: str, free: str, text: str) -> list[Lin
             written = written[:-1].rstrip(".,;:!?*_~'")
         if written in _INDEX_FILES:
             continue  # a file suffix, not a file name
-        link = _link(kind, written, written, match.start(), match.start() + len(written))
+        link = _make_link(kind, written, written, match.start(), match.start() + len(written))
         if link is not None:
             links.append(link)
-        if len(links) >= MOST_LINKS:
+        if len(links) >= MAX_LINKS:
             break
     return links
 
 
-def _link(kind: str, target: str, label: str, start: int, end: int) -> Link | None:
+def _make_link(kind: str, target: str, label: str, start: int, end: int) -> Link | None:
     """Return a link, or None if it does not lead to a document."""
     bare = target.strip().partition("#")[0].strip()
     if not bare or "{{" in bare or _NOT_FOLLOWED.match(target.strip()) or _IMAGE.search(bare.partition("?")[0]):
         return None
-    return Link(kind, bare, " ".join(label.split())[:LONGEST_CONTEXT], start, end)
+    return Link(kind, bare, " ".join(label.split())[:MAX_CONTEXT_CHARS], start, end)
 
 
 def _label_key(label: str) -> str:
     return " ".join(label.split()).casefold()
 
 
-def _blank(pattern: re.Pattern[str], text: str) -> str:
+def _blank_matches(pattern: re.Pattern[str], text: str) -> str:
     return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
-def _without(text: str, spans: list[tuple[int, int]]) -> str:
+def _blank_spans(text: str, spans: list[tuple[int, int]]) -> str:
     """Blank out spans, so that nothing inside a link is found again."""
     pieces, at = [], 0
     for start, end in sorted(spans):

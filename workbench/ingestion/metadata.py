@@ -11,18 +11,20 @@ from pathlib import PurePosixPath
 
 from workbench.types.json import JsonValue
 
-OWN_TITLE = "own_title"  # the title property of a PDF whose first heading is used as title
-SAYING = (
+OWN_TITLE_KEY = "own_title"  # the title property of a PDF whose first heading is used as title
+DESCRIPTION_KEYS = (
     "description",
     "summary",
-    OWN_TITLE,
+    OWN_TITLE_KEY,
     "subject",
     "keywords",
 )  # front matter, HTML meta tags, properties
-CONTENTS = frozenset(("table of contents", "contents", "index", "inhaltsverzeichnis", "inhalt"))  # not titles
-NOTHING_SAYING = frozenset(("index", "readme", "document", "untitled", "main", "text", "download", "upload", "file"))
-APART = re.compile(r"[\s_+.]+|(?<!\d)-+|-+(?!\d)|(?<=[a-z])(?=[A-Z][a-z])")  # keeps 2023-05-30 whole
-RANDOM = re.compile(r"[0-9a-f]{12,}|[0-9a-f-]{36}|\d+", re.IGNORECASE)  # a hash, a UUID, a bare number
+CONTENTS_HEADINGS = frozenset(("table of contents", "contents", "index", "inhaltsverzeichnis", "inhalt"))  # not titles
+UNINFORMATIVE_NAMES = frozenset(
+    ("index", "readme", "document", "untitled", "main", "text", "download", "upload", "file")
+)
+WORD_SEPARATOR = re.compile(r"[\s_+.]+|(?<!\d)-+|-+(?!\d)|(?<=[a-z])(?=[A-Z][a-z])")  # keeps 2023-05-30 whole
+RANDOM_NAME = re.compile(r"[0-9a-f]{12,}|[0-9a-f-]{36}|\d+", re.IGNORECASE)  # a hash, a UUID, a bare number
 WORD = re.compile(r"[^\W_]+")
 SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,8}")
 
@@ -44,34 +46,34 @@ class About:
 
 def about_document(title: str, path: str | None, metadata: Mapping[str, object]) -> About:
     """Return what names and describes a document, without repetitions."""
-    name = file_words(path or "")
+    name = file_name_words(path or "")
     if name and title == PurePosixPath(path or "").stem:
-        return About(name, "", _sayings(name, metadata))
-    return About("" if _within(name, title) else name, title, _sayings(title, metadata))
+        return About(name, "", _join_descriptions(name, metadata))
+    return About("" if _is_contained(name, title) else name, title, _join_descriptions(title, metadata))
 
 
-def file_words(path: str) -> str:
+def file_name_words(path: str) -> str:
     """Return the words of a file name: ``reports/3M_2018_10K.pdf`` gives "3M 2018 10K".
 
     Returns "" for a URL, a key without suffix, a hash, a number, and names such as "index" and "readme".
     """
     file = PurePosixPath(path)
-    if "://" in path or not SUFFIX.fullmatch(file.suffix) or RANDOM.fullmatch(file.stem):
+    if "://" in path or not SUFFIX.fullmatch(file.suffix) or RANDOM_NAME.fullmatch(file.stem):
         return ""
-    words = " ".join(word for word in APART.split(file.stem) if word)
-    return "" if words.casefold() in NOTHING_SAYING else words
+    words = " ".join(word for word in WORD_SEPARATOR.split(file.stem) if word)
+    return "" if words.casefold() in UNINFORMATIVE_NAMES else words
 
 
-def _sayings(title: str, metadata: Mapping[str, object]) -> str:
+def _join_descriptions(title: str, metadata: Mapping[str, object]) -> str:
     """Join the descriptions, without those contained in the title or in another one."""
     sayings: list[str] = []
-    for saying in (_words(metadata.get(key)) for key in SAYING):
-        if saying and not _within(saying, " ".join([title, *sayings])):
+    for saying in (_value_words(metadata.get(key)) for key in DESCRIPTION_KEYS):
+        if saying and not _is_contained(saying, " ".join([title, *sayings])):
             sayings.append(saying)
     return " · ".join(sayings)
 
 
-def _words(value: object) -> str:
+def _value_words(value: object) -> str:
     if isinstance(value, str):
         return " ".join(value.split())
     if isinstance(value, Sequence):
@@ -80,27 +82,27 @@ def _words(value: object) -> str:
     return ""
 
 
-def _within(words: str, text: str) -> bool:
+def _is_contained(words: str, text: str) -> bool:
     return set(WORD.findall(words.casefold())) <= set(WORD.findall(text.casefold()))
 
 
 # --- Context that is embedded and searched with a passage ---
 
-HEADER_CHARACTERS = 160  # about 40 English tokens; with the default passage of 200 they fit MiniLM's 254
+MAX_HEADER_CHARS = 160  # about 40 English tokens; with the default passage of 200 they fit MiniLM's 254
 SEPARATOR = " > "
-SAYS = " — "
-LEAST_SAID = 24  # characters; a shorter piece of a description is not informative
+DESCRIPTION_SEPARATOR = " — "
+MIN_DESCRIPTION_CHARS = 24  # characters; a shorter piece of a description is not informative
 BLANKS = re.compile(r"\s+")
 
 
-def context_header(title: str, heading_path: Sequence[str], budget: int = HEADER_CHARACTERS) -> str:
+def context_header(title: str, heading_path: Sequence[str], budget: int = MAX_HEADER_CHARS) -> str:
     """Join title and headings, outermost first, in at most ``budget`` characters.
 
     If they do not fit, middle headings are replaced by an ellipsis, then the ends are cut. Repeated headings are
     dropped.
     Returns "" without title and headings.
     """
-    parts = _without_repeats([title, *heading_path])
+    parts = _drop_repeats([title, *heading_path])
     if not parts or budget <= 0:
         return ""
     header = SEPARATOR.join(parts)
@@ -111,23 +113,23 @@ def context_header(title: str, heading_path: Sequence[str], budget: int = HEADER
         if len(header) <= budget:
             return header
     if len(parts) == 1:
-        return _cut(parts[0], budget)
+        return _cut_text(parts[0], budget)
     half = max(1, (budget - len(SEPARATOR)) // 2)
-    last = _cut(parts[-1], max(half, budget - len(SEPARATOR) - len(parts[0])))
-    first = _cut(parts[0], max(0, budget - len(SEPARATOR) - len(last)))
+    last = _cut_text(parts[-1], max(half, budget - len(SEPARATOR) - len(parts[0])))
+    first = _cut_text(parts[0], max(0, budget - len(SEPARATOR) - len(last)))
     return f"{first}{SEPARATOR}{last}"[:budget].strip()
 
 
-def with_sayings(header: str, sayings: str, budget: int = HEADER_CHARACTERS) -> str:
+def append_description(header: str, sayings: str, budget: int = MAX_HEADER_CHARS) -> str:
     """Append a document's description to its header within ``budget`` characters, if a few words fit."""
-    room = budget - len(header) - len(SAYS)
-    if not sayings or room < LEAST_SAID:
+    room = budget - len(header) - len(DESCRIPTION_SEPARATOR)
+    if not sayings or room < MIN_DESCRIPTION_CHARS:
         return header
-    ending = _cut(sayings, room).strip()
-    return f"{header}{SAYS}{ending}" if header else ending
+    ending = _cut_text(sayings, room).strip()
+    return f"{header}{DESCRIPTION_SEPARATOR}{ending}" if header else ending
 
 
-def _without_repeats(parts: Sequence[str]) -> list[str]:
+def _drop_repeats(parts: Sequence[str]) -> list[str]:
     distinct: list[str] = []
     for part in (BLANKS.sub(" ", part).strip() for part in parts):
         if part and (not distinct or part.casefold() not in (distinct[-1].casefold(), distinct[0].casefold())):
@@ -135,7 +137,7 @@ def _without_repeats(parts: Sequence[str]) -> list[str]:
     return distinct
 
 
-def _cut(text: str, budget: int) -> str:
+def _cut_text(text: str, budget: int) -> str:
     """Cut to ``budget`` characters, at the end of a word if possible."""
     if len(text) <= budget:
         return text
@@ -149,7 +151,7 @@ def _cut(text: str, budget: int) -> str:
 # --- Date of a document ---
 
 
-def date_of(metadata: Mapping[str, object]) -> date | None:
+def document_date(metadata: Mapping[str, object]) -> date | None:
     """Return the date in a document's metadata, or None if there is none that can be parsed."""
     names = ("date", "lastUpdated", "lastmod", "modified", "published", "created")
     for value in itertools.chain.from_iterable((metadata.get(name),) for name in names):
@@ -163,33 +165,33 @@ def date_of(metadata: Mapping[str, object]) -> date | None:
 
 # --- Notes about pages that failed or are uncertain ---
 
-SHOWN = 20  # page numbers listed in a note
+MAX_PAGES_SHOWN = 20  # page numbers listed in a note
 
 
 def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
     """Return one sentence each for failed pages, failed images and pages with low OCR confidence."""
     notes: list[str] = []
-    if pages := _pages(metadata.get("unreadable_pages")):
+    if pages := _format_pages(metadata.get("unreadable_pages")):
         notes.append(f"{name}: {pages} could not be read.")
-    if pages := _pages(metadata.get("unread_pictures")):
+    if pages := _format_pages(metadata.get("unread_pictures")):
         notes.append(f"{name}: images on {pages} could not be read; the text was.")
-    if pages := _pages(metadata.get("uncertain_pages")):
+    if pages := _format_pages(metadata.get("uncertain_pages")):
         notes.append(f"{name}: OCR is uncertain about {pages}; compare with the page image.")
     return tuple(notes)
 
 
 def scan_note(metadata: Mapping[str, JsonValue]) -> str:
     """Return which pages OCR read and its confidence: "pages 1, 2 read by OCR, 99% confidence", or ""."""
-    pages, sure = _pages(metadata.get("scanned_pages")), metadata.get("ocr_confidence")
+    pages, sure = _format_pages(metadata.get("scanned_pages")), metadata.get("ocr_confidence")
     if not pages:
         return ""
     return f"{pages} read by OCR" + (f", {100 * sure:.0f}% confidence" if isinstance(sure, int | float) else "")
 
 
-def _pages(numbers: JsonValue) -> str:
+def _format_pages(numbers: JsonValue) -> str:
     """Return "page 3" or "pages 3, 4 and 2 more", or "" for no pages."""
     if not isinstance(numbers, list) or not numbers:
         return ""
-    named = ", ".join(str(number) for number in numbers[:SHOWN])
-    more = f" and {len(numbers) - SHOWN:,} more" if len(numbers) > SHOWN else ""
+    named = ", ".join(str(number) for number in numbers[:MAX_PAGES_SHOWN])
+    more = f" and {len(numbers) - MAX_PAGES_SHOWN:,} more" if len(numbers) > MAX_PAGES_SHOWN else ""
     return f"{'page' if len(numbers) == 1 else 'pages'} {named}{more}"

@@ -21,37 +21,37 @@ from workbench.ingestion.batches import (
     PartEnd,
     PreparedItem,
     SettledItem,
-    batches_of_items,
-    batches_of_parts,
-    change_of,
+    batch_items,
+    batch_parts,
+    document_change,
 )
 from workbench.ingestion.embedding import EmbeddedPassages
-from workbench.ingestion.incoming import LARGE, Incoming, content_hash, read, small_first
-from workbench.ingestion.metadata import date_of, page_notes
+from workbench.ingestion.incoming import LARGE_ITEM_BYTES, IngestItem, content_hash, read_item, sort_small_first
+from workbench.ingestion.metadata import document_date, page_notes
 from workbench.ingestion.ocr.document import OnPage
-from workbench.ingestion.prefetch import Room, WriteBehind, run_ahead
-from workbench.ingestion.progress import DocumentChange, ItemNews, OnItems, Tally, try_model
+from workbench.ingestion.prefetch import ByteBudget, WriteBehind, prefetch
+from workbench.ingestion.progress import DocumentChange, IngestProgress, ItemEvent, OnItems, try_model
 from workbench.ingestion.readers.formats import original_type
 from workbench.ingestion.readers.isolation import ParserProcess
-from workbench.ingestion.sharing import SharedItems, report_of, result_of
+from workbench.ingestion.sharing import SharedItems, combine_reports, part_result
 from workbench.ingestion.writing import IndexWriter
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
 from workbench.types import IngestFailure, IngestReport, OnProgress, ShouldStop
 
-UNTOLD = "application/octet-stream"  # media type of an original if its reader has none
-AHEAD = 4 * MB  # bytes of text that may be prepared and not yet being written
-PARTS_AHEAD = 2  # parts that are not being written: one in the model, one before it
+DEFAULT_MEDIA_TYPE = "application/octet-stream"  # media type of an original if its reader has none
+MAX_PREFETCH_BYTES = 4 * MB  # bytes of text that may be prepared and not yet being written
+MAX_PREFETCHED_PARTS = 2  # parts that are not being written: one in the model, one before it
 AfterWrite = Callable[[Connection, str, NewDocument], None]  # (connection, document id, document)
 
 
 @dataclass(frozen=True, slots=True)
-class _Preparing:
+class _PreparationContext:
     """What all items of an ingest need for reading and chunking."""
 
     source_id: str
     known_documents: dict[str, KnownDocument]
-    tally: Tally
+    tally: IngestProgress
     stop_if_asked: Callable[[], None]
     parser: ParserProcess
 
@@ -75,7 +75,7 @@ class Pipeline:
     def ingest(
         self,
         source_id: str,
-        items: Sequence[Incoming],
+        items: Sequence[IngestItem],
         *,
         failures: Iterable[IngestFailure] = (),
         on_progress: OnProgress | None = None,
@@ -98,19 +98,21 @@ class Pipeline:
             PartLost: Another worker took over a part.
         """
         began, found_failures = time.perf_counter(), list(failures)
-        tally = Tally([item.size for item in items], on_progress, list(found_failures), self._on_items, self._pace)
+        tally = IngestProgress(
+            [item.size for item in items], on_progress, list(found_failures), self._on_items, self._pace
+        )
         known_documents = self._documents.by_key(source_id, self._writer.index.name)
         ask = partial(_stop_if_asked, should_stop)
-        room = Room(AHEAD if shared is None else PARTS_AHEAD)
+        room = ByteBudget(MAX_PREFETCH_BYTES if shared is None else MAX_PREFETCHED_PARTS)
         parser = ParserProcess(ask)
-        preparing = _Preparing(source_id, known_documents, tally, ask, parser)
+        preparing = _PreparationContext(source_id, known_documents, tally, ask, parser)
         prepared = self._prepare_items(items, room, preparing) if shared is None else (
             self._prepare_parts(items, shared, room, preparing)
         )  # fmt: skip
-        ahead = run_ahead(prepared, ask=ask)
+        ahead = prefetch(prepared, ask=ask)
         with parser, WriteBehind(self._database) as writing, closing(ahead), closing(room):
-            for batch in batches_of_items(ahead, tally, room.give_back, self._writer.batch) if shared is None else (
-                batches_of_parts(ahead, tally)
+            for batch in batch_items(ahead, tally, room.give_back, self._writer.batch) if shared is None else (
+                batch_parts(ahead, tally)
             ):  # fmt: skip
                 ask()
                 if batch.is_pause:
@@ -122,27 +124,29 @@ class Pipeline:
                     continue
                 embedded = self._embed(batch, tally, should_stop)
                 writing.wait(ask)
-                writing.submit(partial(self._write, batch, embedded, tally, shared), partial(_wrote, batch, tally))
+                writing.submit(
+                    partial(self._write, batch, embedded, tally, shared), partial(_report_written, batch, tally)
+                )
                 room_taken, size = batch.room, sum(prepared.item.room for prepared in batch.items)
                 del batch, embedded  # release a large document before the next one is read
-                if size > AHEAD:
+                if size > MAX_PREFETCH_BYTES:
                     writing.wait(ask)
                 room.give_back(room_taken)
             writing.wait(ask)
         seconds = time.perf_counter() - began
         if shared is None:
             return tally.report(source_id, seconds)
-        return report_of([result for _, result in shared.parts.results()], source_id, found_failures, seconds)
+        return combine_reports([result for _, result in shared.parts.results()], source_id, found_failures, seconds)
 
     def _prepare_items(
-        self, items: Sequence[Incoming], room: Room, preparing: _Preparing
+        self, items: Sequence[IngestItem], room: ByteBudget, preparing: _PreparationContext
     ) -> Iterator[PreparedItem | SettledItem | None]:
         """Yield the prepared items, small ones first.
 
         None comes before a large item is chunked and before one that waits for room, so that earlier ones can be
         written.
         """
-        for place, item in small_first(items):
+        for place, item in sort_small_first(items):
             if not room.fits(item.room):
                 yield None
             if not room.take(item.room):
@@ -150,7 +154,7 @@ class Pipeline:
             yield from self._prepare(place, item, preparing)
 
     def _prepare_parts(
-        self, items: Sequence[Incoming], shared: SharedItems, room: Room, preparing: _Preparing
+        self, items: Sequence[IngestItem], shared: SharedItems, room: ByteBudget, preparing: _PreparationContext
     ) -> Iterator[PreparedItem | SettledItem | PartEnd | None]:
         """Yield the items of each part and its end; None while waiting for other workers' parts.
 
@@ -167,16 +171,16 @@ class Pipeline:
                 yield None
                 continue
             places, taken = shared.of_part(part), 1
-            if sum(items[place].room for place in places) > AHEAD:  # it exceeds the budget and goes alone
-                if not room.take(PARTS_AHEAD - 1):
+            if sum(items[place].room for place in places) > MAX_PREFETCH_BYTES:  # it exceeds the budget and goes alone
+                if not room.take(MAX_PREFETCHED_PARTS - 1):
                     return
-                taken = PARTS_AHEAD
+                taken = MAX_PREFETCHED_PARTS
             for place in places:
                 yield from self._prepare(place, items[place], preparing)
             yield PartEnd(part, taken)
 
     def _prepare(
-        self, place: int, item: Incoming, preparing: _Preparing
+        self, place: int, item: IngestItem, preparing: _PreparationContext
     ) -> Iterator[PreparedItem | SettledItem | None]:
         """Yield one item after reading and chunking it; None before a large one is chunked."""
         tally, stop_if_asked = preparing.tally, preparing.stop_if_asked
@@ -205,7 +209,7 @@ class Pipeline:
             return
         notes = page_notes(item.path or item.name, document.metadata)
         tally.note(notes)
-        if item.size > LARGE:
+        if item.size > LARGE_ITEM_BYTES:
             yield None
         refills = before is not None and before.content_hash == document.content_hash
         yield PreparedItem(place, item, document, self._writer.cut(document, ask), refills, notes)
@@ -213,7 +217,7 @@ class Pipeline:
     def _read(
         self,
         source_id: str,
-        item: Incoming,
+        item: IngestItem,
         before: KnownDocument | None,
         on_page: OnPage,
         parser: ParserProcess,
@@ -227,7 +231,7 @@ class Pipeline:
         digest = content_hash(data)
         if before is not None and before.content_hash == before.indexed_hash == digest:
             return before
-        raw = read(item, data, on_page, parser)
+        raw = read_item(item, data, on_page, parser)
         return NewDocument(
             source_id=source_id,
             key=item.key,
@@ -241,16 +245,16 @@ class Pipeline:
             metadata=raw.metadata,
             pages=raw.pages,
             scans=raw.scans,
-            document_date=date_of(raw.metadata),
-            file=(item.name, original_type(item.name) or UNTOLD, data) if item.keep_file else None,
+            document_date=document_date(raw.metadata),
+            file=(item.name, original_type(item.name) or DEFAULT_MEDIA_TYPE, data) if item.keep_file else None,
         )
 
-    def _try_model(self, tally: Tally) -> None:
+    def _try_model(self, tally: IngestProgress) -> None:
         """Measure the time per passage while the first ones are being chunked, if the model is local."""
         if self._writer.embeds_here and not tally.has_rate:
             tally.record_model_time(*try_model(self._writer.encoder))
 
-    def _embed(self, batch: ItemBatch, tally: Tally, should_stop: ShouldStop | None) -> EmbeddedPassages:
+    def _embed(self, batch: ItemBatch, tally: IngestProgress, should_stop: ShouldStop | None) -> EmbeddedPassages:
         last = time.perf_counter()
 
         def on_batch(count: int) -> None:
@@ -270,7 +274,7 @@ class Pipeline:
         self,
         batch: ItemBatch,
         embedded: EmbeddedPassages,
-        tally: Tally,
+        tally: IngestProgress,
         shared: SharedItems | None,
         connection: Connection,
     ) -> tuple[list[tuple[str, DocumentChange]], float]:
@@ -282,27 +286,31 @@ class Pipeline:
         began = time.perf_counter()
         documents = self._write_documents(batch.items, embedded, tally, connection) if batch.items else []
         if shared is not None and batch.part is not None:
-            shared.parts.done(connection, batch.part, result_of(batch, documents, embedded.computed))
+            shared.parts.done(connection, batch.part, part_result(batch, documents, embedded.computed))
         return documents, time.perf_counter() - began
 
     def _write_documents(
-        self, items: Sequence[PreparedItem], embedded: EmbeddedPassages, tally: Tally, connection: Connection
+        self, items: Sequence[PreparedItem], embedded: EmbeddedPassages, tally: IngestProgress, connection: Connection
     ) -> list[tuple[str, DocumentChange]]:
         cut = [prepared.cut for prepared in items]
         written = self._writer.write(connection, cut, embedded, partial(tally.count_stored, items[0].place))
         if self._after_write is not None:
             for prepared, stored in zip(items, written, strict=True):
                 self._after_write(connection, stored.id, prepared.document)
-        outcomes: list[DocumentChange] = [change_of(each, stored) for each, stored in zip(items, written, strict=True)]
+        outcomes: list[DocumentChange] = [
+            document_change(each, stored) for each, stored in zip(items, written, strict=True)
+        ]
         if self._on_items is not None:
             news = zip(items, outcomes, strict=True)
             self._on_items(
-                [ItemNews(each.place, outcome, len(each.cut.passages)) for each, outcome in news], connection
+                [ItemEvent(each.place, outcome, len(each.cut.passages)) for each, outcome in news], connection
             )
         return [(stored.id, outcome) for stored, outcome in zip(written, outcomes, strict=True)]
 
 
-def _wrote(batch: ItemBatch, tally: Tally, written: tuple[list[tuple[str, DocumentChange]], float]) -> None:
+def _report_written(
+    batch: ItemBatch, tally: IngestProgress, written: tuple[list[tuple[str, DocumentChange]], float]
+) -> None:
     documents, seconds = written
     if batch.items:
         tally.report_written(batch.items[0].place, documents, batch.passages, seconds)

@@ -14,12 +14,12 @@ from typing import Self, TypeVar
 from workbench.storage.database import Connection, Database
 
 T = TypeVar("T")
-_END = object()
-GRACE = 0.5  # seconds
-ASK = 0.1  # seconds between checks for cancellation
+_END_MARKER = object()
+CLOSE_TIMEOUT_S = 0.5  # seconds
+CANCEL_CHECK_INTERVAL_S = 0.1  # seconds between checks for cancellation
 
 
-def run_ahead(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | None = None) -> Generator[T, None, None]:
+def prefetch(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | None = None) -> Generator[T, None, None]:
     """Yield items in order while a thread computes up to ``depth`` further ones; exceptions are raised in order.
 
     ``ask`` is called repeatedly while waiting and may raise to stop. Closing the generator stops the thread after its
@@ -43,7 +43,7 @@ def run_ahead(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | No
                 if not offer(item):
                     return
                 del item
-            offer(_END)
+            offer(_END_MARKER)
         except BaseException as error:  # noqa: BLE001 - passed to the consumer, which raises it
             offer(_Raised(error))
 
@@ -51,8 +51,8 @@ def run_ahead(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | No
     thread.start()
     try:
         while True:
-            item = _next(waiting, ask)
-            if item is _END:
+            item = _next_item(waiting, ask)
+            if item is _END_MARKER:
                 return
             if isinstance(item, _Raised):
                 raise item.error
@@ -60,19 +60,19 @@ def run_ahead(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | No
             del item  # release it while waiting for the next one
     finally:
         stopped.set()
-        thread.join(GRACE)
+        thread.join(CLOSE_TIMEOUT_S)
 
 
-def _next(waiting: queue.Queue[object], ask: Callable[[], None] | None) -> object:
+def _next_item(waiting: queue.Queue[object], ask: Callable[[], None] | None) -> object:
     while True:
         try:
-            return waiting.get(timeout=None if ask is None else ASK)
+            return waiting.get(timeout=None if ask is None else CANCEL_CHECK_INTERVAL_S)
         except queue.Empty:
             if ask is not None:
                 ask()
 
 
-class Room:
+class ByteBudget:
     """A budget of bytes for prefetched items. An item larger than the whole budget is admitted alone."""
 
     def __init__(self, size: int) -> None:
@@ -138,7 +138,7 @@ class WriteBehind:
             StorageError: A write failed.
         """
         if self._last is not None:
-            while not wait([self._last], timeout=ASK).done:
+            while not wait([self._last], timeout=CANCEL_CHECK_INTERVAL_S).done:
                 ask()
             self._last.result()
 
@@ -148,7 +148,7 @@ class WriteBehind:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None and self._last is not None and not wait([self._last], timeout=GRACE).done:
+        if kind is not None and self._last is not None and not wait([self._last], timeout=CLOSE_TIMEOUT_S).done:
             self._give_up(self._last)
         self._pool.shutdown()
 
@@ -165,7 +165,7 @@ class WriteBehind:
 
     def _give_up(self, writing: Future[None]) -> None:
         """Cancel the statements of a write until it ends; between statements there is nothing to cancel."""
-        while not wait([writing], timeout=ASK).done:
+        while not wait([writing], timeout=CANCEL_CHECK_INTERVAL_S).done:
             with self._lock:  # so that the connection cannot be reused at the same time
                 if self._connection is not None:
                     self._connection.cancel_safe()

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 PASSAGE_BYTES = 650  # bytes of a file per passage of 200 tokens, including half-filled ones and headings
 TRUSTED_BYTES = 50 * KB  # bytes after which the measured density weighs as much as PASSAGE_BYTES
-FIRST_PACE = 0.033  # seconds per passage before any is embedded: MiniLM on two cores (docs/benchmarks.md)
-STORING = 0.004  # seconds to store a passage before any is stored
-TRUSTED_EMBEDDED = 64  # embedded passages whose pace weighs as much as the previous ingest's
-TRUSTED_STORED = 500  # stored passages whose pace weighs as much as STORING
-CUTTING = 1.5e-6  # seconds to read and chunk a byte
-TRIAL, TRIAL_WORDS = 12, 160  # passages, and words of each, embedded to measure the pace
+INITIAL_SECONDS_PER_PASSAGE = (
+    0.033  # seconds per passage before any is embedded: MiniLM on two cores (docs/benchmarks.md)
+)
+INITIAL_STORE_SECONDS_PER_PASSAGE = 0.004  # seconds to store a passage before any is stored
+TRUSTED_EMBEDDED_PASSAGES = 64  # embedded passages whose pace weighs as much as the previous ingest's
+TRUSTED_STORED_PASSAGES = 500  # stored passages whose pace weighs as much as STORING
+CHUNK_SECONDS_PER_BYTE = 1.5e-6  # seconds to read and chunk a byte
+TRIAL_PASSAGES, TRIAL_WORDS = 12, 160  # passages, and words of each, embedded to measure the pace
 
 
 class Forecast:
@@ -115,12 +117,16 @@ class Forecast:
         slowest = max(
             to_embed * self._seconds_to_embed + last * self._seconds_to_store, to_store * self._seconds_to_store
         )
-        return self._reading_left + waiting * CUTTING + slowest
+        return self._reading_left + waiting * CHUNK_SECONDS_PER_BYTE + slowest
 
     @property
     def share(self) -> float | None:
         """Share of the work done (0..1), weighted by the time of each stage; None if there is no work."""
-        embedding = self._seconds_to_embed if self._model_passages or self._pace is not None else 4 * STORING
+        embedding = (
+            self._seconds_to_embed
+            if self._model_passages or self._pace is not None
+            else 4 * INITIAL_STORE_SECONDS_PER_PASSAGE
+        )
         whole = self.total * (embedding + self._seconds_to_store) + self._read_seconds + self._reading_left
         done = self._embedded * embedding + self._stored * self._seconds_to_store + self._read_seconds
         return min(1.0, done / whole) if whole else None
@@ -128,7 +134,11 @@ class Forecast:
     @property
     def model_share(self) -> float:
         """Share (0..1) of a passage's time spent in the model; the rest is storing."""
-        model = self._model_seconds / self._model_passages if self._model_passages else 4 * STORING
+        model = (
+            self._model_seconds / self._model_passages
+            if self._model_passages
+            else 4 * INITIAL_STORE_SECONDS_PER_PASSAGE
+        )
         return model / (model + self._seconds_to_store)
 
     @property
@@ -140,31 +150,35 @@ class Forecast:
         """Seconds per passage in the model. The first batches, still cold, weigh less than the known pace."""
         if self._pace is None:
             return self._model_seconds / max(1, self._model_passages)
-        known = max(0.0, self._pace - STORING)
-        return (self._model_seconds + TRUSTED_EMBEDDED * known) / (self._model_passages + TRUSTED_EMBEDDED)
+        known = max(0.0, self._pace - INITIAL_STORE_SECONDS_PER_PASSAGE)
+        return (self._model_seconds + TRUSTED_EMBEDDED_PASSAGES * known) / (
+            self._model_passages + TRUSTED_EMBEDDED_PASSAGES
+        )
 
     @property
     def _seconds_to_store(self) -> float:
-        return (self._storing_seconds + TRUSTED_STORED * STORING) / (self._stored_passages + TRUSTED_STORED)
+        return (self._storing_seconds + TRUSTED_STORED_PASSAGES * INITIAL_STORE_SECONDS_PER_PASSAGE) / (
+            self._stored_passages + TRUSTED_STORED_PASSAGES
+        )
 
 
 def try_model(encoder: Encoder) -> tuple[int, float]:
     """Embed a few passages to measure the pace; return (passages, seconds)."""
-    texts = [f"{number} " * TRIAL_WORDS for number in range(TRIAL)]
+    texts = [f"{number} " * TRIAL_WORDS for number in range(TRIAL_PASSAGES)]
     encoder.encode(texts[:1])  # loads the model
     begun = time.perf_counter()
     encoder.encode(texts)
-    return TRIAL, time.perf_counter() - begun
+    return TRIAL_PASSAGES, time.perf_counter() - begun
 
 
-OFTEN = 0.25  # seconds between messages about the item being read
+MESSAGE_INTERVAL_S = 0.25  # seconds between messages about the item being read
 
 
 DocumentChange = Literal["added", "changed", "unchanged"]  # outcome of one document
 
 
 @dataclass(frozen=True, slots=True)
-class ItemNews:
+class ItemEvent:
     """An event of one item.
 
     Attributes:
@@ -181,7 +195,7 @@ class ItemNews:
 
 
 @dataclass(slots=True)
-class _BatchUnderWay:
+class _BatchInProgress:
     """A batch from the start of its embedding until it is written.
 
     Attributes:
@@ -204,10 +218,10 @@ class _BatchUnderWay:
         return min(1.0, (self.embedded * self.model_share + self.stored * (1 - self.model_share)) / self.passages)
 
 
-OnItems = Callable[[Sequence[ItemNews], Connection | None], None]  # (events, transaction that writes them)
+OnItems = Callable[[Sequence[ItemEvent], Connection | None], None]  # (events, transaction that writes them)
 
 
-class Tally:
+class IngestProgress:
     """Counts the events of an ingest, reports progress and builds the final report. Used by three threads."""
 
     def __init__(
@@ -227,8 +241,8 @@ class Tally:
         """
         self._total, self._on_progress, self._failures, self._on_items = len(sizes), on_progress, failures, on_items
         self._added = self._updated = self._unchanged = self._passages = self._embedded = 0
-        self._batches: dict[int, _BatchUnderWay] = {}  # by index of the first item, until written
-        self._batch: _BatchUnderWay | None = None  # the latest one in the model, until written
+        self._batches: dict[int, _BatchInProgress] = {}  # by index of the first item, until written
+        self._batch: _BatchInProgress | None = None  # the latest one in the model, until written
         self._vectors = 0  # passages with a vector
         self._ids: list[str] = []
         self._notes: list[str] = []
@@ -251,12 +265,12 @@ class Tally:
                 self._unchanged += 1
                 self._ids.append(known_id or "")
         if self._on_items is not None:
-            self._on_items([ItemNews(place, "failed" if error else "unchanged", 0, error)], None)
+            self._on_items([ItemEvent(place, "failed" if error else "unchanged", 0, error)], None)
         self._tell(name)
 
     def report_reading(self, name: str) -> None:
         """Report from time to time that an item is being read, while no batch is in the model."""
-        if not self._batch and time.monotonic() - self._told > OFTEN:
+        if not self._batch and time.monotonic() - self._told > MESSAGE_INTERVAL_S:
             self._tell(f"reading {name}, {self._of_passages(self._vectors)} embedded")
 
     def report_page(self, name: str, page: int, pages: int, seconds: float) -> None:
@@ -275,10 +289,10 @@ class Tally:
         with self._lock:
             for place, count in zip(places, passages, strict=True):
                 self._forecast.record_cut(place, count)
-            self._batch = _BatchUnderWay(len(places), max(1, sum(passages)), self._forecast.model_share)
+            self._batch = _BatchInProgress(len(places), max(1, sum(passages)), self._forecast.model_share)
             self._batches[places[0]] = self._batch
         if self._on_items is not None:
-            self._on_items([ItemNews(place, "busy") for place in places], None)
+            self._on_items([ItemEvent(place, "busy") for place in places], None)
 
     def record_model_time(self, passages: int, seconds: float) -> None:
         """Record how long the model took for some passages."""

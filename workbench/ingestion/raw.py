@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workbench.ingestion.text import normalise
-from workbench.types import JsonObject, plain
+from workbench.types import JsonObject, to_plain
 from workbench.types.json import JsonValue
 from workbench.types.results import PageSpan, ScannedPage
 
@@ -53,7 +53,7 @@ class Draft:
     scans: tuple[ScannedPage, ...] = ()
 
 
-def normalised_pages(pages: tuple[tuple[int, str], ...]) -> tuple[str, tuple[PageSpan, ...]]:
+def join_pages(pages: tuple[tuple[int, str], ...]) -> tuple[str, tuple[PageSpan, ...]]:
     """Join page texts by blank lines; return the text and the span of each page that has text."""
     pieces: list[str] = []
     spans: list[PageSpan] = []
@@ -68,23 +68,23 @@ def normalised_pages(pages: tuple[tuple[int, str], ...]) -> tuple[str, tuple[Pag
     return "\n\n".join(pieces), tuple(spans)
 
 
-def placed_scans(scans: tuple[ScannedPage, ...], pages: tuple[PageSpan, ...]) -> tuple[ScannedPage, ...]:
+def place_scans(scans: tuple[ScannedPage, ...], pages: tuple[PageSpan, ...]) -> tuple[ScannedPage, ...]:
     """Convert positions in pages to positions in the whole text. Pages without text are dropped."""
     starts = {number: start for number, start, _ in pages}
     return tuple(scan.moved(starts[scan.number]) for scan in scans if scan.number in starts)
 
 
-def plain_metadata(metadata: Mapping[str, object]) -> JsonObject:
+def to_json_metadata(metadata: Mapping[str, object]) -> JsonObject:
     """Return metadata as JSON types: dates as ISO strings, other types as text, strings normalised."""
-    return {normalise(str(key)): _plain(value) for key, value in metadata.items()}
+    return {normalise(str(key)): _to_json(value) for key, value in metadata.items()}
 
 
-def _plain(value: object) -> JsonValue:
-    value = plain(value)
+def _to_json(value: object) -> JsonValue:
+    value = to_plain(value)
     if isinstance(value, Mapping):
-        return plain_metadata(value)
+        return to_json_metadata(value)
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)  # JSON has no NaN or infinity
     if value is None or isinstance(value, bool | int | float):

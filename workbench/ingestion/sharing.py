@@ -7,18 +7,18 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.incoming import LARGE, Incoming, small_first
+from workbench.ingestion.incoming import LARGE_ITEM_BYTES, IngestItem, sort_small_first
 from workbench.ingestion.progress import PASSAGE_BYTES, DocumentChange
-from workbench.storage.job_parts import Part, PartsInHand
+from workbench.storage.job_parts import Part, PartsLease
 from workbench.types import (
     IngestFailure,
     IngestReport,
     JsonObject,
+    as_integer,
     as_items,
     as_object,
     as_text,
     as_texts,
-    as_whole,
 )
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class SharedItems:
         places: Index among the items by the number used in parts.
     """
 
-    parts: PartsInHand
+    parts: PartsLease
     places: Mapping[int, int]
 
     def of_part(self, part: Part) -> list[int]:
@@ -46,14 +46,14 @@ class SharedItems:
             UnreadableDocument: This machine cannot access one of them.
         """
         try:
-            return [self.places[as_whole(number)] for number in as_items(part.content)]
+            return [self.places[as_integer(number)] for number in as_items(part.content)]
         except KeyError as error:
             raise UnreadableDocument(
                 "This machine cannot access all of the files. Make them available under the same path."
             ) from error
 
 
-def in_parts(items: Sequence[Incoming]) -> list[list[int]]:
+def divide_items(items: Sequence[IngestItem]) -> list[list[int]]:
     """Return the indexes of items by part, in ingest order. A large item is a part of its own.
 
     If two items have the same key, there is only one part, because the later one must be stored last.
@@ -62,8 +62,8 @@ def in_parts(items: Sequence[Incoming]) -> list[list[int]]:
         return [list(range(len(items)))]
     parts: list[list[int]] = []
     size = PART_BYTES
-    for place, item in small_first(items):
-        if size >= PART_BYTES or item.size > LARGE:
+    for place, item in sort_small_first(items):
+        if size >= PART_BYTES or item.size > LARGE_ITEM_BYTES:
             parts.append([])
             size = 0
         parts[-1].append(place)
@@ -71,7 +71,7 @@ def in_parts(items: Sequence[Incoming]) -> list[list[int]]:
     return parts
 
 
-def result_of(batch: ItemBatch, written: Sequence[tuple[str, DocumentChange]], embedded: int) -> JsonObject:
+def part_result(batch: ItemBatch, written: Sequence[tuple[str, DocumentChange]], embedded: int) -> JsonObject:
     """Return the outcome of a part for the combined report."""
     outcomes = [outcome for _, outcome in written]
     known_ids = [settled.known_id for settled in batch.settled if settled.known_id is not None]
@@ -92,14 +92,14 @@ def result_of(batch: ItemBatch, written: Sequence[tuple[str, DocumentChange]], e
     }
 
 
-def report_of(
+def combine_reports(
     results: Sequence[JsonObject], source_id: str, failures: Iterable[IngestFailure], seconds: float
 ) -> IngestReport:
     """Combine the results of all parts; ``failures`` are those from before the items were divided."""
     failed = [as_object(failure) for result in results for failure in as_items(result["failures"])]
 
     def total(name: str) -> int:
-        return sum(as_whole(result[name]) for result in results)
+        return sum(as_integer(result[name]) for result in results)
 
     return IngestReport(
         source_id=source_id,

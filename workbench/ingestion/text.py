@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import KB
-from workbench.models.language_identifier import LETTERS, identifier, is_cjk
+from workbench.models.language_identifier import LETTERS, is_cjk, load_identifier
 from workbench.text import CONFIGURATIONS
 
 BYTE_ORDER_MARKS = (  # UTF-32 first, because its little-endian mark starts with UTF-16's
@@ -20,13 +20,13 @@ BYTE_ORDER_MARKS = (  # UTF-32 first, because its little-endian mark starts with
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 SAMPLE_BYTES = 64 * KB  # bytes examined
-MOST_BROKEN = 0.01  # share of undecodable characters allowed with the declared charset
-WIDER = {
+MAX_BROKEN_SHARE = 0.01  # share of undecodable characters allowed with the declared charset
+CODEC_SUPERSETS = {
     "gbk": "gb18030",
     "big5": "big5hkscs",
     "windows-874": "cp874",
 }  # Python's gbk and big5 lack characters
-NO_TEXT = frozenset(("replacement", "x-user-defined"))
+UNSUPPORTED_LABELS = frozenset(("replacement", "x-user-defined"))
 PYTHON_CODECS = frozenset((
     "cp437", "cp737", "cp775", "cp850", "cp852", "cp855", "cp857", "cp858", "cp860", "cp861", "cp863", "cp865", "cp869",
     "utf-32", "utf-32-le", "utf-32-be", "utf-8-sig", "utf-7", "johab", "hz", "iso2022_kr", "mac-latin2", "ptcp154",
@@ -34,7 +34,7 @@ PYTHON_CODECS = frozenset((
 TEXT_CONTROLS = frozenset(b"\t\n\r\f\v\x1b")
 
 
-def decode(data: bytes, name: str, declared: str | None = None) -> str:
+def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
     """Decode by byte order mark, declared charset, UTF-8, and finally charset-normalizer.
 
     Raises:
@@ -45,21 +45,21 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
             return data.decode(encoding, errors="replace")
     if looks_binary(data):
         raise UnreadableDocument(f"'{name}' is a binary file, not text. Save it as text or in a supported format.")
-    codec = codec_of(declared)
-    if codec is not None and codec.startswith("utf-16") and not _utf16_without_mark(data[:SAMPLE_BYTES]):
+    codec = find_codec(declared)
+    if codec is not None and codec.startswith("utf-16") and not _is_unmarked_utf16(data[:SAMPLE_BYTES]):
         codec = "utf-8"  # the label itself was read as ASCII; browsers do the same
     for encoding in (codec, "utf-8"):
-        text = _try(data, encoding)
+        text = _try_decode(data, encoding)
         if text is not None:
             return text
     if codec is not None:
         text = data.decode(codec, errors="replace")
-        if text.count("\ufffd") <= len(text) * MOST_BROKEN:
+        if text.count("\ufffd") <= len(text) * MAX_BROKEN_SHARE:
             return text
-    return _by_statistics(data)
+    return _decode_by_statistics(data)
 
 
-def codec_of(label: str | None) -> str | None:
+def find_codec(label: str | None) -> str | None:
     """Return Python's codec for a charset label, or None if unknown.
 
     Labels have the meaning that browsers give them (https://encoding.spec.whatwg.org/#names-and-labels): ISO-8859-1 and
@@ -77,7 +77,7 @@ def codec_of(label: str | None) -> str | None:
         encoding = webencodings.lookup(python_name.replace("iso8859", "iso-8859"))
         if encoding is None:
             return python_name if python_name in PYTHON_CODECS else None
-    return None if encoding.name in NO_TEXT else WIDER.get(encoding.name, encoding.codec_info.name)
+    return None if encoding.name in UNSUPPORTED_LABELS else CODEC_SUPERSETS.get(encoding.name, encoding.codec_info.name)
 
 
 def looks_binary(data: bytes) -> bool:
@@ -86,18 +86,18 @@ def looks_binary(data: bytes) -> bool:
     if not sample:
         return False
     if b"\0" in sample:
-        return not _utf16_without_mark(data[:SAMPLE_BYTES])
+        return not _is_unmarked_utf16(data[:SAMPLE_BYTES])
     controls = sum(sample.count(byte) for byte in range(32) if byte not in TEXT_CONTROLS)
     return controls > len(sample) * 0.05
 
 
-def _utf16_without_mark(sample: bytes) -> bool:
+def _is_unmarked_utf16(sample: bytes) -> bool:
     """Return whether bytes are UTF-16 without a mark, which has NULs at every second byte only."""
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     return len(sample) >= 8 and max(even, odd) > len(sample) * 0.2 and min(even, odd) < len(sample) * 0.01
 
 
-def _try(data: bytes, encoding: str | None) -> str | None:
+def _try_decode(data: bytes, encoding: str | None) -> str | None:
     if encoding is None:
         return None
     try:
@@ -106,27 +106,27 @@ def _try(data: bytes, encoding: str | None) -> str | None:
         return None
 
 
-def _by_statistics(data: bytes) -> str:
+def _decode_by_statistics(data: bytes) -> str:
     from charset_normalizer import from_bytes
 
     if b"\0" in data[:SAMPLE_BYTES]:
         return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le", errors="replace")
     best = from_bytes(data[:SAMPLE_BYTES]).best()
-    guessed = _try(data, best.encoding if best else None)
+    guessed = _try_decode(data, best.encoding if best else None)
     return guessed if guessed is not None else data.decode("cp1252", errors="replace")
 
 
 # --- Language of a text, for keyword search ---
 
 NOISE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|<[^>\n]*>|\]\([^)\n]*\)", re.DOTALL)
-SAMPLE_CHARS = 4_000  # characters examined, out of the first ``BEGINNING``
-BEGINNING = 2 * SAMPLE_CHARS
-THIN = 60  # letters; detection is unreliable below
-SURE = 0.9
-PLAIN = 0.98  # share of letters without accents that English texts reach
+SAMPLE_CHARS = 4_000  # characters examined, out of the first ``BEGINNING_CHARS``
+BEGINNING_CHARS = 2 * SAMPLE_CHARS
+MIN_LETTERS = 60  # letters; detection is unreliable below
+MIN_CONFIDENCE = 0.9
+MIN_PLAIN_SHARE = 0.98  # share of letters without accents that English texts reach
 
 
-def language_of_text(text: str, document_type: str) -> str:
+def detect_document_language(text: str, document_type: str) -> str:
     """Return the configuration for a document. Code counts as English; other texts are examined."""
     return "english" if document_type == "code" else detect_language(text)
 
@@ -136,23 +136,23 @@ def detect_language(text: str) -> str:
 
     "cjk" means Chinese, Japanese or Korean. Short or uncertain ASCII texts are "english", unknown languages "simple".
     """
-    sample = NOISE.sub(" ", text[:BEGINNING])[:SAMPLE_CHARS]
+    sample = NOISE.sub(" ", text[:BEGINNING_CHARS])[:SAMPLE_CHARS]
     letters = len(LETTERS.findall(sample))
     if is_cjk(sample):
         return "cjk"
-    doubtful = "english" if _latin_without_accents(sample) else "simple"
-    if letters < THIN:
+    doubtful = "english" if _is_unaccented_latin(sample) else "simple"
+    if letters < MIN_LETTERS:
         return doubtful if letters else "simple"
-    code, probability = identifier().classify(sample)
-    if probability < SURE:
+    code, probability = load_identifier().classify(sample)
+    if probability < MIN_CONFIDENCE:
         return doubtful
     return CONFIGURATIONS.get(code, "simple")
 
 
-def _latin_without_accents(sample: str) -> bool:
+def _is_unaccented_latin(sample: str) -> bool:
     """Return whether nearly all letters are a to z. Typographic quotes and dashes are ignored."""
     letters = LETTERS.findall(sample)
-    return sum(letter.isascii() for letter in letters) >= PLAIN * len(letters)
+    return sum(letter.isascii() for letter in letters) >= MIN_PLAIN_SHARE * len(letters)
 
 
 # --- Normal form of stored text ---
@@ -160,13 +160,13 @@ def _latin_without_accents(sample: str) -> bool:
 NEWLINES = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 # Controls except tab and newline, soft hyphens, zero-width spaces, stray byte order marks, and the surrogates and
 # non-characters that UTF-8 databases reject.
-INVISIBLE = re.compile(
+INVISIBLE_CHARACTERS = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]"
 )
-SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
-TRAILING = re.compile(r"[ \t]+(?=\n)")
-GAPS = re.compile(r"\n{4,}")
-PART = 200_000  # characters normalised at once, because each step makes a copy
+SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
+TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n)")
+WIDE_GAPS = re.compile(r"\n{4,}")
+PART_CHARS = 200_000  # characters normalised at once, because each step makes a copy
 
 
 def normalise(text: str) -> str:
@@ -174,24 +174,24 @@ def normalise(text: str) -> str:
 
     It is idempotent. Indentation is kept, because Markdown and code depend on it.
     """
-    text = "".join(_formed(text[start:end]) for start, end in _parts(text))
+    text = "".join(_normalise_part(text[start:end]) for start, end in _split_parts(text))
     return text.strip("\n").rstrip() if text.strip() else ""
 
 
-def _formed(text: str) -> str:
+def _normalise_part(text: str) -> str:
     text = NEWLINES.sub("\n", text)
-    text = INVISIBLE.sub("", text)
-    text = SPACES.sub(" ", text)
+    text = INVISIBLE_CHARACTERS.sub("", text)
+    text = SPECIAL_SPACES.sub(" ", text)
     text = unicodedata.normalize("NFC", text)
-    text = TRAILING.sub("", text)
-    return GAPS.sub("\n\n\n", text)
+    text = TRAILING_BLANKS.sub("", text)
+    return WIDE_GAPS.sub("\n\n\n", text)
 
 
-def _parts(text: str) -> Iterator[tuple[int, int]]:
+def _split_parts(text: str) -> Iterator[tuple[int, int]]:
     """Yield parts that start with a letter or digit at the start of a line, which no step crosses."""
     start = 0
-    while len(text) - start > PART:
-        end = text.find("\n", start + PART) + 1
+    while len(text) - start > PART_CHARS:
+        end = text.find("\n", start + PART_CHARS) + 1
         while 0 < end < len(text) and not text[end].isalnum():
             end = text.find("\n", end) + 1
         if not 0 < end < len(text):

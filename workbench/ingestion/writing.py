@@ -6,14 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
-from workbench.ingestion.chunking import ChunkInput, CutPassage, Spans, spans_of
-from workbench.ingestion.embedding import LEAST, PART, EmbeddedPassages, SharedEmbedding, embed, help_to_embed, windows
+from workbench.ingestion.chunking import ChunkInput, CutPassage, Spans, cut_spans
+from workbench.ingestion.embedding import (
+    MIN_SHARED_PASSAGES,
+    PART_PASSAGES,
+    EmbeddedPassages,
+    SharedEmbedding,
+    embed_passages,
+    help_to_embed,
+    split_windows,
+)
 from workbench.ingestion.metadata import about_document
 from workbench.models.encoder import Encoder, OnBatch
 from workbench.storage.database import Connection
 from workbench.storage.documents import Documents, NewDocument
 from workbench.storage.indexes import Indexes
-from workbench.storage.job_parts import EmbeddingHands, drop_embedding_parts
+from workbench.storage.job_parts import EmbeddingLease, drop_embedding_parts
 from workbench.storage.passages import NewPassage, insert_passages
 from workbench.storage.statements import statement
 from workbench.storage.store import PassageStore
@@ -81,7 +89,7 @@ class Passages(Sequence[NewPassage]):
         )
 
 
-def cut(
+def cut_passages(
     index: Index,
     encoder: Encoder,
     *,
@@ -128,14 +136,14 @@ def cut(
         pages=tuple((n, start, end) for n, start, end in pages),
         about=about_document(title, path, metadata or {}),
     )
-    spans = spans_of(index.chunker, document, token_spans, options)
+    spans = cut_spans(index.chunker, document, token_spans, options)
     labels = (metadata or {}).get("page_labels")
     return Passages(document_id, source_id, text, language, spans, labels if isinstance(labels, Mapping) else {})
 
 
-WINDOW = 2048  # passages per COPY, whose postings are created together
-BATCH = 128  # passages embedded and written together: seconds of the model, one short transaction
-SHARED_BATCH = 4 * PART
+COPY_WINDOW_PASSAGES = 2048  # passages per COPY, whose postings are created together
+BATCH_PASSAGES = 128  # passages embedded and written together: seconds of the model, one short transaction
+SHARED_BATCH_PASSAGES = 4 * PART_PASSAGES
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +195,7 @@ class IndexWriter:
         store: PassageStore,
         encoder: Encoder,
         reuse: Sequence[PassageStore] = (),
-        hands: EmbeddingHands | None = None,
+        hands: EmbeddingLease | None = None,
     ) -> None:
         """Args:
         documents: Table of documents.
@@ -213,7 +221,7 @@ class IndexWriter:
     @property
     def batch(self) -> int:
         """Passages embedded and written together; more if other workers may help."""
-        return BATCH if self._hands is None else SHARED_BATCH
+        return BATCH_PASSAGES if self._hands is None else SHARED_BATCH_PASSAGES
 
     @property
     def index(self) -> Index:
@@ -227,7 +235,7 @@ class IndexWriter:
         """
         if isinstance(document, NewDocument) and (chosen := self._documents.language_of_source(document.source_id)):
             document = replace(document, language=chosen)
-        passages = cut(
+        passages = cut_passages(
             self.index,
             self._encoder,
             document_id=document.id if isinstance(document, StoredDocument) else "",
@@ -251,9 +259,9 @@ class IndexWriter:
     ) -> EmbeddedPassages:
         """Embed the passages of documents in order, reusing stored vectors of the same texts."""
         passages = (passage for document in documents for passage in document.passages)
-        if self._hands is not None and sum(len(document.passages) for document in documents) >= LEAST:
+        if self._hands is not None and sum(len(document.passages) for document in documents) >= MIN_SHARED_PASSAGES:
             return SharedEmbedding(self._encoder, self._reuse, self._hands, on_batch, on_known).embed(passages)
-        return embed(passages, self._encoder, self._reuse, on_batch, on_known)
+        return embed_passages(passages, self._encoder, self._reuse, on_batch, on_known)
 
     def write(
         self,
@@ -281,7 +289,7 @@ class IndexWriter:
             for document, stored in zip(documents, written, strict=True)
             for passage in document.passages
         )
-        for window in windows(zip(passages, embedded, strict=True), WINDOW):
+        for window in split_windows(zip(passages, embedded, strict=True), COPY_WINDOW_PASSAGES):
             vectors, token_bits = zip(*(row for _, row in window), strict=True)
             stored_passages = [passage for passage, _ in window]
             insert_passages(connection, self.index.name, stored_passages, vectors, token_bits)
@@ -295,7 +303,7 @@ class IndexWriter:
         return written
 
     def help(self, ask: OnBatch) -> None:
-        """Embed a waiting part for another worker of the same job; ``ask`` as ``on_batch`` of ``cut``."""
+        """Embed a waiting part for another worker of the same job; ``ask`` as ``on_batch`` of ``cut_passages``."""
         if self._hands is not None:
             help_to_embed(self._hands, self._encoder, ask)
 

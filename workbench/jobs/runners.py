@@ -1,6 +1,6 @@
 """Runners by kind of job; each is called with an assignment and returns the outcome.
 
-The entry points combine the tables: ``own_runners`` here, those of experiments in ``evals``. A worker takes only the
+The entry points combine the tables: ``make_runners`` here, those of experiments in ``evals``. A worker takes only the
 kinds of jobs that it has a runner for.
 """
 
@@ -13,18 +13,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from workbench.errors import Cancelled, UnreadableDocument
-from workbench.ingestion.incoming import Incoming, files_under, keeps_original
-from workbench.ingestion.progress import ItemNews
-from workbench.ingestion.sharing import SharedItems, in_parts
-from workbench.jobs.sharing import Assignment, Outcome, embedding_shared, progress_beside, progress_of, shared
+from workbench.ingestion.incoming import IngestItem, keeps_original, list_files
+from workbench.ingestion.progress import ItemEvent
+from workbench.ingestion.sharing import SharedItems, divide_items
+from workbench.jobs.sharing import (
+    Assignment,
+    Outcome,
+    make_embedding_reporter,
+    make_progress_reporter,
+    share_embedding,
+    share_parts,
+)
 from workbench.services.crawls import CrawlService
 from workbench.services.documents import DocumentService, IngestOptions
 from workbench.services.folders import MirroredFolder
 from workbench.services.indexes import IndexService
-from workbench.services.sources import UPLOADS, SourceService
+from workbench.services.sources import UPLOADS_TITLE, SourceService
 from workbench.services.workspaces import WorkspaceService
 from workbench.storage.database import Connection
-from workbench.storage.job_parts import EmbeddingHands, FileNote, JobFiles, PartLost
+from workbench.storage.job_parts import EmbeddingLease, FileNote, JobFiles, PartLost
 from workbench.storage.jobs import Jobs
 from workbench.types import (
     IngestFailure,
@@ -40,14 +47,14 @@ from workbench.types import (
 
 # Files of an ingest job and the record of their outcomes
 
-KEPT, HELD = 64, 0.25  # cheap events are written in groups of 64, or after .25 seconds
+MAX_EVENTS_BUFFERED, MAX_BUFFER_AGE_S = 64, 0.25  # cheap events are written in groups of 64, or after .25 seconds
 
 
 @dataclass(frozen=True, slots=True)
-class FilesOfJob:
+class IngestFiles:
     """The files of an ingest job as this machine sees them."""
 
-    items: list[Incoming]
+    items: list[IngestItem]
     positions: list[int]  # of the items among the job's files
     failures: list[IngestFailure]
     left_out: dict[str, int]  # number of skipped files by suffix
@@ -57,15 +64,15 @@ class FilesOfJob:
         """Index of each item by its position among the job's files."""
         return {position: place for place, position in enumerate(self.positions)}
 
-    def completed(self, names: Mapping[str, int]) -> FilesOfJob:
+    def completed(self, names: Mapping[str, int]) -> IngestFiles:
         """Return it with an item that fails for each further file (position by name) that is no longer there."""
         known = set(self.positions)
         missing = {name: position for name, position in names.items() if position not in known}
-        items = [*self.items, *(_gone(name) for name in missing)]
+        items = [*self.items, *(_missing_item(name) for name in missing)]
         return replace(self, items=items, positions=[*self.positions, *missing.values()])
 
 
-def files_of_job(files: JobFiles, job_id: str, paths: Sequence[str], *, anew: bool) -> FilesOfJob:
+def find_ingest_files(files: JobFiles, job_id: str, paths: Sequence[str], *, anew: bool) -> IngestFiles:
     """Return the files under the paths, and the uploads.
 
     Args:
@@ -74,7 +81,7 @@ def files_of_job(files: JobFiles, job_id: str, paths: Sequence[str], *, anew: bo
         paths: Files and folders to ingest.
         anew: Whether to record the files in the job. Otherwise those that were added to a folder since are omitted.
     """
-    found = files_under(paths)
+    found = list_files(paths)
     items = list(found.items)
     if anew:
         _note(files, job_id, items, found.failures)
@@ -85,15 +92,15 @@ def files_of_job(files: JobFiles, job_id: str, paths: Sequence[str], *, anew: bo
     for position, name, size in files.uploads(job_id):
         load = lambda position=position: files.bytes(job_id, position)  # noqa: E731 - one upload in memory at a time
         items.append(
-            Incoming(
+            IngestItem(
                 key=name, name=Path(name).name or name, load=load, path=name, keep_file=keeps_original(name), size=size
             )
         )
         positions.append(position)
-    return FilesOfJob(items, positions, found.failures, found.left_out)
+    return IngestFiles(items, positions, found.failures, found.left_out)
 
 
-def _note(files: JobFiles, job_id: str, items: Sequence[Incoming], failures: Sequence[IngestFailure]) -> None:
+def _note(files: JobFiles, job_id: str, items: Sequence[IngestItem], failures: Sequence[IngestFailure]) -> None:
     files.wait(job_id)
     sizes = [(item.path or item.key, item.size) for item in items]
     files.add_found(job_id, [*sizes, *((failure.path, 0) for failure in failures)])
@@ -102,13 +109,13 @@ def _note(files: JobFiles, job_id: str, items: Sequence[Incoming], failures: Seq
         files.note(job_id, [(places[failure.path], "failed", 0, failure.error) for failure in failures])
 
 
-def _gone(name: str) -> Incoming:
+def _missing_item(name: str) -> IngestItem:
     """Return an item for a file that was there when the job started but is not readable any more."""
 
     def load() -> bytes:
         raise UnreadableDocument("The file was removed after the job started, or is not visible on this machine.")
 
-    return Incoming(key=name, name=Path(name).name or name, load=load, path=name)
+    return IngestItem(key=name, name=Path(name).name or name, load=load, path=name)
 
 
 class FileRecord:
@@ -120,7 +127,7 @@ class FileRecord:
         self._backlog: list[FileNote] = []
         self._since = time.monotonic()
 
-    def __call__(self, news: Sequence[ItemNews], connection: Connection | None = None) -> None:
+    def __call__(self, news: Sequence[ItemEvent], connection: Connection | None = None) -> None:
         """Record events of items, inside ``connection``'s transaction if one is given."""
         notes: list[FileNote] = [
             (self._positions[record.place], record.state, record.passages, record.error) for record in news
@@ -130,7 +137,7 @@ class FileRecord:
             return
         self._backlog += notes
         busy = any(state == "busy" for _, state, _, _ in notes)
-        if busy or len(self._backlog) >= KEPT or time.monotonic() - self._since > HELD:
+        if busy or len(self._backlog) >= MAX_EVENTS_BUFFERED or time.monotonic() - self._since > MAX_BUFFER_AGE_S:
             self.flush()
 
     def flush(self) -> None:
@@ -143,7 +150,7 @@ class FileRecord:
 
 # Ingest jobs
 
-NAMED = 3  # notes in the outcome of a job; its log has all
+MAX_NOTES_SHOWN = 3  # notes in the outcome of a job; its log has all
 
 
 def run_ingest(
@@ -153,46 +160,46 @@ def run_ingest(
     job_id, paths = assignment.job.id, as_texts(assignment.job.parameters["paths"])
     planned = jobs.parts.are_planned(job_id)
     if not assignment.leads:
-        with embedding_shared(jobs, assignment) as hands:  # also if this machine does not see the files
+        with share_embedding(jobs, assignment) as hands:  # also if this machine does not see the files
             indexes.embed_waiting(hands, assignment.should_stop)
         if planned and assignment.job.source_id is not None:  # otherwise the job has just been restarted
-            files = files_of_job(jobs.files, job_id, paths, anew=False)
-            _take_in(documents, jobs, assignment, files, assignment.job.source_id, None)
-            with embedding_shared(jobs, assignment) as hands:
+            files = find_ingest_files(jobs.files, job_id, paths, anew=False)
+            _ingest_parts(documents, jobs, assignment, files, assignment.job.source_id, None)
+            with share_embedding(jobs, assignment) as hands:
                 indexes.embed_waiting(hands, assignment.should_stop)
         return Outcome({}, "")
-    files = files_of_job(jobs.files, job_id, paths, anew=not planned)
-    parts = None if planned else in_parts(files.items)
+    files = find_ingest_files(jobs.files, job_id, paths, anew=not planned)
+    parts = None if planned else divide_items(files.items)
     source = _source(sources, assignment)
     assignment.log(f"Reading {len(files.items):,} files into {source.title!r}.")
     with sources.settling(source.id, unless=(Cancelled, PartLost)):  # the job continues into the same source
         if parts is not None and len(parts) < 2:
-            report = _take_in_alone(documents, jobs, assignment, files, source.id)
+            report = _ingest_alone(documents, jobs, assignment, files, source.id)
         else:
-            report = _take_in(documents, jobs, assignment, files, source.id, parts)
-    left_out = _kinds_of(as_texts(assignment.job.parameters.get("left_out"))) + Counter(files.left_out)
+            report = _ingest_parts(documents, jobs, assignment, files, source.id, parts)
+    left_out = _count_suffixes(as_texts(assignment.job.parameters.get("left_out"))) + Counter(files.left_out)
     return _outcome(jobs, assignment, files, replace(report, left_out=dict(left_out.most_common())))
 
 
-def _kinds_of(names: Sequence[str]) -> Counter[str]:
+def _count_suffixes(names: Sequence[str]) -> Counter[str]:
     """Count file names by suffix."""
     return Counter(PurePosixPath(name).suffix.lower() for name in names)
 
 
-def _take_in_alone(
-    documents: DocumentService, jobs: Jobs, assignment: Assignment, files: FilesOfJob, source_id: str
+def _ingest_alone(
+    documents: DocumentService, jobs: Jobs, assignment: Assignment, files: IngestFiles, source_id: str
 ) -> IngestReport:
     """Ingest all files without parts; other workers may still embed their passages."""
-    with embedding_shared(jobs, assignment) as hands:
-        tell = progress_beside(assignment, hands)
-        return _stored(documents, jobs, assignment, files, source_id, tell, hands=hands)
+    with share_embedding(jobs, assignment) as hands:
+        tell = make_embedding_reporter(assignment, hands)
+        return _store_files(documents, jobs, assignment, files, source_id, tell, hands=hands)
 
 
-def _take_in(
+def _ingest_parts(
     documents: DocumentService,
     jobs: Jobs,
     assignment: Assignment,
-    files: FilesOfJob,
+    files: IngestFiles,
     source_id: str,
     parts: Sequence[Sequence[int]] | None,
 ) -> IngestReport:
@@ -216,22 +223,24 @@ def _take_in(
         sizes = [sum(files.items[place].size or 1 for place in part) for part in parts or ()]
         jobs.parts.plan(job_id, [(positions, len(positions)) for positions in contents], sizes)
 
-    with shared(jobs, assignment, plan) as in_hand:
+    with share_parts(jobs, assignment, plan) as in_hand:
         if assignment.leads and parts is None:
             files = files.completed(jobs.files.places(job_id))
-        on_progress = progress_of(assignment, in_hand, "files")
-        return _stored(documents, jobs, assignment, files, source_id, on_progress, SharedItems(in_hand, files.places))
+        on_progress = make_progress_reporter(assignment, in_hand, "files")
+        return _store_files(
+            documents, jobs, assignment, files, source_id, on_progress, SharedItems(in_hand, files.places)
+        )
 
 
-def _stored(
+def _store_files(
     documents: DocumentService,
     jobs: Jobs,
     assignment: Assignment,
-    files: FilesOfJob,
+    files: IngestFiles,
     source_id: str,
     on_progress: OnProgress | None,
     shared_items: SharedItems | None = None,
-    hands: EmbeddingHands | None = None,
+    hands: EmbeddingLease | None = None,
 ) -> IngestReport:
     """Store all files, or the parts that this worker takes, and record the outcome of each."""
     record = FileRecord(jobs.files, assignment.job.id, files.positions)
@@ -250,12 +259,12 @@ def _stored(
         record.flush()
 
 
-def _outcome(jobs: Jobs, assignment: Assignment, files: FilesOfJob, report: IngestReport) -> Outcome:
+def _outcome(jobs: Jobs, assignment: Assignment, files: IngestFiles, report: IngestReport) -> Outcome:
     for failure in report.failures:
         assignment.log(f"{failure.path}: {failure.error}", "error")
-    read = report.added + report.updated + report.unchanged or _read_before(jobs, assignment.job.id)
+    read = report.added + report.updated + report.unchanged or _count_read_earlier(jobs, assignment.job.id)
     if files.items and not read:
-        raise UnreadableDocument(_none_was_read(len(files.items), report))
+        raise UnreadableDocument(_nothing_read_text(len(files.items), report))
     jobs.files.forget_bytes(assignment.job.id)
     message = (
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed."
@@ -263,20 +272,20 @@ def _outcome(jobs: Jobs, assignment: Assignment, files: FilesOfJob, report: Inge
     for note in report.notes:
         assignment.log(note, "warning")
     if report.notes:
-        message += f" {' '.join(report.notes[:NAMED])}"
+        message += f" {' '.join(report.notes[:MAX_NOTES_SHOWN])}"
     if report.left_out_sentence:
         assignment.log(report.left_out_sentence)
         message += f" {report.left_out_sentence}"
     return Outcome(report.to_dict(), message, with_errors=bool(report.failures))
 
 
-def _read_before(jobs: Jobs, job_id: str) -> int:
+def _count_read_earlier(jobs: Jobs, job_id: str) -> int:
     """Return how many files were read in earlier runs of the job; in a retry all others may fail again."""
     states = jobs.files.tally(job_id).files
     return sum(states.get(state, 0) for state in ("added", "changed", "unchanged"))
 
 
-def _none_was_read(count: int, report: IngestReport) -> str:
+def _nothing_read_text(count: int, report: IngestReport) -> str:
     """Return the sentence that no file was read, with the reason of the first."""
     reason = report.failures[0].error if report.failures else ""
     return f"None of the {count:,} files could be read. The first: {reason}" if count > 1 else reason
@@ -288,7 +297,7 @@ def _source(sources: SourceService, assignment: Assignment) -> Source:
     if known is not None:
         return sources.get(known)
     source = sources.ensure(
-        as_text_or_none(parameters["source"]) or UPLOADS,
+        as_text_or_none(parameters["source"]) or UPLOADS_TITLE,
         project=as_text_or_none(parameters["project"]),
         folder=as_text_or_none(parameters["folder"]),
         tags=as_texts(parameters["tags"]),
@@ -300,7 +309,11 @@ def _source(sources: SourceService, assignment: Assignment) -> Source:
 
 # Jobs for a large document, a workspace or a mirrored folder
 
-_DONE = {"created": "created", "updated": "updated", "unchanged": "unchanged: the source already has this content"}
+_OUTCOME_TEXTS = {
+    "created": "created",
+    "updated": "updated",
+    "unchanged": "unchanged: the source already has this content",
+}
 
 
 def run_document(documents: DocumentService, files: JobFiles, assignment: Assignment) -> Outcome:
@@ -325,7 +338,9 @@ def run_document(documents: DocumentService, files: JobFiles, assignment: Assign
     files.forget_bytes(assignment.job.id)
     document = written.document
     result: JsonObject = {"document_id": document.id, "outcome": written.outcome, "passages": document.passages_count}
-    return Outcome(result, f"{document.title!r} is {_DONE[written.outcome]} ({document.passages_count:,} passages).")
+    return Outcome(
+        result, f"{document.title!r} is {_OUTCOME_TEXTS[written.outcome]} ({document.passages_count:,} passages)."
+    )
 
 
 def run_workspace(workspaces: WorkspaceService, assignment: Assignment) -> Outcome:
@@ -340,7 +355,7 @@ def run_workspace(workspaces: WorkspaceService, assignment: Assignment) -> Outco
     return Outcome(report.to_dict(), message, with_errors=bool(report.failures))
 
 
-def run_mirrored(folders: Mapping[str, Callable[[Path], MirroredFolder]], assignment: Assignment) -> Outcome:
+def run_mirrored_folder(folders: Mapping[str, Callable[[Path], MirroredFolder]], assignment: Assignment) -> Outcome:
     """Update the source of a folder of archives or articles.
 
     Args:
@@ -365,7 +380,7 @@ Runner = Callable[[Assignment], Outcome]
 Runners = Mapping[str, Runner]
 
 
-def own_runners(
+def make_runners(
     sources: SourceService,
     documents: DocumentService,
     workspaces: WorkspaceService,
@@ -374,7 +389,7 @@ def own_runners(
     crawls: CrawlService,
     folders: Mapping[str, Callable[[Path], MirroredFolder]],
 ) -> dict[str, Runner]:
-    """Return the runners of the workbench's own kinds of jobs; ``folders`` as for ``run_mirrored``."""
+    """Return the runners of the workbench's own kinds of jobs; ``folders`` as for ``run_mirrored_folder``."""
 
     def ingest(assignment: Assignment) -> Outcome:
         if "document" in assignment.job.parameters:
@@ -382,7 +397,7 @@ def own_runners(
         if "workspace" in assignment.job.parameters:
             return run_workspace(workspaces, assignment)
         if "mirrored" in assignment.job.parameters:
-            return run_mirrored(folders, assignment)
+            return run_mirrored_folder(folders, assignment)
         return run_ingest(sources, documents, indexes, jobs, assignment)
 
     return {
@@ -395,8 +410,8 @@ def own_runners(
 def run_index_build(indexes: IndexService, jobs: Jobs, assignment: Assignment) -> Outcome:
     """Build an index; documents that it already holds are skipped."""
     name = as_text(assignment.job.parameters["index"])
-    with shared(jobs, assignment, lambda: indexes.plan(name, jobs.parts, assignment.job.id)) as parts:
-        tell = progress_of(assignment, parts, "documents")
+    with share_parts(jobs, assignment, lambda: indexes.plan(name, jobs.parts, assignment.job.id)) as parts:
+        tell = make_progress_reporter(assignment, parts, "documents")
         index = indexes.build(name, on_progress=tell, should_stop=assignment.should_stop, parts=parts)
         if not assignment.leads:
             indexes.embed_waiting(parts.embedding, assignment.should_stop)
@@ -406,9 +421,9 @@ def run_index_build(indexes: IndexService, jobs: Jobs, assignment: Assignment) -
 
 def run_crawl(crawls: CrawlService, indexes: IndexService, jobs: Jobs, assignment: Assignment) -> Outcome:
     """Continue a crawl, or embed pages that another worker fetches."""
-    with embedding_shared(jobs, assignment) as hands:
+    with share_embedding(jobs, assignment) as hands:
         if not assignment.leads:
             indexes.embed_waiting(hands, assignment.should_stop)
             return Outcome({}, "")
-        status, result, message = crawls.run(assignment, hands, progress_beside(assignment, hands))
+        status, result, message = crawls.run(assignment, hands, make_embedding_reporter(assignment, hands))
     return Outcome(result, message, with_errors=status == "completed_with_errors")

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 
 from workbench.errors import StorageError
 from workbench.storage.database import new_id
-from workbench.storage.job_parts import EmbeddingHands, EmbeddingTally, PartsInHand
+from workbench.storage.job_parts import EmbeddingLease, EmbeddingTally, PartsLease
 from workbench.storage.jobs import Job, Jobs
 from workbench.types import JsonObject, OnProgress, Progress
 from workbench.types.progress import SLOW_STEPS, SlowSteps
 
 # A running job and its outcome
 
-LOOK = 0.4  # seconds between checks for cancellation, which takes effect within two
-TELL = 0.25  # seconds between progress updates
-BEAT = 10.0  # seconds between heartbeats of a slow step
-BEGUN = 0.02  # share of the work to do before the time left is estimated
+CANCEL_CHECK_INTERVAL_S = 0.4  # seconds between checks for cancellation, which takes effect within two
+PROGRESS_INTERVAL_S = 0.25  # seconds between progress updates
+HEARTBEAT_INTERVAL_S = 10.0  # seconds between heartbeats of a slow step
+MIN_SHARE_FOR_ESTIMATE = 0.02  # share of the work to do before the time left is estimated
 
 
 class WorkerStopped(Exception):
@@ -72,7 +72,7 @@ class Assignment:
     def should_stop(self) -> bool:
         """Return whether to stop now; cheap enough to call often."""
         with self._lock:
-            if not self._cancelled and time.monotonic() - self._last_look > LOOK:
+            if not self._cancelled and time.monotonic() - self._last_look > CANCEL_CHECK_INTERVAL_S:
                 self._cancelled = self._jobs.cancel_requested(self.job.id)
                 self._last_look = time.monotonic()
             return self._cancelled or self._stopping.is_set()
@@ -80,7 +80,7 @@ class Assignment:
     def progress(self, progress: Progress) -> None:
         """Record progress; frequent updates are dropped, except the last one."""
         with self._lock:
-            if time.monotonic() - self._last_note < TELL and progress.done != progress.total:
+            if time.monotonic() - self._last_note < PROGRESS_INTERVAL_S and progress.done != progress.total:
                 return
             self._last_note = time.monotonic()
         share = progress.done_share
@@ -93,7 +93,11 @@ class Assignment:
         if self._first is None or share < self._first[1]:
             self._first = (now, share)
         began, before = self._first
-        return (now - began) * (1 - share) / (share - before) if share - before > BEGUN and now - began > 1 else None
+        return (
+            (now - began) * (1 - share) / (share - before)
+            if share - before > MIN_SHARE_FOR_ESTIMATE and now - began > 1
+            else None
+        )
 
     @contextmanager
     def watched(self) -> Generator[None]:
@@ -101,7 +105,7 @@ class Assignment:
         steps, ended = SlowSteps(), threading.Event()
 
         def beat() -> None:
-            while not ended.wait(BEAT):
+            while not ended.wait(HEARTBEAT_INTERVAL_S):
                 if steps.any_under_way:
                     with suppress(StorageError):
                         self._jobs.beat(self.job.id)
@@ -124,16 +128,16 @@ class Assignment:
 
 
 @contextmanager
-def shared(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) -> Generator[PartsInHand]:
+def share_parts(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) -> Generator[PartsLease]:
     """Yield the parts of a job for this worker; unfinished ones are released at the end.
 
     ``plan`` writes the parts once: a worker that takes over from a dead one finds them and their results.
     """
     job = assignment.job
-    with _hands(jobs, assignment) as (holder, embedding):
+    with _open_lease(jobs, assignment) as (holder, embedding):
         if assignment.leads and not jobs.parts.are_planned(job.id):
             plan()
-        parts = PartsInHand(
+        parts = PartsLease(
             jobs.parts,
             job.id,
             holder,
@@ -153,18 +157,18 @@ def shared(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) -> Gene
 
 
 @contextmanager
-def embedding_shared(jobs: Jobs, assignment: Assignment) -> Generator[EmbeddingHands]:
+def share_embedding(jobs: Jobs, assignment: Assignment) -> Generator[EmbeddingLease]:
     """Yield the embedding parts of a job without other parts, for all workers that share it."""
-    with _hands(jobs, assignment) as (_, embedding):
+    with _open_lease(jobs, assignment) as (_, embedding):
         yield embedding
 
 
 @contextmanager
-def _hands(jobs: Jobs, assignment: Assignment) -> Generator[tuple[str, EmbeddingHands]]:
+def _open_lease(jobs: Jobs, assignment: Assignment) -> Generator[tuple[str, EmbeddingLease]]:
     """Hold a new lease name, under which this worker takes parts."""
     job, holder = assignment.job, new_id("hand")
     with jobs.hold(holder):
-        embedding = EmbeddingHands(
+        embedding = EmbeddingLease(
             jobs.embedding,
             job.id,
             holder,
@@ -178,7 +182,7 @@ def _hands(jobs: Jobs, assignment: Assignment) -> Generator[tuple[str, Embedding
                 embedding.give_back()
 
 
-def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProgress | None:
+def make_progress_reporter(assignment: Assignment, parts: PartsLease, unit: str) -> OnProgress | None:
     """Return the callback that reports the progress of the whole job; None for helpers, which report nothing.
 
     Once others have done some parts, the time left follows from the pace of all workers, not from this one's estimate.
@@ -187,11 +191,11 @@ def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProg
         return None
     told = float("-inf")
     farthest = 0.0  # the share falls when a part is taken, although nothing was undone
-    pace = Pace()
+    pace = EmbeddingRate()
 
     def tell(progress: Progress) -> None:
         nonlocal told, farthest
-        if time.monotonic() - told < TELL:
+        if time.monotonic() - told < PROGRESS_INTERVAL_S:
             return
         told = time.monotonic()
         tally = parts.tally()
@@ -202,27 +206,27 @@ def progress_of(assignment: Assignment, parts: PartsInHand, unit: str) -> OnProg
             assignment.progress(replace(progress, done=tally.items_done, total=tally.items, share=farthest))
             return
         large = f", {embedding.passages_done:,} of {embedding.passages:,} passages" if embedding.passages else ""
-        message = f"{tally.items_done:,} of {tally.items:,} {unit}{large}{_by(tally.holders)}"
+        message = f"{tally.items_done:,} of {tally.items:,} {unit}{large}{_workers_text(tally.holders)}"
         left = None if tally.waiting else pace.seconds_left(embedding)
         assignment.progress(Progress(tally.items_done, tally.items, message, part, left, share=farthest))
 
     return tell
 
 
-def progress_beside(assignment: Assignment, hands: EmbeddingHands) -> OnProgress:
+def make_embedding_reporter(assignment: Assignment, hands: EmbeddingLease) -> OnProgress:
     """Return the callback that reports the progress of a job without parts and the number of workers that embed."""
     told, holders = float("-inf"), 0
 
     def tell(progress: Progress) -> None:
         nonlocal told, holders
-        if time.monotonic() - told >= TELL:
+        if time.monotonic() - told >= PROGRESS_INTERVAL_S:
             told, holders = time.monotonic(), hands.tally().holders
-        assignment.progress(replace(progress, message=f"{progress.message}{_by(holders)}"))
+        assignment.progress(replace(progress, message=f"{progress.message}{_workers_text(holders)}"))
 
     return tell
 
 
-class Pace:
+class EmbeddingRate:
     """Embedding rate of all workers together."""
 
     def __init__(self) -> None:
@@ -239,5 +243,5 @@ class Pace:
         return (tally.passages - tally.passages_done) * (now - began) / (tally.passages_done - done)
 
 
-def _by(workers: int) -> str:
+def _workers_text(workers: int) -> str:
     return f", by {workers} workers" if workers > 1 else ""

@@ -21,8 +21,8 @@ from workbench.errors import Cancelled, NotFound, WorkbenchError
 from workbench.jobs.runners import Runner, Runners
 from workbench.jobs.sharing import Assignment, Outcome, WorkerStopped
 from workbench.storage.job_parts import PartLost
-from workbench.storage.jobs import JOIN, Job, Jobs, Queue, queues_of
-from workbench.telemetry import JOB, measured
+from workbench.storage.jobs import JOIN_TASK, Job, Jobs, Queue, name_queues
+from workbench.telemetry import JOB, measure
 
 if TYPE_CHECKING:
     from procrastinate.manager import JobManager
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MOST_ATTEMPTS = 5  # times a job is restarted without progress: it then kills its workers
+MAX_ATTEMPTS = 5  # times a job is restarted without progress: it then kills its workers
 
 
 def run_job(jobs: Jobs, runners: Runners, job_id: str, worker: str, stopping: threading.Event) -> None:
@@ -67,7 +67,7 @@ def help_with_job(
         return runner is not None
     assignment = Assignment(job, jobs, stopping, leads=False, is_wanted_elsewhere=is_wanted_elsewhere)
     try:
-        with measured(JOB, job.kind, job=job.id, leads=False), assignment.watched():
+        with measure(JOB, job.kind, job=job.id, leads=False), assignment.watched():
             runner(assignment)
     except (Cancelled, PartLost):
         return True
@@ -83,16 +83,16 @@ def help_with_job(
 
 def _run(jobs: Jobs, runner: Runner, job: Job, stopping: threading.Event) -> None:
     assignment = Assignment(job, jobs, stopping)
-    if job.attempts > MOST_ATTEMPTS:
+    if job.attempts > MAX_ATTEMPTS:
         sentence = (
-            f"Its worker died {MOST_ATTEMPTS} times without progress; check the machine's memory, then resume the job."
+            f"Its worker died {MAX_ATTEMPTS} times without progress; check the machine's memory, then resume the job."
         )
         jobs.finish(job.id, "failed", message=sentence, error=sentence)
         return
     try:
         if assignment.should_stop():
             raise Cancelled("Stopped.")
-        with measured(JOB, job.kind, job=job.id, leads=True) as told, assignment.watched():
+        with measure(JOB, job.kind, job=job.id, leads=True) as told, assignment.watched():
             outcome = runner(assignment)
             told.tell(with_errors=outcome.with_errors)
     except PartLost:  # the connection was interrupted; finished parts are kept
@@ -124,12 +124,12 @@ def _end(assignment: Assignment, jobs: Jobs, status: str, message: str, error: s
     jobs.finish(assignment.job.id, status, message=message, error=error)
 
 
-CONCURRENCY = 3  # jobs of a worker at the same time: a long index build must not delay a short crawl
-HEARTBEAT = 2.0  # seconds
-STALLED = 15.0  # seconds without a heartbeat after which a worker counts as dead
+MAX_CONCURRENT_JOBS = 3  # jobs of a worker at the same time: a long index build must not delay a short crawl
+HEARTBEAT_INTERVAL_S = 2.0  # seconds
+STALLED_AFTER_S = 15.0  # seconds without a heartbeat after which a worker counts as dead
 RECONNECT_DELAY_S = 2.0  # seconds before a worker reconnects to the database
-PASS_ON = 2  # seconds before an invitation is repeated if this worker already runs the job
-POLL = 1.0  # seconds between queries of the queue, in addition to its notifications
+REINVITE_DELAY_S = 2  # seconds before an invitation is repeated if this worker already runs the job
+POLL_INTERVAL_S = 1.0  # seconds between queries of the queue, in addition to its notifications
 
 
 class WorkerHandle:
@@ -243,9 +243,9 @@ class WorkerHandle:
             self._worker = asyncio.create_task(
                 app.run_worker_async(
                     name=self.name,
-                    queues=queues_of(self._runners),
+                    queues=name_queues(self._runners),
                     concurrency=self._concurrency,
-                    fetch_job_polling_interval=POLL,
+                    fetch_job_polling_interval=POLL_INTERVAL_S,
                     listen_notify=not pooled,
                     install_signal_handlers=False,
                     delete_jobs="always",
@@ -266,7 +266,7 @@ class WorkerHandle:
             with suppress(NotFound):
                 job = self._jobs.get(job_id)
                 if job.status == "running" and self._jobs.any_part_waits(job_id):
-                    self._jobs.invite(job_id, job.kind, PASS_ON)
+                    self._jobs.invite(job_id, job.kind, REINVITE_DELAY_S)
             return
 
         def is_wanted_elsewhere() -> bool:
@@ -287,14 +287,14 @@ class WorkerHandle:
         while True:
             try:
                 for job in await manager.get_stalled_jobs(seconds_since_heartbeat=self._stalled):
-                    if job.task_name == JOIN:  # others are invited again anyway
+                    if job.task_name == JOIN_TASK:  # others are invited again anyway
                         await manager.finish_job(job, status=Status.FAILED, delete_job=True)
                     else:
                         await manager.retry_job(job)
                 await manager.prune_stalled_workers(self._stalled)
             except ConnectorException as error:  # another worker was first, or the database is briefly unavailable
                 logger.debug("Checking for dead workers failed: %s", error)
-            await asyncio.sleep(min(POLL, self._stalled / 2))
+            await asyncio.sleep(min(POLL_INTERVAL_S, self._stalled / 2))
 
 
 class WorkerOptions(TypedDict, total=False):
@@ -307,7 +307,12 @@ class WorkerOptions(TypedDict, total=False):
 
 def start_worker(jobs: Jobs, queue: Queue, runners: Runners, **options: Unpack[WorkerOptions]) -> WorkerHandle:
     """Start a worker in this process; it runs jobs of the kinds in ``runners`` until ``stop`` is called."""
-    complete: WorkerOptions = {"concurrency": CONCURRENCY, "heartbeat": HEARTBEAT, "stalled": STALLED, **options}
+    complete: WorkerOptions = {
+        "concurrency": MAX_CONCURRENT_JOBS,
+        "heartbeat": HEARTBEAT_INTERVAL_S,
+        "stalled": STALLED_AFTER_S,
+        **options,
+    }
     handle = WorkerHandle(jobs, queue, runners, **complete)
     handle.start()
     return handle
@@ -315,10 +320,10 @@ def start_worker(jobs: Jobs, queue: Queue, runners: Runners, **options: Unpack[W
 
 # A worker in its own process, so that heavy work does not slow down the one that serves people
 
-LOOK = 0.5  # seconds between checks for work
+WATCH_INTERVAL_S = 0.5  # seconds between checks for work
 RESTART_DELAY_S = 5.0  # seconds after a worker failed to start, or the database did not answer
-HASTE = 0.1  # seconds to wait for the watching thread during a fast shutdown
-GRACE = 5.0  # seconds for a worker to release its jobs; then it is killed, and other workers find its jobs
+FAST_STOP_TIMEOUT_S = 0.1  # seconds to wait for the watching thread during a fast shutdown
+STOP_TIMEOUT_S = 5.0  # seconds for a worker to release its jobs; then it is killed, and other workers find its jobs
 
 
 class WorkerProcess:
@@ -349,7 +354,7 @@ class WorkerProcess:
         """Stop the worker, which releases its jobs; without ``waits`` it does so after this process has ended."""
         self._stopping.set()
         if self._thread.is_alive():
-            self._thread.join(GRACE if waits else HASTE)
+            self._thread.join(STOP_TIMEOUT_S if waits else FAST_STOP_TIMEOUT_S)
         process, self._process = self._process, None
         if process is None:
             return
@@ -358,14 +363,14 @@ class WorkerProcess:
         if not waits:
             return
         try:
-            process.wait(GRACE)
+            process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
 
     def _watch(self) -> None:
         while not self._stopping.is_set():
-            pause = LOOK
+            pause = WATCH_INTERVAL_S
             try:
                 if self.pid is None and self._is_work_waiting():
                     self._process = subprocess.Popen(self._command, env=self._environment, stdin=subprocess.PIPE)

@@ -13,9 +13,9 @@ import numpy as np
 
 from workbench.errors import ConfigurationError, ModelError
 
-GRAPHS = ("model.onnx", "onnx/model.onnx")
-MOST_TOKENS = 512  # question and passage together, the length that published cross-encoders were trained on
-BATCH = 16
+GRAPH_PATHS = ("model.onnx", "onnx/model.onnx")
+MAX_TOKENS = 512  # question and passage together, the length that published cross-encoders were trained on
+BATCH_SIZE = 16
 
 
 class CrossEncoder(Protocol):
@@ -50,7 +50,7 @@ def load_cross_encoder(name: str, threads: int = 0) -> CrossEncoder:
         ConfigurationError: The folder does not exist, or the package that the model needs is not installed.
     """
     folder = Path(name).expanduser()
-    graph = next((folder / graph for graph in GRAPHS if (folder / graph).is_file()), None)
+    graph = next((folder / graph for graph in GRAPH_PATHS if (folder / graph).is_file()), None)
     if graph is not None and (folder / "tokenizer.json").is_file():
         return OnnxCrossEncoder(name, graph, folder / "tokenizer.json", threads)
     if not folder.is_dir() and (folder.is_absolute() or name.startswith((".", "~"))):
@@ -80,8 +80,8 @@ class OnnxCrossEncoder:
             session, tokenizer = self._open()
             wanted = {item.name for item in session.get_inputs()}
             scores: list[float] = []
-            for start in range(0, len(texts), BATCH):
-                pairs = [(query, text) for text in texts[start : start + BATCH]]
+            for start in range(0, len(texts), BATCH_SIZE):
+                pairs = [(query, text) for text in texts[start : start + BATCH_SIZE]]
                 encodings = tokenizer.encode_batch(pairs)
                 feeds = {
                     "input_ids": np.array([e.ids for e in encodings], dtype=np.int64),
@@ -92,7 +92,7 @@ class OnnxCrossEncoder:
                 scores += np.asarray(logits, dtype=np.float64).reshape(len(pairs), -1)[:, -1].tolist()
         except Exception as error:  # the libraries' errors have no common class
             raise ModelError(f"The reranker {self.name!r} failed ({error}); check WORKBENCH_RERANKER.") from error
-        return checked(self.name, scores, len(texts))
+        return check_scores(self.name, scores, len(texts))
 
     def _open(self) -> tuple[Any, Any]:
         with self._lock:
@@ -105,7 +105,7 @@ class OnnxCrossEncoder:
                 options.log_severity_level = 3
                 session = onnxruntime.InferenceSession(str(self._graph), options, providers=["CPUExecutionProvider"])
                 tokenizer = Tokenizer.from_file(str(self._tokenizer_file))
-                tokenizer.enable_truncation(MOST_TOKENS)
+                tokenizer.enable_truncation(MAX_TOKENS)
                 tokenizer.enable_padding()
                 self._loaded = session, tokenizer
             return self._loaded
@@ -129,10 +129,10 @@ class FrameworkCrossEncoder:
             scores = [float(score) for score in model.predict([(query, text) for text in texts])]
         except Exception as error:  # the package and its models raise errors of their own
             raise ModelError(f"The reranker {self.name!r} failed ({error}); check WORKBENCH_RERANKER.") from error
-        return checked(self.name, scores, len(texts))
+        return check_scores(self.name, scores, len(texts))
 
 
-def checked(name: str, scores: list[float], count: int) -> list[float]:
+def check_scores(name: str, scores: list[float], count: int) -> list[float]:
     """Return the scores if there is one finite number for each text.
 
     Raises:

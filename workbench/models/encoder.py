@@ -87,7 +87,7 @@ class Encoder(Protocol):
         ...
 
 
-def unit_rows(rows: FloatArray) -> FloatArray:
+def normalise_rows(rows: FloatArray) -> FloatArray:
     """Scale each row to length 1; zero rows are unchanged."""
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     return rows / np.maximum(lengths, np.float32(1e-12))
@@ -112,11 +112,11 @@ UNIVERSAL = frozenset(_UNIVERSAL.split())
 
 # Share of a text that a model can distinguish
 
-READS_NOTHING = 0.5  # up to this share of a question the model is not used (see workbench.retrieval.legs)
-SAMPLE = 4000  # characters that are examined; this bounds the time for long texts
+MAX_UNREADABLE_SHARE = 0.5  # up to this share of a question the model is not used (see workbench.retrieval.legs)
+MAX_SAMPLE_CHARS = 4000  # characters that are examined; this bounds the time for long texts
 
 
-def share_read(text: str, pieces: Iterable[tuple[Span, bool]], *, letters_are_words: bool) -> float:
+def readable_share(text: str, pieces: Iterable[tuple[Span, bool]], *, letters_are_words: bool) -> float:
     """Return the share (0..1) of the text's letters and digits in pieces that the model distinguishes.
 
     A single letter inside a longer word never counts. A text without letters and digits has share 1.

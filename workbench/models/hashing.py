@@ -15,8 +15,8 @@ from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, EncodedQuery, Enco
 from workbench.types.results import Span
 
 WORD = re.compile(r"\w+|[^\w\s]")
-PLACES = struct.Struct(">4I")  # a word's hash as four numbers: each gives a dimension and a sign
-BATCH = 64
+HASH_STRUCT = struct.Struct(">4I")  # a word's hash as four numbers: each gives a dimension and a sign
+BATCH_SIZE = 64
 
 
 class HashEncoder:
@@ -38,8 +38,8 @@ class HashEncoder:
         """Encode passages; ``on_batch`` is called with up to 64 at a time."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         bits: list[bytes] = []
-        for start in range(0, len(texts), BATCH):
-            batch = texts[start : start + BATCH]
+        for start in range(0, len(texts), BATCH_SIZE):
+            batch = texts[start : start + BATCH_SIZE]
             for row, text in enumerate(batch, start):
                 words = self._words(text)
                 vectors[row] = self._vector(words)
@@ -70,7 +70,7 @@ class HashEncoder:
     def _vector(self, words: Sequence[str]) -> FloatArray:
         vector = np.zeros(self.dimensions, dtype=np.float32)
         for word, count in Counter(words).items():
-            for number in PLACES.unpack(_digest(word)):
+            for number in HASH_STRUCT.unpack(_digest(word)):
                 vector[(number >> 1) % (self.dimensions - 1)] += math.sqrt(count) * (0.5 if number & 1 else -0.5)
         if not vector.any():
             vector[-1] = 1.0

@@ -13,32 +13,32 @@ if TYPE_CHECKING:
 
 CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9d]")
 LETTERS = re.compile(r"[^\W\d_]")
-CJK_SHARE = 0.2  # minimum share of CJK letters; Chinese texts also contain foreign names
+MIN_CJK_SHARE = 0.2  # minimum share of CJK letters; Chinese texts also contain foreign names
 
 
 def is_cjk(text: str) -> bool:
     """Return whether a text is Chinese, Japanese or Korean by its letters."""
-    return len(CJK.findall(text)) > CJK_SHARE * max(1, len(LETTERS.findall(text)))
+    return len(CJK.findall(text)) > MIN_CJK_SHARE * max(1, len(LETTERS.findall(text)))
 
 
-def likely_codes(text: str) -> dict[str, float]:
+def rank_codes(text: str) -> dict[str, float]:
     """Return ISO 639-1 code -> probability (0..1) for all known languages; they sum to 1."""
-    return {code: float(probability) for code, probability in identifier().rank(text)}
+    return {code: float(probability) for code, probability in load_identifier().rank(text)}
 
 
-def likely_configurations(text: str) -> dict[str, float]:
+def rank_configurations(text: str) -> dict[str, float]:
     """Return the probabilities (0..1) by the keyword index's language names: "english", "cjk", "simple"."""
     if is_cjk(text):
         return {"cjk": 1.0}
     shares: dict[str, float] = {}
-    for code, probability in likely_codes(text).items():
+    for code, probability in rank_codes(text).items():
         name = CONFIGURATIONS.get(code, "simple")
         shares[name] = shares.get(name, 0.0) + probability
     return shares
 
 
 @cache
-def identifier() -> LanguageIdentifier:
+def load_identifier() -> LanguageIdentifier:
     """Return the identifier, loaded once per process."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 

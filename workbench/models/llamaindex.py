@@ -15,12 +15,12 @@ from llama_index.core.base.embeddings.base import BaseEmbedding, Embedding
 from pydantic import PrivateAttr
 
 from workbench.errors import ConfigurationError, ModelError
-from workbench.models.encoder import EncodedQuery, EncodedTexts, Encoder, FloatArray, OnBatch, unit_rows
+from workbench.models.encoder import EncodedQuery, EncodedTexts, Encoder, FloatArray, OnBatch, normalise_rows
 from workbench.types.results import Span
 
 TOKEN = re.compile(r"\w{1,6}|[^\w\s]")  # approximates subwords, since the model's tokenizer may not be accessible
 DEFAULT_MAX_TOKENS = 384  # such packages rarely state the limit; most models read 512 of their own tokens
-FRAMEWORK_BATCH = 32
+FRAMEWORK_BATCH_SIZE = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class FrameworkEncoder:
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
         """Encode passages in batches of 32; a blank text is sent as a full stop, because endpoints reject it."""
         rows: list[FloatArray] = []
-        for start in range(0, len(texts), FRAMEWORK_BATCH):
-            batch = [text if text.strip() else "." for text in texts[start : start + FRAMEWORK_BATCH]]
+        for start in range(0, len(texts), FRAMEWORK_BATCH_SIZE):
+            batch = [text if text.strip() else "." for text in texts[start : start + FRAMEWORK_BATCH_SIZE]]
             rows.append(self._vectors("get_text_embedding_batch", batch))
             if on_batch is not None:
                 on_batch(len(batch))
@@ -127,7 +127,7 @@ class FrameworkEncoder:
         if len(lists) != count or len({np.size(row) for row in lists}) != 1:
             raise ModelError(f"The embedding model '{self.name}' did not return one vector for each text.")
         rows = np.asarray(lists, dtype=np.float32)
-        return unit_rows(rows)
+        return normalise_rows(rows)
 
     def _ask(self, method: str, argument: str | list[str]) -> list[float] | list[list[float]]:
         try:
@@ -143,7 +143,7 @@ class FrameworkEncoder:
 
 # An encoder as a LlamaIndex embedding
 
-EMBEDDING_BATCH = 256  # texts per call; the encoder makes its own batches, better ones from more texts
+EMBEDDING_BATCH_SIZE = 256  # texts per call; the encoder makes its own batches, better ones from more texts
 
 
 class WorkbenchEmbedding(BaseEmbedding):
@@ -152,7 +152,7 @@ class WorkbenchEmbedding(BaseEmbedding):
     _encoder: Encoder = PrivateAttr()
 
     def __init__(self, encoder: Encoder) -> None:
-        super().__init__(model_name=encoder.name, embed_batch_size=EMBEDDING_BATCH)
+        super().__init__(model_name=encoder.name, embed_batch_size=EMBEDDING_BATCH_SIZE)
         self._encoder = encoder
 
     @classmethod

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from workbench.errors import ConfigurationError, ModelError, WorkbenchError
 from workbench.runtime import check_extra
 from workbench.types import JsonObject
-from workbench.types.progress import slow_step
+from workbench.types.progress import mark_slow_step
 
 if TYPE_CHECKING:
     from llama_index.llms.openai import OpenAI
 
 T = TypeVar("T")
-ATTEMPTS = 3  # for status 429 and 5xx
-LONGEST_WAIT = 20.0  # seconds, whatever Retry-After requests
+MAX_ATTEMPTS = 3  # for status 429 and 5xx
+MAX_RETRY_DELAY_S = 20.0  # seconds, whatever Retry-After requests
 CONTEXT_TOKENS = 8192  # reported to LlamaIndex, which cannot ask the endpoint; our prompts are far shorter
-HOW_TO_SET = "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or the latter alone to the path of a GGUF file"
+SETUP_HINT = "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or the latter alone to the path of a GGUF file"
 _JSON = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
 
 
@@ -148,17 +148,17 @@ class Llm:
         return "cannot be reached, or closed the connection; start it or correct WORKBENCH_LLM_BASE_URL"
 
     def _attempted(self, ask: Callable[[], T]) -> T:
-        for attempt in range(1, ATTEMPTS + 1):
+        for attempt in range(1, MAX_ATTEMPTS + 1):
             address = self.base_url()  # starts a local model if it is not running
             if self._client is not None:
                 self._client.base_url = address  # its port may have changed
             try:
-                with slow_step():  # ends with its timeout
+                with mark_slow_step():  # ends with its timeout
                     return ask()
             except Exception as error:
-                if attempt == ATTEMPTS or not _is_passing(error):
+                if attempt == MAX_ATTEMPTS or not _is_transient(error):
                     raise self._failure(error) from error
-                time.sleep(_wait(error, attempt))
+                time.sleep(_retry_delay(error, attempt))
         raise AssertionError("unreachable")
 
     def _failure(self, error: Exception) -> ModelError:
@@ -168,7 +168,7 @@ class Llm:
         if "Timeout" in kind:
             what = f"did not answer within {self._timeout:g} s; raise WORKBENCH_LLM_TIMEOUT or try later"
         elif status == 429:
-            what = f"returned too many requests (429), {ATTEMPTS} times; try later"
+            what = f"returned too many requests (429), {MAX_ATTEMPTS} times; try later"
         elif status in (401, 403):
             what = f"rejected the API key ({status}); correct WORKBENCH_LLM_API_KEY"
         elif status == 404:
@@ -185,16 +185,16 @@ class Llm:
         return ModelError(f"The LLM {self.name!r}{place} {what}.")
 
 
-def _is_passing(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     status = getattr(error, "status_code", None)
     return status == 429 or (status is not None and status >= 500)
 
 
-def _wait(error: Exception, attempt: int) -> float:
+def _retry_delay(error: Exception, attempt: int) -> float:
     """Return the seconds that the endpoint asks to wait, otherwise 1, 2, ..."""
     response = getattr(error, "response", None)
     try:
         wanted = float(response.headers["retry-after"]) if response is not None else float(2 ** (attempt - 1))
     except (KeyError, ValueError):
         wanted = float(2 ** (attempt - 1))
-    return min(max(wanted, 0.0), LONGEST_WAIT)
+    return min(max(wanted, 0.0), MAX_RETRY_DELAY_S)

@@ -8,14 +8,14 @@ import threading
 from pathlib import Path
 
 from workbench.errors import ConfigurationError, ModelError
-from workbench.models.llama_process import NO_MODEL
+from workbench.models.llama_process import EXIT_NO_MODEL
 from workbench.models.llm import CONTEXT_TOKENS, Llm
 from workbench.runtime import check_extra
 from workbench.types import JsonObject
 
-SUFFIX = ".gguf"
-SLOTS = 2  # concurrent answers; they share the context
-ENDS_WITHIN = 5.0  # seconds to wait for a killed process
+GGUF_SUFFIX = ".gguf"
+MAX_CONCURRENT_ANSWERS = 2  # concurrent answers; they share the context
+KILL_TIMEOUT_S = 5.0  # seconds to wait for a killed process
 
 
 class LlamaServer:
@@ -52,7 +52,7 @@ class LlamaServer:
 
     def _start(self) -> None:
         command = [sys.executable, "-m", "workbench.models.llama_process"]
-        options = [str(self._model), str(self._port), str(CONTEXT_TOKENS), str(SLOTS)]
+        options = [str(self._model), str(self._port), str(CONTEXT_TOKENS), str(MAX_CONCURRENT_ANSWERS)]
         process = subprocess.Popen([*command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout is not None
         address = process.stdout.readline().decode().strip()
@@ -60,14 +60,14 @@ class LlamaServer:
         if not address:
             code = process.wait()
             self._end()
-            raise ModelError(_unloaded(self._model, code))
+            raise ModelError(_load_failure_text(self._model, code))
         self._port = int(address.rsplit(":", 1)[1])
 
     def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
-            process.wait(ENDS_WITHIN)
+            process.wait(KILL_TIMEOUT_S)
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
                     stream.close()
@@ -89,7 +89,7 @@ class LocalLlm(Llm):
             ConfigurationError: There is no such file, or the extra ``local-llm`` is not installed.
         """
         model = Path(path).expanduser()
-        if model.suffix.lower() != SUFFIX:
+        if model.suffix.lower() != GGUF_SUFFIX:
             raise ConfigurationError(
                 f"WORKBENCH_LLM_MODEL is {path!r}, which is not a GGUF file; set WORKBENCH_LLM_BASE_URL to the "
                 "endpoint that serves this model."
@@ -127,7 +127,7 @@ class LocalLlm(Llm):
         return "ended while it wrote the answer; try again, which restarts it"
 
 
-def _unloaded(model: Path, code: int) -> str:
-    if code == NO_MODEL:
+def _load_failure_text(model: Path, code: int) -> str:
+    if code == EXIT_NO_MODEL:
         return f"llama.cpp cannot load {model.name}; download it again, or set WORKBENCH_LLM_MODEL to another file."
     return f"The process of {model.name} exited with code {code} before it answered; check its output."

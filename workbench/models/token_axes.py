@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.models.encoder import TOKEN_AXES, FloatArray, unit_rows
+from workbench.models.encoder import TOKEN_AXES, FloatArray, normalise_rows
 
 AXES_FILE = Path(__file__).with_name("token_axes.npz")
 
@@ -31,7 +31,7 @@ class TokenAxes:
 
     def directions(self, tokens: FloatArray) -> FloatArray:
         """Return the coordinates scaled to length 1 for each token."""
-        return unit_rows(self.project(tokens))
+        return normalise_rows(self.project(tokens))
 
 
 def fit_token_axes(tokens: FloatArray) -> TokenAxes:

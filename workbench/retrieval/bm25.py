@@ -25,7 +25,7 @@ def idf(df: float, passages: int) -> float:
     return math.log(1 + (max(passages, df) - df + 0.5) / (df + 0.5))
 
 
-def rarity(term: QueryTerm, passages: int) -> float:
+def term_idf(term: QueryTerm, passages: int) -> float:
     """Return the idf of a term in an index of ``passages`` passages, its frequency taken within its languages.
 
     A stop word of English that only a few passages in another language keep is in all of *those*: it counts as if it
@@ -34,14 +34,14 @@ def rarity(term: QueryTerm, passages: int) -> float:
     return idf(term.df * passages / max(1, term.passages), passages)
 
 
-def weigh(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: float = B) -> TermWeights:
+def weigh_terms(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: float = B) -> TermWeights:
     """Return the weights of the terms that the index knows."""
     from workbench.storage.passages import TermWeights  # here, because the table of legs is read before any database is
 
     indexed = [term for term in terms if term.id is not None]
     return TermWeights(
         ids=tuple(term.id for term in indexed if term.id is not None),
-        weights=tuple(rarity(term, totals.passages) * (k1 + 1) for term in indexed),
+        weights=tuple(term_idf(term, totals.passages) * (k1 + 1) for term in indexed),
         counts=tuple(term.df for term in indexed),
         a=k1 * (1 - b),
         c=k1 * b / totals.average_length,
@@ -49,7 +49,7 @@ def weigh(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: fl
     )
 
 
-def ceiling(weights: TermWeights) -> float:
+def max_score(weights: TermWeights) -> float:
     """Return the score no passage can reach: every term infinitely often; 0 when no term is known.
 
     Dividing by it puts BM25 into 0..1 in a way that does not depend on what else was found.

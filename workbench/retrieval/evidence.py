@@ -26,29 +26,36 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from llama_index.core.schema import NodeWithScore
 
 from workbench.marking import FUNCTION_WORDS
-from workbench.models.registry import Nearness, nearness_of
+from workbench.models.registry import EvidenceThresholds, find_thresholds
 from workbench.retrieval.bm25 import idf
-from workbench.retrieval.nodes import hit_of
+from workbench.retrieval.nodes import node_hit
 from workbench.retrieval.query import Query, Words
 from workbench.storage.database import Connection
 from workbench.storage.passages import QueryTerm
-from workbench.storage.postings import terms_held
-from workbench.storage.ranking import stop_words
+from workbench.storage.postings import fetch_matched_terms
+from workbench.storage.ranking import count_stop_words
 from workbench.text import CONFIGURATIONS
 from workbench.types import Evidence
 from workbench.types.parameter import VECTOR
 
-COVERED = 0.6
-WHOLE = 0.8
-COVERED_UNREAD = 0.25  # of a question that the model cannot read
-SMALLEST = 1000  # passages a corpus counts as at least: in a few, one passage more or less makes a word rare or common
-LOOKED_AT = 5  # passages: the answer is at the top, or the question is not answered
-TELLING_WORDS = 2  # function words of a language that tell a question is in it
+MIN_COVERAGE = 0.6
+FULL_COVERAGE = 0.8
+MIN_COVERAGE_UNREADABLE = 0.25  # of a question that the model cannot read
+MIN_PASSAGES = (
+    1000  # passages a corpus counts as at least: in a few, one passage more or less makes a word rare or common
+)
+MAX_PASSAGES_CHECKED = 5  # passages: the answer is at the top, or the question is not answered
+MIN_FUNCTION_WORDS = 2  # function words of a language that tell a question is in it
 _WORD = re.compile(r"[^\W_]+")
 
 
 def is_evidence(
-    cosine: float | None, coverage: float, nearness: Nearness | None, *, readable: bool = True, has_code: bool = False
+    cosine: float | None,
+    coverage: float,
+    nearness: EvidenceThresholds | None,
+    *,
+    readable: bool = True,
+    has_code: bool = False,
 ) -> bool:
     """Return whether a passage of that cosine (None: not known) and coverage is about the question.
 
@@ -56,54 +63,54 @@ def is_evidence(
     ``has_code`` whether the passage holds a word of it that has digits.
     """
     if not readable:
-        return coverage >= COVERED_UNREAD
-    if coverage >= WHOLE or (coverage >= COVERED and has_code):
+        return coverage >= MIN_COVERAGE_UNREADABLE
+    if coverage >= FULL_COVERAGE or (coverage >= MIN_COVERAGE and has_code):
         return True
     if cosine is None or nearness is None:
-        return coverage >= COVERED
-    return cosine >= nearness.near or (coverage >= COVERED and cosine >= nearness.far)
+        return coverage >= MIN_COVERAGE
+    return cosine >= nearness.near or (coverage >= MIN_COVERAGE and cosine >= nearness.far)
 
 
 def is_sentence_evidence(query: Query, cosines: Iterable[float | None]) -> bool:
     """Return whether a sentence of these cosines with the question (None: not known) is about it."""
     known = [cosine for cosine in cosines if cosine is not None]
-    nearness = _nearness(query) if known else None
+    nearness = _get_nearness(query) if known else None
     return nearness is not None and max(known) >= nearness.sentence
 
 
-def evidence_of(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
+def judge_evidence(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
     """Return whether any of the first nodes is about the question, and if not, why that is believed."""
-    hits = [hit_of(node) for node in nodes[:LOOKED_AT]]
+    hits = [node_hit(node) for node in nodes[:MAX_PASSAGES_CHECKED]]
     if not hits:
         return Evidence(False, "Nothing was found.")
     request, text = query.request, query.text
     model, readable = request.index.embedding_model, query.can_read
     cosines = [hit.legs[VECTOR].score if readable and VECTOR in hit.legs else None for hit in hits]
     measured = [cosine for cosine in cosines if cosine is not None]
-    nearness = _nearness(query) if measured else None
+    nearness = _get_nearness(query) if measured else None
     if any(is_evidence(cosine, 0.0, nearness) for cosine in measured):
         return Evidence()  # most questions end here, at the cost of nothing
     with request.store.reading() as connection:
         words = query.read_words(connection)
         ids = [term.id for term in words.terms if term.id is not None]
-        terms_of = terms_held(connection, request.index.name, ids, [hit.id for hit in hits])
-        coverages = [coverage(text, words, terms_of.get(hit.id, ())) for hit in hits]
+        terms_of = fetch_matched_terms(connection, request.index.name, ids, [hit.id for hit in hits])
+        coverages = [compute_coverage(text, words, terms_of.get(hit.id, ())) for hit in hits]
         codes = [_has_code(text, words, terms_of.get(hit.id, ())) for hit in hits]
         if any(
             is_evidence(cosine, covered, nearness, readable=readable, has_code=has_code)
             for cosine, covered, has_code in zip(cosines, coverages, codes, strict=True)
         ):
             return Evidence()
-        foreign = _foreign(connection, text, request.encoder.languages) if readable else ""
-    covered = max(coverages) if any(_telling(text, words)) else None
+        foreign = _describe_foreign_language(connection, text, request.encoder.languages) if readable else ""
+    covered = max(coverages) if any(_iter_content_terms(text, words)) else None
     meaning = ""
     if measured and nearness is not None:
         meaning = f"the nearest passage has a similarity of {max(measured):.2f} (close is {nearness.near:.2f})"
-    reason = _reason(model, readable, meaning, covered)
+    reason = _format_reason(model, readable, meaning, covered)
     return Evidence(False, f"{reason} {foreign}".strip())
 
 
-def coverage(query: str, words: Words, term_ids: Collection[int]) -> float:
+def compute_coverage(query: str, words: Words, term_ids: Collection[int]) -> float:
     """Return the share of the question's idf whose words are among ``held`` terms, 0..1; 0 without words.
 
     A word that several languages stem differently counts once, by its rarest form; English function words, which are
@@ -111,8 +118,8 @@ def coverage(query: str, words: Words, term_ids: Collection[int]) -> float:
     """
     whole: dict[int, float] = {}
     shares: dict[int, float] = {}
-    for term in _telling(query, words):
-        weight = idf(term.df, max(term.passages, SMALLEST))
+    for term in _iter_content_terms(query, words):
+        weight = idf(term.df, max(term.passages, MIN_PASSAGES))
         whole[term.position] = max(whole.get(term.position, 0.0), weight)
         if term.id is not None and term.id in term_ids:
             shares[term.position] = max(shares.get(term.position, 0.0), weight)
@@ -120,7 +127,7 @@ def coverage(query: str, words: Words, term_ids: Collection[int]) -> float:
     return min(1.0, sum(shares.values()) / total) if total else 0.0
 
 
-def _telling(query: str, words: Words) -> Iterator[QueryTerm]:
+def _iter_content_terms(query: str, words: Words) -> Iterator[QueryTerm]:
     """Yield the terms of the question's words that are no English function words."""
     typed = _WORD.findall(query.lower())
     for term in words.terms:
@@ -135,32 +142,32 @@ def _has_code(query: str, words: Words, term_ids: Collection[int]) -> bool:
     return any(char.isdigit() for position in positions for char in typed[position - 1])
 
 
-def _foreign(connection: Connection, query: str, trained: Collection[str] | None) -> str:
+def _describe_foreign_language(connection: Connection, query: str, trained: Collection[str] | None) -> str:
     """Say that the question seems to be in a language that the model was not trained for; "" if it does not.
 
     Short questions give themselves away by their function words: two that are stop words in a language, and more than
     in any that the model knows.
     """
     native = {CONFIGURATIONS.get(code, code) for code in trained or ()}
-    common = stop_words(connection, _WORD.findall(query.lower())) if native else {}
+    common = count_stop_words(connection, _WORD.findall(query.lower())) if native else {}
     language = max(common, key=lambda name: (common[name], name in native), default="")
-    if not language or language in native or common[language] < TELLING_WORDS:
+    if not language or language in native or common[language] < MIN_FUNCTION_WORDS:
         return ""
     names = " and ".join(sorted(name.capitalize() for name in native))
     return f"The question seems to be in {language.capitalize()}, and the model was trained for {names}."
 
 
-def _nearness(query: Query) -> Nearness | None:
+def _get_nearness(query: Query) -> EvidenceThresholds | None:
     """Return what is near to a question that the index's model has read."""
-    return nearness_of(query.request.index.embedding_model, alone=query.encoded.alone)
+    return find_thresholds(query.request.index.embedding_model, alone=query.encoded.alone)
 
 
-def _reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:
+def _format_reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:
     """Say why nothing is close: ``meaning`` in words, "" if the model was not asked.
 
     ``covered`` is None if the question has no words but the most common.
     """
-    enough = COVERED if readable else COVERED_UNREAD
+    enough = MIN_COVERAGE if readable else MIN_COVERAGE_UNREADABLE
     words = "the question has no words that tell passages apart"
     if covered is not None:
         words = f"the first passages hold {covered:.0%} of what the question's words say ({enough:.0%} is enough)"

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import threading
 
-from workbench.runtime import nothing_is_garbage
+from workbench.runtime import pause_gc
 
-_IMPORTING = threading.Lock()
-_imported = threading.Event()
+_IMPORT_LOCK = threading.Lock()
+_is_done = threading.Event()
 
 
 def import_framework() -> None:
     """Import what every search needs; later calls do nothing."""
-    if _imported.is_set():
+    if _is_done.is_set():
         return
-    with _IMPORTING:
-        with nothing_is_garbage():
+    with _IMPORT_LOCK:
+        with pause_gc():
             from workbench.retrieval import pipeline
             from workbench.retrieval.answering import synthesis
             from workbench.retrieval.retrievers import vector
         _ = (pipeline, synthesis, vector)
-        _imported.set()
+        _is_done.set()

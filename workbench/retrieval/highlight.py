@@ -12,22 +12,22 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from workbench.retrieval.bm25 import rarity
+from workbench.retrieval.bm25 import term_idf
 from workbench.retrieval.query import Words
 from workbench.storage.database import Connection
-from workbench.storage.ranking import terms_of_words
-from workbench.text import folded, gram_spans, is_unspaced, spaced_words, ungrouped
+from workbench.storage.ranking import fetch_word_terms
+from workbench.text import fold_word, gram_spans, is_unspaced, iter_spaced_words, ungroup_numbers
 from workbench.types.results import Span
 
 # Coverage of a question's words by a text
 
-SHORTEST_PREFIX = 4  # letters; a shorter word must stand there whole
-NEAR = 12.0  # characters between two words at which their nearness is half of what it is side by side
-MOST_PLACES = 30  # of one word in one text
+MIN_PREFIX_LETTERS = 4  # letters; a shorter word must stand there whole
+HALF_CLOSENESS_CHARS = 12.0  # characters between two words at which their nearness is half of what it is side by side
+MAX_PLACES = 30  # of one word in one text
 
 
 @dataclass(frozen=True, slots=True)
-class AskedWord:
+class QueryWord:
     """A word of the question as it is looked for in lower-case text; ``weight`` is its rarity.
 
     ``is_whole``: nothing may follow it; ``is_gram``: it stands within a run of a script without spaces.
@@ -39,32 +39,36 @@ class AskedWord:
     is_gram: bool = False
 
 
-def asked_words(query: str, words: Words) -> tuple[AskedWord, ...]:
+def query_words(query: str, words: Words) -> tuple[QueryWord, ...]:
     """Return the question's words that the index counts; stop words are left out."""
-    typed = [ungrouped(match.group().lower()) for match in spaced_words(query)]
-    by_text: dict[str, AskedWord] = {}
+    typed = [ungroup_numbers(match.group().lower()) for match in iter_spaced_words(query)]
+    by_text: dict[str, QueryWord] = {}
     for term in words.terms:
-        weight = rarity(term, words.totals.passages)
+        weight = term_idf(term, words.totals.passages)
         if is_unspaced(term.term):
-            by_text[term.term] = AskedWord(term.term, weight, is_gram=True)
+            by_text[term.term] = QueryWord(term.term, weight, is_gram=True)
         elif 0 < term.position <= len(typed):
             word = typed[term.position - 1]
-            prefix = _common_beginning(word, term.term)
-            text, is_whole = (prefix, False) if len(prefix) >= SHORTEST_PREFIX else (word, True)
+            prefix = _common_prefix(word, term.term)
+            text, is_whole = (prefix, False) if len(prefix) >= MIN_PREFIX_LETTERS else (word, True)
             known = by_text.get(text)
             if known is None or known.weight < weight:
-                by_text[text] = AskedWord(text, weight, is_whole=is_whole)
+                by_text[text] = QueryWord(text, weight, is_whole=is_whole)
     return tuple(by_text.values())
 
 
-def coverage(text: str, asked: Sequence[AskedWord]) -> float:
+def compute_coverage(text: str, asked: Sequence[QueryWord]) -> float:
     """Return the share 0..1 of the words' weight that a lower-case text holds; 0 without words."""
-    text = ungrouped(text)
+    text = ungroup_numbers(text)
     total = sum(word.weight for word in asked)
-    return sum(word.weight for word in asked if word.text in text and _places(text, word, 1)) / total if total else 0.0
+    return (
+        sum(word.weight for word in asked if word.text in text and _find_places(text, word, 1)) / total
+        if total
+        else 0.0
+    )
 
 
-def coverage_and_closeness(text: str, asked: Sequence[AskedWord]) -> tuple[float, float]:
+def compute_coverage_and_closeness(text: str, asked: Sequence[QueryWord]) -> tuple[float, float]:
     """Return the share of the words' weight that a lower-case text holds, and how near to each other they stand.
 
     Closeness sums over the pairs of words that stand next to each other anywhere the lesser weight / (1 + gap / 12
@@ -73,9 +77,9 @@ def coverage_and_closeness(text: str, asked: Sequence[AskedWord]) -> tuple[float
     total = sum(word.weight for word in asked)
     if not total:
         return 0.0, 0.0
-    text = ungrouped(text)
+    text = ungroup_numbers(text)
     there = [(number, word) for number, word in enumerate(asked) if word.text in text]
-    found = [(place, number) for number, word in there for place in _places(text, word, MOST_PLACES)]
+    found = [(place, number) for number, word in there for place in _find_places(text, word, MAX_PLACES)]
     held = sum(asked[number].weight for number in {number for _, number in found})
     best: dict[tuple[int, int], float] = {}
     ordered = sorted(found)
@@ -83,17 +87,17 @@ def coverage_and_closeness(text: str, asked: Sequence[AskedWord]) -> tuple[float
         if one != other:
             gap = max(0, later - place - len(asked[one].text))
             pair = (min(one, other), max(one, other))
-            near = min(asked[one].weight, asked[other].weight) / (1 + gap / NEAR)
+            near = min(asked[one].weight, asked[other].weight) / (1 + gap / HALF_CLOSENESS_CHARS)
             best[pair] = max(best.get(pair, 0.0), near)
     return held / total, sum(best.values()) / total
 
 
-def _common_beginning(word: str, stem: str) -> str:
+def _common_prefix(word: str, stem: str) -> str:
     same = next((place for place, (a, b) in enumerate(zip(word, stem, strict=False)) if a != b), len(stem))
     return word[:same]
 
 
-def _places(text: str, word: AskedWord, most: int) -> list[int]:
+def _find_places(text: str, word: QueryWord, most: int) -> list[int]:
     """Return where a word begins in a lower-case text, the first ``most`` places."""
     places: list[int] = []
     at = text.find(word.text)
@@ -106,9 +110,9 @@ def _places(text: str, word: AskedWord, most: int) -> list[int]:
     return places
 
 
-SNIPPET = 200  # characters, about
-MOST_SNIPPETS = 3
-MOST_MARKED = 60  # words of one snippet
+SNIPPET_CHARS = 200  # characters, about
+MAX_SNIPPETS = 3
+MAX_MARKED_WORDS = 60  # words of one snippet
 
 _CAMEL = re.compile(r"[a-z][A-Z]")
 
@@ -121,7 +125,9 @@ class MarkableText:
     language: str
 
 
-def matched_spans(connection: Connection, texts: Sequence[MarkableText], terms: Collection[str]) -> list[list[Span]]:
+def find_matched_spans(
+    connection: Connection, texts: Sequence[MarkableText], terms: Collection[str]
+) -> list[list[Span]]:
     """Return, for each text, where the words stand whose terms are among ``terms``; one database call for all."""
     wanted = set(terms)
     heads = {term[:2] for term in wanted}  # a stem keeps a word's first letters, but for the article in Arabic
@@ -129,15 +135,15 @@ def matched_spans(connection: Connection, texts: Sequence[MarkableText], terms: 
     candidates = {
         (match.group(), text.language)
         for text in texts
-        for match in spaced_words(text.text)
-        if text.language == "arabic" or folded(match.group()).lower()[:2] in heads or _CAMEL.search(match.group())
+        for match in iter_spaced_words(text.text)
+        if text.language == "arabic" or fold_word(match.group()).lower()[:2] in heads or _CAMEL.search(match.group())
     }
-    terms_of = terms_of_words(connection, sorted(candidates)) if candidates else {}
+    terms_of = fetch_word_terms(connection, sorted(candidates)) if candidates else {}
     wanted_pairs = {pair for pair, own_terms in terms_of.items() if own_terms & wanted}
-    return [_spans_in(text, wanted_pairs, pairs) for text in texts]
+    return [_find_spans(text, wanted_pairs, pairs) for text in texts]
 
 
-def snippets(text: str, spans: Sequence[Span], length: int = SNIPPET, most: int = MOST_SNIPPETS) -> list[str]:
+def make_snippets(text: str, spans: Sequence[Span], length: int = SNIPPET_CHARS, most: int = MAX_SNIPPETS) -> list[str]:
     """Return up to ``most`` snippets of about ``length`` characters around the spans, in reading order, marked.
 
     Without spans the text's beginning, unmarked.
@@ -145,27 +151,27 @@ def snippets(text: str, spans: Sequence[Span], length: int = SNIPPET, most: int 
     if not text.strip():
         return []
     windows: list[Span] = []
-    for start, end in sorted(_by_density(spans, length), key=lambda item: item[0])[: len(spans)]:
+    for start, end in sorted(_group_by_density(spans, length), key=lambda item: item[0])[: len(spans)]:
         if windows and start < windows[-1][1]:
             continue
-        windows.append(_around(text, start, end, length))
-    best = sorted(windows, key=lambda window: -_spans_within(window, spans))[:most]
-    chosen = sorted(best) or [_around(text, 0, 0, length)]
-    return [_shown(text, window, spans) for window in chosen]
+        windows.append(_make_window(text, start, end, length))
+    best = sorted(windows, key=lambda window: -_count_spans(window, spans))[:most]
+    chosen = sorted(best) or [_make_window(text, 0, 0, length)]
+    return [_render_snippet(text, window, spans) for window in chosen]
 
 
-def mark(text: str, spans: Iterable[Span]) -> str:
+def mark_spans(text: str, spans: Iterable[Span]) -> str:
     """Return a whole text, escaped, with the spans in ``<mark>``; neighbouring words are marked together."""
-    return _marked(text, 0, len(text), _joined(text, spans))
+    return _render_marked(text, 0, len(text), _join_neighbours(text, spans))
 
 
-def _spans_in(text: MarkableText, marked: Collection[tuple[str, str]], pairs: Collection[str]) -> list[Span]:
-    spans = [match.span() for match in spaced_words(text.text) if (match.group(), text.language) in marked]
+def _find_spans(text: MarkableText, marked: Collection[tuple[str, str]], pairs: Collection[str]) -> list[Span]:
+    spans = [match.span() for match in iter_spaced_words(text.text) if (match.group(), text.language) in marked]
     spans += gram_spans(text.text, pairs)
-    return _merged(sorted(set(spans)))
+    return _merge_spans(sorted(set(spans)))
 
 
-def _merged(spans: Sequence[Span]) -> list[Span]:
+def _merge_spans(spans: Sequence[Span]) -> list[Span]:
     merged: list[Span] = []
     for start, end in spans:
         if merged and start <= merged[-1][1]:
@@ -175,7 +181,7 @@ def _merged(spans: Sequence[Span]) -> list[Span]:
     return merged
 
 
-def _joined(text: str, spans: Iterable[Span]) -> list[Span]:
+def _join_neighbours(text: str, spans: Iterable[Span]) -> list[Span]:
     """Join words with nothing but a blank between them: "machine learning" is one mark."""
     joined: list[Span] = []
     for start, end in sorted(spans):
@@ -186,7 +192,7 @@ def _joined(text: str, spans: Iterable[Span]) -> list[Span]:
     return joined
 
 
-def _by_density(spans: Sequence[Span], length: int) -> list[Span]:
+def _group_by_density(spans: Sequence[Span], length: int) -> list[Span]:
     """Return groups of spans that fit one snippet, from first word to last."""
     groups: list[Span] = []
     for start, end in spans:
@@ -197,11 +203,11 @@ def _by_density(spans: Sequence[Span], length: int) -> list[Span]:
     return groups
 
 
-def _spans_within(window: Span, spans: Sequence[Span]) -> int:
+def _count_spans(window: Span, spans: Sequence[Span]) -> int:
     return sum(window[0] <= start and end <= window[1] for start, end in spans)
 
 
-def _around(text: str, start: int, end: int, length: int) -> Span:
+def _make_window(text: str, start: int, end: int, length: int) -> Span:
     """Return a window of about ``length`` characters around a span, at word ends."""
     room = max(0, length - (end - start))
     first = max(0, start - room // 3)
@@ -216,15 +222,15 @@ def _around(text: str, start: int, end: int, length: int) -> Span:
     return first, max(last, end)
 
 
-def _shown(text: str, window: Span, spans: Sequence[Span]) -> str:
+def _render_snippet(text: str, window: Span, spans: Sequence[Span]) -> str:
     start, end = window
-    inside = [span for span in spans if start <= span[0] and span[1] <= end][:MOST_MARKED]
+    inside = [span for span in spans if start <= span[0] and span[1] <= end][:MAX_MARKED_WORDS]
     before = "…" if start > 0 else ""
     after = "…" if end < len(text.rstrip()) else ""
-    return before + " ".join(_marked(text, start, end, _joined(text, inside)).split()) + after
+    return before + " ".join(_render_marked(text, start, end, _join_neighbours(text, inside)).split()) + after
 
 
-def _marked(text: str, start: int, end: int, spans: Sequence[Span]) -> str:
+def _render_marked(text: str, start: int, end: int, spans: Sequence[Span]) -> str:
     pieces, at = [], start
     for first, last in spans:
         pieces += [escape(text[at:first], quote=False), "<mark>", escape(text[first:last], quote=False), "</mark>"]

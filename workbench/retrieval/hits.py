@@ -13,7 +13,7 @@ from workbench.types import Leg
 
 # Agreement of two rankings
 
-PERSISTENCE = 0.9  # RBO's p: the first 10 ranks carry 86% of the weight
+RBO_PERSISTENCE = 0.9  # RBO's p: the first 10 ranks carry 86% of the weight
 
 
 def jaccard(first: Sequence[str], second: Sequence[str]) -> float:
@@ -22,7 +22,7 @@ def jaccard(first: Sequence[str], second: Sequence[str]) -> float:
     return len(a & b) / len(a | b) if a | b else 1.0
 
 
-def rank_biased_overlap(first: Sequence[str], second: Sequence[str], p: float = PERSISTENCE) -> float:
+def rank_biased_overlap(first: Sequence[str], second: Sequence[str], p: float = RBO_PERSISTENCE) -> float:
     """Return extrapolated RBO: the overlap at every depth, deeper ones counting less by p each step.
 
     Webber, Moffat & Zobel, "A Similarity Measure for Indefinite Rankings" (2010), equation 32. Two empty rankings
@@ -55,7 +55,7 @@ Scores = Mapping[int, float]
 Contributions = dict[int, dict[str, float]]
 
 
-def min_max(scores: Scores, floor: float | None = None) -> dict[int, float]:
+def scale_min_max(scores: Scores, floor: float | None = None) -> dict[int, float]:
     """Scale scores to 0..1: (s - min) / (max - min); all equal gives 1. ``floor`` stands in for the minimum.
 
     With a floor (0 for BM25) a lone candidate's strength survives, and the lowest is not pushed to nothing.
@@ -69,7 +69,7 @@ def min_max(scores: Scores, floor: float | None = None) -> dict[int, float]:
     return {key: max(0.0, (score - low) / (high - low)) for key, score in scores.items()}
 
 
-def convex(legs: Mapping[str, Scores], weights: Mapping[str, float]) -> Contributions:
+def fuse_convex(legs: Mapping[str, Scores], weights: Mapping[str, float]) -> Contributions:
     """Combine scaled scores with weights that are made to sum to 1: sum of w * s.
 
     Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
@@ -77,31 +77,31 @@ def convex(legs: Mapping[str, Scores], weights: Mapping[str, float]) -> Contribu
     total = sum(weights[name] for name in legs) or 1.0
     return {
         key: {name: weights[name] / total * scores.get(key, 0.0) for name, scores in legs.items()}
-        for key in _keys(legs.values())
+        for key in _all_ids(legs.values())
     }
 
 
-def reciprocal_rank(legs: Mapping[str, Scores], weights: Mapping[str, float], k: int = 60) -> Contributions:
+def fuse_reciprocal_rank(legs: Mapping[str, Scores], weights: Mapping[str, float], k: int = 60) -> Contributions:
     """Combine by ranks: w / (k + rank), scaled so that first everywhere gives 1; a leg without the passage adds 0.
 
     Cormack, Clarke & Buettcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009); equal scores share a rank.
     """
     total = sum(weights[name] for name in legs) or 1.0
-    ranks = {name: ranked(scores) for name, scores in legs.items()}
+    ranks = {name: rank_scores(scores) for name, scores in legs.items()}
     return {
         key: {
             name: weights[name] / total * (k + 1) / (k + ranks[name][key]) if key in ranks[name] else 0.0
             for name in legs
         }
-        for key in _keys(legs.values())
+        for key in _all_ids(legs.values())
     }
 
 
-def ranked(scores: Scores) -> dict[int, int]:
+def rank_scores(scores: Scores) -> dict[int, int]:
     """Return each id's rank from 1, highest score first; equal scores share the better rank."""
     ranks: dict[int, int] = {}
     last, rank = None, 0
-    for position, key in enumerate(order_of(scores), start=1):
+    for position, key in enumerate(sort_ids(scores), start=1):
         score = scores[key]
         if score != last:
             last, rank = score, position
@@ -109,12 +109,12 @@ def ranked(scores: Scores) -> dict[int, int]:
     return ranks
 
 
-def order_of(scores: Scores) -> list[int]:
+def sort_ids(scores: Scores) -> list[int]:
     """Return the ids by score, highest first; of equal scores, the lower id first."""
     return sorted(scores, key=lambda key: (-scores[key], key))
 
 
-def _keys(legs: Iterable[Scores]) -> list[int]:
+def _all_ids(legs: Iterable[Scores]) -> list[int]:
     return sorted({key for scores in legs for key in scores})
 
 
@@ -130,12 +130,12 @@ class Hit:
     legs: Mapping[str, Leg]
 
 
-def joined(key: int, legs: Mapping[str, Leg]) -> Hit:
+def hit_from_legs(key: int, legs: Mapping[str, Leg]) -> Hit:
     """Return a hit whose score is the sum of its legs."""
     return Hit(key, sum(leg.contribution for leg in legs.values()), legs)
 
 
-def lessened(legs: Mapping[str, Leg], share: float, untouched: str = "") -> dict[str, Leg]:
+def scale_contributions(legs: Mapping[str, Leg], share: float, untouched: str = "") -> dict[str, Leg]:
     """Return the legs with ``share`` (0..1) of what each contributed; the leg ``untouched`` keeps all of it."""
     return {
         name: leg if name == untouched else Leg(leg.score, leg.rank, leg.contribution * share)
@@ -143,7 +143,7 @@ def lessened(legs: Mapping[str, Leg], share: float, untouched: str = "") -> dict
     }
 
 
-def mixed(
+def mix_in(
     hits: Iterable[Hit],
     leg: str,
     raw: Mapping[int, float],
@@ -160,14 +160,14 @@ def mixed(
     and the share of the score that it had: it keeps it, and what the judge takes comes from the other legs.
     """
     trust = trust or {}
-    scaled = min_max(raw) if scaled is None else scaled
-    ranks = {key: rank for rank, key in enumerate(order_of(raw), start=1)}
+    scaled = scale_min_max(raw) if scaled is None else scaled
+    ranks = {key: rank for rank, key in enumerate(sort_ids(raw), start=1)}
     result: list[Hit] = []
     name, kept = untouched
     for hit in hits:
         share = min(weight * trust.get(hit.id, 1.0), 1 - kept)
-        legs = lessened(hit.legs, 1 - share / (1 - kept) if kept < 1 else 0.0, name)
+        legs = scale_contributions(hit.legs, 1 - share / (1 - kept) if kept < 1 else 0.0, name)
         if hit.id in raw:
             legs[leg] = Leg(raw[hit.id], ranks[hit.id], share * scaled[hit.id])
-        result.append(joined(hit.id, legs))
+        result.append(hit_from_legs(hit.id, legs))
     return sorted(result, key=lambda hit: (-hit.score, hit.id))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from workbench.models.language_identifier import likely_configurations
+from workbench.models.language_identifier import rank_configurations
 from workbench.retrieval.bm25 import idf
 from workbench.text import CONFIGURATIONS
 from workbench.types import parameter
@@ -22,33 +22,40 @@ if TYPE_CHECKING:
 
 # Confidence in each leg for a question
 
-Vote: TypeAlias = "Callable[[Query], float]"
+Confidence: TypeAlias = "Callable[[Query], float]"
 
 # Shares of the question that the model tells apart. Of 1,100 questions in English the lowest share is .84, of 300 in
 # German .80; in Chinese and Arabic the median is 0.
-READS_WELL = 0.8  # below READS_NOTHING it reads nothing
-# Spreads (see ``spread``). Medians of XQuAD's questions: English 2.9, German 2.3, Chinese 1.8, Arabic 1.3; of fifty
+FULLY_READ_SHARE = 0.8  # below READS_NOTHING it reads nothing
+# Spreads (see ``compute_spread``). Medians of XQuAD's questions: English 2.9, German 2.3, Chinese 1.8, Arabic
+# 1.3; of fifty
 # random numbers 1.9.
-BY_CHANCE, TELLING = 1.5, 2.5
-FOREIGN = 0.7  # the most that a model votes in a language it can spell and was not trained for
-NEAREST = 3  # similarities that are held against the others
+CHANCE_SPREAD, CLEAR_SPREAD = 1.5, 2.5
+MAX_FOREIGN_CONFIDENCE = 0.7  # the most that a model votes in a language it can spell and was not trained for
+NEAREST_COUNT = 3  # similarities that are held against the others
 
 # Shares of a question's idf that the index has words for. 150 questions each of XQuAD on its English paragraphs,
 # medians (5th percentile): English 1 (.86), German .65 (.31), Chinese and Arabic 0. On paragraphs in their own language
 # Chinese questions have .65 (.44), so only a question in another language than the index's is judged by it.
-KNOWS_LITTLE, KNOWS_ENOUGH = 0.4, 0.7
-HARDLY = 0.1  # probability that a question is in a language of the index; in English 0.15 is the lowest of 150
-TOO_SHORT = 20  # letters; from fewer nobody can tell one language in plain letters from another
-SMALLEST = 1000  # passages an index counts as at least: in a few, one passage more or less makes a word rare or common
-ALIKE_ACROSS = 0.6  # the vote of words that are likened to words of another language; whole sentences are more alike
+MIN_KNOWN_SHARE, FULL_KNOWN_SHARE = 0.4, 0.7
+MIN_LANGUAGE_PROBABILITY = (
+    0.1  # probability that a question is in a language of the index; in English 0.15 is the lowest of 150
+)
+MIN_LETTERS = 20  # letters; from fewer nobody can tell one language in plain letters from another
+MIN_PASSAGES = (
+    1000  # passages an index counts as at least: in a few, one passage more or less makes a word rare or common
+)
+CROSS_LANGUAGE_CONFIDENCE = (
+    0.6  # the vote of words that are likened to words of another language; whole sentences are more alike
+)
 
 
-def in_full(query: Query) -> float:
+def full_confidence(query: Query) -> float:
     """Trust the leg fully."""
     return 1.0
 
 
-def of_meaning(query: Query) -> float:
+def vector_confidence(query: Query) -> float:
     """Return how far the model can be trusted with a question, by the share it can read and by typos.
 
     If the index knows none of the words, the result is 1: no other leg could find anything.
@@ -56,14 +63,14 @@ def of_meaning(query: Query) -> float:
     words = query.words
     if not words.weights.ids:
         return 1.0
-    return _for_slips(query) * reading_vote(
+    return _typo_factor(query) * compute_reading_confidence(
         query.share_read,
         query.spread,
         is_foreign=is_foreign(query.text, words.totals.languages, query.request.encoder.languages),
     )
 
 
-def of_words(query: Query) -> float:
+def keyword_confidence(query: Query) -> float:
     """Return how far keyword matches can be trusted: less in a language that the index does not hold.
 
     Words of another language match by accident: numbers, names, and words that only look alike. This needs a model that
@@ -72,21 +79,23 @@ def of_words(query: Query) -> float:
     words, trained = query.words, query.request.encoder.languages
     if not words.terms or words.totals.passages == 0:
         return 1.0
-    vote = _between(known_share(words), KNOWS_LITTLE, KNOWS_ENOUGH)
-    return vote if vote < 1 and _is_bridged(query.text, words.totals.languages, trained) else 1.0
+    vote = _interpolate(compute_known_share(words), MIN_KNOWN_SHARE, FULL_KNOWN_SHARE)
+    return vote if vote < 1 and _needs_translation(query.text, words.totals.languages, trained) else 1.0
 
 
-def of_likeness(query: Query) -> float:
+def late_confidence(query: Query) -> float:
     """Return the vote of late interaction: that of meaning, and less where words are likened across languages."""
-    return of_meaning(query) * (ALIKE_ACROSS + (1 - ALIKE_ACROSS) * of_words(query))
+    return vector_confidence(query) * (
+        CROSS_LANGUAGE_CONFIDENCE + (1 - CROSS_LANGUAGE_CONFIDENCE) * keyword_confidence(query)
+    )
 
 
-def known_share(words: Words) -> float:
+def compute_known_share(words: Words) -> float:
     """Return the share 0..1 of the idf of a question's words that the index has; 1 for a question without words."""
     whole: dict[int, float] = {}
     known: dict[int, float] = {}
     for term in words.terms:
-        weight = idf(term.df, max(term.passages, SMALLEST))
+        weight = idf(term.df, max(term.passages, MIN_PASSAGES))
         whole[term.position] = max(whole.get(term.position, 0.0), weight)
         if term.id is not None:
             known[term.position] = max(known.get(term.position, 0.0), weight)
@@ -95,31 +104,31 @@ def known_share(words: Words) -> float:
 
 
 @lru_cache(maxsize=256)
-def _is_bridged(query: str, indexed: tuple[str, ...], trained: frozenset[str] | None) -> bool:
+def _needs_translation(query: str, indexed: tuple[str, ...], trained: frozenset[str] | None) -> bool:
     """Return whether a question is in a language that the index lacks, and the model reads more languages than one."""
     if trained is not None and len(trained) < 2:
         return False
     letters = sum(map(str.isalpha, query))
-    if letters < TOO_SHORT and query.isascii():
+    if letters < MIN_LETTERS and query.isascii():
         return False
-    likely = likely_configurations(query)
-    return sum(likely.get(language, 0.0) for language in indexed) < HARDLY
+    likely = rank_configurations(query)
+    return sum(likely.get(language, 0.0) for language in indexed) < MIN_LANGUAGE_PROBABILITY
 
 
-def reading_vote(share_read: float, spread: float | None, *, is_foreign: bool) -> float:
+def compute_reading_confidence(share_read: float, spread: float | None, *, is_foreign: bool) -> float:
     """Return the vote (0..1) of a model that reads a share (0..1) of the question.
 
     In a foreign language it also falls with the spread of the similarities, towards what chance would give.
     """
-    from workbench.models.encoder import READS_NOTHING  # imports numpy, which the command line does without
+    from workbench.models.encoder import MAX_UNREADABLE_SHARE  # imports numpy, which the command line does without
 
-    vote = _between(share_read, READS_NOTHING, READS_WELL)
+    vote = _interpolate(share_read, MAX_UNREADABLE_SHARE, FULLY_READ_SHARE)
     if is_foreign and spread is not None:
-        vote *= FOREIGN * _between(spread, BY_CHANCE, TELLING)
+        vote *= MAX_FOREIGN_CONFIDENCE * _interpolate(spread, CHANCE_SPREAD, CLEAR_SPREAD)
     return vote
 
 
-def spread(similarities: Collection[float]) -> float | None:
+def compute_spread(similarities: Collection[float]) -> float | None:
     """Return how far the nearest stand out: (mean of the first 3 - mean of all) / standard deviation.
 
     None for fewer than ten similarities, or equal ones: then it says nothing.
@@ -128,8 +137,8 @@ def spread(similarities: Collection[float]) -> float | None:
         return None
     mean = sum(similarities) / len(similarities)
     deviation = math.sqrt(sum((value - mean) ** 2 for value in similarities) / len(similarities))
-    nearest = sorted(similarities, reverse=True)[:NEAREST]
-    return (sum(nearest) / NEAREST - mean) / deviation if deviation > 1e-9 else None
+    nearest = sorted(similarities, reverse=True)[:NEAREST_COUNT]
+    return (sum(nearest) / NEAREST_COUNT - mean) / deviation if deviation > 1e-9 else None
 
 
 def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | None) -> bool:
@@ -148,7 +157,7 @@ def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | No
     return bool(others) and native == {"english"} and not query.isascii()
 
 
-def _for_slips(query: Query) -> float:
+def _typo_factor(query: Query) -> float:
     """Return less the more of the question's words are misspelled, which no model can read.
 
     Only for strategies that doubt slips: elsewhere a slip more or less moved no ranking for the better.
@@ -161,7 +170,7 @@ def _for_slips(query: Query) -> float:
     return 1 - min(1.0, len(misspelt) / len(positions)) if misspelt else 1.0
 
 
-def _between(value: float, low: float, high: float) -> float:
+def _interpolate(value: float, low: float, high: float) -> float:
     return min(1.0, max(0.0, (value - low) / (high - low)))
 
 
@@ -188,18 +197,18 @@ class LegKind:
     hue: LegHue
     match: Literal["vector", "keyword"] | None = None
     reranks: bool = False
-    vote: Vote = in_full
+    vote: Confidence = full_confidence
 
 
 _TABLE = (
-    LegKind(parameter.VECTOR, "Meaning", "cosine", "blue", match="vector", vote=of_meaning),
-    LegKind(parameter.KEYWORD, "Words", "BM25", "orange", match="keyword", vote=of_words),
+    LegKind(parameter.VECTOR, "Meaning", "cosine", "blue", match="vector", vote=vector_confidence),
+    LegKind(parameter.KEYWORD, "Words", "BM25", "orange", match="keyword", vote=keyword_confidence),
     LegKind(parameter.DOCUMENT, "Title match", "share of the title", "yellow"),
     LegKind(parameter.FEEDBACK, "Feedback vector", "cosine", "green", match="vector"),
     LegKind(parameter.HYDE, "Hypothetical answer", "cosine", "red", match="vector"),
     LegKind(parameter.QUERY, "Rephrased question", "score", "green"),
-    LegKind(parameter.LATE, "Word by word", "MaxSim", "violet", reranks=True, vote=of_likeness),
-    LegKind(parameter.CLUSTER, "Neighbour similarity", "cosine", "red", reranks=True, vote=of_meaning),
+    LegKind(parameter.LATE, "Word by word", "MaxSim", "violet", reranks=True, vote=late_confidence),
+    LegKind(parameter.CLUSTER, "Neighbour similarity", "cosine", "red", reranks=True, vote=vector_confidence),
     LegKind(parameter.CROSS_ENCODER, "Cross-encoder", "score", "violet", reranks=True),
     LegKind(parameter.LLM, "LLM's grade", "of 10", "green", reranks=True),
     LegKind(parameter.LEARNED, "Learned", "score", "yellow", reranks=True),
@@ -215,6 +224,6 @@ def leg_kind(name: str) -> LegKind:
     return LEGS.get(key) or LegKind(name, name, "", "gray")
 
 
-def votes(query: Query) -> dict[str, float]:
+def leg_confidences(query: Query) -> dict[str, float]:
     """Return how far each leg of the strategy is trusted with a question, 0..1."""
     return {name: leg_kind(name).vote(query) for name in query.request.strategy.legs}

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from workbench.types import JsonObject, JsonValue, Passage
 
-LONGEST_PASSAGE = 1600  # characters of a passage that are sent: about 400 tokens, more than any passage of the default
-LONGEST_QUESTION = 120  # characters of a question that a grammar lets a model write
+MAX_PASSAGE_CHARS = (
+    1600  # characters of a passage that are sent: about 400 tokens, more than any passage of the default
+)
+MAX_QUESTION_CHARS = 120  # characters of a question that a grammar lets a model write
 
 RETRIEVAL_SYSTEM = "You help a search engine. Answer with exactly what is asked for and nothing else."
 HYDE = (
@@ -42,15 +44,15 @@ def grades_schema(count: int) -> JsonObject:
 
 def questions_schema(count: int) -> JsonObject:
     """Return the JSON schema of a list of ``count`` questions; a small model may find no end of one by itself."""
-    question: JsonObject = {"type": "string", "minLength": 1, "maxLength": LONGEST_QUESTION}
+    question: JsonObject = {"type": "string", "minLength": 1, "maxLength": MAX_QUESTION_CHARS}
     return {"type": "array", "items": question, "minItems": count, "maxItems": count}
 
 
-def numbered(texts: Sequence[str]) -> str:
+def number_texts(texts: Sequence[str]) -> str:
     """Return texts as a numbered list for a prompt, counted from 1, long ones cut."""
-    return "\n\n".join(f"[{number}]\n{text[:LONGEST_PASSAGE]}" for number, text in enumerate(texts, start=1))
+    return "\n\n".join(f"[{number}]\n{text[:MAX_PASSAGE_CHARS]}" for number, text in enumerate(texts, start=1))
 
 
-def cited_passages(passages: Sequence[Passage]) -> str:
+def number_passages(passages: Sequence[Passage]) -> str:
     """Return passages with their titles as a numbered list for the answering prompt."""
-    return numbered([f"{passage.document_title}\n{passage.text}" for passage in passages])
+    return number_texts([f"{passage.document_title}\n{passage.text}" for passage in passages])

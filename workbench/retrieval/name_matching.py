@@ -9,64 +9,66 @@ from dataclasses import replace
 from itertools import pairwise
 
 from workbench.retrieval.bm25 import idf
-from workbench.retrieval.names import Mention, NamesTable, QuestionNames, SaidName
+from workbench.retrieval.names import MatchedName, Mention, NamesTable, QuestionNames
 from workbench.retrieval.query import Query, Words
 from workbench.storage.database import Connection
-from workbench.storage.documents import NamedDocument, document_frequencies, named_documents
-from workbench.text import spaced_words
-from workbench.types import Name
+from workbench.storage.documents import NamedDocument, fetch_document_frequencies, find_named_documents
+from workbench.text import iter_spaced_words
+from workbench.types import DocumentName
 
 # Documents that a question names
 
-NAMED = (
+MIN_NAME_SHARE = (
     0.5  # a share from which on a question names a document; less is what any two texts on one subject have in common
 )
-LONGEST = 60  # words of a question whose neighbours are joined; a longer one is a text, not a question
+MAX_JOINED_WORDS = 60  # words of a question whose neighbours are joined; a longer one is a text, not a question
 _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
 _FISCAL = re.compile(r"fy(\d{2}|\d{4})", re.IGNORECASE)
 
 
-def most_said(document: NamedDocument, frequencies: Mapping[str, int], passages: int) -> SaidName:
+def best_matching_name(document: NamedDocument, frequencies: Mapping[str, int], passages: int) -> MatchedName:
     """Return the name of a document of which a question says most, the title of equals.
 
     ``frequencies`` are of the terms of its names, in an index of so many ``passages``.
     """
-    best = SaidName(document.id)
+    best = MatchedName(document.id)
     for text, terms in document.names:
-        share = said_share(terms, document.asked, frequencies, passages)
+        share = matched_share(terms, document.asked, frequencies, passages)
         if share > best.share:
-            best = SaidName(document.id, text, share)
+            best = MatchedName(document.id, text, share)
     return best
 
 
-def said_share(terms: Collection[str], asked: Collection[str], frequencies: Mapping[str, int], passages: int) -> float:
+def matched_share(
+    terms: Collection[str], asked: Collection[str], frequencies: Mapping[str, int], passages: int
+) -> float:
     """Return the share 0..1 of the idf of a name's terms that is said."""
     weights = {term: idf(frequencies.get(term, 0), passages) for term in terms}
     total = sum(weights.values())
     return sum(weight for term, weight in weights.items() if term in asked) / total if total else 0.0
 
 
-def strength(share: float) -> float:
+def name_confidence(share: float) -> float:
     """Return how surely a document is meant, 0..1, by the share of its name that is said."""
-    return max(0.0, (share - NAMED) / (1 - NAMED))
+    return max(0.0, (share - MIN_NAME_SHARE) / (1 - MIN_NAME_SHARE))
 
 
-def spelt_as_names(query: str) -> str:
+def normalize_for_names(query: str) -> str:
     """Return a question's words, its fiscal years as years, and each two neighbours as one word."""
-    words = [_year(word) for word in _WORD.findall(_POSSESSIVE.sub("", query))]
-    joined = [first + second for first, second in pairwise(words)] if len(words) <= LONGEST else []
+    words = [_expand_fiscal_year(word) for word in _WORD.findall(_POSSESSIVE.sub("", query))]
+    joined = [first + second for first, second in pairwise(words)] if len(words) <= MAX_JOINED_WORDS else []
     return " ".join([*words, *joined])
 
 
-def _year(word: str) -> str:
+def _expand_fiscal_year(word: str) -> str:
     fiscal = _FISCAL.fullmatch(word)
     return word if fiscal is None else fiscal[1].rjust(4, "_").replace("__", "20")
 
 
-SURELY = 0.75  # the share of a title that is said from which on people are told that it is preferred
-TITLES_TOLD = 3
-OTHER_PERIOD = 0.5  # of how surely a document is meant whose label tells another period than the question
+MIN_SURE_SHARE = 0.75  # the share of a title that is said from which on people are told that it is preferred
+MAX_TITLES_SHOWN = 3
+OTHER_PERIOD_FACTOR = 0.5  # of how surely a document is meant whose label tells another period than the question
 
 
 def read_names(query: Query, connection: Connection) -> QuestionNames:
@@ -76,7 +78,7 @@ def read_names(query: Query, connection: Connection) -> QuestionNames:
     return query.names
 
 
-def named_shares(query: Query, connection: Connection, ids: Sequence[int]) -> dict[int, float]:
+def matched_name_shares(query: Query, connection: Connection, ids: Sequence[int]) -> dict[int, float]:
     """Return how surely (0.5..1) a question means the document of each given passage, by passage id.
 
     That is the share of the document's title or file name that it says, or what the names that it says amount to.
@@ -87,43 +89,43 @@ def named_shares(query: Query, connection: Connection, ids: Sequence[int]) -> di
         return {}
     names = read_names(query, connection)
     strengths = names.strengths or {}
-    said = _said_names(query, connection, ids, every=bool(strengths))
-    ignored = _folded(scope.ignored_names)
+    said = _match_names(query, connection, ids, every=bool(strengths))
+    ignored = _casefold_all(scope.ignored_names)
     shares: dict[int, float] = {}
-    titles: dict[str, SaidName] = {}
+    titles: dict[str, MatchedName] = {}
     for key, name in said.items():
         share = 0.0 if name.name.casefold() in ignored else name.share
-        if share >= SURELY and name.document_id not in strengths:
+        if share >= MIN_SURE_SHARE and name.document_id not in strengths:
             titles[name.document_id] = name
-        shares[key] = max(share, NAMED + (1 - NAMED) * strengths.get(name.document_id, 0.0))
+        shares[key] = max(share, MIN_NAME_SHARE + (1 - MIN_NAME_SHARE) * strengths.get(name.document_id, 0.0))
         if name.document_id in names.others:
-            shares[key] = min(shares[key], NAMED + OTHER_PERIOD * (shares[key] - NAMED))
+            shares[key] = min(shares[key], MIN_NAME_SHARE + OTHER_PERIOD_FACTOR * (shares[key] - MIN_NAME_SHARE))
     query.titles = tuple(sorted(titles.values(), key=lambda name: (-name.share, name.name)))
-    return {key: share for key, share in shares.items() if share > NAMED}
+    return {key: share for key, share in shares.items() if share > MIN_NAME_SHARE}
 
 
-def _said_names(query: Query, connection: Connection, ids: Sequence[int], *, every: bool) -> dict[int, SaidName]:
+def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, every: bool) -> dict[int, MatchedName]:
     """Return how much of its document's name a question says, by passage id; of ``every`` passage, or if any is."""
     index, totals = query.request.index.name, query.read_words(connection).totals
-    spelt = spelt_as_names(read_names(query, connection).asked)
-    documents = named_documents(connection, index, spelt, totals.languages, ids, every=every)
+    spelt = normalize_for_names(read_names(query, connection).asked)
+    documents = find_named_documents(connection, index, spelt, totals.languages, ids, every=every)
     distinct = {document.id: document for document in documents.values()}
     terms = {term for document in distinct.values() for _, name in document.names for term in name}
-    frequencies = document_frequencies(connection, index, terms)
-    said = {key: most_said(document, frequencies, totals.passages) for key, document in distinct.items()}
+    frequencies = fetch_document_frequencies(connection, index, terms)
+    said = {key: best_matching_name(document, frequencies, totals.passages) for key, document in distinct.items()}
     return {key: said[document.id] for key, document in documents.items()}
 
 
-def told_names(query: Query) -> tuple[Name, ...]:
+def preferred_names(query: Query) -> tuple[DocumentName, ...]:
     """Return the names by which documents were preferred for a question, sure ones first."""
     if query.names is None:
         return ()
-    titles = [Name(title.name, "title") for title in (query.titles or ())[:TITLES_TOLD]]
+    titles = [DocumentName(title.name, "title") for title in (query.titles or ())[:MAX_TITLES_SHOWN]]
     told = {name.text.casefold(): name for name in [*(mention.name for mention in query.names.mentions), *titles]}
     return tuple(told.values())
 
 
-def within_named(query: Query) -> Query:
+def restrict_to_named(query: Query) -> Query:
     """Return the question, asked of the documents that it names if its scope wants these alone."""
     request = query.request
     if request.scope.names != "only":
@@ -146,15 +148,15 @@ def _read_names(query: Query, connection: Connection) -> QuestionNames:
         return QuestionNames(text)
     words = query.read_words(connection)
     table = request.kept_names.table_of(connection, request.index.name, words.totals, request.scope)
-    mentions = table.mentions(text, _telling(text, words))
-    ignored = _folded(request.scope.ignored_names)
+    mentions = table.mentions(text, _content_words(text, words))
+    ignored = _casefold_all(request.scope.ignored_names)
     kept = tuple(mention for mention in mentions if mention.name.text.casefold() not in ignored)
     unsaid = [mention for mention in mentions if mention not in kept]
-    asked = _without(text, unsaid)
-    return QuestionNames(asked, kept, _strengths(table, kept), table.of_other_periods(asked))
+    asked = _remove_mentions(text, unsaid)
+    return QuestionNames(asked, kept, _document_confidences(table, kept), table.of_other_periods(asked))
 
 
-def _strengths(table: NamesTable, mentions: Sequence[Mention]) -> dict[str, float]:
+def _document_confidences(table: NamesTable, mentions: Sequence[Mention]) -> dict[str, float]:
     """Return how surely each document is meant, 0..1: by its share of the names' weight, as far as that tells at all.
 
     A document with at most half of the weight is not meant: of "Alpine, 2019" not every one of 2019.
@@ -166,11 +168,11 @@ def _strengths(table: NamesTable, mentions: Sequence[Mention]) -> dict[str, floa
         total += weight
         for document in mention.documents:
             weights[document] = weights.get(document, 0.0) + weight
-    meant = {document: strength(weight / total) for document, weight in weights.items()} if total else {}
+    meant = {document: name_confidence(weight / total) for document, weight in weights.items()} if total else {}
     return {document: min(1.0, total) * sure for document, sure in meant.items() if sure}
 
 
-def _telling(query: str, words: Words) -> frozenset[str]:
+def _content_words(query: str, words: Words) -> frozenset[str]:
     """Return the folded words of a question that are terms in every language of the index, and a stop word in none.
 
     A few passages in German would make a name of "the", which their language keeps as a term.
@@ -179,19 +181,19 @@ def _telling(query: str, words: Words) -> frozenset[str]:
     for term in words.terms:
         reach[term.position] += term.passages
     positions = {position for position, passages in reach.items() if passages >= words.totals.passages}
-    spaced = enumerate(spaced_words(query), start=1)
-    return frozenset(part for position, word in spaced if position in positions for part in _parts(word[0]))
+    spaced = enumerate(iter_spaced_words(query), start=1)
+    return frozenset(part for position, word in spaced if position in positions for part in _split_words(word[0]))
 
 
-def _parts(word: str) -> list[str]:
-    return spelt_as_names(word).casefold().split()
+def _split_words(word: str) -> list[str]:
+    return normalize_for_names(word).casefold().split()
 
 
-def _without(query: str, mentions: Sequence[Mention]) -> str:
+def _remove_mentions(query: str, mentions: Sequence[Mention]) -> str:
     for mention in sorted(mentions, key=lambda mention: -mention.start):
         query = f"{query[: mention.start]} {query[mention.end :]}"
     return query
 
 
-def _folded(texts: Sequence[str]) -> frozenset[str]:
+def _casefold_all(texts: Sequence[str]) -> frozenset[str]:
     return frozenset(text.casefold() for text in texts)

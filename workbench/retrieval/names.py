@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from workbench.storage.database import Connection
-from workbench.storage.documents import DocumentNames, documents_listed, names_of_documents
+from workbench.storage.documents import DocumentNames, fetch_document_names, list_document_ids
 from workbench.storage.passages import IndexTotals
-from workbench.types import JsonValue, Name, ResolvedScope
+from workbench.types import DocumentName, JsonValue, ResolvedScope
 
 # Years and quarters in texts
 
@@ -36,38 +36,38 @@ class Period:
     end: int
 
 
-def periods_in(text: str) -> list[Period]:
+def find_periods(text: str) -> list[Period]:
     """Return the years and quarters that a text says, in their order."""
     if not _SIGN_OF_ONE.search(text):
         return []
-    periods = [Period("year", _whole(match[1] or match[2]), *match.span()) for match in _YEAR.finditer(text)]
+    periods = [Period("year", _complete_year(match[1] or match[2]), *match.span()) for match in _YEAR.finditer(text)]
     for match in _QUARTER.finditer(text):
         periods.append(Period("quarter", f"Q{match[1] or match[3]}", *match.span()))
         short = match[2] or match[4]
         if short:
-            periods.append(Period("year", _whole(short), *match.span()))
+            periods.append(Period("year", _complete_year(short), *match.span()))
     for number, pattern in enumerate(_SPELT_OUT, start=1):
         periods += [Period("quarter", f"Q{number}", *match.span()) for match in pattern.finditer(text)]
     return sorted(periods, key=lambda period: (period.start, period.kind))
 
 
-def without(text: str, periods: Sequence[Period]) -> str:
+def remove_periods(text: str, periods: Sequence[Period]) -> str:
     """Return the text with each period replaced by a line's end, so that no words meet that were apart."""
     for period in sorted(periods, key=lambda period: -period.start):
         text = f"{text[: period.start]}\n{text[period.end :]}"
     return text
 
 
-def _whole(year: str) -> str:
+def _complete_year(year: str) -> str:
     return year if len(year) == 4 else f"20{year}"
 
 
 # Values that can name a document
 
-MOST_WORDS = 8  # of a value; a longer one is a text
-LONGEST = 60  # characters of a value of metadata
+MAX_NAME_WORDS = 8  # of a value; a longer one is a text
+MAX_VALUE_CHARS = 60  # characters of a value of metadata
 # Metadata that a reader or a crawler writes for its own use, that is text, or a subject; none names a document.
-UNSAID = frozenset(
+NAMELESS_METADATA = frozenset(
     """
     title own_title description summary subject keywords language language_name pages page columns rows records url
     canonical_url file_name content_hash ocr_confidence scanned_pages uncertain_pages unreadable_pages created modified
@@ -75,8 +75,8 @@ UNSAID = frozenset(
     labels topic topics
     """.split()  # noqa: SIM905 - a table of words reads better than a list of quotes
 )
-PERIODS_OF = re.compile(r"year|quarter|period", re.IGNORECASE)
-DATES = ("date", "published", "datePublished", "publishDate")
+PERIOD_KEYS = re.compile(r"year|quarter|period", re.IGNORECASE)
+DATE_KEYS = ("date", "published", "datePublished", "publishDate")
 TYPE_WORDS = {
     "pdf": ("PDF",),
     "docx": ("Word document",),
@@ -88,14 +88,14 @@ TYPE_WORDS = {
 _WORD = re.compile(r"[^\W_]+")
 
 
-def words_in(text: str) -> list[re.Match[str]]:
+def find_words(text: str) -> list[re.Match[str]]:
     """Return the words of a text, underscores between them, in their order."""
     return list(_WORD.finditer(text))
 
 
-def squeezed(text: str) -> str:
+def squeeze(text: str) -> str:
     """Return the letters and figures of a text alone, folded: "10-K" and "10 k" are "10k"."""
-    return "".join(match[0] for match in words_in(text)).casefold()
+    return "".join(match[0] for match in find_words(text)).casefold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,79 +117,84 @@ class DocumentValues:
     told: frozenset[str]
 
 
-def values_of(document: DocumentNames) -> DocumentValues:
+def collect_values(document: DocumentNames) -> DocumentValues:
     """Return what can name a document."""
     called = [text for text in (document.title, document.file) if _is_short(text)]
-    labels = [Label(text, periods) for text in called if (periods := periods_in(text))]
+    labels = [Label(text, periods) for text in called if (periods := find_periods(text))]
     told = [period for label in labels for period in label.periods]
-    return DocumentValues(list(_values(document, called, labels, told)), frozenset(period.text for period in told))
+    return DocumentValues(list(_iter_values(document, called, labels, told)), frozenset(period.text for period in told))
 
 
-def _values(
+def _iter_values(
     document: DocumentNames, called: Iterable[str], labels: Iterable[Label], told: Sequence[Period]
 ) -> Iterator[tuple[str, str]]:
     for label in labels:
-        yield from _parts(label)
+        yield from _iter_label_parts(label)
     yield from (("title", text) for text in called)
-    for period in told or _periods(document.metadata):
+    for period in told or _metadata_periods(document.metadata):
         yield period.kind, period.text
     if _is_short(document.source):
         yield "source", document.source
     for word in TYPE_WORDS.get(document.document_type, ()):
         yield "type", word
     for key, value in document.metadata.items():
-        if key not in UNSAID and key not in DATES and not PERIODS_OF.search(key):
-            yield from ((key, text) for text in _said(value))
+        if key not in NAMELESS_METADATA and key not in DATE_KEYS and not PERIOD_KEYS.search(key):
+            yield from ((key, text) for text in _iter_short_texts(value))
 
 
 def _is_short(text: str) -> bool:
-    return 1 <= len(_WORD.findall(text)) <= MOST_WORDS
+    return 1 <= len(_WORD.findall(text)) <= MAX_NAME_WORDS
 
 
-def _parts(label: Label) -> Iterator[tuple[str, str]]:
+def _iter_label_parts(label: Label) -> Iterator[tuple[str, str]]:
     """Yield what stands between a label's periods, and each of its words."""
-    for part in without(label.text, label.periods).splitlines():
-        words = [match[0] for match in words_in(part)]
+    for part in remove_periods(label.text, label.periods).splitlines():
+        words = [match[0] for match in find_words(part)]
         if len(words) > 1:
             yield "name", " ".join(words)
         yield from (("name", word) for word in words if len(word) > 1 and not (word.isdecimal() and len(word) < 3))
 
 
-def _periods(metadata: Mapping[str, JsonValue]) -> list[Period]:
+def _metadata_periods(metadata: Mapping[str, JsonValue]) -> list[Period]:
     """Return the periods that metadata tell, if no label does; else those of its date."""
     told: list[Period] = []
     for key, value in metadata.items():
-        if PERIODS_OF.search(key) and isinstance(value, str | int) and not isinstance(value, bool):
+        if PERIOD_KEYS.search(key) and isinstance(value, str | int) and not isinstance(value, bool):
             is_number = "quarter" in key.casefold() and str(value) in ("1", "2", "3", "4")
-            told += periods_in(f"Q{value}" if is_number else str(value))
-    for key in DATES if not told else ():
+            told += find_periods(f"Q{value}" if is_number else str(value))
+    for key in DATE_KEYS if not told else ():
         if key in metadata:
-            told += _date(metadata[key])
+            told += _date_periods(metadata[key])
     return told
 
 
-def _date(value: JsonValue) -> list[Period]:
+def _date_periods(value: JsonValue) -> list[Period]:
     match = re.match(r"(\d{4})-(\d\d)\b", value) if isinstance(value, str) else None
     if match is None or not 1 <= int(match[2]) <= 12:
         return []
     return [Period("year", match[1], 0, 4), Period("quarter", f"Q{(int(match[2]) + 2) // 3}", 5, 7)]
 
 
-def _said(value: JsonValue) -> Iterator[str]:
+def _iter_short_texts(value: JsonValue) -> Iterator[str]:
     """Yield the texts of a value that are short enough to be said, of a list each."""
     texts = (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str))
     for text in texts:
-        if len(text) <= LONGEST and "://" not in text and _is_short(text) and not text.replace(".", "").isdecimal():
+        if (
+            len(text) <= MAX_VALUE_CHARS
+            and "://" not in text
+            and _is_short(text)
+            and not text.replace(".", "").isdecimal()
+        ):
             yield text
 
 
-QUICK = 0.05  # seconds; a table that is made within this time is rebuilt at each change
-LONG = 4  # letters; 'of' and 'the' are written small in names, too
-KEPT_SCOPES = 32  # whose documents are kept
-PATIENCE = 20  # times as long as it took to make it a slower table serves although documents have changed
+QUICK_BUILD_S = 0.05  # seconds; a table that is made within this time is rebuilt at each change
+MIN_CAPITAL_LETTERS = 4  # letters; 'of' and 'the' are written small in names, too
+MAX_CACHED_SCOPES = 32  # whose documents are kept
+STALENESS_FACTOR = 20  # times as long as it took to make it a slower table serves although documents have changed
 
 
-EVERYTHING = ResolvedScope()
+FULL_SCOPE = ResolvedScope()
 
 
 @dataclass(slots=True)
@@ -224,7 +229,7 @@ class _Entry:
 class Mention:
     """A name with its documents and the span of the question that says it."""
 
-    name: Name
+    name: DocumentName
     documents: frozenset[str]
     start: int
     end: int
@@ -241,7 +246,7 @@ class NamesTable:
         self.documents = 0
         for document in documents:
             self.documents += 1
-            said = values_of(document)
+            said = collect_values(document)
             if said.told:
                 self._periods_told[document.id] = said.told
             for kind, text in said.values:
@@ -254,7 +259,7 @@ class NamesTable:
         table.documents = len(documents)
         return table
 
-    def weight(self, name: Name) -> float:
+    def weight(self, name: DocumentName) -> float:
         """Return how far a name alone picks one document out of all, 0..1: its idf by that of a single document."""
         if self.documents < 2:
             return 0.0
@@ -287,7 +292,7 @@ class NamesTable:
 
         That is a quarter where it says a year alone, none of the quarters that it says, or none of its years.
         """
-        said = periods_in(question)
+        said = find_periods(question)
         if not said or not self._periods_told:
             return frozenset()
         quarters = {period.text for period in said if period.kind == "quarter"}
@@ -305,7 +310,7 @@ class NamesTable:
         )
 
     def _add(self, kind: str, text: str, document: str) -> None:
-        key = f"={text}" if kind in ("year", "quarter") else squeezed(text)
+        key = f"={text}" if kind in ("year", "quarter") else squeeze(text)
         self._entries.setdefault(key, _Entry()).add(document, kind, text)
 
     def _entry(self, key: str) -> _Entry | None:
@@ -313,29 +318,29 @@ class NamesTable:
         return entry if entry is None or self._within is None else entry.within(self._within)
 
     def _periods(self, question: str) -> Iterable[Mention]:
-        for period in periods_in(question):
+        for period in find_periods(question):
             entry = self._entry(f"={period.text}")
             if entry is not None:
-                name = Name(period.text, period.kind, len(entry.written))
+                name = DocumentName(period.text, period.kind, len(entry.written))
                 yield Mention(name, frozenset(entry.written), period.start, period.end)
 
     def _phrases(self, question: str, telling: Collection[str], lower: bool) -> Iterable[Mention]:
-        words = words_in(question)
+        words = find_words(question)
         for first in range(len(words)):
             key = ""
-            for last in range(first, min(len(words), first + MOST_WORDS)):
+            for last in range(first, min(len(words), first + MAX_NAME_WORDS)):
                 key += words[last][0].casefold()
                 entry = self._entry(key)
                 said = [word[0] for word in words[first : last + 1]]
-                if entry is None or not _may_name(said, entry, telling, lower):
+                if entry is None or not _can_name(said, entry, telling, lower):
                     continue
                 start, end = words[first].start(), words[last].end()
-                name = Name(_shown(entry, question[start:end]), entry.kind, len(entry.written))
+                name = DocumentName(_display_name(entry, question[start:end]), entry.kind, len(entry.written))
                 yield Mention(name, frozenset(entry.written), start, end)
 
 
 @dataclass(slots=True)
-class KeptNames:
+class NamesCache:
     """The table of one index and the documents of its last scopes, until documents change; for several threads."""
 
     _table: NamesTable | None = None
@@ -346,21 +351,21 @@ class KeptNames:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def table_of(
-        self, connection: Connection, index: str, totals: IndexTotals, scope: ResolvedScope = EVERYTHING
+        self, connection: Connection, index: str, totals: IndexTotals, scope: ResolvedScope = FULL_SCOPE
     ) -> NamesTable:
         """Return the table of the documents of an index that lie in a scope as it is now, by the index's totals."""
         version = (totals.passages, totals.average_length, totals.changed)
-        table = self.table(version, partial(names_of_documents, connection, index))
+        table = self.table(version, partial(fetch_document_names, connection, index))
         place = scope.place
         if place.is_everything:
             return table
         known = self._scopes.get(place)
         if known is None or known[0] != version:
-            known = (version, documents_listed(connection, index, place))
+            known = (version, list_document_ids(connection, index, place))
             with self._lock:
                 self._scopes.pop(place, None)
                 self._scopes[place] = known
-                while len(self._scopes) > KEPT_SCOPES:
+                while len(self._scopes) > MAX_CACHED_SCOPES:
                     self._scopes.pop(next(iter(self._scopes)))
         return table.within(known[1])
 
@@ -372,7 +377,7 @@ class KeptNames:
         """
         with self._lock:
             now = time.monotonic()
-            patient = self._seconds > QUICK and now - self._made_at < PATIENCE * self._seconds
+            patient = self._seconds > QUICK_BUILD_S and now - self._made_at < STALENESS_FACTOR * self._seconds
             if self._table is None or (version != self._version and not patient):
                 is_first = self._table is None
                 self._table = NamesTable(load())
@@ -381,7 +386,7 @@ class KeptNames:
             return self._table
 
 
-def _may_name(said: Sequence[str], entry: _Entry, telling: Collection[str], lower: bool) -> bool:
+def _can_name(said: Sequence[str], entry: _Entry, telling: Collection[str], lower: bool) -> bool:
     """Return whether words of a question name something, and are not just those words.
 
     A title of one word is often the subject of many documents; how much of a title is said is judged apart.
@@ -394,11 +399,11 @@ def _may_name(said: Sequence[str], entry: _Entry, telling: Collection[str], lowe
 
 def _is_proper(text: str) -> bool:
     """Return whether a text is written as a proper noun: each word of letters with a capital, but for short ones."""
-    words = [word[0] for word in words_in(text)]
-    return all(word[:1].isupper() for word in words if len(word) >= LONG or len(words) == 1)
+    words = [word[0] for word in find_words(text)]
+    return all(word[:1].isupper() for word in words if len(word) >= MIN_CAPITAL_LETTERS or len(words) == 1)
 
 
-def _shown(entry: _Entry, said: str) -> str:
+def _display_name(entry: _Entry, said: str) -> str:
     """Return a name as people write it: as the question does, if the document runs its words together."""
     return " ".join(said.split()) if entry.kind == "name" else entry.text
 
@@ -407,7 +412,7 @@ def _shown(entry: _Entry, said: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class SaidName:
+class MatchedName:
     """Of a document that name, its title or its file's, of which a question says most: the ``share`` 0..1, by idf."""
 
     document_id: str

@@ -11,7 +11,7 @@ from workbench.retrieval.hits import Hit
 from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.query import Request
 from workbench.storage.database import Connection
-from workbench.storage.passages import StoredPassage, passages_by_id
+from workbench.storage.passages import StoredPassage, fetch_passages
 from workbench.types import Leg, Passage
 from workbench.types.results import TimedStep
 
@@ -20,17 +20,27 @@ if TYPE_CHECKING:
 
 ID, LEGS, PASSAGE, EXTRA = "_id", "_legs", "_passage", "_extra"  # extra: a stage's own metadata, to be shown
 _INTERNAL = [ID, LEGS, PASSAGE, EXTRA]
-_SHOWN = ("heading_path", "page", "page_label", "kind", "language", "ordinal", "window", "parent", "table_header")
+_SHOWN_METADATA = (
+    "heading_path",
+    "page",
+    "page_label",
+    "kind",
+    "language",
+    "ordinal",
+    "window",
+    "parent",
+    "table_header",
+)
 
 
 def to_nodes(request: Request, connection: Connection, hits: Sequence[Hit]) -> list[NodeWithScore]:
     """Fetch the hits' passages and return them as nodes, in the hits' order."""
     with request.trace.stage(TimedStep.FETCH):
-        passages = passages_by_id(connection, request.index.name, [hit.id for hit in hits], request.same_as)
-    return [node_of(passages[hit.id], hit) for hit in hits if hit.id in passages]
+        passages = fetch_passages(connection, request.index.name, [hit.id for hit in hits], request.same_as)
+    return [make_node(passages[hit.id], hit) for hit in hits if hit.id in passages]
 
 
-def node_of(passage: StoredPassage, hit: Hit) -> NodeWithScore:
+def make_node(passage: StoredPassage, hit: Hit) -> NodeWithScore:
     """Return one passage as a node; its internal metadata stay out of prompts and embeddings."""
     metadata = {
         "document_id": passage.document_id,
@@ -50,23 +60,23 @@ def node_of(passage: StoredPassage, hit: Hit) -> NodeWithScore:
     return NodeWithScore(node=node, score=hit.score)
 
 
-def stored(node: NodeWithScore) -> StoredPassage:
+def stored_passage(node: NodeWithScore) -> StoredPassage:
     """Return the passage that a node stands for."""
     return node.node.metadata[PASSAGE]
 
 
-def hit_of(node: NodeWithScore) -> Hit:
+def node_hit(node: NodeWithScore) -> Hit:
     """Return the hit a node stands for."""
     metadata = node.node.metadata
     return Hit(metadata[ID], float(node.score or 0.0), metadata[LEGS])
 
 
-def with_hits(nodes: Sequence[NodeWithScore], hits: Sequence[Hit]) -> list[NodeWithScore]:
+def replace_hits(nodes: Sequence[NodeWithScore], hits: Sequence[Hit]) -> list[NodeWithScore]:
     """Return the nodes of the hits, scored and attributed as these say, in the hits' order.
 
     The nodes are the request's own, and their attribution is written over.
     """
-    by_id = {hit_of(node).id: node for node in nodes}
+    by_id = {node_hit(node).id: node for node in nodes}
     for hit in hits:
         by_id[hit.id].node.metadata[LEGS] = dict(hit.legs)
     return [NodeWithScore(node=by_id[hit.id].node, score=hit.score) for hit in hits]
@@ -88,7 +98,7 @@ def _passage(rank: int, node: NodeWithScore, draw_page: Callable[[Passage], Imag
     passage: StoredPassage = metadata[PASSAGE]
     legs: dict[str, Leg] = metadata[LEGS]
     facts = passage.metadata
-    shown = {key: facts[key] for key in _SHOWN if facts.get(key) not in (None, [])}
+    shown = {key: facts[key] for key in _SHOWN_METADATA if facts.get(key) not in (None, [])}
     return Passage(
         rank=rank,
         score=min(1.0, max(0.0, float(node.score or 0.0))),

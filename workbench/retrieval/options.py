@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from workbench.errors import InvalidInput, choices
-from workbench.formatting import assignments
+from workbench.errors import InvalidInput, list_choices
+from workbench.formatting import parse_assignments
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
 from workbench.types import ParameterValue, ResolvedScope, Scope, Value
 
 # How to search, besides the question
 
-EVERYTHING = Scope()
+FULL_SCOPE = Scope()
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class Ask(Value):
 
     strategy: str | None = None
     limit: int = 10
-    scope: Scope | ResolvedScope = EVERYTHING
+    scope: Scope | ResolvedScope = FULL_SCOPE
     index: str | None = None
     parameters: Mapping[str, object] = field(default_factory=dict)
     min_similarity: float = 0.0
     built_in: str = DEFAULT_STRATEGY
 
 
-def strategy_of(name: str) -> str:
+def strategy_name(name: str) -> str:
     """Return the strategy of ``strategy`` or ``strategy@index``."""
     return name.partition("@")[0]
 
@@ -50,33 +50,37 @@ def parameters_by_strategy(names: Sequence[str], texts: Sequence[str]) -> dict[s
         InvalidInput: a strategy that is not compared, a parameter that none has, or a value out of its range.
     """
     by_strategy: dict[str, dict[str, ParameterValue]] = {name: {} for name in names}
-    for key, value in assignments(texts, "--set").items():
+    for key, value in parse_assignments(texts, "--set").items():
         strategy, dot, parameter = key.rpartition(".")
         of_strategy = (
-            [strategy] if strategy in by_strategy else [name for name in names if strategy_of(name) == strategy]
+            [strategy] if strategy in by_strategy else [name for name in names if strategy_name(name) == strategy]
         )
         if dot and not of_strategy:
-            raise InvalidInput(f"--set {key!r} names a strategy that is not compared; use one of {choices(names)}.")
+            raise InvalidInput(
+                f"--set {key!r} names a strategy that is not compared; use one of {list_choices(names)}."
+            )
         owners = of_strategy if dot else [name for name in names if _has(name, parameter)]
         if not owners:
-            valid = dict.fromkeys(p.name for name in names for p in STRATEGIES[strategy_of(name)].parameters)
-            raise InvalidInput(f"None of the strategies has a parameter {parameter!r}; they have {choices(valid, 20)}.")
+            valid = dict.fromkeys(p.name for name in names for p in STRATEGIES[strategy_name(name)].parameters)
+            raise InvalidInput(
+                f"None of the strategies has a parameter {parameter!r}; they have {list_choices(valid, 20)}."
+            )
         for owner in owners:
-            by_strategy[owner][parameter] = check_parameters(strategy_of(owner), {parameter: value})[parameter]
+            by_strategy[owner][parameter] = check_parameters(strategy_name(owner), {parameter: value})[parameter]
     return by_strategy
 
 
 def _has(strategy: str, parameter: str) -> bool:
-    return any(declared.name == parameter for declared in STRATEGIES[strategy_of(strategy)].parameters)
+    return any(declared.name == parameter for declared in STRATEGIES[strategy_name(strategy)].parameters)
 
 
 # Strategy names with an index
 
 
-def named(strategy: str, index: str | None) -> tuple[str, str | None]:
+def split_strategy(strategy: str, index: str | None) -> tuple[str, str | None]:
     """Return strategy and index of "strategy" or "strategy@index". Raises InvalidInput if two indexes are named."""
     if not isinstance(strategy, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a notebook may give anything
-        raise InvalidInput(f"Invalid strategy {strategy!r}: use one of {choices(STRATEGIES, 20)}.")
+        raise InvalidInput(f"Invalid strategy {strategy!r}: use one of {list_choices(STRATEGIES, 20)}.")
     name, at, own = strategy.partition("@")
     strategy_named(name)
     if at and index is not None and own != index:
@@ -86,7 +90,7 @@ def named(strategy: str, index: str | None) -> tuple[str, str | None]:
     return name, own if at else index
 
 
-def across(strategies: Sequence[str], indexes: Sequence[str]) -> list[str]:
+def combine_with_indexes(strategies: Sequence[str], indexes: Sequence[str]) -> list[str]:
     """Return every strategy on every index as "strategy@index", a strategy's indexes side by side; as they are without.
 
     Raises:
@@ -97,6 +101,6 @@ def across(strategies: Sequence[str], indexes: Sequence[str]) -> list[str]:
     for strategy in strategies:
         if "@" in strategy:
             raise InvalidInput(
-                f"{strategy!r} names an index, and {choices(indexes)} are asked for too; drop one of them."
+                f"{strategy!r} names an index, and {list_choices(indexes)} are asked for too; drop one of them."
             )
     return [f"{strategy}@{index}" for strategy in strategies for index in indexes]

@@ -6,7 +6,7 @@ Retrievers, stages and faces name a parameter's row, never its name as a text: a
 from __future__ import annotations
 
 from workbench.types import Parameter
-from workbench.types.results import MOST_RANKED
+from workbench.types.results import MAX_RANKED_PASSAGES
 
 # A question has one ranking, of which ``limit`` is the first part; pages cut from it neither repeat nor miss a passage.
 # So how many candidates there are, and how they score, never depends on the limit: the first ones are those that each
@@ -15,18 +15,18 @@ from workbench.types.results import MOST_RANKED
 # On scifact's train questions nDCG@10 of hybrid / rerank was .740 / .752 with 30, .740 / .752 with 50 and .742 / .752
 # with 100: the plateau is flat, and 50 leaves room where answers are rarer.
 FIRST_DEPTH = 50
-DEEPEST = MOST_RANKED
+MAX_DEPTH = MAX_RANKED_PASSAGES
 
 VECTOR_WEIGHT = Parameter(
     "vector_weight", "float", 0.5, "Share of meaning against words; 1 is vector alone, 0 keywords alone.", 0.0, 1.0
 )
-STRENGTHS, RANKS = "convex", "rrf"
+CONVEX, RRF = "convex", "rrf"
 FUSION = Parameter(
     "fusion",
     "choice",
-    STRENGTHS,
+    CONVEX,
     "Convex keeps how strong a match is; rrf looks at ranks only.",
-    choices=(STRENGTHS, RANKS),
+    choices=(CONVEX, RRF),
 )
 CANDIDATES = Parameter(
     "candidates",
@@ -57,11 +57,11 @@ CLUSTER_WEIGHT = Parameter(
 # raises IoU from 5.7 to 8.3: a passage far below the first seldom holds more of the answer.
 # Eight passages above .7 hold 91.0 % at an IoU of 8.5, ten 91.6 % at 8.3; five without a cutoff 89.2 % at 5.7
 # (docs/benchmarks.md). Answers and agents take it; people who search see all that they asked for.
-MACHINES_CUTOFF = 0.7
+AGENT_CUTOFF = 0.7
 # By document less may be left out, for each that is missed is a whole text. Of the first ten by rerank on
 # anthropic_docs (100 questions) .5 keeps 7.5 with 89.0 of 90.8 % of the wanted documents, .7 keeps 3.6 with 81.3 %;
 # on scifact (300 questions) .5 keeps 8.1 with all of 88.4 %, .7 keeps 4.4 with 84.2 %.
-DOCUMENTS_CUTOFF = 0.5
+DOCUMENT_CUTOFF = 0.5
 CUTOFF = Parameter(
     "cutoff",
     "float",
@@ -114,21 +114,24 @@ HYDE_WEIGHT = Parameter(
     "weight", "float", 1.0, "Weight of the imagined answer relative to the question; 1 weights both equally.", 0.0, 5.0
 )
 QUERIES = Parameter("queries", "int", 3, "Number of rephrasings the LLM writes; each is searched.", 1, 8)
-GRADED = Parameter("graded", "int", 10, "First passages that the LLM grades; each costs its tokens.", 2, 40)
+GRADED_PASSAGES = Parameter("graded", "int", 10, "First passages that the LLM grades; each costs its tokens.", 2, 40)
 LLM_WEIGHT = Parameter("llm_weight", "float", 0.7, "Share of the LLM's grades against the order before.", 0.0, 1.0)
 CROSS_WEIGHT = Parameter(
     "cross_weight", "float", 0.8, "Share of the cross-encoder's scores against the order before.", 0.0, 1.0
 )
-SHIPPED = "default"  # the ranker that comes with the workbench
+DEFAULT_RANKER = "default"  # the ranker that comes with the workbench
 RANKER = Parameter(
-    "ranker", "name", SHIPPED, "The trained weights that order the candidates; 'workbench rankers list' names them."
+    "ranker",
+    "name",
+    DEFAULT_RANKER,
+    "The trained weights that order the candidates; 'workbench rankers list' names them.",
 )
-FORGIVE = Parameter(
+TYPO_TOLERANCE = Parameter(
     "forgive",
     "bool",
     True,
     "Also search for the known words that a misspelled one may mean; if off, a passage must contain one of the words.",
 )
-LEAST_MEANING = Parameter(
+MIN_SIMILARITY = Parameter(
     "least_meaning", "float", 0.3, "Cosine that a passage without any of the words must reach.", 0.0, 1.0
 )

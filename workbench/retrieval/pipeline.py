@@ -21,24 +21,24 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index_instrumentation import get_dispatcher
 
 from workbench.errors import ConfigurationError, ModelError, ScopeError
-from workbench.retrieval.evidence import evidence_of
-from workbench.retrieval.hits import Hit, lessened
-from workbench.retrieval.name_matching import told_names, within_named
-from workbench.retrieval.nodes import hit_of, stored, to_passages, with_hits
-from workbench.retrieval.parameters import CUTOFF, DEEPEST
+from workbench.retrieval.evidence import judge_evidence
+from workbench.retrieval.hits import Hit, scale_contributions
+from workbench.retrieval.name_matching import preferred_names, restrict_to_named
+from workbench.retrieval.nodes import node_hit, replace_hits, stored_passage, to_passages
+from workbench.retrieval.parameters import CUTOFF, MAX_DEPTH
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.retrieval.spelling import corrections
-from workbench.retrieval.stages.stage import RETRIEVED, Checkpoint, FinalOrder, Stage, preferred_first
+from workbench.retrieval.spelling import list_corrections
+from workbench.retrieval.stages.stage import RETRIEVED, Checkpoint, FinalOrder, Stage, put_preferred_first
 from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE
-from workbench.telemetry import SEARCH, measured
+from workbench.telemetry import SEARCH, measure
 from workbench.text import CONFIGURATIONS, language_title
 from workbench.types import SearchResult
 from workbench.types.results import TOTAL, TimedStep
 
 # Engine of a strategy
 
-_DEAF = (NullEventHandler, NullSpanHandler)
+_NULL_HANDLERS = (NullEventHandler, NullSpanHandler)
 
 
 class Engine(RetrieverQueryEngine):
@@ -53,8 +53,8 @@ class Engine(RetrieverQueryEngine):
         """Return the nodes that are found, best first."""
         query = self.request.question(query_bundle)
         if self.served is None:
-            return continued(query, self._found(query))
-        return self.served(lambda: continued(query, self._found(query)))
+            return extend_results(query, self._found(query))
+        return self.served(lambda: extend_results(query, self._found(query)))
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         return super()._query(self.request.question(query_bundle))
@@ -79,7 +79,7 @@ class Engine(RetrieverQueryEngine):
         handlers = [
             handler for dispatcher in dispatchers for handler in (*dispatcher.event_handlers, *dispatcher.span_handlers)
         ]
-        return any(not isinstance(handler, _DEAF) for handler in handlers)
+        return any(not isinstance(handler, _NULL_HANDLERS) for handler in handlers)
 
 
 def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -> Engine:
@@ -96,17 +96,17 @@ def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -
         raise ConfigurationError(f"The strategy {strategy.name!r} cannot be used yet. {strategy.needs}")
     stages = [cast(Stage, make(request)) for make in strategy.stages]
     if request.trace.passed is not None:
-        stages = watched(request, stages)
+        stages = add_checkpoints(request, stages)
     engine = Engine(
         retriever=strategy.retriever(request),
-        response_synthesizer=synthesizer or _silence(),
+        response_synthesizer=synthesizer or _silent_synthesizer(),
         node_postprocessors=[*stages, FinalOrder.of(request)],
     )
     engine.request = request
     return engine
 
 
-def continued(query: Query, first: list[NodeWithScore]) -> list[NodeWithScore]:
+def extend_results(query: Query, first: list[NodeWithScore]) -> list[NodeWithScore]:
     """Return the nodes that were found for a question, and further ones if it asks for more than the candidates.
 
     These come in the retriever's own order of a search to ``DEEPEST``, with scores no higher than the last one's, so
@@ -116,24 +116,24 @@ def continued(query: Query, first: list[NodeWithScore]) -> list[NodeWithScore]:
     if not first or len(first) + trace.cut >= request.limit or not trace.has_more:
         return first
     wanted = request.limit - len(first)
-    deep = replace(request, depth=DEEPEST, limit=wanted)
+    deep = replace(request, depth=MAX_DEPTH, limit=wanted)
     deeper = query.rebind(deep)  # what the first ones are explained by stays as it is
     found = cast(Retriever, request.strategy.retriever(deep)).find(deeper)
-    further = preferred_first(deep, [node for node in found if not any(_shows(other, node) for other in first)])
+    further = put_preferred_first(deep, [node for node in found if not any(_covers(other, node) for other in first)])
     for make in request.strategy.stages:
         stage = cast(Stage, make(deep))
         further = stage.apply(deeper, further) if stage.widens and further else further
     bound = float(first[-1].score or 0.0)
-    further = [_scored_below(node, bound) for node in further[: deep.limit]]
+    further = [_cap_score(node, bound) for node in further[: deep.limit]]
     floor = request.number(CUTOFF, otherwise=0.0) * (first[0].score or 0.0)
     worthy = [node for node in further if (node.score or 0.0) >= floor]
     trace.cut += len(further) - len(worthy)
     return [*first, *worthy]
 
 
-def _shows(shown: NodeWithScore, node: NodeWithScore) -> bool:
+def _covers(shown: NodeWithScore, node: NodeWithScore) -> bool:
     """Return whether a node that is shown holds another one: the same passage, or a widened text around it."""
-    passage, other = stored(shown), stored(node)
+    passage, other = stored_passage(shown), stored_passage(node)
     if passage.id == other.id:
         return True
     start, end = shown.node.metadata.get("start"), shown.node.metadata.get("end")
@@ -142,17 +142,17 @@ def _shows(shown: NodeWithScore, node: NodeWithScore) -> bool:
     return start <= other.span[0] and other.span[1] <= end
 
 
-def _scored_below(node: NodeWithScore, bound: float) -> NodeWithScore:
+def _cap_score(node: NodeWithScore, bound: float) -> NodeWithScore:
     """Return a node with a score of at most ``bound``, the parts of its legs in proportion."""
     score = float(node.score or 0.0)
     if score <= bound:
         return node
-    hit = hit_of(node)
-    [bounded] = with_hits([node], [Hit(hit.id, bound, lessened(hit.legs, bound / score))])
+    hit = node_hit(node)
+    [bounded] = replace_hits([node], [Hit(hit.id, bound, scale_contributions(hit.legs, bound / score))])
     return bounded
 
 
-def watched(request: Request, stages: Sequence[Stage]) -> list[Stage]:
+def add_checkpoints(request: Request, stages: Sequence[Stage]) -> list[Stage]:
     """Return the stages with a checkpoint before the first ("retrieved") and after each (its leg or class name)."""
     noted: list[Stage] = [Checkpoint(request, RETRIEVED)]
     for stage in stages:
@@ -161,7 +161,7 @@ def watched(request: Request, stages: Sequence[Stage]) -> list[Stage]:
 
 
 @cache
-def _silence() -> BaseSynthesizer:
+def _silent_synthesizer() -> BaseSynthesizer:
     """Return a synthesizer that answers nothing, for engines that only retrieve; it holds nothing of a request.
 
     It never counts tokens, so its helpers count words: their own tokenizer would read a list of 100,000 tokens.
@@ -175,31 +175,31 @@ def _silence() -> BaseSynthesizer:
 
 # Running one search
 
-REPLICA_AWAY = "replica: it could not serve, so the primary was searched; see 'workbench status'"
+REPLICA_UNAVAILABLE = "replica: it could not serve, so the primary was searched; see 'workbench status'"
 
 
-def run(query: Query) -> SearchResult:
+def run_search(query: Query) -> SearchResult:
     """Answer a question, recorded as a telemetry span.
 
     Raises:
-        WorkbenchError: Whatever ``ranked`` raises.
+        WorkbenchError: Whatever ``rank_nodes`` raises.
     """
     request = query.request
-    with measured(SEARCH, request.strategy.name, index=request.index.name, limit=request.limit) as search:
-        result = _served(query)
+    with measure(SEARCH, request.strategy.name, index=request.index.name, limit=request.limit) as search:
+        result = _search(query)
         search.tell(results=len(result), notes=len(result.degraded))
         return result
 
 
-def _served(query: Query) -> SearchResult:
+def _search(query: Query) -> SearchResult:
     began = time.perf_counter()
-    query = within_named(query)
+    query = restrict_to_named(query)
     request = query.request
-    nodes = ranked(query)
+    nodes = rank_nodes(query)
     note_lost_replica(request)
     passages = to_passages(nodes, request.draw_page)
     with request.trace.stage(TimedStep.EVIDENCE):
-        evidence = evidence_of(query, nodes)
+        evidence = judge_evidence(query, nodes)
     timings = {name: round(ms, 3) for name, ms in request.trace.timings_ms.items()}
     timings[TOTAL] = round((time.perf_counter() - began) * 1000 + request.trace.shared_ms, 3)
     return SearchResult(
@@ -211,19 +211,19 @@ def _served(query: Query) -> SearchResult:
         timings_ms=timings,
         results=passages,
         index=request.index.name,
-        corrections=corrections(query, passages),
+        corrections=list_corrections(query, passages),
         evidence=evidence,
-        preferring=told_names(query),
+        preferring=preferred_names(query),
     )
 
 
 def note_lost_replica(request: Request) -> None:
     """Add a note if the primary was read because the replica is unavailable."""
     if request.store.replica_is_away:
-        request.trace.note(REPLICA_AWAY)
+        request.trace.note(REPLICA_UNAVAILABLE)
 
 
-def _unread(request: Request) -> str:
+def _describe_unreadable(request: Request) -> str:
     """Say that the model cannot read the question, and what that means for the passages."""
     names = sorted(language_title(CONFIGURATIONS.get(code, code)) for code in request.encoder.languages or ())
     reads = " and ".join(names) or "other languages"
@@ -235,7 +235,7 @@ def _unread(request: Request) -> str:
     return f"vector: {model} cannot read this question, so {rest}"
 
 
-def ranked(query: Query) -> list[NodeWithScore]:
+def rank_nodes(query: Query) -> list[NodeWithScore]:
     """Return the nodes that a question's strategy finds, best first; by words alone, and a note, without the model.
 
     Raises:
@@ -244,7 +244,7 @@ def ranked(query: Query) -> list[NodeWithScore]:
     request = query.request
     strategy = request.strategy
     if not query.can_read:
-        request.trace.note(_unread(request))
+        request.trace.note(_describe_unreadable(request))
     if request.correct is not None:
         _ = query.words  # before the model is asked, so that notes and corrections are there if it fails
     try:

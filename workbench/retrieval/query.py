@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 from llama_index.core.schema import QueryBundle
 
 from workbench.errors import ModelError
-from workbench.models.encoder import READS_NOTHING, EncodedQuery, Encoder, FloatArray
-from workbench.retrieval.bm25 import weigh
+from workbench.models.encoder import MAX_UNREADABLE_SHARE, EncodedQuery, Encoder, FloatArray
+from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.parameters import FIRST_DEPTH
 from workbench.retrieval.ranker import FeatureSheet
 from workbench.retrieval.strategy import Strategy
 from workbench.storage.database import Connection
 from workbench.storage.passages import IndexTotals, QueryTerm, TermWeights
-from workbench.storage.ranking import EXACT_UP_TO, query_terms, scope_size, terms_in_scope
+from workbench.storage.ranking import EXACT_UP_TO, count_scope, fetch_query_terms, filter_terms
 from workbench.storage.store import PassageStore
-from workbench.telemetry import STEP, measured
+from workbench.telemetry import STEP, measure
 from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope, Value
 from workbench.types.results import TimedStep
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.llm import Llm
-    from workbench.retrieval.names import KeptNames, QuestionNames, SaidName
+    from workbench.retrieval.names import MatchedName, NamesCache, QuestionNames
 
 # Words of a question
 
@@ -81,7 +81,7 @@ class Trace:
         """Add the duration of the block to a step, in milliseconds."""
         began = time.perf_counter()
         try:
-            with measured(STEP, step.value):
+            with measure(STEP, step.value):
                 yield
         finally:
             self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + (time.perf_counter() - began) * 1000
@@ -98,7 +98,7 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
-class Likenesses:
+class TokenSimilarities:
     """Best similarity of each query token in each passage.
 
     Attributes:
@@ -158,7 +158,7 @@ class Request:
     llm: Llm | None = None
     cross_encoder: CrossEncoder | None = None
     trace: Trace = field(default_factory=Trace)
-    kept_names: KeptNames | None = None
+    kept_names: NamesCache | None = None
     draw_page: Callable[[Passage], Image] | None = None
     ranker: Ranker | None = None
     correct: Callable[[Request, Connection, str, Words], Words] | None = None
@@ -214,7 +214,7 @@ class Request:
             if self.scope.is_everything:
                 self._scope_size = EXACT_UP_TO + 1 if self.index.has_graph else 0
             else:
-                self._scope_size = scope_size(connection, self.index.name, self.scope)
+                self._scope_size = count_scope(connection, self.index.name, self.scope)
         return self._scope_size
 
 
@@ -252,8 +252,8 @@ class Query(QueryBundle):
         self.names: QuestionNames | None = None
         self.reply: object = None
         self.spread: float | None = None
-        self.titles: tuple[SaidName, ...] | None = None
-        self.likenesses: Likenesses | None = None
+        self.titles: tuple[MatchedName, ...] | None = None
+        self.likenesses: TokenSimilarities | None = None
         self.sheet: FeatureSheet | None = None
         self._corrects_typos = corrects_typos
         self._words: Words | None = None
@@ -319,7 +319,7 @@ class Query(QueryBundle):
     @property
     def can_read(self) -> bool:
         """Whether the index's model can tell most of the words apart; True if it cannot be loaded."""
-        return self.share_read > READS_NOTHING
+        return self.share_read > MAX_UNREADABLE_SHARE
 
     def is_similar_enough(self, cosine: float, *, has_words: bool = False) -> bool:
         """Return whether a passage may be shown.
@@ -361,24 +361,24 @@ _WORD = re.compile(r"[^\W_]")
 def _read_words(request: Request, connection: Connection, query: str) -> Words:
     index, scope = request.index, request.scope.place
     with request.trace.stage(TimedStep.KEYWORD):
-        totals, terms = query_terms(connection, index.name, query)
+        totals, terms = fetch_query_terms(connection, index.name, query)
         known = [term.id for term in terms if term.id is not None]
         if known and not scope.is_everything:
             # A word that the index has only outside the scope counts as unknown. Otherwise a note, a missing correction
             # or a share of the question's words would reveal that it is there.
             size = request.scope_size(connection)
-            held = terms_in_scope(connection, index.name, known, scope, size)
+            held = filter_terms(connection, index.name, known, scope, size)
             terms = tuple(term if term.id in held else replace(term, id=None) for term in terms)
     if not totals.passages:
         request.trace.note("keyword: the index holds no passages")
     elif not any(term.id is not None for term in terms):
         request.trace.note(
-            f"keyword: {_why_nothing(query, terms, totals, 'index' if scope.is_everything else 'scope')}"
+            f"keyword: {_explain_no_terms(query, terms, totals, 'index' if scope.is_everything else 'scope')}"
         )
-    return Words(terms, totals, weigh(terms, totals))
+    return Words(terms, totals, weigh_terms(terms, totals))
 
 
-def _why_nothing(query: str, terms: Sequence[QueryTerm], totals: IndexTotals, place: str) -> str:
+def _explain_no_terms(query: str, terms: Sequence[QueryTerm], totals: IndexTotals, place: str) -> str:
     """Explain why no term of the question can be looked up.
 
     A word that is not a term in one of the index's languages is a stop word there: it occurs, but is not looked up.

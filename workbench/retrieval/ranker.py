@@ -12,10 +12,10 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.errors import InvalidInput, choices
-from workbench.retrieval.parameters import SHIPPED
+from workbench.errors import InvalidInput, list_choices
+from workbench.retrieval.parameters import DEFAULT_RANKER
 from workbench.types import JsonObject, JsonValue, Ranker, parameter
-from workbench.types.parameter import LONGEST_NAME, read_name
+from workbench.types.parameter import MAX_NAME_CHARS, read_name
 
 # Features of a learned ranker
 
@@ -52,42 +52,44 @@ FEATURES = (
     Feature("elsewhere", "Rest of the document", "best score of the document's other passages"),
     Feature("language", "Language", "how likely the question is in its language"),
 )
-FAVOURS = frozenset({"language"})  # may count for a passage, never against it: of other languages questions tell little
+NONNEGATIVE_FEATURES = frozenset(
+    {"language"}
+)  # may count for a passage, never against it: of other languages questions tell little
 NAMES = tuple(feature.name for feature in FEATURES)
 
 
-FORM = "rag-workbench ranker 1"
-HEAVIEST = 1e6
-LONGEST_TEXT = 2_000  # characters of what a file says of itself
+FILE_FORMAT = "rag-workbench ranker 1"
+MAX_WEIGHT = 1e6
+MAX_TEXT_CHARS = 2_000  # characters of what a file says of itself
 _TEXTS, _COUNTS = ("trained_on", "index", "note"), ("version", "questions")
 
 
-def file_text(ranker: Ranker) -> str:
+def dump_ranker(ranker: Ranker) -> str:
     """Return a ranker as the text of its JSON file."""
-    return json.dumps({"form": FORM, **ranker.to_dict()}, ensure_ascii=False, indent=2) + "\n"
+    return json.dumps({"form": FILE_FORMAT, **ranker.to_dict()}, ensure_ascii=False, indent=2) + "\n"
 
 
-def from_file(text: str) -> Ranker:
+def parse_ranker(text: str) -> Ranker:
     """Return the ranker of a file's text. Raises InvalidInput, which says what is wrong with the file."""
     try:
         told = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"The file is no JSON ({error}); give one that 'workbench rankers export' wrote.") from None
-    if not isinstance(told, dict) or told.get("form") != FORM:
+    if not isinstance(told, dict) or told.get("form") != FILE_FORMAT:
         raise InvalidInput(
-            f"The file is no ranker: its 'form' must be {FORM!r}; 'workbench rankers export' writes one."
+            f"The file is no ranker: its 'form' must be {FILE_FORMAT!r}; 'workbench rankers export' writes one."
         )
-    return ranker_of(told)
+    return read_ranker(told)
 
 
-def ranker_of(told: Mapping[str, JsonValue]) -> Ranker:
+def read_ranker(told: Mapping[str, JsonValue]) -> Ranker:
     """Return the ranker that its JSON form says. Raises InvalidInput."""
-    texts = {name: _text(name, told.get(name, "")) for name in _TEXTS}
-    counts = {name: _count(name, told.get(name, 0)) for name in _COUNTS}
-    figures = {str(name): _number("figures", value) for name, value in _entries("figures", told).items()}
+    texts = {name: _read_text(name, told.get(name, "")) for name in _TEXTS}
+    counts = {name: _read_count(name, told.get(name, 0)) for name in _COUNTS}
+    figures = {str(name): _read_number("figures", value) for name, value in _read_object("figures", told).items()}
     return Ranker(
-        name=checked_name(told.get("name")),
-        weights=checked_weights(_entries("weights", told)),
+        name=check_name(told.get("name")),
+        weights=check_weights(_read_object("weights", told)),
         trained_on=texts["trained_on"],
         version=counts["version"],
         index=texts["index"],
@@ -97,59 +99,59 @@ def ranker_of(told: Mapping[str, JsonValue]) -> Ranker:
     )
 
 
-def checked_name(name: JsonValue) -> str:
+def check_name(name: JsonValue) -> str:
     """Return a name without surplus blanks. Raises InvalidInput."""
     try:
         return read_name(name)
     except ValueError:
         raise InvalidInput(
-            f"A ranker cannot be named {name!r}; use 1 to {LONGEST_NAME} characters that can be printed."
+            f"A ranker cannot be named {name!r}; use 1 to {MAX_NAME_CHARS} characters that can be printed."
         ) from None
 
 
-def checked_weights(weights: JsonObject) -> dict[str, float]:
+def check_weights(weights: JsonObject) -> dict[str, float]:
     """Return weights by feature. Raises InvalidInput for an unknown feature, no number, or nothing that weighs."""
     for name in weights:
         if name not in NAMES:
-            raise InvalidInput(f"There is no feature {name!r}; the features are {choices(NAMES, 20)}.")
-    numbers = {name: _number("weights", value) for name, value in weights.items()}
+            raise InvalidInput(f"There is no feature {name!r}; the features are {list_choices(NAMES, 20)}.")
+    numbers = {name: _read_number("weights", value) for name, value in weights.items()}
     if not any(numbers.values()):
         raise InvalidInput("No feature of the ranker weighs anything; its 'weights' must hold one that is not 0.")
     return numbers
 
 
 @cache
-def shipped() -> Ranker:
+def load_default_ranker() -> Ranker:
     """Return the ranker that comes with the workbench."""
     text = files("workbench.retrieval").joinpath("shipped_ranker.json").read_text(encoding="utf-8")
-    ranker = from_file(text)
-    assert ranker.name == SHIPPED
+    ranker = parse_ranker(text)
+    assert ranker.name == DEFAULT_RANKER
     return ranker
 
 
-def _entries(name: str, told: Mapping[str, JsonValue]) -> JsonObject:
+def _read_object(name: str, told: Mapping[str, JsonValue]) -> JsonObject:
     entries = told.get(name, {})
     if not isinstance(entries, dict):
         raise InvalidInput(f"{name!r} of the ranker must be an object, not {entries!r}.")
     return dict(entries)
 
 
-def _number(name: str, value: JsonValue) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= HEAVIEST:
-        raise InvalidInput(f"{name!r} of the ranker has {value!r}; use numbers from {-HEAVIEST:g} to {HEAVIEST:g}.")
+def _read_number(name: str, value: JsonValue) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MAX_WEIGHT:
+        raise InvalidInput(f"{name!r} of the ranker has {value!r}; use numbers from {-MAX_WEIGHT:g} to {MAX_WEIGHT:g}.")
     return float(value)
 
 
-def _count(name: str, value: JsonValue) -> int:
-    number = _number(name, value)
+def _read_count(name: str, value: JsonValue) -> int:
+    number = _read_number(name, value)
     if number < 0 or not math.isclose(number, round(number)):
         raise InvalidInput(f"{name!r} of the ranker has {value!r}; use a whole number from 0.")
     return round(number)
 
 
-def _text(name: str, value: JsonValue) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST_TEXT:
-        raise InvalidInput(f"{name!r} of the ranker must be a text of at most {LONGEST_TEXT:,} characters.")
+def _read_text(name: str, value: JsonValue) -> str:
+    if not isinstance(value, str) or len(value) > MAX_TEXT_CHARS:
+        raise InvalidInput(f"{name!r} of the ranker must be a text of at most {MAX_TEXT_CHARS:,} characters.")
     return value
 
 
@@ -173,7 +175,7 @@ class FeatureSheet:
     scaled: FeatureArray
 
 
-def scaled_by_question(raw: FeatureArray, votes: Sequence[float]) -> FeatureArray:
+def scale_features(raw: FeatureArray, votes: Sequence[float]) -> FeatureArray:
     """Scale each column to 0..1 over the rows, times its vote (0..1); a column of equal values becomes 0."""
     low, high = raw.min(axis=0), raw.max(axis=0)
     width = high - low
@@ -181,18 +183,18 @@ def scaled_by_question(raw: FeatureArray, votes: Sequence[float]) -> FeatureArra
     return np.where(told, (raw - low) / np.where(told, width, 1.0), 0.0) * np.asarray(votes, dtype=np.float64)
 
 
-def weight_row(weights: Mapping[str, float]) -> FeatureArray:
+def make_weight_row(weights: Mapping[str, float]) -> FeatureArray:
     """Return the weights in the order of the table; a feature that is not named weighs nothing."""
     return np.array([weights.get(name, 0.0) for name in NAMES], dtype=np.float64)
 
 
-def shares(scaled: FeatureArray, weights: FeatureArray) -> FeatureArray:
+def compute_shares(scaled: FeatureArray, weights: FeatureArray) -> FeatureArray:
     """Return each feature's part of each candidate's score, at least 0; a row sums to the score, 0..1."""
     total = float(np.abs(weights).sum()) or 1.0
     return np.where(weights >= 0, scaled, 1.0 - scaled) * (np.abs(weights) / total)
 
 
-def stretched(scores: FeatureArray, low: float, high: float) -> FeatureArray:
+def stretch_scores(scores: FeatureArray, low: float, high: float) -> FeatureArray:
     """Spread scores evenly between two bounds, the best to ``high``; equal ones all get it.
 
     So a score that was learned lies where rerank's lie, and what asks for a share of the best score goes on to work.

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import date
 
-from workbench.errors import Ambiguous, NotFound, ScopeError, choices
+from workbench.errors import Ambiguous, NotFound, ScopeError, list_choices
 from workbench.storage.projects import Projects
-from workbench.storage.sources import NamedSource, ScopedSource, Sources, the_one
-from workbench.text import LANGUAGES, language_of
+from workbench.storage.sources import NamedSource, ScopedSource, Sources, require_single
+from workbench.text import LANGUAGES, find_language
 from workbench.types import ResolvedScope, Scope
 
 KINDS = ("all", "global", "project")
@@ -40,7 +40,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         )
         source_ids = tuple(source.id for source in scoped)
         preferred = tuple(source.id for source in scoped if project_id and source.project_id == project_id)
-        preferred = _more_tags_first(scoped, scope.tags) or (preferred if scope.kind == "all" else ())
+        preferred = _sources_with_most_tags(scoped, scope.tags) or (preferred if scope.kind == "all" else ())
     return ResolvedScope(
         source_ids=source_ids,
         document_ids=scope.documents,
@@ -49,7 +49,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         since=scope.since,
         until=scope.until,
         preferred_source_ids=preferred,
-        notes=_notes(scope, source_ids, lambda: _tags_in(scope, sources, project_id, folder_id, named_ids)),
+        notes=_make_notes(scope, source_ids, lambda: _list_tags(scope, sources, project_id, folder_id, named_ids)),
         project_id=_shared(source.project_id for source in scoped) or project_id,
         folder_id=_shared(source.folder_id for source in scoped) or folder_id,
         names=scope.names,
@@ -70,9 +70,9 @@ def _check(scope: object) -> None:
         if not isinstance(value := getattr(scope, name), date | None):
             raise ScopeError(f"{name} cannot be {value!r}; use a date, such as date(2026, 1, 31).")
     if scope.kind not in KINDS:
-        raise ScopeError(f"Invalid scope kind {scope.kind!r}: use one of {choices(KINDS)}.")
+        raise ScopeError(f"Invalid scope kind {scope.kind!r}: use one of {list_choices(KINDS)}.")
     if scope.names not in USES_OF_NAMES:
-        raise ScopeError(f"Invalid value for names {scope.names!r}: use one of {choices(USES_OF_NAMES)}.")
+        raise ScopeError(f"Invalid value for names {scope.names!r}: use one of {list_choices(USES_OF_NAMES)}.")
     if scope.kind == "project" and not scope.project:
         raise ScopeError("The scope 'project' needs a project; name one, or use the scope 'all' or 'global'.")
     if scope.kind == "global" and scope.project:
@@ -101,7 +101,7 @@ def _source_ids(scope: Scope, project_id: str | None, sources: Sources) -> list[
         for key in scope.sources or ():
             matching = sources.matching(key)
             inside = [source for source in matching if _is_inside(source, scope, project_id)]
-            ids.append(the_one(key, inside).id if inside else matching[0].id)
+            ids.append(require_single(key, inside).id if inside else matching[0].id)
     except (NotFound, Ambiguous) as error:
         raise ScopeError(str(error)) from error
     return ids
@@ -115,15 +115,15 @@ def _is_inside(source: NamedSource, scope: Scope, project_id: str | None) -> boo
 
 
 def _languages(names: tuple[str, ...]) -> tuple[str, ...]:
-    languages = {name: language_of(name) for name in names}
+    languages = {name: find_language(name) for name in names}
     for name, language in languages.items():
         if language is None:
-            valid = choices(LANGUAGES, 99)
+            valid = list_choices(LANGUAGES, 99)
             raise ScopeError(f"There is no language {name!r}; use one of {valid}, or a code such as 'de'.")
     return tuple(dict.fromkeys(language for language in languages.values() if language))
 
 
-def _more_tags_first(scoped: Sequence[ScopedSource], tags: tuple[str, ...]) -> tuple[str, ...]:
+def _sources_with_most_tags(scoped: Sequence[ScopedSource], tags: tuple[str, ...]) -> tuple[str, ...]:
     """Return the sources with the most of the wanted tags, which win among equals; none if all have as many."""
     if not tags or not scoped:
         return ()
@@ -133,7 +133,7 @@ def _more_tags_first(scoped: Sequence[ScopedSource], tags: tuple[str, ...]) -> t
     return tuple(key for key, count in shared.items() if count == most) if min(shared.values()) < most else ()
 
 
-def _tags_in(
+def _list_tags(
     scope: Scope, sources: Sources, project_id: str | None, folder_id: str | None, named_ids: Sequence[str] | None
 ) -> list[str]:
     """Return the tags of the sources in a scope before its tags narrow it; those of others are not named."""
@@ -143,7 +143,7 @@ def _tags_in(
     return sorted({tag for source in within for tag in source.tags})
 
 
-def _notes(
+def _make_notes(
     scope: Scope, source_ids: tuple[str, ...] | None, tags_in_scope: Callable[[], Sequence[str]]
 ) -> tuple[str, ...]:
     if source_ids != ():
@@ -154,6 +154,6 @@ def _notes(
 
     others = tags_in_scope()
     near = [match[0] for tag in scope.tags for match in process.extract(tag, others, limit=2, score_cutoff=60)]
-    hint = f"other tags: {choices(others)}" if others else "no source there has tags"
-    hint = f"the nearest other tags are {choices(dict.fromkeys(near))}" if near else hint
-    return (f"No source in scope has any of the tags {choices(scope.tags)}; {hint}.",)
+    hint = f"other tags: {list_choices(others)}" if others else "no source there has tags"
+    hint = f"the nearest other tags are {list_choices(dict.fromkeys(near))}" if near else hint
+    return (f"No source in scope has any of the tags {list_choices(scope.tags)}; {hint}.",)

@@ -16,7 +16,7 @@ from datetime import datetime
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from workbench.retrieval.bm25 import weigh
+from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.highlight import MarkableText
 from workbench.retrieval.query import Guess, Query, Request, Words
 from workbench.storage.database import Connection
@@ -24,19 +24,19 @@ from workbench.storage.passages import QueryTerm, TermWeights
 from workbench.storage.ranking import (
     KnownTerm,
     Version,
-    lexicon_terms,
-    lexicon_version,
-    terms_by_name,
-    terms_of_variants,
-    terms_of_words,
+    fetch_known_terms,
+    fetch_lexicon_terms,
+    fetch_lexicon_version,
+    fetch_variant_terms,
+    fetch_word_terms,
 )
-from workbench.text import folded, is_unspaced, spaced_words
+from workbench.text import fold_word, is_unspaced, iter_spaced_words
 from workbench.types import Passage
 from workbench.types.results import TimedStep
 
-SHORT_WORD = 5  # letters; up to here one slip is forgiven, above two
-SHORTEST_WORD = 3  # letters; in shorter words one slip makes any word of any other
-MOST_GUESSES = 5  # for one word
+SHORT_WORD_LETTERS = 5  # letters; up to here one slip is forgiven, above two
+MIN_WORD_LETTERS = 3  # letters; in shorter words one slip makes any word of any other
+MAX_GUESSES = 5  # for one word
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,15 @@ class Lexicon:
         return sorted(near_words, key=lambda item: (item[1], item[0][:1] != word[:1], item[0]))
 
 
-def slips_forgiven(word: str) -> int:
+def max_typos(word: str) -> int:
     """Return how many slips a word may have: 0 under 3 letters and in words with digits, 1 up to 5 letters, else 2."""
-    if len(word) < SHORTEST_WORD or not word.isalpha():
+    if len(word) < MIN_WORD_LETTERS or not word.isalpha():
         return 0
-    return 1 if len(word) <= SHORT_WORD else 2
+    return 1 if len(word) <= SHORT_WORD_LETTERS else 2
 
 
-def guess(
-    terms: Sequence[str], lexicon: Lexicon | Collection[str], limit: int = MOST_GUESSES
+def guess_words(
+    terms: Sequence[str], lexicon: Lexicon | Collection[str], limit: int = MAX_GUESSES
 ) -> dict[str, list[Guess]]:
     """Return, for each term that is near known ones, the likeliest of them, best first.
 
@@ -82,7 +82,7 @@ def guess(
     words = lexicon if isinstance(lexicon, Lexicon) else Lexicon.of(lexicon)
     guesses: dict[str, list[Guess]] = {}
     for term in terms:
-        slips = slips_forgiven(term)
+        slips = max_typos(term)
         near = words.within(term, slips) if slips else []
         likely = [Guess(term, word, distance) for word, distance in near if word != term and word.isalpha()]
         if likely:
@@ -90,7 +90,7 @@ def guess(
     return guesses
 
 
-def one_slip_away(word: str) -> list[str]:
+def enumerate_typos(word: str) -> list[str]:
     """Return every spelling one slip from a word in plain letters, before endings are cut from either."""
     letters = string.ascii_lowercase
     cuts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
@@ -103,12 +103,12 @@ def one_slip_away(word: str) -> list[str]:
 
 # Known words for unknown ones
 
-GUESSED = 0.7  # weight of a guessed word against a known one, before its slips are counted
-OTHER_LETTER = 0.5  # of that weight where the first letter differs: there slips are rare
-TRIED = 25  # near words of one term whose presence in the scope is looked up
-USED = 3  # guesses a word that go into the search
-LONGEST_VARIED = 25  # letters; spellings of longer words are not enumerated
-MOST_WORDS = 12  # unknown words of a question that are guessed; a question with more is no question
+GUESS_WEIGHT = 0.7  # weight of a guessed word against a known one, before its slips are counted
+OTHER_FIRST_LETTER_FACTOR = 0.5  # of that weight where the first letter differs: there slips are rare
+MAX_CANDIDATES_LOOKED_UP = 25  # near words of one term whose presence in the scope is looked up
+MAX_GUESSES_USED = 3  # guesses a word that go into the search
+MAX_ENUMERATED_LETTERS = 25  # letters; spellings of longer words are not enumerated
+MAX_UNKNOWN_WORDS = 12  # unknown words of a question that are guessed; a question with more is no question
 
 _lexicons: dict[tuple[str, str, datetime | None], tuple[Version, Lexicon]] = {}
 _lock = threading.Lock()
@@ -122,30 +122,32 @@ def correct_words(request: Request, connection: Connection, query: str, words: W
     if not _has_unknown(words):
         return words
     with request.trace.stage(TimedStep.SPELLING):
-        return with_guesses(request, connection, query, words)
+        return add_guesses(request, connection, query, words)
 
 
-def with_guesses(request: Request, connection: Connection, query: str, words: Words) -> Words:
+def add_guesses(request: Request, connection: Connection, query: str, words: Words) -> Words:
     """Return the words with guesses for those that no passage in scope has; ``words.guesses`` says which."""
-    unknown = _unknown(words)[:MOST_WORDS]
+    unknown = _unknown_terms(words)[:MAX_UNKNOWN_WORDS]
     if not unknown or request.scope.is_empty:
         return words
-    chosen = _choose(request, connection, query, unknown)
+    chosen = _choose_guesses(request, connection, query, unknown)
     if not chosen:
         return words
     added, factors, guesses = [], [], []
-    typed = [word.group() for word in spaced_words(query)]
+    typed = [word.group() for word in iter_spaced_words(query)]
     for term, likeliest in chosen:
-        word = _word_at(typed, term)
+        word = _typed_word(typed, term)
         for slip, meant in likeliest:
             added.append(QueryTerm(meant.term, meant.id, meant.df, term.position, term.passages))
-            factors.append(GUESSED * slip.similarity * (1 if _same_letter(slip) else OTHER_LETTER))
+            factors.append(
+                GUESS_WEIGHT * slip.similarity * (1 if _has_same_first_letter(slip) else OTHER_FIRST_LETTER_FACTOR)
+            )
             guesses.append(replace(slip, typed=word))
-    weights = _joined(words.weights, weigh(added, words.totals), factors)
+    weights = _append_weights(words.weights, weigh_terms(added, words.totals), factors)
     return replace(words, terms=(*words.terms, *added), weights=weights, guesses=tuple(guesses))
 
 
-def _unknown(words: Words) -> list[QueryTerm]:
+def _unknown_terms(words: Words) -> list[QueryTerm]:
     """Return the terms of the words that nothing in scope has, in any language."""
     placed = {term.position for term in words.terms if term.id is not None}
     reach: dict[int, int] = {}
@@ -154,50 +156,52 @@ def _unknown(words: Words) -> list[QueryTerm]:
     # A word that is no term in some language of the index is a stop word there: known, though nothing holds it.
     stopped = {position for position, passages in reach.items() if passages < words.totals.passages}
     unplaced = [term for term in words.terms if term.position not in placed | stopped]
-    return [term for term in unplaced if slips_forgiven(term.term) and not is_unspaced(term.term)]
+    return [term for term in unplaced if max_typos(term.term) and not is_unspaced(term.term)]
 
 
-def _choose(
+def _choose_guesses(
     request: Request, connection: Connection, query: str, unknown: Sequence[QueryTerm]
 ) -> list[tuple[QueryTerm, list[tuple[Guess, KnownTerm]]]]:
     index, scope = request.index.name, request.scope.place
     size = request.scope_size(connection)
-    near = guess([term.term for term in unknown], lexicon_of(request, connection), limit=TRIED)
-    typed = [word.group() for word in spaced_words(query)]
+    near = guess_words(
+        [term.term for term in unknown], load_lexicon(request, connection), limit=MAX_CANDIDATES_LOOKED_UP
+    )
+    typed = [word.group() for word in iter_spaced_words(query)]
     for term in unknown:
         guesses = near.get(term.term, [])
-        word = _word_at(typed, term)
-        if (guesses and guesses[0].distance <= 1) or len(word) > LONGEST_VARIED or not word.isascii():
+        word = _typed_word(typed, term)
+        if (guesses and guesses[0].distance <= 1) or len(word) > MAX_ENUMERATED_LETTERS or not word.isascii():
             continue
-        varied = terms_of_variants(connection, index, one_slip_away(word))  # a slip in an ending hides the stem
+        varied = fetch_variant_terms(connection, index, enumerate_typos(word))  # a slip in an ending hides the stem
         near[term.term] = [Guess(term.term, name, 1) for name in sorted(varied)] + guesses
     names = {guess.meant for guesses in near.values() for guess in guesses}
-    in_index = terms_by_name(connection, index, sorted(names), scope, size) if names else {}
+    in_index = fetch_known_terms(connection, index, sorted(names), scope, size) if names else {}
     chosen = []
     for term in unknown:
         present = [(guess, in_index[guess.meant]) for guess in near.get(term.term, ()) if guess.meant in in_index]
         if present:
             best = min(guess.distance for guess, _ in present)
-            ranked = sorted(present, key=lambda pair: _likelihood(*pair))
-            chosen.append((term, [pair for pair in ranked if pair[0].distance == best][:USED]))
+            ranked = sorted(present, key=lambda pair: _likelihood_key(*pair))
+            chosen.append((term, [pair for pair in ranked if pair[0].distance == best][:MAX_GUESSES_USED]))
     return chosen
 
 
-def _word_at(typed: Sequence[str], term: QueryTerm) -> str:
+def _typed_word(typed: Sequence[str], term: QueryTerm) -> str:
     """Return the word, as typed, that a term comes from."""
     return typed[term.position - 1].lower() if 0 < term.position <= len(typed) else term.term
 
 
-def _likelihood(guess: Guess, term: KnownTerm) -> tuple[int, bool, int, str]:
+def _likelihood_key(guess: Guess, term: KnownTerm) -> tuple[int, bool, int, str]:
     """Order by fewest slips first; slips in the first letter are rare; the commoner word is likelier meant."""
-    return guess.distance, not _same_letter(guess), -term.df, guess.meant
+    return guess.distance, not _has_same_first_letter(guess), -term.df, guess.meant
 
 
-def _same_letter(guess: Guess) -> bool:
+def _has_same_first_letter(guess: Guess) -> bool:
     return guess.meant[:1] == guess.typed[:1]
 
 
-def _joined(exact: TermWeights, guessed: TermWeights, factors: Sequence[float]) -> TermWeights:
+def _append_weights(exact: TermWeights, guessed: TermWeights, factors: Sequence[float]) -> TermWeights:
     weights = tuple(weight * factor for weight, factor in zip(guessed.weights, factors, strict=True))
     return replace(
         exact,
@@ -207,16 +211,16 @@ def _joined(exact: TermWeights, guessed: TermWeights, factors: Sequence[float]) 
     )
 
 
-def lexicon_of(request: Request, connection: Connection) -> Lexicon:
+def load_lexicon(request: Request, connection: Connection) -> Lexicon:
     """Return the index's words, arranged; read again when words may have come."""
     index = request.index
     key = (request.store.database_url, index.name, index.created_at)
-    version = lexicon_version(connection, index.name)
+    version = fetch_lexicon_version(connection, index.name)
     with _lock:
         cached = _lexicons.get(key)
     if cached is not None and cached[0] == version:
         return cached[1]
-    lexicon = Lexicon.of(lexicon_terms(connection, index.name))
+    lexicon = Lexicon.of(fetch_lexicon_terms(connection, index.name))
     with _lock:
         _lexicons[key] = (version, lexicon)
         while len(_lexicons) > 16:
@@ -227,7 +231,7 @@ def lexicon_of(request: Request, connection: Connection) -> Lexicon:
 # Corrections as people are told them
 
 
-def corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tuple[str, ...]]:
+def list_corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tuple[str, ...]]:
     """Return {word as typed: known words tried for it} of a question that was served.
 
     The index knows stems; a word is shown as the passages that were found write it, if they do.
@@ -241,7 +245,7 @@ def corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tuple[st
         for passage in passages
     ]
     with request.store.reading() as connection:
-        whole = whole_words(connection, {guess.meant for guess in words.guesses}, texts)
+        whole = find_whole_words(connection, {guess.meant for guess in words.guesses}, texts)
     tried: dict[str, list[str]] = {}
     for guess in words.guesses:
         tried.setdefault(guess.typed, []).append(guess.meant)
@@ -251,16 +255,16 @@ def corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tuple[st
     }
 
 
-def whole_words(connection: Connection, terms: Collection[str], texts: Sequence[MarkableText]) -> dict[str, str]:
+def find_whole_words(connection: Connection, terms: Collection[str], texts: Sequence[MarkableText]) -> dict[str, str]:
     """Return each term's commonest word in the texts, in small letters; terms without a word there are left out."""
     heads = {term[:2] for term in terms}  # a stem keeps a word's first letters, but for the article in Arabic
     counts = Counter(
         (word.lower(), text.language)
         for text in texts
-        for word in (match.group() for match in spaced_words(text.text))
-        if text.language == "arabic" or folded(word).lower()[:2] in heads
+        for word in (match.group() for match in iter_spaced_words(text.text))
+        if text.language == "arabic" or fold_word(word).lower()[:2] in heads
     )
-    terms_of = terms_of_words(connection, sorted(counts)) if counts else {}
+    terms_of = fetch_word_terms(connection, sorted(counts)) if counts else {}
     found: dict[str, str] = {}
     for pair, _ in counts.most_common():
         for term in terms_of.get(pair, ()):
@@ -271,4 +275,4 @@ def whole_words(connection: Connection, terms: Collection[str], texts: Sequence[
 
 def _has_unknown(words: Words) -> bool:
     positions = {term.position for term in words.terms if term.id is not None}
-    return any(term.position not in positions and slips_forgiven(term.term) for term in words.terms)
+    return any(term.position not in positions and max_typos(term.term) for term in words.terms)

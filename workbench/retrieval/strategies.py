@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from workbench.errors import InvalidInput, choices
+from workbench.errors import InvalidInput, list_choices
 from workbench.retrieval import parameters as known
 from workbench.retrieval.strategy import ParametersOf, Strategy
 from workbench.types import parameter, read_parameters
@@ -195,7 +195,7 @@ _TABLE = (
         "Hybrid, typo-tolerant: misspelled words count by their likely spellings, and meaning counts less.",
         fuzzy,
         legs=_BOTH,
-        parameters=(*known.HYBRID, known.FORGIVE, known.LEAST_MEANING),
+        parameters=(*known.HYBRID, known.TYPO_TOLERANCE, known.MIN_SIMILARITY),
         has_keyword_leg=True,
         doubts_slips=True,
     ),
@@ -287,7 +287,7 @@ _TABLE = (
         "Rerank, then an LLM reads the first passages and grades them.",
         hybrid,
         legs=(*_RERANKED, parameter.LLM),
-        parameters=(*known.RERANK, known.GRADED, known.LLM_WEIGHT),
+        parameters=(*known.RERANK, known.GRADED_PASSAGES, known.LLM_WEIGHT),
         stages=(*_RERANK, llm_rerank),
         has_keyword_leg=True,
         pools=True,
@@ -325,7 +325,7 @@ UNPROMOTED_TOOL_STRATEGY = BOTH_LEGS  # of the tool search_knowledge_base where 
 def strategy_named(name: str) -> Strategy:
     """Return a strategy of the table. Raises InvalidInput naming the valid ones."""
     if name not in STRATEGIES:
-        raise InvalidInput(f"There is no strategy {name!r}; use one of {choices(STRATEGIES, 20)}.")
+        raise InvalidInput(f"There is no strategy {name!r}; use one of {list_choices(STRATEGIES, 20)}.")
     return STRATEGIES[name]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.errors import ConfigurationError
-from workbench.models.llm import HOW_TO_SET
+from workbench.models.llm import SETUP_HINT
 from workbench.types import JsonObject, Parameter, ParameterValue, Value
 from workbench.types.parameter import KEYWORD
 
@@ -67,7 +67,7 @@ class Strategy(Value):
     def needs(self) -> str:
         """The settings it needs, as a sentence; "" if it needs none."""
         if self.needs_llm:
-            return f"It needs an LLM: {HOW_TO_SET}."
+            return f"It needs an LLM: {SETUP_HINT}."
         if self.needs_reranker:
             return "It needs a cross-encoder: set WORKBENCH_RERANKER to a Hugging Face id or a local folder."
         return ""

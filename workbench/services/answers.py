@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput
 from workbench.retrieval.options import Ask
-from workbench.retrieval.parameters import CUTOFF, MACHINES_CUTOFF
+from workbench.retrieval.parameters import AGENT_CUTOFF, CUTOFF
 from workbench.services.checks import check_query
 from workbench.services.corpus import Corpus
-from workbench.services.outages import read_once_more
+from workbench.services.outages import retry_read
 from workbench.services.search import Requests
 from workbench.types import Passage, SearchResult, Value
 from workbench.types.results import TOTAL
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from workbench.retrieval.answering.synthesis import AnswerDraft
     from workbench.retrieval.query import Request
 
-SHOWN = 8  # passages for an answer by default: about 1,600 tokens, which small local models handle well
-MOST_SHOWN = 20
-AS_ASKED = Ask(limit=SHOWN)
+DEFAULT_PASSAGES = 8  # passages for an answer by default: about 1,600 tokens, which small local models handle well
+MAX_PASSAGES = 20
+DEFAULT_ASK = Ask(limit=DEFAULT_PASSAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class AnswerStream:
         for _ in self._pieces:
             pass
         draft, result, trace = self._draft, self._result, self._request.trace
-        citations = tuple(_citation(number, draft) for number in draft.cited)
+        citations = tuple(_make_citation(number, draft) for number in draft.cited)
         if draft.kind == "llm" and not citations:
             trace.note("answer: the LLM cited no passage; check the answer against the passages")
         timings = {name: round(ms, 3) for name, ms in trace.timings_ms.items()}
@@ -136,8 +136,8 @@ class AnswerService:
     def __init__(self, corpus: Corpus, requests: Requests) -> None:
         self._corpus, self._requests = corpus, requests
 
-    @read_once_more
-    def ask(self, query: str, ask: Ask = AS_ASKED) -> AnswerStream:
+    @retry_read
+    def ask(self, query: str, ask: Ask = DEFAULT_ASK) -> AnswerStream:
         """Search, and start to answer from the passages found.
 
         If the LLM cannot be reached, the answer consists of extracts, with a note.
@@ -147,32 +147,32 @@ class AnswerService:
             ScopeError: The scope contains an unknown name.
             ConfigurationError: An LLM is only partly configured.
         """
-        from workbench.retrieval.answering.synthesis import draft
-        from workbench.retrieval.pipeline import run
+        from workbench.retrieval.answering.synthesis import draft_answer
+        from workbench.retrieval.pipeline import run_search
 
         check_query(query)
-        if not 1 <= ask.limit <= MOST_SHOWN:
-            raise InvalidInput(f"Invalid limit {ask.limit}: expected a whole number from 1 to {MOST_SHOWN}.")
+        if not 1 <= ask.limit <= MAX_PASSAGES:
+            raise InvalidInput(f"Invalid limit {ask.limit}: expected a whole number from 1 to {MAX_PASSAGES}.")
         began = time.perf_counter()
         request = self._requests.of(ask)
-        if request.number(CUTOFF, otherwise=MACHINES_CUTOFF) == 0 and CUTOFF.name not in ask.parameters:
-            request.parameters = {**request.parameters, CUTOFF.name: MACHINES_CUTOFF}
+        if request.number(CUTOFF, otherwise=AGENT_CUTOFF) == 0 and CUTOFF.name not in ask.parameters:
+            request.parameters = {**request.parameters, CUTOFF.name: AGENT_CUTOFF}
         request.llm = self._corpus.llm
         asked = request.question(query)
-        result = run(asked)
+        result = run_search(asked)
         model = request.llm.name if request.llm is not None else ""
-        return AnswerStream(result, draft(asked, result.results, result.evidence), model, request, began)
+        return AnswerStream(result, draft_answer(asked, result.results, result.evidence), model, request, began)
 
-    @read_once_more
+    @retry_read
     def table_headers(self, hits: Sequence[Passage], index: str) -> dict[str, str]:
         """Return passage id -> header row in Markdown, for passages that continue a table."""
-        from workbench.retrieval.answering.synthesis import table_headers
+        from workbench.retrieval.answering.synthesis import fetch_table_headers
 
-        headers = table_headers(self._requests.of(Ask(limit=len(hits), index=index)), hits)
+        headers = fetch_table_headers(self._requests.of(Ask(limit=len(hits), index=index)), hits)
         return {hits[number - 1].passage_id: header for number, header in headers.items()}
 
 
-def _citation(number: int, draft: AnswerDraft) -> Citation:
+def _make_citation(number: int, draft: AnswerDraft) -> Citation:
     passage = draft.passages[number - 1]
     return Citation(
         number=number,

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from workbench.errors import ConfigurationError, InvalidInput, ModelError
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.options import Ask
-from workbench.retrieval.parameters import FORGIVE
+from workbench.retrieval.parameters import TYPO_TOLERANCE
 from workbench.retrieval.strategies import FORGIVING
 from workbench.services.checks import check_query
 from workbench.services.citations import CitationService, DocumentCitation, DocumentCitations, check_depth
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService
 from workbench.services.folders import FolderMirror, MirroredFolder
-from workbench.services.outages import read_once_more
+from workbench.services.outages import retry_read
 from workbench.services.search import Requests
 from workbench.services.sources import SourceService
-from workbench.types import CLOSE, Evidence, OnProgress, ResolvedScope, ShouldStop, Value, far_sentence
+from workbench.types import CLOSE_EVIDENCE, Evidence, OnProgress, ResolvedScope, ShouldStop, Value, weak_match_text
 
 if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from workbench.storage.database import Connection
     from workbench.storage.passages import StoredPassage
 
-MOST_RESULTS = 50
-DEPTH = 200  # passages to rank: several for each document shown
-PASSAGES_SHOWN = 3  # of one document, for its snippets
-LONGEST_TITLE = 200  # characters
+MAX_RESULTS = 50
+RANKING_DEPTH = 200  # passages to rank: several for each document shown
+PASSAGES_PER_DOCUMENT = 3  # of one document, for its snippets
+MAX_TITLE_CHARS = 200  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +65,13 @@ class ArchiveResult(Value):
     query: str
     results: tuple[ArchiveHit, ...]  # best first
     guesses: tuple[tuple[str, str], ...] = ()  # (typed word, word searched instead)
-    evidence: Evidence = CLOSE  # whether any result is close to the query
+    evidence: Evidence = CLOSE_EVIDENCE  # whether any result is close to the query
     degraded: tuple[str, ...] = ()  # a note for each part that was unavailable
 
     @property
     def nothing_close(self) -> str:
         """A sentence on why no result is close to the query; "" if one is, or if there are no results."""
-        return far_sentence(self.results, self.evidence)
+        return weak_match_text(self.results, self.evidence)
 
     def edges(self) -> list[DocumentCitation]:
         """Return every citation of the results once, nearest first."""
@@ -118,10 +118,10 @@ class ArchiveService:
         Raises:
             ConfigurationError: No folder is set, or it does not exist.
         """
-        from workbench.ingestion.archive_files import archive_items
+        from workbench.ingestion.archive_files import list_archive_items
 
         place = folder or self.checked_folder()
-        return self._mirror.of(place, lambda: archive_items(place))
+        return self._mirror.of(place, lambda: list_archive_items(place))
 
     def checked_folder(self) -> Path:
         """Return the absolute path of the archives.
@@ -164,8 +164,8 @@ class ArchiveService:
         """
         check_query(query)
         check_depth(depth)
-        if not 1 <= limit <= MOST_RESULTS:
-            raise InvalidInput(f"Invalid limit {limit}: use a whole number from 1 to {MOST_RESULTS}.")
+        if not 1 <= limit <= MAX_RESULTS:
+            raise InvalidInput(f"Invalid limit {limit}: use a whole number from 1 to {MAX_RESULTS}.")
         source_id = self._fresh_source(should_stop) if bring_in else self.mirrored().source()
         result = self._documents(query, ResolvedScope(source_ids=(source_id,)), fuzzy, limit)
         if not citations:
@@ -186,27 +186,31 @@ class ArchiveService:
                 raise
             return source_id
 
-    @read_once_more
+    @retry_read
     def _documents(self, query: str, scope: ResolvedScope, fuzzy: bool, limit: int) -> ArchiveResult:
         import_framework()
-        from workbench.retrieval.evidence import evidence_of
-        from workbench.retrieval.pipeline import note_lost_replica, ranked
-        from workbench.retrieval.spelling import whole_words
+        from workbench.retrieval.evidence import judge_evidence
+        from workbench.retrieval.pipeline import note_lost_replica, rank_nodes
+        from workbench.retrieval.spelling import find_whole_words
 
-        request = self._requests.of(Ask(FORGIVING, DEPTH, scope, parameters={FORGIVE.name: fuzzy}))
+        request = self._requests.of(Ask(FORGIVING, RANKING_DEPTH, scope, parameters={TYPO_TOLERANCE.name: fuzzy}))
         asked = request.question(query)
-        nodes = ranked(asked)
+        nodes = rank_nodes(asked)
         note_lost_replica(request)
-        documents = _by_document(nodes, limit)
+        documents = _group_passages(nodes, limit)
         with request.store.reading() as connection:
             words = asked.read_words(connection)
-            texts = [_markable(passage.title, passage) for document in documents for passage in document.passages[:1]]
-            texts += [_markable(passage.text, passage) for document in documents for passage in document.passages]
-            whole = whole_words(connection, {guess.meant for guess in words.guesses}, texts) if words.guesses else {}
-            marked = _highlights(connection, documents, words)
-        results = tuple(_hit(document, highlights) for document, highlights in zip(documents, marked, strict=True))
+            texts = [
+                _to_markable(passage.title, passage) for document in documents for passage in document.passages[:1]
+            ]
+            texts += [_to_markable(passage.text, passage) for document in documents for passage in document.passages]
+            whole = (
+                find_whole_words(connection, {guess.meant for guess in words.guesses}, texts) if words.guesses else {}
+            )
+            marked = _make_highlights(connection, documents, words)
+        results = tuple(_make_hit(document, highlights) for document, highlights in zip(documents, marked, strict=True))
         guesses = tuple(dict.fromkeys((guess.typed, whole.get(guess.meant, guess.meant)) for guess in words.guesses))
-        evidence = evidence_of(asked, nodes)
+        evidence = judge_evidence(asked, nodes)
         return ArchiveResult(query, results, guesses, evidence, tuple(request.trace.degraded))
 
 
@@ -218,13 +222,13 @@ class _Document:
     passages: tuple[StoredPassage, ...]
 
 
-def _by_document(nodes: Sequence[NodeWithScore], limit: int) -> list[_Document]:
-    from workbench.retrieval.nodes import stored
+def _group_passages(nodes: Sequence[NodeWithScore], limit: int) -> list[_Document]:
+    from workbench.retrieval.nodes import stored_passage
 
     passages: dict[str, list[StoredPassage]] = {}
     scores: dict[str, float] = {}
     for node in nodes:
-        passage = stored(node)
+        passage = stored_passage(node)
         if passage.document_id not in scores and len(scores) == limit:
             continue
         scores.setdefault(passage.document_id, node.score or 0.0)
@@ -232,35 +236,37 @@ def _by_document(nodes: Sequence[NodeWithScore], limit: int) -> list[_Document]:
     return [_Document(min(1.0, max(0.0, scores[key])), tuple(own)) for key, own in passages.items()]
 
 
-def _highlights(connection: Connection, documents: Sequence[_Document], words: Words) -> list[tuple[Highlight, ...]]:
-    from workbench.retrieval.highlight import mark, matched_spans, snippets
+def _make_highlights(
+    connection: Connection, documents: Sequence[_Document], words: Words
+) -> list[tuple[Highlight, ...]]:
+    from workbench.retrieval.highlight import find_matched_spans, make_snippets, mark_spans
 
     terms = {term.term for term in words.terms if term.id is not None}
     texts: list[MarkableText] = []
     for document in documents:
-        texts.append(_markable(document.passages[0].title[:LONGEST_TITLE], document.passages[0]))
-        texts += [_markable(passage.text, passage) for passage in document.passages[:PASSAGES_SHOWN]]
-    spans = iter(zip(texts, matched_spans(connection, texts, terms), strict=True))
+        texts.append(_to_markable(document.passages[0].title[:MAX_TITLE_CHARS], document.passages[0]))
+        texts += [_to_markable(passage.text, passage) for passage in document.passages[:PASSAGES_PER_DOCUMENT]]
+    spans = iter(zip(texts, find_matched_spans(connection, texts, terms), strict=True))
     marked: list[tuple[Highlight, ...]] = []
     for document in documents:
         title, in_title = next(spans)
-        pieces = [next(spans) for _ in document.passages[:PASSAGES_SHOWN]]
+        pieces = [next(spans) for _ in document.passages[:PASSAGES_PER_DOCUMENT]]
         matching = [(text, places) for text, places in pieces if places] or pieces[:1]
-        content = [snippet for text, places in matching for snippet in snippets(text.text, places)]
-        highlights = [Highlight("title", (mark(title.text, in_title),))] if in_title else []
+        content = [snippet for text, places in matching for snippet in make_snippets(text.text, places)]
+        highlights = [Highlight("title", (mark_spans(title.text, in_title),))] if in_title else []
         if content:
-            highlights.append(Highlight("content", tuple(content[:PASSAGES_SHOWN])))
+            highlights.append(Highlight("content", tuple(content[:PASSAGES_PER_DOCUMENT])))
         marked.append(tuple(highlights))
     return marked
 
 
-def _markable(text: str, passage: StoredPassage) -> MarkableText:
+def _to_markable(text: str, passage: StoredPassage) -> MarkableText:
     from workbench.retrieval.highlight import MarkableText
 
     return MarkableText(text, str(passage.metadata.get("language", "english")))
 
 
-def _hit(document: _Document, highlights: tuple[Highlight, ...]) -> ArchiveHit:
+def _make_hit(document: _Document, highlights: tuple[Highlight, ...]) -> ArchiveHit:
     best = document.passages[0]
     path = best.path or ""
     return ArchiveHit(

@@ -9,10 +9,10 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, choices
+from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, list_choices
 from workbench.formatting import MB
-from workbench.ingestion.incoming import Stamp, stamps_of
-from workbench.marking import telling_stems
+from workbench.ingestion.incoming import Stamp, stamp_files
+from workbench.marking import content_stems
 from workbench.retrieval.options import Ask
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService
@@ -20,17 +20,17 @@ from workbench.services.folders import FolderMirror, MirroredFolder
 from workbench.services.search import DocumentSearch
 from workbench.services.sources import SourceService
 from workbench.types import ARTICLE_CATEGORIES as CATEGORIES
-from workbench.types import Findings, JsonObject, Scope, ShouldStop, Value
+from workbench.types import JsonObject, Results, Scope, ShouldStop, Value
 
 if TYPE_CHECKING:
-    from workbench.ingestion.incoming import Incoming
+    from workbench.ingestion.incoming import IngestItem
 
 # Articles as Markdown files with front matter
 
-SUFFIXES = (".md", ".mdx")  # of articles
-SHOWN = ("Live", "Experimental")  # statuses that are shown to readers; articles with others are hidden
-TITLE, TAG, DESCRIPTION = 3, 2, 1  # weights of a match
-LONGEST_FILE = 4 * MB  # bytes; larger files are no articles
+ARTICLE_SUFFIXES = (".md", ".mdx")  # of articles
+VISIBLE_STATUSES = ("Live", "Experimental")  # statuses that are shown to readers; articles with others are hidden
+TITLE_SCORE, TAG_SCORE, DESCRIPTION_SCORE = 3, 2, 1  # weights of a match
+MAX_FILE_BYTES = 4 * MB  # bytes; larger files are no articles
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class ArticleFolder:
             InvalidInput: No such category, or the limit is below 1.
         """
         if category is not None and category not in CATEGORIES:
-            raise InvalidInput(f"There is no category {category!r}; use one of {choices(CATEGORIES)}.")
+            raise InvalidInput(f"There is no category {category!r}; use one of {list_choices(CATEGORIES)}.")
         if limit < 1:
             raise InvalidInput(f"Invalid limit {limit}: use a whole number of at least 1.")
         articles = [article for article in self._all() if category in (None, article.category)]
@@ -105,7 +105,7 @@ class ArticleFolder:
         They are ordered by score (title 3, any tag 2, description 1), then by date, newest first.
         """
         scored = [(score_match(article, query), article) for article in self._all()]
-        matching = sorted((item for item in scored if item[0] > 0), key=lambda item: _newest_first(item[1]))
+        matching = sorted((item for item in scored if item[0] > 0), key=lambda item: _date_sort_key(item[1]))
         ranked = [article for _, article in sorted(matching, key=lambda item: -item[0])]
         return ranked if content else [article.without_content() for article in ranked]
 
@@ -114,9 +114,9 @@ class ArticleFolder:
 
         Articles with equally many are ordered by the sum of their scores as in ``search``; the text scores 0.
         """
-        words = telling_stems(question)
-        scored = [(*_words_held(article, words), article) for article in self._all()]
-        matching = sorted((item for item in scored if item[0]), key=lambda item: _newest_first(item[2]))
+        words = content_stems(question)
+        scored = [(*_score_words(article, words), article) for article in self._all()]
+        matching = sorted((item for item in scored if item[0]), key=lambda item: _date_sort_key(item[2]))
         ranked = [article for _, _, article in sorted(matching, key=lambda item: (-item[0], -item[1]))]
         return ranked if content else [article.without_content() for article in ranked]
 
@@ -141,26 +141,30 @@ class ArticleFolder:
         folder = self.place()
         with self._lock:
             before, self._read = self._read, {}
-            for path, stamp in stamps_of(folder).items():
+            for path, stamp in stamp_files(folder).items():
                 category, slash, _ = path.partition("/")
-                if category in CATEGORIES and slash and path.endswith(SUFFIXES):
+                if category in CATEGORIES and slash and path.endswith(ARTICLE_SUFFIXES):
                     cached = before.get(path)
                     unchanged = cached is not None and cached[0] == stamp
                     article = cached[1] if unchanged and cached else read_article(folder / path, category)
                     self._read[path] = (stamp, article)
-            return {path: article for path, (_, article) in self._read.items() if article and article.status in SHOWN}
+            return {
+                path: article
+                for path, (_, article) in self._read.items()
+                if article and article.status in VISIBLE_STATUSES
+            }
 
 
 def read_article(path: Path, category: str) -> Article | None:
     """Return the article in a file; None if it has no title in front matter, is unreadable or too large."""
     from workbench.errors import UnreadableDocument
     from workbench.ingestion.readers.plain_text import split_front_matter
-    from workbench.ingestion.text import decode, normalise
+    from workbench.ingestion.text import decode_text, normalise
 
     try:
-        if path.stat().st_size > LONGEST_FILE:
+        if path.stat().st_size > MAX_FILE_BYTES:
             return None
-        metadata, body = split_front_matter(decode(path.read_bytes(), path.name).replace("\r\n", "\n"))
+        metadata, body = split_front_matter(decode_text(path.read_bytes(), path.name).replace("\r\n", "\n"))
     except (OSError, UnreadableDocument):
         return None
     if not metadata.get("title"):
@@ -168,11 +172,11 @@ def read_article(path: Path, category: str) -> Article | None:
     return Article(
         slug=path.stem,
         category=category,
-        title=_text(metadata.get("title")),
-        description=_text(metadata.get("description")),
-        tags=_tags(metadata.get("tags")),
-        last_updated=_text(metadata.get("lastUpdated")),
-        status=_text(metadata.get("status")),
+        title=_clean_text(metadata.get("title")),
+        description=_clean_text(metadata.get("description")),
+        tags=_parse_tags(metadata.get("tags")),
+        last_updated=_clean_text(metadata.get("lastUpdated")),
+        status=_clean_text(metadata.get("status")),
         content=normalise(body).strip(),
     )
 
@@ -180,37 +184,37 @@ def read_article(path: Path, category: str) -> Article | None:
 def score_match(article: Article, query: str) -> int:
     """Return 3 for a match in the title, plus 2 for any tag, plus 1 for the description; case is ignored."""
     wanted = query.lower()
-    score = TITLE if wanted in article.title.lower() else 0
-    score += TAG if any(wanted in tag.lower() for tag in article.tags) else 0
-    return score + (DESCRIPTION if wanted in article.description.lower() else 0)
+    score = TITLE_SCORE if wanted in article.title.lower() else 0
+    score += TAG_SCORE if any(wanted in tag.lower() for tag in article.tags) else 0
+    return score + (DESCRIPTION_SCORE if wanted in article.description.lower() else 0)
 
 
-def _words_held(article: Article, words: Collection[str]) -> tuple[int, int]:
+def _score_words(article: Article, words: Collection[str]) -> tuple[int, int]:
     """Return how many of the words an article contains, and the sum of their scores."""
     scores = {word: score_match(article, word) for word in words}
     text = (article.content or "").lower()
     return sum(scores[word] > 0 or word in text for word in words), sum(scores.values())
 
 
-def _newest_first(article: Article) -> float:
+def _date_sort_key(article: Article) -> float:
     try:
         return -float(date.fromisoformat(article.last_updated[:10]).toordinal())
     except ValueError:
         return 0.0  # without a valid date, after all others
 
 
-def _text(value: object) -> str:
+def _clean_text(value: object) -> str:
     if isinstance(value, datetime):
         value = value.date()
     return "" if value is None else " ".join(str(value).split())
 
 
-def _tags(value: object) -> tuple[str, ...]:
+def _parse_tags(value: object) -> tuple[str, ...]:
     items: Sequence[object] = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-    return tuple(_text(tag) for tag in items if _text(tag))
+    return tuple(_clean_text(tag) for tag in items if _clean_text(tag))
 
 
-SEMANTIC_RESULTS = 20
+DEFAULT_SEMANTIC_RESULTS = 20
 
 
 class ArticleService(ArticleFolder):
@@ -233,10 +237,10 @@ class ArticleService(ArticleFolder):
         query: str,
         *,
         content: bool = False,
-        limit: int = SEMANTIC_RESULTS,
+        limit: int = DEFAULT_SEMANTIC_RESULTS,
         should_stop: ShouldStop | None = None,
         bring_in: bool = True,
-    ) -> Findings[Article]:
+    ) -> Results[Article]:
         """Return the best articles for a question, by the default strategy, and whether any is close.
 
         Args:
@@ -255,7 +259,7 @@ class ArticleService(ArticleFolder):
         result = self._document_search.search(query, Ask(limit=limit, scope=Scope(sources=(source_id,))))
         ranked = [articles[path] for hit in result.documents if (path := hit.best.path or "") in articles]
         shown = ranked if content else [article.without_content() for article in ranked]
-        return Findings(tuple(shown), result.searched.evidence, result.searched.degraded)
+        return Results(tuple(shown), result.searched.evidence, result.searched.degraded)
 
     def mirrored(self, folder: Path | None = None) -> MirroredFolder:
         """Return the folder, or another one, paired with its source.
@@ -265,10 +269,10 @@ class ArticleService(ArticleFolder):
         """
         articles = self if folder is None else ArticleFolder(folder)
         place = articles.place()
-        return self._mirror.of(place, lambda: _items(place, articles.by_path()))
+        return self._mirror.of(place, lambda: _list_items(place, articles.by_path()))
 
 
-def _items(folder: Path, articles: Container[str]) -> list[Incoming]:
-    from workbench.ingestion.incoming import files_under
+def _list_items(folder: Path, articles: Container[str]) -> list[IngestItem]:
+    from workbench.ingestion.incoming import list_files
 
-    return [item for item in files_under([folder]).items if item.key in articles]
+    return [item for item in list_files([folder]).items if item.key in articles]

@@ -62,7 +62,7 @@ class BackupService:
             ) from error
         finally:
             unfinished.unlink(missing_ok=True)
-        return _report(target, manifest, began)
+        return _make_report(target, manifest, began)
 
     def read(self, path: Path | str, *, on_progress: OnProgress | None = None) -> BackupReport:
         """Restore a file into this workbench, which must have no sources and no projects.
@@ -81,14 +81,14 @@ class BackupService:
         manifest = self._backup.read(source, on_progress or _ignore)
         for index in manifest["indexes"]:
             self._corpus.store(self._corpus.index(index["name"])).maintain_graph()
-        return _report(source, manifest, began)
+        return _make_report(source, manifest, began)
 
 
 def _ignore(progress: Progress) -> None:
     """Ignore progress that no one asked for."""
 
 
-def _report(path: Path, manifest: Manifest, began: float) -> BackupReport:
+def _make_report(path: Path, manifest: Manifest, began: float) -> BackupReport:
     rows = {table["name"]: table["rows"] for table in manifest["tables"]}
     return BackupReport(
         path=str(path),

@@ -7,10 +7,10 @@ from numbers import Integral
 from pathlib import PurePath
 
 from workbench.errors import InvalidInput
-from workbench.types.results import MOST_RANKED
+from workbench.types.results import MAX_RANKED_PASSAGES
 
-UPLOADS = "Uploads"  # title of the source for documents without one
-LONGEST_URL = 4_000  # characters; browsers and servers accept fewer
+UPLOADS_TITLE = "Uploads"  # title of the source for documents without one
+MAX_URL_CHARS = 4_000  # characters; browsers and servers accept fewer
 
 
 def check_key(what: str, key: object) -> None:
@@ -47,8 +47,8 @@ def check_url(url: str | None) -> str | None:
     Raises:
         InvalidInput: The URL is too long.
     """
-    if url is not None and len(url) > LONGEST_URL:
-        raise InvalidInput(f"The URL has {len(url):,} characters; use one of at most {LONGEST_URL:,}.")
+    if url is not None and len(url) > MAX_URL_CHARS:
+        raise InvalidInput(f"The URL has {len(url):,} characters; use one of at most {MAX_URL_CHARS:,}.")
     return url
 
 
@@ -68,9 +68,9 @@ def clean_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
 
 # Limits of a query
 
-LONGEST_QUERY = 10_000  # characters
-MOST_CONVERSATIONS = 100  # ranked for one query in a workspace
-MOST_RESULTS = MOST_RANKED
+MAX_QUERY_CHARS = 10_000  # characters
+MAX_CONVERSATIONS = 100  # ranked for one query in a workspace
+MAX_RESULTS = MAX_RANKED_PASSAGES
 
 
 def check_limit(limit: int) -> None:
@@ -79,8 +79,8 @@ def check_limit(limit: int) -> None:
     Raises:
         InvalidInput: The limit is not a whole number from 1 to 200.
     """
-    if not isinstance(limit, Integral) or not 1 <= limit <= MOST_RESULTS:
-        raise InvalidInput(f"Invalid limit {limit!r}: use a whole number from 1 to {MOST_RESULTS}.")
+    if not isinstance(limit, Integral) or not 1 <= limit <= MAX_RESULTS:
+        raise InvalidInput(f"Invalid limit {limit!r}: use a whole number from 1 to {MAX_RESULTS}.")
 
 
 def check_query(query: object) -> None:
@@ -95,8 +95,8 @@ def check_query(query: object) -> None:
         raise InvalidInput("The query contains an unpaired surrogate; remove it and try again.")
     if not query.replace("\x00", "").strip():
         raise InvalidInput("The query is empty.")
-    if len(query) > LONGEST_QUERY:
-        raise InvalidInput(f"The query has {len(query):,} characters; shorten it to at most {LONGEST_QUERY:,}.")
+    if len(query) > MAX_QUERY_CHARS:
+        raise InvalidInput(f"The query has {len(query):,} characters; shorten it to at most {MAX_QUERY_CHARS:,}.")
 
 
 def check_similarity(similarity: float) -> None:
@@ -111,17 +111,17 @@ def check_similarity(similarity: float) -> None:
 
 # The size from which work becomes a job
 
-LARGE = 150_000  # bytes of text: about two seconds of embedding on two cores
-PACKED, PACKED_TIMES = (".pdf", ".docx", ".pptx", ".xlsx", ".epub"), 5
-PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")  # read by OCR, which takes seconds
+JOB_THRESHOLD_BYTES = 150_000  # bytes of text: about two seconds of embedding on two cores
+COMPRESSED_SUFFIXES, COMPRESSION_FACTOR = (".pdf", ".docx", ".pptx", ".xlsx", ".epub"), 5
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp")  # read by OCR, which takes seconds
 
 
-def work_bytes(name: str, size: int) -> int:
+def estimate_text_bytes(name: str, size: int) -> int:
     """Return the estimated bytes of text in a file of ``size`` bytes, by its suffix.
 
-    Compressed formats contain several times their size; a picture always exceeds ``LARGE``.
+    Compressed formats contain several times their size; a picture always exceeds ``JOB_THRESHOLD_BYTES``.
     """
     suffix = PurePath(name).suffix.lower()
-    if suffix in PICTURES:
-        return LARGE + max(1, size)
-    return size * (PACKED_TIMES if suffix in PACKED else 1)
+    if suffix in PICTURE_SUFFIXES:
+        return JOB_THRESHOLD_BYTES + max(1, size)
+    return size * (COMPRESSION_FACTOR if suffix in COMPRESSED_SUFFIXES else 1)

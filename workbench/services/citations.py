@@ -11,12 +11,12 @@ from workbench.services.corpus import Corpus
 from workbench.storage.citations import CitedDocument, StoredCitation
 from workbench.types import OnProgress, Progress, Value
 
-LEAST_DEPTH, MOST_DEPTH = 1, 3
-MOST_NODES = 300  # a larger graph is not readable as a picture
-WIDEST = 150  # documents of one step that are followed further: more than any result shows
-ENOUGH = 50  # citations of one document in one direction, after which no further step is taken
+MIN_DEPTH, MAX_DEPTH = 1, 3
+MAX_GRAPH_NODES = 300  # a larger graph is not readable as a picture
+MAX_STEP_DOCUMENTS = 150  # documents of one step that are followed further: more than any result shows
+MAX_FOLLOWED_CITATIONS = 50  # citations of one document in one direction, after which no further step is taken
 MENTION_CONFIDENCE = 0.6  # for a title in plain text, without a link
-BATCH = 200  # documents
+BATCH_DOCUMENTS = 200  # documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class CitationService:
         self,
         source_ids: Sequence[str] | None = None,
         document_ids: Sequence[str] | None = None,
-        limit: int = MOST_NODES,
+        limit: int = MAX_GRAPH_NODES,
     ) -> Graph:
         """Return the graph of sources (None for all of the user's), or of documents and their neighbours.
 
@@ -176,11 +176,11 @@ class CitationService:
 
     def catch_up(self, on_progress: OnProgress | None = None) -> int:
         """Extract the links of documents stored by an earlier version, and return the number of documents."""
-        from workbench.ingestion.citations import reread
+        from workbench.ingestion.citations import reread_citations
 
         corpus, done = self._corpus, 0
-        while unread := self._citations.unread(BATCH):
-            reread(corpus.database, corpus.documents, self._citations, unread)
+        while unread := self._citations.unread(BATCH_DOCUMENTS):
+            reread_citations(corpus.database, corpus.documents, self._citations, unread)
             done += len(unread)
             if on_progress is not None:
                 on_progress(Progress(done, 0, f"links of {done:,} documents read"))
@@ -194,7 +194,7 @@ class CitationService:
         entered = {key: {key} for key in document_ids}
         frontier = {key: [key] for key in document_ids}
         for step in range(1, depth + 1):
-            level = list(dict.fromkeys(end for ends in frontier.values() for end in ends))[:WIDEST]
+            level = list(dict.fromkeys(end for ends in frontier.values() for end in ends))[:MAX_STEP_DOCUMENTS]
             if not level:
                 break
             by_end: dict[str, list[StoredCitation]] = {}
@@ -203,12 +203,12 @@ class CitationService:
             for start, ends in frontier.items():
                 fresh: list[str] = []
                 for edge in (edge for end in ends for edge in by_end.get(end, ())):
-                    citations[start].append(_citation(edge, step))
+                    citations[start].append(_make_citation(edge, step))
                     other = edge.to_document if forward else edge.document_id
                     if other not in entered[start]:
                         entered[start].add(other)
                         fresh.append(other)
-                frontier[start] = fresh if len(citations[start]) < ENOUGH else []
+                frontier[start] = fresh if len(citations[start]) < MAX_FOLLOWED_CITATIONS else []
         return citations
 
     def _edges(self, ids: Sequence[str], *, forward: bool, mentions: bool) -> list[StoredCitation]:
@@ -226,13 +226,13 @@ class CitationService:
         return list(best.values())
 
     def _mentions(self, spoken: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], StoredCitation]:
-        from workbench.ingestion.links import Link, context_of
+        from workbench.ingestion.links import Link, link_context
 
         around = self._citations.mention_contexts([(citing, title) for (citing, _), title in spoken.items()])
         edges = {}
         for (citing, cited), title in spoken.items():
             text, start = around.get((citing, title), ("", 0))
-            context = context_of(text, Link("mention", title, title, start, start + len(title))) if text else ""
+            context = link_context(text, Link("mention", title, title, start, start + len(title))) if text else ""
             edges[citing, cited] = StoredCitation(citing, cited, "mention", title, None, context, MENTION_CONFIDENCE)
         return edges
 
@@ -266,11 +266,11 @@ def check_depth(depth: int) -> None:
     Raises:
         InvalidInput: It is outside 1..3.
     """
-    if not LEAST_DEPTH <= depth <= MOST_DEPTH:
+    if not MIN_DEPTH <= depth <= MAX_DEPTH:
         raise InvalidInput(f"Invalid depth {depth}: use a whole number from 1 to 3.")
 
 
-def _citation(edge: StoredCitation, depth: int) -> DocumentCitation:
+def _make_citation(edge: StoredCitation, depth: int) -> DocumentCitation:
     return DocumentCitation(
         edge.document_id,
         edge.to_document,

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
-    from workbench.retrieval.names import KeptNames
-    from workbench.storage.job_parts import EmbeddingHands
+    from workbench.retrieval.names import NamesCache
+    from workbench.storage.job_parts import EmbeddingLease
     from workbench.storage.store import PassageStore
 
 DEFAULT_INDEX = "main"
@@ -67,7 +67,7 @@ class Corpus:
         self._load_encoder, self.default_model = load_encoder, default_model
         self._encoders: dict[str, Encoder] = {}
         self._stores: dict[str, PassageStore] = {}
-        self._names: dict[str, tuple[datetime | None, KeptNames]] = {}
+        self._names: dict[str, tuple[datetime | None, NamesCache]] = {}
         self._last_seen: dict[str | None, Index] = {}
         self._lock = threading.RLock()
 
@@ -150,14 +150,14 @@ class Corpus:
                     self._stores[index.name] = store
             return store
 
-    def names(self, index: Index) -> KeptNames:
+    def names(self, index: Index) -> NamesCache:
         """Return the names of an index's documents, cached until the index is recreated."""
-        from workbench.retrieval.names import KeptNames
+        from workbench.retrieval.names import NamesCache
 
         with self._lock:
             made_at, kept = self._names.get(index.name, (None, None))
             if kept is None or made_at != index.created_at:
-                kept = KeptNames()
+                kept = NamesCache()
                 self._names[index.name] = (index.created_at, kept)
             return kept
 
@@ -178,10 +178,10 @@ class Corpus:
             reading.result()
 
     def _read_names(self, index: Index) -> None:
-        from workbench.storage.ranking import query_terms
+        from workbench.storage.ranking import fetch_query_terms
 
         with self.store(index).reading() as connection:
-            totals, _ = query_terms(connection, index.name, "")
+            totals, _ = fetch_query_terms(connection, index.name, "")
             self.names(index).table_of(connection, index.name, totals)
 
     @property
@@ -209,7 +209,7 @@ class Corpus:
         others = (self.indexes.get(name) for name in self.indexes.of_model(index.embedding_model) if name != index.name)
         return [self.store(other) for other in others if other.dimensions == index.dimensions]
 
-    def writer_of(self, index: Index, hands: EmbeddingHands | None = None) -> IndexWriter:
+    def writer_of(self, index: Index, hands: EmbeddingLease | None = None) -> IndexWriter:
         """Return the writer that adds documents to an index; with ``hands`` other workers help to embed."""
         from workbench.ingestion.writing import IndexWriter
 
@@ -218,14 +218,14 @@ class Corpus:
 
     def close(self) -> None:
         """Close every connection of the databases and stores."""
-        from workbench.storage.llamaindex import dispose
+        from workbench.storage.llamaindex import dispose_engine
 
         loaded = self.__dict__.get("llm")  # without loading it only to close it
         if loaded is not None:
             loaded.close()
 
         for database in {self.database, self.reader}:
-            dispose(database.url)
+            dispose_engine(database.url)
             database.close()
 
     def _make_default(self) -> None:

@@ -11,20 +11,20 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol, TypeVar
 from urllib.parse import urlsplit
 
-from workbench.crawling.messages import KEPT_OUT, ending, removals_held, standing
+from workbench.crawling.messages import UNFETCHED_OUTCOMES, describe_held_removals, describe_progress, describe_result
 from workbench.crawling.options import CrawlOptions
 from workbench.crawling.preview import WebPage
-from workbench.crawling.urls import canonical
-from workbench.errors import Cancelled, Conflict, CrawlRefused, InvalidInput, NotFound, WorkbenchError, choices
+from workbench.crawling.urls import canonicalize
+from workbench.errors import Cancelled, Conflict, CrawlRefused, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.runtime import check_extra
 from workbench.services.checks import check_key, check_title
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService, IngestOptions
 from workbench.services.jobs import JobService
-from workbench.services.sources import PlaceNames, SourceService
+from workbench.services.sources import LocationNames, SourceService
 from workbench.storage.crawls import CrawlPage, CrawlPlan, Crawls, PageCount
-from workbench.storage.job_parts import EmbeddingHands, PartLost
-from workbench.storage.jobs import FINISHED, Job
+from workbench.storage.job_parts import EmbeddingLease, PartLost
+from workbench.storage.jobs import FINISHED_STATUSES, Job
 from workbench.types import (
     IngestReport,
     JsonObject,
@@ -34,26 +34,26 @@ from workbench.types import (
     ShouldStop,
     Source,
     Value,
+    as_integer,
     as_object,
     as_text_or_none,
     as_texts,
-    as_whole,
 )
 
 if TYPE_CHECKING:
     from workbench.crawling.egress import Guard
     from workbench.crawling.preview import DryRun
-    from workbench.ingestion.incoming import Incoming
+    from workbench.ingestion.incoming import IngestItem
     from workbench.ingestion.pipeline import AfterWrite
 
 # A crawl with its counts
 
-OUTCOMES = (
+PAGE_OUTCOMES = (
     "added", "changed", "unchanged", "duplicate", "redirected", "removed", "held", "failed", "forbidden", "not_allowed",
     "left_out",
 )  # fmt: skip
-READ = ("added", "changed", "unchanged", "duplicate")  # outcomes of pages with text
-REPORTED = ("added", "changed", "unchanged", "removed", "failed")
+READ_OUTCOMES = ("added", "changed", "unchanged", "duplicate")  # outcomes of pages with text
+REPORTED_OUTCOMES = ("added", "changed", "unchanged", "removed", "failed")
 
 
 class RunningCrawl(Protocol):
@@ -118,7 +118,7 @@ class CrawlJob(CrawlCounts):
     @property
     def is_finished(self) -> bool:
         """True if it has ended, successfully or not."""
-        return self.status in FINISHED
+        return self.status in FINISHED_STATUSES
 
     @property
     def progress(self) -> Progress:
@@ -126,15 +126,15 @@ class CrawlJob(CrawlCounts):
         return Progress(self.pages_done, self.pages_total, self.message)
 
 
-def counts_of(rows: Sequence[PageCount]) -> CrawlCounts:
+def count_pages(rows: Sequence[PageCount]) -> CrawlCounts:
     """Return the counts of a crawl's pages."""
-    outcomes = {name: sum(row.n for row in rows if row.outcome == name) for name in OUTCOMES}
+    outcomes = {name: sum(row.n for row in rows if row.outcome == name) for name in PAGE_OUTCOMES}
     waiting = sum(row.n for row in rows if row.state == "fetched")
     pending = sum(row.n for row in rows if row.state == "queued")
     pages = sum(row.n for row in rows)
-    total = pages - sum(outcomes[name] for name in KEPT_OUT)
+    total = pages - sum(outcomes[name] for name in UNFETCHED_OUTCOMES)
     return CrawlCounts(
-        pages_crawled=waiting + sum(outcomes[name] for name in READ),
+        pages_crawled=waiting + sum(outcomes[name] for name in READ_OUTCOMES),
         pages_failed=outcomes["failed"],
         pages_pending=pending,
         pages_waiting=waiting,
@@ -145,11 +145,11 @@ def counts_of(rows: Sequence[PageCount]) -> CrawlCounts:
         total_chunks=sum(row.passages for row in rows),
         bytes=sum(row.bytes for row in rows),
         outcomes=outcomes,
-        report={name: outcomes[name] for name in REPORTED},
+        report={name: outcomes[name] for name in REPORTED_OUTCOMES},
     )
 
 
-def counts_of_pages(pages: Iterable[CrawlPage]) -> list[PageCount]:
+def group_pages(pages: Iterable[CrawlPage]) -> list[PageCount]:
     """Count pages by state and outcome."""
     groups: dict[tuple[str, str | None], list[CrawlPage]] = {}
     for page in pages:
@@ -160,11 +160,11 @@ def counts_of_pages(pages: Iterable[CrawlPage]) -> list[PageCount]:
     ]
 
 
-def message_of(job: Job, counts: CrawlCounts) -> str:
+def make_message(job: Job, counts: CrawlCounts) -> str:
     """Return the status message of a crawl; if it is running or cancelled, computed from the counts."""
     if job.status not in ("running", "cancelled"):
         return job.message
-    numbers = standing(
+    numbers = describe_progress(
         counts.pages_done,
         counts.pages_total,
         stored_next=counts.pages_waiting,
@@ -174,20 +174,20 @@ def message_of(job: Job, counts: CrawlCounts) -> str:
     return numbers if job.status == "running" else f"{numbers}. It can be resumed."
 
 
-def described(job: Job, plan: CrawlPlan, rows: Sequence[PageCount], reasons: Mapping[str, int]) -> CrawlJob:
+def make_crawl_job(job: Job, plan: CrawlPlan, rows: Sequence[PageCount], reasons: Mapping[str, int]) -> CrawlJob:
     """Return a crawl with its counts; ``reasons`` are numbers of addresses not fetched, by reason."""
-    counts = counts_of(rows)
+    counts = count_pages(rows)
     return CrawlJob(
         id=job.id,
         source_id=plan.source_id,
         url=plan.url,
         status=job.status,
         recursive=bool(plan.options["recursive"]),
-        max_pages=as_whole(plan.options["max_pages"]),
+        max_pages=as_integer(plan.options["max_pages"]),
         not_fetched=dict(reasons),
         exclude_patterns=tuple(as_texts(plan.options.get("exclude"))),
         **{item.name: getattr(counts, item.name) for item in fields(counts)},
-        message=message_of(job, counts),
+        message=make_message(job, counts),
         error_message=job.error,
         options=dict(plan.options),
         created_at=job.created_at,
@@ -200,8 +200,8 @@ def described(job: Job, plan: CrawlPlan, rows: Sequence[PageCount], reasons: Map
 
 # The source that a crawl fills
 
-MOST_NAMESAKES = 1_000  # sources with the same title and a number
-LONGEST_NUMBERED = 290  # characters of a title before its number
+MAX_NAMESAKES = 1_000  # sources with the same title and a number
+MAX_NUMBERED_TITLE_CHARS = 290  # characters of a title before its number
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,21 +227,21 @@ class CrawlTarget:
         }
 
 
-def target_of(job: Job) -> CrawlTarget:
+def read_target(job: Job) -> CrawlTarget:
     """Return the target stored in a job."""
     kept = as_object(job.parameters.get("target") or {})
     names = {name: as_text_or_none(kept.get(name)) for name in ("source", "title", "project", "folder")}
     return CrawlTarget(**names, tags=as_texts(kept.get("tags") or []), new=bool(kept.get("new")))
 
 
-def source_of_plan(sources: SourceService, plan: CrawlPlan, job: Job) -> Source:
+def find_plan_source(sources: SourceService, plan: CrawlPlan, job: Job) -> Source:
     """Return the source of a crawl; recreate it if it was removed because it was empty."""
     if plan.source_id:
         return sources.get(plan.source_id)
-    return source_of_crawl(sources, plan.url, target_of(job))[0]
+    return find_crawl_source(sources, plan.url, read_target(job))[0]
 
 
-def source_of_crawl(sources: SourceService, url: str, target: CrawlTarget) -> tuple[Source, bool]:
+def find_crawl_source(sources: SourceService, url: str, target: CrawlTarget) -> tuple[Source, bool]:
     """Return the source of a crawl, and whether it was created now; an empty one is removed after the crawl.
 
     Raises:
@@ -249,21 +249,21 @@ def source_of_crawl(sources: SourceService, url: str, target: CrawlTarget) -> tu
         InvalidInput: The title or the tags are invalid.
         Conflict: Too many sources have this title.
     """
-    place = PlaceNames(project=target.project, folder=target.folder)
+    place = LocationNames(project=target.project, folder=target.folder)
     if target.source:
         if target.new:
             raise InvalidInput("Give either a source or new_source, not both.")
         return sources.ensure(target.source, **place, tags=target.tags, source_type="crawl", for_ingest=True), False
     title = check_title(target.title or f"Crawled: {urlsplit(url).netloc}")
-    for number in range(1, MOST_NAMESAKES if target.new else 2):
-        numbered = title if number == 1 else f"{title[:LONGEST_NUMBERED]} ({number})"
+    for number in range(1, MAX_NAMESAKES if target.new else 2):
+        numbered = title if number == 1 else f"{title[:MAX_NUMBERED_TITLE_CHARS]} ({number})"
         try:
             source = sources.create(numbered, source_type="crawl", url=url, **place, tags=target.tags, for_ingest=True)
         except Conflict:
             continue
         return source, True
     if target.new:
-        raise Conflict(f"There are {MOST_NAMESAKES - 1} sources titled {title!r}; give another title.")
+        raise Conflict(f"There are {MAX_NAMESAKES - 1} sources titled {title!r}; give another title.")
     return sources.ensure(title, **place, tags=target.tags, source_type="crawl", for_ingest=True), False
 
 
@@ -333,7 +333,7 @@ class CrawlService:
         options_read = CrawlOptions.read(options)
         address = self.checked(url)
         target = CrawlTarget(source, title, project, folder, tags, new_source)
-        chosen, is_made = source_of_crawl(self._sources, address, target)
+        chosen, is_made = find_crawl_source(self._sources, address, target)
         try:
             return self._enqueue(address, chosen, options_read, target)
         except WorkbenchError:
@@ -347,26 +347,26 @@ class CrawlService:
         once = {"refresh": False, "accept_removals": False}  # options for a single crawl
         options = CrawlOptions.read(dict(plan.options) | once | changes)
         job = self._crawl_job(job_id)
-        return self._enqueue(plan.url, source_of_plan(self._sources, plan, job), options, target_of(job))
+        return self._enqueue(plan.url, find_plan_source(self._sources, plan, job), options, read_target(job))
 
     def dry_run(self, url: str, *, samples: int = 3, **options: object) -> DryRun:
         """Preview a crawl without storing anything: pages to fetch or skip with reasons, samples, an estimate."""
-        from workbench.crawling.preview import LOOKED_AT, dry_run
+        from workbench.crawling.preview import MAX_FETCHED_PAGES, run_dry
         from workbench.crawling.site import Site
 
         options_read = CrawlOptions.read(options)
-        if type(samples) is not int or not 0 <= samples <= LOOKED_AT:
-            raise InvalidInput(f"Invalid samples {samples!r}: use a whole number from 0 to {LOOKED_AT}.")
+        if type(samples) is not int or not 0 <= samples <= MAX_FETCHED_PAGES:
+            raise InvalidInput(f"Invalid samples {samples!r}: use a whole number from 0 to {MAX_FETCHED_PAGES}.")
         address = self.checked(url)
 
         async def look() -> DryRun:
             site = Site(self.guard(), options_read, browser_url=self._browser_url)
             try:
-                return await dry_run(site, address, options_read, samples)
+                return await run_dry(site, address, options_read, samples)
             finally:
                 await site.close()
 
-        return _in_new_loop(look)
+        return _run_in_new_loop(look)
 
     def fetch(self, url: str) -> WebPage:
         """Return the text of one page without storing it.
@@ -388,7 +388,7 @@ class CrawlService:
             finally:
                 await site.close()
 
-        return _in_new_loop(look)
+        return _run_in_new_loop(look)
 
     def checked(self, url: str) -> str:
         """Return the canonical form of an address.
@@ -405,7 +405,7 @@ class CrawlService:
             text = f"https://{text}"
         if not text.lower().startswith(("http://", "https://")):
             raise InvalidInput(f"Invalid URL {url[:100]!r}: must start with http:// or https://.")
-        address = canonical(text)
+        address = canonicalize(text)
         if address is None:
             raise InvalidInput(f"Invalid URL {url[:100]!r}: it names no web page.")
         guard = self.guard()
@@ -432,7 +432,7 @@ class CrawlService:
         job = self._crawl_job(job_id)
         pages = self.table.pages(job_id)
         reasons = self.table.reasons(job_id)
-        return described(job, self.table.plan(job_id), counts_of_pages(pages), reasons), pages
+        return make_crawl_job(job, self.table.plan(job_id), group_pages(pages), reasons), pages
 
     def list(
         self, *, source: str | None = None, status: str | None = None, limit: int = 20, offset: int = 0
@@ -454,8 +454,8 @@ class CrawlService:
             NotFound: No such crawl.
             InvalidInput: No such outcome.
         """
-        if outcome is not None and outcome not in OUTCOMES:
-            raise InvalidInput(f"Invalid outcome {outcome!r}: use one of {choices(OUTCOMES, 20)}.")
+        if outcome is not None and outcome not in PAGE_OUTCOMES:
+            raise InvalidInput(f"Invalid outcome {outcome!r}: use one of {list_choices(PAGE_OUTCOMES, 20)}.")
         self._crawl_job(job_id)
         return self.table.pages(job_id, outcome=outcome, limit=limit, offset=offset)
 
@@ -517,7 +517,7 @@ class CrawlService:
 
     # Run a crawl in a worker
 
-    def run(self, running: RunningCrawl, hands: EmbeddingHands, on_progress: OnProgress) -> tuple[str, JsonObject, str]:
+    def run(self, running: RunningCrawl, hands: EmbeddingLease, on_progress: OnProgress) -> tuple[str, JsonObject, str]:
         """Run a crawl job and return its status, result and message.
 
         Args:
@@ -532,24 +532,24 @@ class CrawlService:
         """
         check_extra("crawl")
         from workbench.crawling.crawl import Crawl
-        from workbench.crawling.fetch_page import Storing
+        from workbench.crawling.fetch_page import PageWriter
         from workbench.crawling.site import Site
 
         job_id = running.job.id
         plan = self.table.plan(job_id)
         if not plan.source_id:
-            source = source_of_plan(self._sources, plan, running.job)
+            source = find_plan_source(self._sources, plan, running.job)
             self.table.fills(job_id, source.id)
             plan = self.table.plan(job_id)
         index = self._corpus.index().name
 
         def ingest(
-            source_id: str, items: Sequence[Incoming], *, should_stop: ShouldStop, after_write: AfterWrite
+            source_id: str, items: Sequence[IngestItem], *, should_stop: ShouldStop, after_write: AfterWrite
         ) -> IngestReport:
             options = IngestOptions(should_stop=should_stop, after_write=after_write, hands=hands)
             return self._documents.ingest_items(source_id, items, options)
 
-        storing = Storing(self.table, job_id, plan.source_id, index, ingest)
+        storing = PageWriter(self.table, job_id, plan.source_id, index, ingest)
         memory = self.table.memory(plan.source_id, job_id, index)
 
         async def crawl() -> None:
@@ -575,7 +575,7 @@ class CrawlService:
             plan.source_id, unless=(Cancelled, PartLost)
         ):  # it will resume into the same source
             try:
-                _in_new_loop(crawl)
+                _run_in_new_loop(crawl)
             except Cancelled:
                 self._jobs.table.progress(job_id, self.get(job_id).progress)
                 raise
@@ -588,7 +588,7 @@ class CrawlService:
         return Guard(self._allow_hosts)
 
     def _ended(self, job_id: str) -> tuple[str, JsonObject, str]:
-        counts = counts_of(self.table.counts(job_id))
+        counts = count_pages(self.table.counts(job_id))
         held = counts.outcomes["held"]
         if not counts.pages_crawled and not counts.outcomes["removed"] and not held:
             not_fetched = ("failed", "forbidden", "not_allowed", "left_out")
@@ -596,16 +596,16 @@ class CrawlService:
             reason = f"{bad[0].url}: {bad[0].reason}" if bad else "The start page has no content and no links."
             raise CrawlRefused(f"Nothing could be crawled. {reason}")
         status = "completed_with_errors" if counts.pages_failed or held else "completed"
-        message = ending(counts.pages_done, counts.pages_total, counts.outcomes)
+        message = describe_result(counts.pages_done, counts.pages_total, counts.outcomes)
         if held:
             documents = self.table.documents_of(self.table.plan(job_id).source_id)
-            message = f"{message} {removals_held(held, documents)}"
+            message = f"{message} {describe_held_removals(held, documents)}"
         return status, counts.to_dict(), message
 
     # Rows and jobs
 
     def _described(self, job: Job) -> CrawlJob:
-        return described(job, self.table.plan(job.id), self.table.counts(job.id), self.table.reasons(job.id))
+        return make_crawl_job(job, self.table.plan(job.id), self.table.counts(job.id), self.table.reasons(job.id))
 
     def _crawl_job(self, job_id: str) -> Job:
         job = self._jobs.get(job_id)
@@ -627,7 +627,7 @@ class CrawlService:
             self._corpus.documents.delete([document_id])
 
 
-def _in_new_loop(start: Callable[[], Coroutine[None, None, T]]) -> T:
+def _run_in_new_loop(start: Callable[[], Coroutine[None, None, T]]) -> T:
     """Run a coroutine in a new event loop, even if the caller's thread runs one (a notebook)."""
     with ThreadPoolExecutor(1, thread_name_prefix="crawl") as pool:
         return pool.submit(copy_context().run, lambda: asyncio.run(start())).result()

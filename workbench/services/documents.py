@@ -14,20 +14,20 @@ from workbench.errors import InvalidInput, ModelError, UnreadableDocument
 from workbench.retrieval.first_import import import_framework
 from workbench.services.checks import check_key, check_title, check_url
 from workbench.services.corpus import Corpus
-from workbench.services.indexes import IndexService, saying
-from workbench.services.sources import UPLOADS, Deletion, SourceService
-from workbench.storage.database import Connection, clean
+from workbench.services.indexes import IndexService, report_graph_progress
+from workbench.services.sources import UPLOADS_TITLE, Deletion, SourceService
+from workbench.storage.database import Connection, clean_parameters
 from workbench.storage.documents import NewDocument
-from workbench.storage.jobs import pace_of_ingests
-from workbench.telemetry import INGEST, measured
+from workbench.storage.jobs import measure_ingest_pace
+from workbench.telemetry import INGEST, measure
 from workbench.types import Document, Index, IngestFailure, IngestReport, OnProgress, Progress, ShouldStop, Value
 
 if TYPE_CHECKING:
-    from workbench.ingestion.incoming import Incoming
+    from workbench.ingestion.incoming import IngestItem
     from workbench.ingestion.pipeline import AfterWrite
     from workbench.ingestion.progress import OnItems
     from workbench.ingestion.sharing import SharedItems
-    from workbench.storage.job_parts import EmbeddingHands
+    from workbench.storage.job_parts import EmbeddingLease
     from workbench.storage.passages import StoredPassage
 
 # Values for bringing documents in
@@ -54,33 +54,33 @@ class IngestOptions:
     after_write: AfterWrite | None = None  # (connection, document id, document), in the transaction of the write
     on_items: OnItems | None = None  # (events, connection), in the transaction of the write if there is one
     shared: SharedItems | None = None  # the parts of a job that several workers share; only the leader reports
-    hands: EmbeddingHands | None = None  # lets other workers help to embed, for a job without parts
+    hands: EmbeddingLease | None = None  # lets other workers help to embed, for a job without parts
 
 
 # One file or text as an item to ingest
 
 
-def single_item(
+def make_item(
     path: Path | None, text: str | None, *, title: str | None, url: str | None, metadata: Mapping[str, object]
-) -> Incoming:
+) -> IngestItem:
     """Return a file or a text as an item; nothing is read or written yet.
 
     Raises:
         InvalidInput: Neither or both of path and text are given, the text is empty, or the path is a folder.
         UnreadableDocument: There is no such file, or its type is not supported.
     """
-    from workbench.ingestion.incoming import content_hash, files_under, text_item
+    from workbench.ingestion.incoming import content_hash, list_files, text_item
 
     if (path is None) == (text is None):
         raise InvalidInput("Give either a file or a text.")
     if text is not None:
-        text = str(clean(text))  # removes NUL; a file that contains NUL is rejected as binary
+        text = str(clean_parameters(text))  # removes NUL; a file that contains NUL is rejected as binary
         if not text.strip():
             raise InvalidInput("The text is empty.")
         key = f"text:{content_hash(text.encode())}"
         return text_item(key, text, title=title or "", url=url, metadata=metadata)
     assert path is not None
-    files = files_under([path])
+    files = list_files([path])
     if not files.items:
         reason = files.failures[0].error if files.failures else "There is no such file."
         raise UnreadableDocument(f"{path.name}: {reason}")
@@ -101,8 +101,8 @@ class WriteResult(Value):
     offer: str = ""  # as in ``IngestReport``
 
 
-NEW_SOURCE, DEFAULTS = Destination(), IngestOptions()
-TURNS = 64  # locks, so that equal texts created at the same time become one document
+DEFAULT_DESTINATION, DEFAULT_OPTIONS = Destination(), IngestOptions()
+LOCK_COUNT = 64  # locks, so that equal texts created at the same time become one document
 
 
 class DocumentService:
@@ -110,15 +110,15 @@ class DocumentService:
 
     def __init__(self, corpus: Corpus, sources: SourceService, indexes: IndexService) -> None:
         self._corpus, self._sources, self._indexes = corpus, sources, indexes
-        self._turns = tuple(threading.Lock() for _ in range(TURNS))
+        self._turns = tuple(threading.Lock() for _ in range(LOCK_COUNT))
 
     # Ingest many documents
 
     def ingest(
         self,
         paths: Iterable[Path | str],
-        destination: Destination = NEW_SOURCE,
-        options: IngestOptions = DEFAULTS,
+        destination: Destination = DEFAULT_DESTINATION,
+        options: IngestOptions = DEFAULT_OPTIONS,
     ) -> IngestReport:
         """Read files and folders into a source.
 
@@ -129,8 +129,8 @@ class DocumentService:
             NotFound: No such index.
             Cancelled: ``should_stop`` returned True; documents stored so far are kept.
         """
-        from workbench.ingestion.incoming import files_under, own_title
-        from workbench.ingestion.readers import absence, expanded
+        from workbench.ingestion.incoming import list_files, source_title
+        from workbench.ingestion.readers import describe_missing, expand_home
 
         keys = {
             "source": destination.source,
@@ -141,29 +141,29 @@ class DocumentService:
         for noun, key in keys.items():
             if key is not None:
                 check_key(noun, key)
-        places = [expanded(path) for path in paths]
-        if (sentence := absence(places)) is not None:
+        places = [expand_home(path) for path in paths]
+        if (sentence := describe_missing(places)) is not None:
             raise InvalidInput(sentence)
         self._corpus.index(options.index)  # fails before a source is created
         target = self._sources.ensure(
-            destination.source or own_title(places) or UPLOADS,
+            destination.source or source_title(places) or UPLOADS_TITLE,
             project=destination.project,
             folder=destination.folder,
             tags=destination.tags,
             for_ingest=True,
         )
         with self._sources.settling(target.id):
-            files = files_under(places)
+            files = list_files(places)
             report = self.ingest_items(target.id, files.items, replace(options, failures=files.failures))
         stands = bool(report.document_ids) or self._sources.stands(target.id)
         return replace(report, left_out=files.left_out, source_id=target.id if stands else "")
 
     def ingest_items(
-        self, source_id: str, items: Sequence[Incoming], options: IngestOptions = DEFAULTS
+        self, source_id: str, items: Sequence[IngestItem], options: IngestOptions = DEFAULT_OPTIONS
     ) -> IngestReport:
         """Bring files, uploads, pages or texts into an existing source, and into one index."""
         index = self._corpus.index(options.index)
-        with measured(INGEST, index.name, items=len(items)) as span:
+        with measure(INGEST, index.name, items=len(items)) as span:
             pace = self._show_forecast(items, options.on_progress)
             report = self._run_pipeline(source_id, items, index, pace, options)
             if options.shared is None or options.shared.parts.leads:
@@ -171,27 +171,27 @@ class DocumentService:
             span.tell(**report.counts)
         return report
 
-    def _show_forecast(self, items: Sequence[Incoming], on_progress: OnProgress | None) -> float | None:
+    def _show_forecast(self, items: Sequence[IngestItem], on_progress: OnProgress | None) -> float | None:
         """Report the size and expected duration of the work; return the pace that this assumes."""
         if on_progress is None or not items:
             return None
-        from workbench.ingestion.progress import FIRST_PACE, Forecast
+        from workbench.ingestion.progress import INITIAL_SECONDS_PER_PASSAGE, Forecast
 
-        pace = pace_of_ingests(self._corpus.database) or FIRST_PACE
+        pace = measure_ingest_pace(self._corpus.database) or INITIAL_SECONDS_PER_PASSAGE
         forecast = Forecast([item.size for item in items], pace)
         message = f"0 of about {forecast.total:,} passages embedded" if forecast.total else "reading"
         on_progress(Progress(0, len(items), message, seconds_left=forecast.seconds_left))
         return pace
 
     def _run_pipeline(
-        self, source_id: str, items: Sequence[Incoming], index: Index, pace: float | None, options: IngestOptions
+        self, source_id: str, items: Sequence[IngestItem], index: Index, pace: float | None, options: IngestOptions
     ) -> IngestReport:
         import_framework()  # takes seconds, so the first progress is reported before
-        from workbench.ingestion.citations import citation_writer
+        from workbench.ingestion.citations import make_citation_writer
         from workbench.ingestion.pipeline import Pipeline
 
         corpus, shared = self._corpus, options.shared
-        write_citations = citation_writer(corpus.citations)
+        write_citations = make_citation_writer(corpus.citations)
 
         def after_write(connection: Connection, document_id: str, document: NewDocument) -> None:
             write_citations(connection, document_id, document)
@@ -219,7 +219,7 @@ class DocumentService:
         """Maintain the graph, update the other indexes that serve, and add an offer for a new language."""
         changed = bool(report.added + report.updated)
         if changed:
-            self._corpus.store(index).maintain_graph(saying(options.on_progress, items))
+            self._corpus.store(index).maintain_graph(report_graph_progress(options.on_progress, items))
         if options.index is None:
             self._update_promoted(index.name, options)
         offer = self._indexes.language_offer(report.document_ids) if changed and index.is_default else None
@@ -259,12 +259,12 @@ class DocumentService:
             NotFound: No such source.
             UnreadableDocument: No text can be extracted from the file.
         """
-        item = single_item(path, text, title=title and check_title(title), url=check_url(url), metadata=metadata or {})
-        target = self._sources.get(source) if source else self._sources.ensure(UPLOADS, for_ingest=True)
+        item = make_item(path, text, title=title and check_title(title), url=check_url(url), metadata=metadata or {})
+        target = self._sources.get(source) if source else self._sources.ensure(UPLOADS_TITLE, for_ingest=True)
         self._sources.check_editable(target.id)
-        digest, settling = _hash(item), self._sources.settling(target.id)
+        digest, settling = _hash_content(item), self._sources.settling(target.id)
         # if equal contents arrive at the same time, the first one creates the document
-        with self._turns[hash((target.id, digest)) % TURNS], settling:
+        with self._turns[hash((target.id, digest)) % LOCK_COUNT], settling:
             same = self._corpus.documents.with_content(target.id, digest)
             if same is not None:
                 return WriteResult(self.get(same), "unchanged")
@@ -298,8 +298,8 @@ class DocumentService:
         self._sources.check_editable(before.source_id)
         if path is None and text is None:
             return WriteResult(self._describe(document_id, title, url, metadata), "updated")
-        item = single_item(path, text, title=title or before.title, url=url or before.url, metadata={})
-        if _hash(item) == before.content_hash:
+        item = make_item(path, text, title=title or before.title, url=url or before.url, metadata={})
+        if _hash_content(item) == before.content_hash:
             changed = title is not None or url is not None or metadata is not None
             document = self._describe(document_id, title, url, metadata)
             return WriteResult(document, "updated" if changed else "unchanged")
@@ -378,11 +378,11 @@ class DocumentService:
             NotFound: No such index.
             StorageError: The database cannot be reached.
         """
-        from workbench.storage.passages import passages_of_document
+        from workbench.storage.passages import fetch_document_passages
 
         store = self._corpus.store(self._corpus.index(index))
         with store.reading() as connection:
-            return passages_of_document(connection, store.index.name, document_id)
+            return fetch_document_passages(connection, store.index.name, document_id)
 
     def at(self, url: str) -> Document:
         """Return the document with this URL.
@@ -415,12 +415,12 @@ class DocumentService:
         Raises:
             NotFound: No such passage or index.
         """
-        from workbench.storage.passages import passage_named, passages_of_document
+        from workbench.storage.passages import fetch_document_passages, fetch_passage
 
         store = self._corpus.store(self._corpus.index(index))
         with store.reading() as connection:
-            passage = passage_named(connection, store.index.name, passage_id)
-            passages = passages_of_document(connection, store.index.name, passage.document_id)
+            passage = fetch_passage(connection, store.index.name, passage_id)
+            passages = fetch_document_passages(connection, store.index.name, passage.document_id)
         place = next(number for number, passage in enumerate(passages) if passage.node_id == passage_id)
         return passages[max(0, place - before) : place + after + 1]
 
@@ -428,14 +428,14 @@ class DocumentService:
         self, document_id: str, title: str | None, url: str | None, metadata: Mapping[str, object] | None
     ) -> Document:
         """Change a document's title, URL and metadata, and update the citations that refer to it."""
-        from workbench.ingestion.citations import reread
+        from workbench.ingestion.citations import reread_citations
 
         changed = self._corpus.documents.update(document_id, title=title, url=url, metadata=metadata)
-        reread(self._corpus.database, self._corpus.documents, self._corpus.citations, [document_id])
+        reread_citations(self._corpus.database, self._corpus.documents, self._corpus.citations, [document_id])
         return changed
 
     def _write(
-        self, source_id: str, item: Incoming, on_progress: OnProgress | None, should_stop: ShouldStop | None
+        self, source_id: str, item: IngestItem, on_progress: OnProgress | None, should_stop: ShouldStop | None
     ) -> WriteResult:
         options = IngestOptions(on_progress=on_progress, should_stop=should_stop)
         report = self.ingest_items(source_id, [item], options)
@@ -445,7 +445,7 @@ class DocumentService:
         return WriteResult(self.get(report.document_ids[0]), outcome, report.offer)
 
 
-def _hash(item: Incoming) -> str:
+def _hash_content(item: IngestItem) -> str:
     from workbench.ingestion.incoming import content_hash
 
     return content_hash(item.load())

@@ -10,31 +10,34 @@ from workbench.errors import InvalidInput, ModelError, NotFound
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import BOTH_LEGS, STRATEGIES
-from workbench.services.checks import MOST_RESULTS, check_limit, check_query
+from workbench.services.checks import MAX_RESULTS, check_limit, check_query
 from workbench.services.corpus import Corpus
-from workbench.services.outages import read_once_more
-from workbench.services.search import AS_ASKED, Requests, SearchService
+from workbench.services.outages import retry_read
+from workbench.services.search import DEFAULT_ASK, Requests, SearchService
 from workbench.types import Passage, SearchResult
 from workbench.types.parameter import KEYWORD, VECTOR
 
 if TYPE_CHECKING:
-    from workbench.retrieval.explain.explanation import Alignment, Explanation, LegView, Step, WordByWord
-    from workbench.retrieval.explain.outcome import Standing, Way
+    from workbench.retrieval.explain.explanation import Alignment, Explanation, LegView, Step, WordComparison
+    from workbench.retrieval.explain.outcome import FinalRank, PipelineTrace
     from workbench.retrieval.query import Query, Request
     from workbench.storage.database import Connection
     from workbench.storage.passages import StoredPassage
 
-ELSEWHERE = (50, MOST_RESULTS)  # how far down the other strategies' rankings are read; the second if the first lacks it
-ONE_LEG = {"vector": VECTOR, "keyword": KEYWORD}  # strategies whose ranks are those of a leg
+OTHER_RANK_LIMITS = (
+    50,
+    MAX_RESULTS,
+)  # how far down the other strategies' rankings are read; the second if the first lacks it
+SINGLE_LEG_STRATEGIES = {"vector": VECTOR, "keyword": KEYWORD}  # strategies whose ranks are those of a leg
 
 
 @dataclass(frozen=True, slots=True)
-class _WatchedSearch:
+class _TracedSearch:
     """A search with every step written down."""
 
     query: Query
     result: SearchResult
-    way: Way
+    way: PipelineTrace
 
 
 class ExplainService:
@@ -43,11 +46,11 @@ class ExplainService:
     def __init__(self, corpus: Corpus, requests: Requests, search: SearchService) -> None:
         self._corpus, self._requests, self._search = corpus, requests, search
 
-    @read_once_more
+    @retry_read
     def explain(
         self,
         query: str,
-        ask: Ask = AS_ASKED,
+        ask: Ask = DEFAULT_ASK,
         *,
         passage_id: str | None = None,
         document_id: str | None = None,
@@ -70,8 +73,8 @@ class ExplainService:
         explained = self._explained(watched, candidates)
         return self._beside(explained, self._others(watched.query)) if elsewhere else explained
 
-    @read_once_more
-    def explain_hits(self, query: str, ask: Ask = AS_ASKED) -> tuple[SearchResult, list[Explanation]]:
+    @retry_read
+    def explain_hits(self, query: str, ask: Ask = DEFAULT_ASK) -> tuple[SearchResult, list[Explanation]]:
         """Search, and explain every passage that was found; the other strategies are asked once for all of them."""
         watched = self._watched(query, ask)
         others = self._others(watched.query)
@@ -81,7 +84,7 @@ class ExplainService:
             explained.append(self._beside(self._explained(watched, candidates), others))
         return watched.result, explained
 
-    @read_once_more
+    @retry_read
     def alignments(
         self, query: str, hits: Sequence[Passage], index: str | None = None
     ) -> dict[str, tuple[Alignment, ...]]:
@@ -91,67 +94,67 @@ class ExplainService:
         are left out.
         """
         import_framework()
-        from workbench.retrieval.explain.explanation import alignments
-        from workbench.storage.passages import internal_ids, passages_by_id
+        from workbench.retrieval.explain.explanation import align_passages
+        from workbench.storage.passages import fetch_internal_ids, fetch_passages
 
         request = self._requests.of(Ask(BOTH_LEGS, len(hits), index=index))
         name = request.index.name
         with request.store.reading() as connection:
-            ids = internal_ids(connection, name, [hit.passage_id for hit in hits])
-            passages = list(passages_by_id(connection, name, list(ids.values())).values())
-            return alignments(request.question(query), connection, passages)
+            ids = fetch_internal_ids(connection, name, [hit.passage_id for hit in hits])
+            passages = list(fetch_passages(connection, name, list(ids.values())).values())
+            return align_passages(request.question(query), connection, passages)
 
-    @read_once_more
-    def word_by_word(self, query: str, passage_id: str, index: str | None = None) -> WordByWord:
+    @retry_read
+    def word_by_word(self, query: str, passage_id: str, index: str | None = None) -> WordComparison:
         """Hold each word of a question against each word of a passage.
 
         Raises:
             NotFound: there is no such passage. ModelError: the index's model cannot be used.
         """
-        from workbench.retrieval.explain.explanation import word_by_word
+        from workbench.retrieval.explain.explanation import compare_words
 
         check_query(query)
         request = self._requests.of(Ask(BOTH_LEGS, 1, index=index))
         [passage] = self._candidates(request, passage_id, None)
         with request.store.reading() as connection:
-            return word_by_word(request.question(query), connection, passage)
+            return compare_words(request.question(query), connection, passage)
 
-    def _watched(self, query: str, ask: Ask) -> _WatchedSearch:
-        from workbench.retrieval.explain.outcome import Way
-        from workbench.retrieval.name_matching import within_named
-        from workbench.retrieval.pipeline import run
-        from workbench.retrieval.retrievers.hybrid import depth, hybrid_hits
+    def _watched(self, query: str, ask: Ask) -> _TracedSearch:
+        from workbench.retrieval.explain.outcome import PipelineTrace
+        from workbench.retrieval.name_matching import restrict_to_named
+        from workbench.retrieval.pipeline import run_search
+        from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
 
         check_query(query)
         check_limit(ask.limit)
-        asked = within_named(self._requests.of(ask).question(query))
+        asked = restrict_to_named(self._requests.of(ask).question(query))
         request = asked.request
         request.trace.passed = {}
-        result = run(asked)
-        pool = depth(request)
+        result = run_search(asked)
+        pool = leg_depth(request)
         fused: tuple[int, ...] = ()
         if request.strategy.pools:
             with request.store.reading() as connection:
-                fused = tuple(candidate.id for candidate in hybrid_hits(asked, connection, pool))
-        way = Way(request.strategy, request.trace.passed or {}, fused, request.limit, pool)
-        return _WatchedSearch(asked, result, way)
+                fused = tuple(candidate.id for candidate in find_hybrid_hits(asked, connection, pool))
+        way = PipelineTrace(request.strategy, request.trace.passed or {}, fused, request.limit, pool)
+        return _TracedSearch(asked, result, way)
 
     def _candidates(self, request: Request, passage_id: str | None, document_id: str | None) -> list[StoredPassage]:
-        from workbench.storage.passages import internal_ids, passages_by_id, passages_of_document
+        from workbench.storage.passages import fetch_document_passages, fetch_internal_ids, fetch_passages
 
         index = request.index.name
         with request.store.reading() as connection:
             if document_id is not None:
                 self._corpus.documents.record(document_id)
-                return passages_of_document(connection, index, document_id)
-            key = internal_ids(connection, index, [str(passage_id)]).get(str(passage_id))
+                return fetch_document_passages(connection, index, document_id)
+            key = fetch_internal_ids(connection, index, [str(passage_id)]).get(str(passage_id))
             if key is None:
                 raise NotFound("passage", str(passage_id), f"Search the index {index!r} to see its passages.")
-            return list(passages_by_id(connection, index, [key]).values())
+            return list(fetch_passages(connection, index, [key]).values())
 
     def _not_indexed(self, query: Query, document_id: str) -> Explanation:
         from workbench.retrieval.explain.explanation import Explanation
-        from workbench.retrieval.explain.outcome import NOT_INDEXED, course_outside
+        from workbench.retrieval.explain.outcome import NOT_INDEXED, trace_unindexed
 
         request = query.request
         index = request.index.name
@@ -163,35 +166,37 @@ class ExplainService:
             document_title=self._corpus.documents.record(document_id).title,
             fate=NOT_INDEXED,
             reason=f"The index {index!r} holds no passage of it; build the index again.",
-            course=course_outside(query.words.totals.passages),
+            course=trace_unindexed(query.words.totals.passages),
         )
 
-    def _explained(self, watched: _WatchedSearch, candidates: list[StoredPassage]) -> Explanation:
+    def _explained(self, watched: _TracedSearch, candidates: list[StoredPassage]) -> Explanation:
         from workbench.retrieval.explain.explanation import (
             Explanation,
             LegView,
-            alignment,
-            feature_views,
-            leg_views,
-            term_views,
+            align_passage,
+            view_features,
+            view_legs,
+            view_terms,
         )
-        from workbench.retrieval.explain.outcome import Standing
-        from workbench.storage.ranking import in_scope
+        from workbench.retrieval.explain.outcome import FinalRank
+        from workbench.storage.ranking import filter_passages
 
         query, result = watched.query, watched.result
         request = query.request
         document_id = candidates[0].document_id
         with request.store.reading() as connection:
-            inside = in_scope(connection, request.index.name, request.scope, [passage.id for passage in candidates])
+            inside = filter_passages(
+                connection, request.index.name, request.scope, [passage.id for passage in candidates]
+            )
             candidates = [passage for passage in candidates if passage.id in inside]
             if not candidates:
                 return self._out_of_scope(watched, connection, document_id)
             passage, hit = self._best(watched, connection, candidates)
-            legs = leg_views(query, connection, passage)
+            legs = view_legs(query, connection, passage)
             fate, reason = self._fate(watched, passage, hit, legs)
-            steps = self._course(watched, connection, passage, Standing(fate, hit.rank if hit else None, legs))
-            terms, missing = term_views(query, connection, passage)
-            aligned = alignment(query, connection, passage)
+            steps = self._course(watched, connection, passage, FinalRank(fate, hit.rank if hit else None, legs))
+            terms, missing = view_terms(query, connection, passage)
+            aligned = align_passage(query, connection, passage)
         own = hit is not None and hit.passage_id == passage.node_id
         for name, leg in (hit.attribution if hit is not None and own else {}).items():
             view = legs.get(name, LegView(leg.score, leg.rank))
@@ -214,16 +219,16 @@ class ExplainService:
             terms=terms,
             missing_terms=missing,
             alignment=aligned,
-            features=feature_views(query, passage.id),
+            features=view_features(query, passage.id),
             course=steps,
             preferring=result.preferring,
             notes=result.degraded,
         )
 
-    def _out_of_scope(self, watched: _WatchedSearch, connection: Connection, document_id: str) -> Explanation:
+    def _out_of_scope(self, watched: _TracedSearch, connection: Connection, document_id: str) -> Explanation:
         """Return the explanation of a document that the scope leaves out: nothing of it is read."""
         from workbench.retrieval.explain.explanation import Explanation
-        from workbench.retrieval.explain.outcome import NOT_IN_SCOPE, course_out_of_scope
+        from workbench.retrieval.explain.outcome import NOT_IN_SCOPE, trace_out_of_scope
 
         return Explanation(
             query=watched.query.text,
@@ -233,16 +238,16 @@ class ExplainService:
             document_title="",
             fate=NOT_IN_SCOPE,
             reason="The search's scope leaves its document out.",
-            course=course_out_of_scope(self._countable(watched.query.request, connection)),
+            course=trace_out_of_scope(self._countable(watched.query.request, connection)),
             notes=watched.result.degraded,
         )
 
     def _best(
-        self, watched: _WatchedSearch, connection: Connection, candidates: list[StoredPassage]
+        self, watched: _TracedSearch, connection: Connection, candidates: list[StoredPassage]
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate that is to be explained, and the result that shows it."""
-        from workbench.retrieval.explain.explanation import shows
-        from workbench.storage.postings import cosines, scores_of
+        from workbench.retrieval.explain.explanation import covers
+        from workbench.storage.postings import fetch_cosines, score_passages
 
         result, query = watched.result, watched.query
         by_id = {passage.node_id: passage for passage in candidates}
@@ -251,19 +256,19 @@ class ExplainService:
                 return by_id[hit.passage_id], hit
         for hit in result:
             for passage in candidates:
-                if shows(hit, passage):
+                if covers(hit, passage):
                     return passage, hit
         if len(candidates) == 1:
             return candidates[0], None
         index, ids = query.request.index, [passage.id for passage in candidates]
-        near = cosines(connection, index.name, query.encoded.vector, ids)
-        bm25 = scores_of(connection, index.name, query.read_words(connection).weights, ids)
+        near = fetch_cosines(connection, index.name, query.encoded.vector, ids)
+        bm25 = score_passages(connection, index.name, query.read_words(connection).weights, ids)
         highest = max(bm25.values(), default=0.0) or 1.0
         return max(candidates, key=lambda p: (near[p.id] + bm25.get(p.id, 0.0) / highest, -p.id)), None
 
     def _fate(
         self,
-        watched: _WatchedSearch,
+        watched: _TracedSearch,
         passage: StoredPassage,
         hit: Passage | None,
         legs: Mapping[str, LegView],
@@ -274,19 +279,19 @@ class ExplainService:
             if hit.passage_id == passage.node_id:
                 return outcome.FOUND, f"It is number {hit.rank}."
             return outcome.SHOWN, f"Its text is shown within number {hit.rank}, {hit.passage_id}."
-        return outcome.fate_of(passage.id, watched.way, legs)
+        return outcome.find_outcome(passage.id, watched.way, legs)
 
     def _course(
-        self, watched: _WatchedSearch, connection: Connection, passage: StoredPassage, standing: Standing
+        self, watched: _TracedSearch, connection: Connection, passage: StoredPassage, standing: FinalRank
     ) -> tuple[Step, ...]:
-        from workbench.retrieval.explain.outcome import Sizes, course
+        from workbench.retrieval.explain.outcome import StageCounts, trace_stages
 
         request = watched.query.request
         everything = watched.query.read_words(connection).totals.passages
         countable = self._countable(request, connection)
         counts = (everything, everything) if request.scope.is_everything else (None, countable)
-        sizes = Sizes(*counts, len(watched.result))
-        return course(passage.id, watched.way, standing, sizes)
+        sizes = StageCounts(*counts, len(watched.result))
+        return trace_stages(passage.id, watched.way, standing, sizes)
 
     def _countable(self, request: Request, connection: Connection) -> int | None:
         """Return how many passages the request's scope holds; None if they are too many to count."""
@@ -321,19 +326,23 @@ class _OtherRankings:
     def ranks_of(self, explained: Explanation) -> dict[str, int | None]:
         """Return strategy -> rank of the explained passage; None if it is not among the first 200."""
         return {
-            name: self._rank(name, explained) for name in self.names if self._result(name, ELSEWHERE[0]) is not None
+            name: self._rank(name, explained)
+            for name in self.names
+            if self._result(name, OTHER_RANK_LIMITS[0]) is not None
         }
 
     def _rank(self, name: str, explained: Explanation) -> int | None:
-        for limit in ELSEWHERE:
+        for limit in OTHER_RANK_LIMITS:
             result = self._result(name, limit)
-            rank = next((hit.rank for hit in result or () if _shows(hit, explained)), None)
+            rank = next((hit.rank for hit in result or () if _covers(hit, explained)), None)
             if rank is not None:
                 return rank
             if result is None or result.under_filled:
                 break
-        leg = explained.legs.get(ONE_LEG.get(name, ""))  # exact, where an approximate search has lost the passage
-        return leg.rank if leg is not None and leg.rank is not None and leg.rank <= MOST_RESULTS else None
+        leg = explained.legs.get(
+            SINGLE_LEG_STRATEGIES.get(name, "")
+        )  # exact, where an approximate search has lost the passage
+        return leg.rank if leg is not None and leg.rank is not None and leg.rank <= MAX_RESULTS else None
 
     def _result(self, name: str, limit: int) -> SearchResult | None:
         if (name, limit) not in self._read:
@@ -346,6 +355,6 @@ class _OtherRankings:
         return self._read[name, limit]
 
 
-def _shows(hit: Passage, explained: Explanation) -> bool:
+def _covers(hit: Passage, explained: Explanation) -> bool:
     same = hit.document_id == explained.document_id and hit.start <= explained.start and explained.end <= hit.end
     return same or hit.passage_id == explained.passage_id

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.errors import Conflict, UnreadableDocument
-from workbench.ingestion.incoming import Stamps, stamps_of
-from workbench.services.checks import LARGE, work_bytes
+from workbench.ingestion.incoming import Stamps, stamp_files
+from workbench.services.checks import JOB_THRESHOLD_BYTES, estimate_text_bytes
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService, IngestOptions
 from workbench.services.jobs import JobService
@@ -20,7 +20,7 @@ from workbench.storage.jobs import Job
 from workbench.types import IngestReport, OnProgress, ShouldStop, Value
 
 if TYPE_CHECKING:
-    from workbench.ingestion.incoming import Incoming
+    from workbench.ingestion.incoming import IngestItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,14 @@ class FolderMirror:
         """Return the id of a folder's source, or None if there is none yet."""
         return self._corpus.sources.standing_for(folder.as_uri(), self.source_type)
 
-    def of(self, folder: Path, items: Callable[[], Sequence[Incoming]]) -> MirroredFolder:
+    def of(self, folder: Path, items: Callable[[], Sequence[IngestItem]]) -> MirroredFolder:
         """Return a folder paired with its source; ``items`` reads its files, and is only called after a change."""
         return MirroredFolder(self, folder, items)
 
     def is_known(self, folder: Path) -> bool:
         """Return whether a folder is unchanged since it last matched its source, by the metadata of its files."""
         known = self._stamps.get(folder)
-        return known is not None and known == (self.known_source(folder), stamps_of(folder))
+        return known is not None and known == (self.known_source(folder), stamp_files(folder))
 
     def note(self, folder: Path, source_id: str, stamps: Stamps) -> None:
         """Record that a folder with these file stamps matches its source."""
@@ -95,11 +95,11 @@ class FolderMirror:
 
     def state(self, folder: Path) -> str:
         """Return a hash of a folder's file stamps, its source and the default index."""
-        state = (self.known_source(folder), self._corpus.index().name, sorted(stamps_of(folder).items()))
+        state = (self.known_source(folder), self._corpus.index().name, sorted(stamp_files(folder).items()))
         return hashlib.sha256(repr(state).encode()).hexdigest()
 
     def pending(
-        self, source_id: str | None, items: Sequence[Incoming], still_there: Callable[[str], bool] = lambda key: False
+        self, source_id: str | None, items: Sequence[IngestItem], still_there: Callable[[str], bool] = lambda key: False
     ) -> Pending:
         """Compare items with a source by content; other documents count as vanished unless ``still_there(key)``."""
         from workbench.ingestion.incoming import content_hash
@@ -115,7 +115,7 @@ class FolderMirror:
             if document is not None and content_hash(data) == document.content_hash == document.indexed_hash:
                 unchanged += 1
                 continue
-            size += work_bytes(item.name, len(data))
+            size += estimate_text_bytes(item.name, len(data))
             new, changed = (new + 1, changed) if document is None else (new, changed + 1)
         present = {item.key for item in items}
         vanished = sum(1 for key in indexed if key not in present and not still_there(key))
@@ -124,7 +124,7 @@ class FolderMirror:
     def sync(
         self,
         source_id: str,
-        items: Sequence[Incoming],
+        items: Sequence[IngestItem],
         *,
         still_there: Callable[[str], bool] = lambda key: False,
         on_progress: OnProgress | None = None,
@@ -148,7 +148,7 @@ class MirroredFolder:
 
     mirror: FolderMirror
     folder: Path
-    items: Callable[[], Sequence[Incoming]]
+    items: Callable[[], Sequence[IngestItem]]
 
     @property
     def kind(self) -> str:
@@ -166,7 +166,7 @@ class MirroredFolder:
     def pending(self) -> Pending:
         """Compare the folder with its source, by content."""
         with self.mirror.lock:
-            source_id, stamps = self.mirror.known_source(self.folder), stamps_of(self.folder)
+            source_id, stamps = self.mirror.known_source(self.folder), stamp_files(self.folder)
             pending = self.mirror.pending(source_id, self.items())
             if source_id is not None and not pending.any:
                 self.mirror.note(self.folder, source_id, stamps)
@@ -178,7 +178,7 @@ class MirroredFolder:
 
     def settle(self) -> None:
         """Record the folder as synchronised; what its source lacks is unreadable."""
-        self.mirror.note(self.folder, self.source(), stamps_of(self.folder))
+        self.mirror.note(self.folder, self.source(), stamp_files(self.folder))
 
     def refresh(self, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> str:
         """Synchronise the folder if it has changed, and return the id of its source."""
@@ -193,7 +193,7 @@ class MirroredFolder:
             return self._bring_in(on_progress, should_stop)
 
     def _bring_in(self, on_progress: OnProgress | None, should_stop: ShouldStop | None) -> SyncReport:
-        source_id, stamps = self.source(), stamps_of(self.folder)
+        source_id, stamps = self.source(), stamp_files(self.folder)
         report = self.mirror.sync(source_id, self.items(), on_progress=on_progress, should_stop=should_stop)
         self.mirror.note(self.folder, source_id, stamps)
         return report
@@ -245,7 +245,7 @@ class FolderWork:
             unfinished = self._jobs.with_parameters("ingest", wanted, unfinished=True)
             if unfinished is not None:
                 return FolderJob(unfinished)
-            if mirrored.pending().bytes <= LARGE:
+            if mirrored.pending().bytes <= JOB_THRESHOLD_BYTES:
                 return None
             source_id = mirrored.source()  # created first, because the state contains its id
             wanted["state"] = mirrored.state()

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import TypedDict, cast
 
 from workbench.errors import WorkbenchError
-from workbench.formatting import GB, counted, size_text
-from workbench.models.bert.session import PrecisionChoice, remembered_choice
+from workbench.formatting import GB, count_text, size_text
+from workbench.models.bert.session import PrecisionChoice, load_precision_choice
 from workbench.runtime import __version__
 from workbench.services.corpus import Corpus
-from workbench.storage.graph import SERVING, graph_state
-from workbench.storage.jobs import Workload, workload
+from workbench.storage.graph import SERVING_PARAMETERS, parse_graph_state
+from workbench.storage.jobs import Workload, fetch_workload
 from workbench.storage.replica import ReplicaState
 from workbench.storage.statements import statement
 from workbench.types import APART_TYPES, Index, JsonObject, ParameterValue, Value
 
-SHOWN_PACKAGES = ("llama-index-core", "llama-index-vector-stores-postgres", "streamlit", "mcp", "ragas", "crawl4ai")
-LEAST_FREE = 2 * GB  # bytes of disk; with less, ingestion may soon fail
+REPORTED_PACKAGES = ("llama-index-core", "llama-index-vector-stores-postgres", "streamlit", "mcp", "ragas", "crawl4ai")
+MIN_FREE_BYTES = 2 * GB  # bytes of disk; with less, ingestion may soon fail
 
-COUNTED = ("projects", "sources", "documents", "conversations", "articles", "archives")  # by ``status``
+COUNTED_KINDS = ("projects", "sources", "documents", "conversations", "articles", "archives")  # by ``status``
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class HealthService:
                 "IndexStatus",
                 index.to_dict()
                 | {
-                    "vector_search": search_sentence(index),
+                    "vector_search": describe_vector_search(index),
                     "bytes": self._corpus.indexes.bytes_on_disk(index.name),
                 },
             )
@@ -130,19 +130,19 @@ class HealthService:
                 "pgvector": counts["pgvector"],
                 "bytes": int(counts["bytes"]),
             },
-            "corpus": {name: int(counts[name]) for name in COUNTED},
+            "corpus": {name: int(counts[name]) for name in COUNTED_KINDS},
             "indexes": indexes,
             "model": {"name": self._corpus.default_model, "passages": tried.to_dict() if tried else None},
             "work": work.to_dict(),
             "replica": replica.to_dict() if replica else None,
-            "disk_free_bytes": shutil.disk_usage(_existing(self._home)).free,
+            "disk_free_bytes": shutil.disk_usage(_existing_parent(self._home)).free,
             "python": platform.python_version(),
-            "packages": {name: _version(name) for name in SHOWN_PACKAGES},
+            "packages": {name: _package_version(name) for name in REPORTED_PACKAGES},
         }
 
     def work(self) -> Workload:
         """Return the live workers, and the queued and running jobs with their parts."""
-        return workload(self._corpus.database)
+        return fetch_workload(self._corpus.database)
 
     def replica(self) -> ReplicaState | None:
         """Return the state and lag of the replica that searches read; None if none is set."""
@@ -151,7 +151,7 @@ class HealthService:
 
     def passages(self) -> PrecisionChoice | None:
         """Return the precision in which passages are embedded here; None if not chosen yet, or without a choice."""
-        return remembered_choice(self._corpus.default_model, self._home / "models")
+        return load_precision_choice(self._corpus.default_model, self._home / "models")
 
     def check_database(self) -> None:
         """Check that the database answers, without starting it.
@@ -172,9 +172,9 @@ class HealthService:
             ("vector search", self._vector_search),
             ("disk", self._disk),
             ("jobs", self._jobs),
-            *([("replica", functools.partial(_following, replica))] if replica else []),
+            *([("replica", functools.partial(_check_replica, replica))] if replica else []),
         )
-        return [_tried(name, attempt) for name, attempt in tries]
+        return [_run_check(name, attempt) for name, attempt in tries]
 
     def _database(self) -> str:
         row = self._corpus.database.row(statement("corpus_counts"), {"apart": list(APART_TYPES)}) or {}
@@ -195,68 +195,69 @@ class HealthService:
         missing = len(self._corpus.documents.missing_from(index.name))
         if missing:
             raise WorkbenchError(
-                f"{index.name} lacks {counted(missing, 'document')}; "
+                f"{index.name} lacks {count_text(missing, 'document')}; "
                 f"run 'workbench indexes update {index.name} --build'."
             )
         counts = self._corpus.indexes.counted(index.name)
         return (
-            f"{index.name}: {counted(counts.documents_count, 'document')}, {counted(counts.passages_count, 'passage')}"
+            f"{index.name}: {count_text(counts.documents_count, 'document')}, "
+            f"{count_text(counts.passages_count, 'passage')}"
         )
 
     def _jobs(self) -> str:
         work = self.work()
         if work.stalled:
             first, *others = work.stalled
-            more = f" {counted(len(others), 'more job')} stalled; see 'workbench jobs list'." if others else ""
+            more = f" {count_text(len(others), 'more job')} stalled; see 'workbench jobs list'." if others else ""
             raise WorkbenchError(f"{first.title} ({first.id}): {first.stalled}{more}")
         return work.sentence
 
     def _vector_search(self) -> str:
         """Describe how each index is searched; raises WorkbenchError if a graph finds too few passages."""
         indexes = self._corpus.indexes.list()
-        lossy = [index for index in indexes if (state := graph_state(index.graph)) and not state.is_sound]
+        lossy = [index for index in indexes if (state := parse_graph_state(index.graph)) and not state.is_sound]
         if lossy:
-            names = ", ".join(f"{index.name} ({search_sentence(index)})" for index in lossy)
+            names = ", ".join(f"{index.name} ({describe_vector_search(index)})" for index in lossy)
             raise WorkbenchError(
                 f"No graph finds enough passages of {names}. Searches are exact, and slower; look for thousands of "
                 "passages with nearly the same text, and remove them."
             )
-        return "; ".join(f"{index.name}: {search_sentence(index)}" for index in indexes)
+        return "; ".join(f"{index.name}: {describe_vector_search(index)}" for index in indexes)
 
     def _disk(self) -> str:
-        free = shutil.disk_usage(_existing(self._home)).free
-        if free < LEAST_FREE:
+        free = shutil.disk_usage(_existing_parent(self._home)).free
+        if free < MIN_FREE_BYTES:
             raise WorkbenchError(f"Only {size_text(free)} of disk is free at {self._home}; free up space.")
         return f"{size_text(free)} free"
 
 
-def search_sentence(index: Index) -> str:
+def describe_vector_search(index: Index) -> str:
     """Describe how vectors of an index are searched: exactly, or by a graph with a measured recall."""
-    state = graph_state(index.graph)
-    if state is None or index.passages_count <= SERVING["exact_up_to"]:
+    state = parse_graph_state(index.graph)
+    if state is None or index.passages_count <= SERVING_PARAMETERS["exact_up_to"]:
         return "exact"
     return state.sentence if state.is_sound else f"exact, as it has {state.sentence}"
 
 
-def _following(replica: ReplicaState) -> str:
+def _check_replica(replica: ReplicaState) -> str:
     if not replica.is_reachable:
         raise WorkbenchError(f"{replica.sentence}. Start it, or correct WORKBENCH_READ_DATABASE_URL.")
     return replica.sentence
 
 
-def _tried(name: str, attempt: Callable[[], str]) -> Check:
+def _run_check(name: str, attempt: Callable[[], str]) -> Check:
     try:
         return Check(name, True, attempt())
     except WorkbenchError as error:
         return Check(name, False, str(error))
 
 
-def _version(package: str) -> str:
+def _package_version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
 
 
-def _existing(path: Path) -> Path:
-    return path if path.exists() else _existing(path.parent)
+def _existing_parent(path: Path) -> Path:
+    return path if path.exists() else _existing_parent(path.parent)

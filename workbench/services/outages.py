@@ -24,7 +24,7 @@ class _Service(Protocol):
 ReadingService = TypeVar("ReadingService", bound=_Service)
 
 
-def once_more(corpus: Corpus, read: Callable[[], Got]) -> Got:
+def retry_on_primary(corpus: Corpus, read: Callable[[], Got]) -> Got:
     """Call ``read``; if the replica is lost during the call, repeat it on the primary."""
     try:
         return read()
@@ -34,7 +34,7 @@ def once_more(corpus: Corpus, read: Callable[[], Got]) -> Got:
     return read()
 
 
-def read_once_more(
+def retry_read(
     verb: Callable[Concatenate[ReadingService, Arguments], Got],
 ) -> Callable[Concatenate[ReadingService, Arguments], Got]:
     """Decorate a read-only method, so that it is repeated on the primary if the replica is lost."""
@@ -42,6 +42,6 @@ def read_once_more(
     @wraps(verb)
     def repeated(service: ReadingService, /, *values: Arguments.args, **named: Arguments.kwargs) -> Got:
         corpus = service._corpus  # pyright: ignore[reportPrivateUsage]
-        return once_more(corpus, lambda: verb(service, *values, **named))
+        return retry_on_primary(corpus, lambda: verb(service, *values, **named))
 
     return repeated

@@ -9,8 +9,8 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from workbench.errors import NotFound
-from workbench.ingestion.ocr.images import PDF
-from workbench.ingestion.readers.pdf.pages import turn_of
+from workbench.ingestion.ocr.images import PDF_MEDIA_TYPE
+from workbench.ingestion.readers.pdf.pages import page_rotation
 from workbench.ingestion.readers.pdf.words import PageBox, PageLine
 from workbench.services.checks import check_key
 from workbench.services.corpus import Corpus
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 # Lines of a page that contain a passage
 
-WORD = re.compile(r"[^\W_]+")
-PASSES = 3  # alignments; columns and tables may be stored in another order than they are drawn
-RUN = 2  # consecutive words required by a later pass
-LINE = 0.5  # share of matching words from which the whole line is marked
+WORD_PATTERN = re.compile(r"[^\W_]+")
+ALIGNMENT_PASSES = 3  # alignments; columns and tables may be stored in another order than they are drawn
+MIN_RUN_WORDS = 2  # consecutive words required by a later pass
+WHOLE_LINE_SHARE = 0.5  # share of matching words from which the whole line is marked
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class _Word:
     place: int  # among the words of its line
 
 
-def boxes_of(text: str, span: Span, lines: Sequence[PageLine]) -> list[PageBox]:
+def find_boxes(text: str, span: Span, lines: Sequence[PageLine]) -> list[PageBox]:
     """Return the boxes of lines, or of words in them, that contain ``text[span]``.
 
     Args:
@@ -48,29 +48,29 @@ def boxes_of(text: str, span: Span, lines: Sequence[PageLine]) -> list[PageBox]:
         span: Characters of the passage in this text.
         lines: Lines of the page with their boxes; if half of a line matches, all of it is marked.
     """
-    wanted = [match for match in WORD.finditer(text) if match.start() < span[1] and match.end() > span[0]]
-    first = sum(1 for _ in WORD.finditer(text, 0, wanted[0].start())) if wanted else 0
+    wanted = [match for match in WORD_PATTERN.finditer(text) if match.start() < span[1] and match.end() > span[0]]
+    first = sum(1 for _ in WORD_PATTERN.finditer(text, 0, wanted[0].start())) if wanted else 0
     inside = range(first, first + len(wanted))
-    stored = [match[0].casefold() for match in WORD.finditer(text)]
+    stored = [match[0].casefold() for match in WORD_PATTERN.finditer(text)]
     drawn = [
         _Word(part.casefold(), number, place)
         for number, line in enumerate(lines)
         for place, word in enumerate(line.words)
-        for part in WORD.findall(word)
+        for part in WORD_PATTERN.findall(word)
     ]
     matched: dict[int, set[int]] = {}
-    for word in _aligned(stored, drawn, inside):
+    for word in _align_words(stored, drawn, inside):
         matched.setdefault(word.line, set()).add(word.place)
-    return [box for number, places in sorted(matched.items()) for box in _boxes(lines[number], places)]
+    return [box for number, places in sorted(matched.items()) for box in _line_boxes(lines[number], places)]
 
 
-def _aligned(stored: Sequence[str], drawn: Sequence[_Word], inside: range) -> list[_Word]:
+def _align_words(stored: Sequence[str], drawn: Sequence[_Word], inside: range) -> list[_Word]:
     """Return the words of the page that align with stored words in a range."""
     words: list[_Word] = []
     left, right = list(enumerate(stored)), list(drawn)
-    for turn in range(PASSES):
+    for turn in range(ALIGNMENT_PASSES):
         matcher = SequenceMatcher(None, [text for _, text in left], [word.text for word in right], autojunk=False)
-        blocks = [block for block in matcher.get_matching_blocks() if block.size >= (RUN if turn else 1)]
+        blocks = [block for block in matcher.get_matching_blocks() if block.size >= (MIN_RUN_WORDS if turn else 1)]
         pairs = [(block.a + step, block.b + step) for block in blocks for step in range(block.size)]
         words += [right[b] for a, b in pairs if left[a][0] in inside]
         taken_left, taken_right = {a for a, _ in pairs}, {b for _, b in pairs}
@@ -81,18 +81,22 @@ def _aligned(stored: Sequence[str], drawn: Sequence[_Word], inside: range) -> li
     return words
 
 
-def _boxes(line: PageLine, places: set[int]) -> list[PageBox]:
-    boxes = line.boxes if len(places) >= LINE * len(line.boxes) else [line.boxes[place] for place in sorted(places)]
+def _line_boxes(line: PageLine, places: set[int]) -> list[PageBox]:
+    boxes = (
+        line.boxes
+        if len(places) >= WHOLE_LINE_SHARE * len(line.boxes)
+        else [line.boxes[place] for place in sorted(places)]
+    )
     if len(boxes) < len(line.boxes):
         return list(boxes)
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return [(min(lefts), min(tops), max(rights), max(bottoms))]
 
 
-MARKER = (255, 226, 120)  # multiplied with the page, so that dark text stays dark
+MARKER_COLOR = (255, 226, 120)  # multiplied with the page, so that dark text stays dark
 
 
-class PagePictures:
+class PageImages:
     """Page images and the positions of words read by OCR."""
 
     def __init__(self, corpus: Corpus) -> None:
@@ -149,11 +153,11 @@ class PagePictures:
         return self.picture(document_id, number, span)
 
     def _place(self, passage_id: str, index: str | None) -> tuple[str, Span]:
-        from workbench.storage.passages import passage_named
+        from workbench.storage.passages import fetch_passage
 
         store = self._corpus.store(self._corpus.index(index))
         with store.reading() as connection:
-            passage = passage_named(connection, store.index.name, passage_id)
+            passage = fetch_passage(connection, store.index.name, passage_id)
         return passage.document_id, passage.span
 
     def picture(self, document_id: str, number: int, span: Span | None = None) -> Image:
@@ -168,22 +172,22 @@ class PagePictures:
             NotFound: The original file was not kept.
             UnreadableDocument: No such page, or it cannot be rendered.
         """
-        from workbench.ingestion.ocr.images import page_picture
+        from workbench.ingestion.ocr.images import render_page
 
         check_key("document", document_id)
         original = self._corpus.documents.file(document_id)
         if original is None:
             raise NotFound("original of document", document_id)
         _, media_type, data = original
-        turned = turn_of(self._corpus.documents.record(document_id).metadata, number)
-        picture = page_picture(data, media_type, number, turned=turned)
+        turned = page_rotation(self._corpus.documents.record(document_id).metadata, number)
+        picture = render_page(data, media_type, number, turned=turned)
         if span is None:
             return picture
         scans = self.scans(document_id, number)
         boxes = _boxes_of_words(scans, span)
-        if media_type == PDF and not self._is_scan(document_id, number):
+        if media_type == PDF_MEDIA_TYPE and not self._is_scan(document_id, number):
             boxes += self._boxes_of_lines(data, document_id, number, span, scans)
-        return _marked(picture, boxes)
+        return _highlight(picture, boxes)
 
     def _is_scan(self, document_id: str, number: int) -> bool:
         """Return whether OCR read the whole page, not only its pictures."""
@@ -196,7 +200,7 @@ class PagePictures:
 
         Words that OCR read in pictures belong to no line.
         """
-        from workbench.ingestion.readers.pdf.words import lines_of_page
+        from workbench.ingestion.readers.pdf.words import read_page_lines
 
         record = self._corpus.documents.record(document_id)
         pages = {page: (start, end) for page, start, end in record.pages}
@@ -207,7 +211,7 @@ class PagePictures:
         text = record.text[start:end]
         for word in (word for scan in scans for word in scan.words):
             text = text[: word.start - start] + " " * (word.end - word.start) + text[word.end - start :]
-        return boxes_of(text, own, lines_of_page(data, number, turn_of(record.metadata, number)))
+        return find_boxes(text, own, read_page_lines(data, number, page_rotation(record.metadata, number)))
 
 
 def _boxes_of_words(scans: Sequence[ScannedPage], span: Span) -> list[PageBox]:
@@ -215,12 +219,12 @@ def _boxes_of_words(scans: Sequence[ScannedPage], span: Span) -> list[PageBox]:
     return [(word.left, word.top, word.right, word.bottom) for word in words]
 
 
-def _marked(picture: Image, boxes: Sequence[PageBox]) -> Image:
+def _highlight(picture: Image, boxes: Sequence[PageBox]) -> Image:
     from PIL import Image, ImageChops, ImageDraw
 
     pen = Image.new("RGB", picture.size, "white")
     draw = ImageDraw.Draw(pen)
     for sides in boxes:
         box = [round(side * (picture.width, picture.height)[place % 2]) for place, side in enumerate(sides)]
-        draw.rectangle(box, fill=MARKER)
+        draw.rectangle(box, fill=MARKER_COLOR)
     return ImageChops.multiply(picture, pen)

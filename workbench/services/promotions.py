@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from workbench.errors import Conflict, InvalidInput, ScopeError
-from workbench.retrieval.options import named
-from workbench.retrieval.parameters import SHIPPED
-from workbench.retrieval.ranker import checked_name, checked_weights, file_text, from_file, shipped
+from workbench.retrieval.options import split_strategy
+from workbench.retrieval.parameters import DEFAULT_RANKER
+from workbench.retrieval.ranker import check_name, check_weights, dump_ranker, load_default_ranker, parse_ranker
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, check_parameters, strategy_named
 from workbench.services.corpus import Corpus
-from workbench.services.search import Requests, promotion_keys
-from workbench.storage.promotions import EVERYWHERE
+from workbench.services.search import Requests, list_promotion_keys
+from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.types import Promotion, Ranker, Scope
 
-LONGEST_NOTE = 1000  # characters
+MAX_NOTE_CHARS = 1000  # characters
 
 
 class PromotionService:
@@ -49,15 +49,15 @@ class PromotionService:
             Conflict: The index is not completely built.
             ConfigurationError: The strategy needs a model that is not configured.
         """
-        strategy, index = named(strategy, index)
+        strategy, index = split_strategy(strategy, index)
         checked = check_parameters(strategy, parameters)
-        if len(note) > LONGEST_NOTE:
-            raise InvalidInput(f"The note has {len(note):,} characters; shorten it to at most {LONGEST_NOTE:,}.")
+        if len(note) > MAX_NOTE_CHARS:
+            raise InvalidInput(f"The note has {len(note):,} characters; shorten it to at most {MAX_NOTE_CHARS:,}.")
         chosen = self._corpus.index(index)
         if chosen.status != "ready":
             raise Conflict(f"The index {chosen.name!r} is {chosen.status}; finish building it first.")
         key = self.key(scope)
-        if key == EVERYWHERE and strategy_named(strategy).needs_scope:
+        if key == EVERYWHERE_KEY and strategy_named(strategy).needs_scope:
             raise InvalidInput(
                 f"The strategy {strategy!r} needs a scope; promote it for a project, a folder or a source."
             )
@@ -78,7 +78,7 @@ class PromotionService:
 
     def serving(self, scope: Scope | None = None) -> Promotion | None:
         """Return the promotion that serves a scope; None for the built-in default."""
-        return self._corpus.promotions.serving(promotion_keys(self._requests.resolve(scope or Scope())))
+        return self._corpus.promotions.serving(list_promotion_keys(self._requests.resolve(scope or Scope())))
 
     def current(self) -> list[Promotion]:
         """Return the promotions in effect, one per scope."""
@@ -107,7 +107,7 @@ class PromotionService:
             return f"source:{inside[0] if inside else self._corpus.sources.find(scope.sources[0]).id}"
         if scope.folder:
             return f"folder:{resolved.folder_id}"
-        return f"project:{resolved.project_id}" if scope.project else EVERYWHERE
+        return f"project:{resolved.project_id}" if scope.project else EVERYWHERE_KEY
 
     @property
     def built_in(self) -> str:
@@ -129,7 +129,7 @@ class RankerService:
 
     def list(self) -> list[Ranker]:
         """Return the built-in ranker, then all others by name."""
-        return [shipped(), *self._table.list()]
+        return [load_default_ranker(), *self._table.list()]
 
     def get(self, name: str) -> Ranker:
         """Return a ranker.
@@ -137,7 +137,7 @@ class RankerService:
         Raises:
             NotFound: No such ranker.
         """
-        return shipped() if name == SHIPPED else self._table.get(name)
+        return load_default_ranker() if name == DEFAULT_RANKER else self._table.get(name)
 
     def check_new(self, name: str) -> str:
         """Return a valid, unused name for a ranker, without surplus spaces.
@@ -146,9 +146,9 @@ class RankerService:
             InvalidInput: The name is invalid.
             Conflict: There is a ranker with this name.
         """
-        checked = checked_name(name)
+        checked = check_name(name)
         if any(ranker.name == checked for ranker in self.list()):
-            raise _taken(checked)
+            raise _name_conflict(checked)
         return checked
 
     def save(self, ranker: Ranker) -> Ranker:
@@ -158,10 +158,10 @@ class RankerService:
             InvalidInput: The name or the weights are invalid.
             Conflict: There is a ranker with this name.
         """
-        name = checked_name(ranker.name)
-        checked_weights(dict(ranker.weights))
-        if name == SHIPPED or not self._table.add(replace(ranker, name=name)):
-            raise _taken(name)
+        name = check_name(ranker.name)
+        check_weights(dict(ranker.weights))
+        if name == DEFAULT_RANKER or not self._table.add(replace(ranker, name=name)):
+            raise _name_conflict(name)
         return self._table.get(name)
 
     def delete(self, name: str) -> None:
@@ -172,8 +172,8 @@ class RankerService:
             Conflict: It is the built-in one, or a promotion uses it.
         """
         ranker = self.get(name)
-        if ranker.name == SHIPPED:
-            raise Conflict(f"The ranker {SHIPPED!r} is built in and cannot be deleted.")
+        if ranker.name == DEFAULT_RANKER:
+            raise Conflict(f"The ranker {DEFAULT_RANKER!r} is built in and cannot be deleted.")
         serving = self._table.serving(name)
         if serving:
             raise Conflict(
@@ -187,7 +187,7 @@ class RankerService:
         Raises:
             NotFound: No such ranker.
         """
-        return file_text(self.get(name))
+        return dump_ranker(self.get(name))
 
     def restore(self, text: str, name: str | None = None) -> Ranker:
         """Store an exported ranker, under another name if one is given.
@@ -196,11 +196,11 @@ class RankerService:
             InvalidInput: The text is not a valid ranker.
             Conflict: There is a ranker with this name.
         """
-        ranker = from_file(text)
+        ranker = parse_ranker(text)
         if name is not None:
             ranker = replace(ranker, name=name)
         return self.save(ranker)
 
 
-def _taken(name: str) -> Conflict:
+def _name_conflict(name: str) -> Conflict:
     return Conflict(f"There is already a ranker {name!r}; choose another name, or delete that one first.")

@@ -13,7 +13,7 @@ SAMPLE_TITLE = "Sample: retrieval and RAG"
 SAMPLE_TAGS = ("sample",)
 
 
-def sample_files() -> list[tuple[str, bytes]]:
+def read_sample_files() -> list[tuple[str, bytes]]:
     """Return the sample's articles as uploads (name, bytes), named as ``load_sample`` names them."""
     root = articles_dir()
     return [(path.relative_to(root).as_posix(), path.read_bytes()) for path in discover([root])]

@@ -9,19 +9,19 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workbench.errors import ConfigurationError, InvalidInput, ModelError, StatementRefused
+from workbench.errors import ConfigurationError, InvalidInput, ModelError, StatementRejected
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.hits import agreement
-from workbench.retrieval.options import Ask, named
-from workbench.retrieval.parameters import FORGIVE, RANKER, SHIPPED
+from workbench.retrieval.options import Ask, split_strategy
+from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER, TYPO_TOLERANCE
 from workbench.retrieval.scope import resolve
 from workbench.retrieval.strategies import STRATEGIES, check_parameters, strategy_named
 from workbench.services.checks import check_limit, check_query, check_similarity
 from workbench.services.corpus import Corpus
-from workbench.services.outages import once_more, read_once_more
+from workbench.services.outages import retry_on_primary, retry_read
 from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
-from workbench.storage.promotions import EVERYWHERE
-from workbench.storage.ranking import documents_within
+from workbench.storage.promotions import EVERYWHERE_KEY
+from workbench.storage.ranking import filter_documents
 from workbench.types import Comparison, Index, Passage, ResolvedScope, Scope, SearchResult, Value
 
 if TYPE_CHECKING:
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 # Documents missing from an index
 
-STALE = 5.0  # seconds after which it is counted in any case: a write before a count may be committed after it
+MAX_AGE_S = 5.0  # seconds after which it is counted in any case: a write before a count may be committed after it
 
 
-class Lacking:
+class MissingDocuments:
     """A memory of which indexes were complete, and as of which change to the documents; thread-safe."""
 
     def __init__(self, documents: Documents) -> None:
@@ -50,7 +50,7 @@ class Lacking:
         """Return the ids of the documents that the index does not hold in their present version."""
         changed = self._documents.last_change()
         created_at, as_of, looked_at = self._complete.get(index.name, (None, None, float("-inf")))
-        if (created_at, as_of) == (index.created_at, changed) and time.monotonic() - looked_at < STALE:
+        if (created_at, as_of) == (index.created_at, changed) and time.monotonic() - looked_at < MAX_AGE_S:
             return []
         lacking = self._documents.missing_from(index.name)
         if not lacking:
@@ -102,7 +102,7 @@ class Requests:
             kept_names=self._corpus.names(chosen),
             draw_page=self._draw_page,
             ranker=self._ranker(checked),
-            correct=correct_words if strategy.uses_words and checked.get(FORGIVE.name, True) else None,
+            correct=correct_words if strategy.uses_words and checked.get(TYPO_TOLERANCE.name, True) else None,
         )
 
     def resolve(self, scope: Scope | ResolvedScope) -> ResolvedScope:
@@ -138,20 +138,20 @@ class Requests:
     def _serving(self, ask: Ask, scope: ResolvedScope) -> tuple[str, str | None, Mapping[str, object]]:
         """Return strategy, index and parameters: the named ones, else what is promoted for the scope."""
         if ask.strategy is not None:
-            return (*named(ask.strategy, ask.index), ask.parameters)
-        promoted = self._corpus.promotions.serving(promotion_keys(scope))
+            return (*split_strategy(ask.strategy, ask.index), ask.parameters)
+        promoted = self._corpus.promotions.serving(list_promotion_keys(scope))
         if promoted is None:
             return ask.built_in, ask.index, ask.parameters
         return promoted.strategy, ask.index or promoted.index, {**promoted.parameters, **ask.parameters}
 
     def _ranker(self, parameters: Mapping[str, ParameterValue]) -> Ranker | None:
         """Return the ranker that a strategy's parameters name; None for a strategy that has none."""
-        from workbench.retrieval.ranker import shipped
+        from workbench.retrieval.ranker import load_default_ranker
 
         name = dict(parameters).get(RANKER.name)
         if name is None:
             return None
-        return shipped() if name == SHIPPED else self._corpus.rankers.get(str(name))
+        return load_default_ranker() if name == DEFAULT_RANKER else self._corpus.rankers.get(str(name))
 
     def _encoder(self, index: Index) -> Encoder:
         """Return the index's model, or one that says why there is none: the keyword leg does not need it."""
@@ -163,15 +163,15 @@ class Requests:
             return UnavailableEncoder(index.embedding_model, str(error))
 
 
-def promotion_keys(scope: ResolvedScope) -> list[str]:
+def list_promotion_keys(scope: ResolvedScope) -> list[str]:
     """Return the scopes whose promotion can serve this one, the most specific first."""
     source = scope.source_ids[0] if scope.source_ids is not None and len(scope.source_ids) == 1 else None
     places = (("source", source), ("folder", scope.folder_id), ("project", scope.project_id))
-    return [*(f"{kind}:{key}" for kind, key in places if key), EVERYWHERE]
+    return [*(f"{kind}:{key}" for kind, key in places if key), EVERYWHERE_KEY]
 
 
-FEWEST_COMPARED, MOST_COMPARED = 1, 12
-AS_ASKED = Ask()  # the strategy promoted for everything, ten passages
+MIN_COMPARED, MAX_COMPARED = 1, 12
+DEFAULT_ASK = Ask()  # the strategy promoted for everything, ten passages
 
 
 class SearchService:
@@ -179,13 +179,13 @@ class SearchService:
 
     def __init__(self, corpus: Corpus, requests: Requests) -> None:
         self._corpus, self._requests = corpus, requests
-        self._lacking = Lacking(corpus.documents)
+        self._lacking = MissingDocuments(corpus.documents)
 
     def warm(self) -> None:
         """Load what the first search of the default index would wait for. Raises ModelError."""
-        once_more(self._corpus, self._corpus.warm)
+        retry_on_primary(self._corpus, self._corpus.warm)
 
-    def search(self, query: str, ask: Ask = AS_ASKED, encodings: dict[str, Encoding] | None = None) -> SearchResult:
+    def search(self, query: str, ask: Ask = DEFAULT_ASK, encodings: dict[str, Encoding] | None = None) -> SearchResult:
         """Return the best passages for a query, best first; scores fall with rank and lie in 0..1.
 
         Args:
@@ -206,7 +206,7 @@ class SearchService:
         self,
         query: str,
         strategies: str | Sequence[str],
-        ask: Ask = AS_ASKED,
+        ask: Ask = DEFAULT_ASK,
         parameters: Mapping[str, Mapping[str, object]] | None = None,
     ) -> Comparison:
         """Answer one query by several strategies in place of the asked one; ``parameters`` by strategy name.
@@ -217,13 +217,13 @@ class SearchService:
         check_query(query)
         check_limit(ask.limit)
         names = list(dict.fromkeys([strategies] if isinstance(strategies, str) else strategies))
-        if not FEWEST_COMPARED <= len(names) <= MOST_COMPARED:
-            raise InvalidInput(f"Compare from {FEWEST_COMPARED} to {MOST_COMPARED} strategies, not {len(names)}.")
+        if not MIN_COMPARED <= len(names) <= MAX_COMPARED:
+            raise InvalidInput(f"Compare from {MIN_COMPARED} to {MAX_COMPARED} strategies, not {len(names)}.")
         own_parameters, scope = parameters or {}, self._requests.resolve(ask.scope)
         encodings: dict[str, Encoding] = {}
         results: dict[str, SearchResult] = {}
         for name in names:
-            strategy, own_index = named(name, None)
+            strategy, own_index = split_strategy(name, None)
             own = own_parameters.get(name, own_parameters.get(strategy)) or {}
             own_ask = replace(ask, strategy=strategy, scope=scope, index=own_index or ask.index, parameters=own)
             results[name] = self._result(query, own_ask, encodings)
@@ -236,7 +236,7 @@ class SearchService:
         }
         return Comparison(query=query, strategies=results, agreement=agreement(rankings))
 
-    def query_engine(self, ask: Ask = AS_ASKED) -> RetrieverQueryEngine:
+    def query_engine(self, ask: Ask = DEFAULT_ASK) -> RetrieverQueryEngine:
         """Return a LlamaIndex query engine of a strategy, to build on; it answers as ``ask``."""
         from workbench.retrieval.answering.synthesis import CitingSynthesizer
         from workbench.retrieval.pipeline import build_engine
@@ -244,10 +244,10 @@ class SearchService:
         request = self._requests.of(ask)
         request.llm = self._corpus.llm
         engine = build_engine(request, CitingSynthesizer(request))
-        engine.served = partial(once_more, self._corpus)
+        engine.served = partial(retry_on_primary, self._corpus)
         return engine
 
-    @read_once_more
+    @retry_read
     def _result(self, query: str, ask: Ask, encodings: dict[str, Encoding] | None = None) -> SearchResult:
         """Serve an ask; ``encodings`` are those of the question by model.
 
@@ -255,27 +255,27 @@ class SearchService:
         gone: then the index is looked up and asked again.
         """
         import_framework()
-        from workbench.retrieval.pipeline import run
+        from workbench.retrieval.pipeline import run_search
 
         request = self._requests.of(ask, remembered=True)
         self._note_what_is_lacking(request)
         if request.remembered:
             try:
-                result = run(request.question(query, encodings))
+                result = run_search(request.question(query, encodings))
                 if result.results:
                     return result
-            except (StatementRefused, ModelError):
+            except (StatementRejected, ModelError):
                 pass
             request = self._requests.of(ask)
             self._note_what_is_lacking(request)
-        return run(request.question(query, encodings))
+        return run_search(request.question(query, encodings))
 
     def _note_what_is_lacking(self, request: Request) -> None:
         """Say it where an index is not up to date: an ingest fills one index, the default one unless told otherwise."""
         index = request.index
         if index.is_default or index.dataset is not None:
             return
-        lacking = len(documents_within(self._corpus.database, request.scope, self._lacking.missing(index)))
+        lacking = len(filter_documents(self._corpus.database, request.scope, self._lacking.missing(index)))
         if lacking:
             documents = "1 document" if lacking == 1 else f"{lacking:,} documents"
             request.trace.note(f"{index.name} lacks {documents}; run 'workbench indexes build {index.name}'")
@@ -283,8 +283,8 @@ class SearchService:
 
 # Search by document
 
-PASSAGES_A_ROUND = 50  # looked at for documents, whatever the limit, so that all pages are of one ranking
-MOST_DOCUMENTS = 100
+PASSAGES_PER_ROUND = 50  # looked at for documents, whatever the limit, so that all pages are of one ranking
+MAX_DOCUMENTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,11 +327,11 @@ class DocumentSearch:
         """Return where sources stand, by id."""
         return self._facts.places(source_ids)
 
-    def search(self, query: str, ask: Ask = AS_ASKED) -> DocumentResult:
+    def search(self, query: str, ask: Ask = DEFAULT_ASK) -> DocumentResult:
         """Return the best documents, as many as the limit where as many match; raises what a search raises."""
         limit = ask.limit
-        if not 1 <= limit <= MOST_DOCUMENTS:
-            raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MOST_DOCUMENTS}.")
+        if not 1 <= limit <= MAX_DOCUMENTS:
+            raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MAX_DOCUMENTS}.")
         scope = self._requests.resolve(ask.scope)
         rounds: list[SearchResult] = []
         matches: dict[str, list[Passage]] = {}
@@ -371,4 +371,4 @@ class DocumentSearch:
 
 def _round(ask: Ask, scope: ResolvedScope, document_ids: Iterable[str]) -> Ask:
     """Return the ask for documents that no round before has found: many passages of a long one crowd out no other."""
-    return replace(ask, scope=replace(scope, without_documents=tuple(document_ids)), limit=PASSAGES_A_ROUND)
+    return replace(ask, scope=replace(scope, without_documents=tuple(document_ids)), limit=PASSAGES_PER_ROUND)

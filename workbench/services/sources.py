@@ -7,13 +7,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TypedDict
 
-from workbench.errors import Conflict, InvalidInput, NotFound, StorageError, choices
-from workbench.ingestion.text import BEGINNING, language_of_text
-from workbench.services.checks import UPLOADS, check_key, check_title, check_url, clean_tags
+from workbench.errors import Conflict, InvalidInput, NotFound, StorageError, list_choices
+from workbench.ingestion.text import BEGINNING_CHARS, detect_document_language
+from workbench.services.checks import UPLOADS_TITLE, check_key, check_title, check_url, clean_tags
 from workbench.services.corpus import Corpus
 from workbench.services.indexes import IndexService
-from workbench.storage.sources import the_one
-from workbench.text import AUTO, LANGUAGES, language_of
+from workbench.storage.sources import require_single
+from workbench.text import AUTO, LANGUAGES, find_language
 from workbench.types import FAMILY_TYPES, SOURCE_TYPES, Folder, Project, Source, Value
 
 # The report of a deletion
@@ -148,14 +148,14 @@ class ProjectService:
         return self._corpus.projects.delete_folder(project, folder)
 
 
-class PlaceNames(TypedDict):
+class LocationNames(TypedDict):
     """A project by its id or title, and a folder in it by its name; both None for a global source."""
 
     project: str | None
     folder: str | None
 
 
-class PlaceIds(TypedDict):
+class LocationIds(TypedDict):
     """The ids of a project and of a folder in it; both None for a global source."""
 
     project_id: str | None
@@ -231,7 +231,7 @@ class SourceService:
         """
         valid = [kind for kind in SOURCE_TYPES if kind != "dataset"]
         if source_type not in valid:
-            raise InvalidInput(f"Invalid source type {source_type!r}: use one of {choices(valid)}.")
+            raise InvalidInput(f"Invalid source type {source_type!r}: use one of {list_choices(valid)}.")
         place = self._place(project, folder)
         return self._corpus.sources.create(
             check_title(title),
@@ -330,7 +330,7 @@ class SourceService:
             InvalidInput: No such language, or the title, URL or a tag is invalid.
         """
         source = self.get(key)
-        language = None if language is None else _language(language)
+        language = None if language is None else _parse_language(language)
         values = {"title": title and check_title(title), "url": check_url(url), "language": language}
         changes: dict[str, object] = {name: value for name, value in values.items() if value is not None}
         if tags is not None:
@@ -352,8 +352,8 @@ class SourceService:
         if language != AUTO:
             return documents.set_language(source_id, language)
         return sum(
-            documents.set_languages({key: language_of_text(beginning, kind) for key, kind, beginning in part})
-            for part in documents.beginnings(source_id, BEGINNING)
+            documents.set_languages({key: detect_document_language(beginning, kind) for key, kind, beginning in part})
+            for part in documents.beginnings(source_id, BEGINNING_CHARS)
         )
 
     def delete(self, key: str) -> Deletion:
@@ -392,13 +392,13 @@ class SourceService:
         matching = self._corpus.sources.matching(key)
         if project_id is not None:
             matching = [source for source in matching if source.project_id == project_id]
-        elif key == UPLOADS:
+        elif key == UPLOADS_TITLE:
             matching = [source for source in matching if source.project_id is None and source.source_type == "upload"]
         if not matching:
             raise NotFound("source", key, "List the sources to see the valid ids.")
-        return self._corpus.sources.get(the_one(key, matching).id)
+        return self._corpus.sources.get(require_single(key, matching).id)
 
-    def _place(self, project: str | None, folder: str | None) -> PlaceIds:
+    def _place(self, project: str | None, folder: str | None) -> LocationIds:
         if not project:
             if folder:
                 raise InvalidInput("A folder needs a project; give the project too.")
@@ -408,11 +408,11 @@ class SourceService:
         return {"project_id": owner.id, "folder_id": inner.id if inner else None}
 
 
-def _language(written: str) -> str:
+def _parse_language(written: str) -> str:
     """Return the keyword index's name for a language, or "auto"."""
-    language = AUTO if written.strip().lower() == AUTO else language_of(written)
+    language = AUTO if written.strip().lower() == AUTO else find_language(written)
     if language is None:
-        raise InvalidInput(f"There is no language {written!r}; use one of {choices((AUTO, *LANGUAGES), 99)}.")
+        raise InvalidInput(f"There is no language {written!r}; use one of {list_choices((AUTO, *LANGUAGES), 99)}.")
     return language
 
 
@@ -432,6 +432,6 @@ TAG_CATALOGUE: dict[str, tuple[str, ...]] = {
 }
 
 
-def spoken_catalogue() -> str:
+def format_catalogue() -> str:
     """Return the catalogue as one line of text."""
     return "; ".join(f"{category}: {', '.join(tags)}" for category, tags in TAG_CATALOGUE.items())

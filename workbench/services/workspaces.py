@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from workbench.errors import InvalidInput, NotFound, UnreadableDocument, choices
+from workbench.errors import InvalidInput, NotFound, UnreadableDocument, list_choices
 from workbench.retrieval.options import Ask
-from workbench.services.checks import MOST_CONVERSATIONS, check_query
+from workbench.services.checks import MAX_CONVERSATIONS, check_query
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService
 from workbench.services.folders import FolderMirror, Pending
@@ -20,18 +20,18 @@ from workbench.services.sources import SourceService
 from workbench.storage.workspaces import Workspaces
 from workbench.types import (
     Document,
-    Findings,
     IngestFailure,
     JsonValue,
     OnProgress,
+    Results,
     Scope,
     ShouldStop,
     Value,
     as_text_or_none,
 )
 
-RECENT = 10  # files in a status
-_MONTH, _DAY = re.compile(r"(\d{4})-(\d{2})\Z"), re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+MAX_RECENT_FILES = 10  # files in a status
+_MONTH_PATTERN, _DAY_PATTERN = re.compile(r"(\d{4})-(\d{2})\Z"), re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +110,14 @@ class WorkspaceService:
             InvalidInput: The path contains no conversation and no readable file.
             UnreadableDocument: No conversation of the path could be embedded.
         """
-        from workbench.ingestion.conversations import conversations_at, conversations_in, files_of, incoming
+        from workbench.ingestion.conversations import find_conversations, list_conversations, list_files, make_item
 
         if path is not None and not path.exists():
             raise NotFound("path", str(path))
-        conversations = conversations_in(workspace) if path is None else conversations_at(path, workspace)
+        conversations = list_conversations(workspace) if path is None else find_conversations(path, workspace)
         if path is not None and not conversations:
             raise InvalidInput(f"{path} contains no conversation (TYPE/YYYY-MM-DD/NNN-slug) and no readable file.")
-        items = [incoming(conversation, workspace) for conversation in conversations]
+        items = [make_item(conversation, workspace) for conversation in conversations]
         source_id = self._mirror.source(workspace, for_ingest=True)
         one_only = path is not None
         with self._sources.settling(source_id):
@@ -136,7 +136,7 @@ class WorkspaceService:
             skipped=report.unchanged,
             total=len(items),
             removed=synced.removed,
-            files=sum(len(files_of(conversation, workspace)) for conversation in conversations),
+            files=sum(len(list_files(conversation, workspace)) for conversation in conversations),
             failures=report.failures,
         )
 
@@ -149,7 +149,7 @@ class WorkspaceService:
         conversation_type: str = "",
         date_range: str = "",
         strategy: str | None = None,
-    ) -> Findings[ConversationHit]:
+    ) -> Results[ConversationHit]:
         """Return the best conversations, and whether any is close; none if nothing was embedded.
 
         Args:
@@ -164,12 +164,12 @@ class WorkspaceService:
             InvalidInput: The query is empty, or the limit or the date range is invalid.
         """
         check_query(query)
-        if not 1 <= limit <= MOST_CONVERSATIONS:
-            raise InvalidInput(f"Invalid n_results {limit}: use a whole number from 1 to {MOST_CONVERSATIONS}.")
-        since, until = read_date_range(date_range)
+        if not 1 <= limit <= MAX_CONVERSATIONS:
+            raise InvalidInput(f"Invalid n_results {limit}: use a whole number from 1 to {MAX_CONVERSATIONS}.")
+        since, until = parse_date_range(date_range)
         source_id = self._mirror.known_source(workspace)
         if source_id is None:
-            return Findings()
+            return Results()
         documents = None
         if conversation_type:
             documents = tuple(self._workspaces.conversations(source_id, conversation_type).values())
@@ -177,11 +177,11 @@ class WorkspaceService:
         result = self._document_search.search(query, Ask(strategy, limit, scope))
         described = [(hit, self._document(hit.document_id)) for hit in result.documents]
         hits = (
-            _hit(hit.score, hit.best.text, document.path or "", hit.title, document.metadata)
+            _make_hit(hit.score, hit.best.text, document.path or "", hit.title, document.metadata)
             for hit, document in described
             if document is not None
         )
-        return Findings(tuple(hits), result.searched.evidence, result.searched.degraded)
+        return Results(tuple(hits), result.searched.evidence, result.searched.degraded)
 
     def types(self, workspace: Path) -> list[str]:
         """Return the types of conversation in a workspace."""
@@ -195,15 +195,16 @@ class WorkspaceService:
             NotFound: No such conversation is embedded.
             InvalidInput: The limit is outside 1..100.
         """
-        if not 1 <= limit <= MOST_CONVERSATIONS:
-            raise InvalidInput(f"Invalid n_results {limit}: use a whole number from 1 to {MOST_CONVERSATIONS}.")
+        if not 1 <= limit <= MAX_CONVERSATIONS:
+            raise InvalidInput(f"Invalid n_results {limit}: use a whole number from 1 to {MAX_CONVERSATIONS}.")
         source_id = self._mirror.known_source(workspace)
         document_id = self._document_at(workspace, source_id, source_path) if source_id else None
         if source_id is None or document_id is None:
             raise NotFound("document", source_path, "Embed it first.")
         likes = self._workspaces.similar(self._corpus.index().name, source_id, document_id, limit)
         return [
-            _hit(min(1.0, max(0.0, like.score)), like.text or "", like.key, like.title, like.metadata) for like in likes
+            _make_hit(min(1.0, max(0.0, like.score)), like.text or "", like.key, like.title, like.metadata)
+            for like in likes
         ]
 
     def status(self, workspace: Path) -> WorkspaceStatus:
@@ -212,15 +213,15 @@ class WorkspaceService:
         if source_id is None:
             return WorkspaceStatus(0, 0, self._db_path, ())
         documents, passages = self._workspaces.counts(source_id, self._corpus.index().name)
-        recent = self._workspaces.recent(source_id, RECENT)
+        recent = self._workspaces.recent(source_id, MAX_RECENT_FILES)
         return WorkspaceStatus(passages, documents, self._db_path, tuple((key, at.isoformat()) for key, at in recent))
 
     def pending(self, workspace: Path, path: Path | None = None) -> Pending:
         """Compare conversations on disk with the embedded ones by content: all, or those of a path."""
-        from workbench.ingestion.conversations import conversations_at, conversations_in, incoming
+        from workbench.ingestion.conversations import find_conversations, list_conversations, make_item
 
-        conversations = conversations_in(workspace) if path is None else conversations_at(path, workspace)
-        items = [incoming(conversation, workspace) for conversation in conversations]
+        conversations = list_conversations(workspace) if path is None else find_conversations(path, workspace)
+        items = [make_item(conversation, workspace) for conversation in conversations]
         return self._mirror.pending(
             self._mirror.known_source(workspace),
             items,
@@ -236,17 +237,17 @@ class WorkspaceService:
 
     def _document_at(self, workspace: Path, source_id: str, source_path: str) -> str | None:
         """Return the id of the conversation at a path: its own or a file in it, with or without suffix."""
-        from workbench.ingestion.conversations import SUFFIXES
+        from workbench.ingestion.conversations import CONVERSATION_SUFFIXES
 
         conversations = self._workspaces.conversations(source_id)
         path = Path(source_path)
         relative = path.relative_to(workspace) if path.is_absolute() and path.is_relative_to(workspace) else path
         names = [relative.as_posix(), *(parent.as_posix() for parent in relative.parents)]
-        names += [names[0] + suffix for suffix in SUFFIXES]
+        names += [names[0] + suffix for suffix in CONVERSATION_SUFFIXES]
         return next((conversations[name] for name in names if name in conversations), None)
 
 
-def read_date_range(text: str) -> tuple[date | None, date | None]:
+def parse_date_range(text: str) -> tuple[date | None, date | None]:
     """Return the first and last day of "YYYY-MM" or "YYYY-MM-DD"; (None, None) for "".
 
     Raises:
@@ -255,20 +256,22 @@ def read_date_range(text: str) -> tuple[date | None, date | None]:
     if not text:
         return None, None
     try:
-        month = _MONTH.match(text)
+        month = _MONTH_PATTERN.match(text)
         if month:
             year, number = int(month.group(1)), int(month.group(2))
             first = date(year, number, 1)
             return first, first.replace(day=calendar.monthrange(year, number)[1])
-        if _DAY.match(text):  # fromisoformat also reads weeks
+        if _DAY_PATTERN.match(text):  # fromisoformat also reads weeks
             day = date.fromisoformat(text)
             return day, day
     except ValueError:
         pass
-    raise InvalidInput(f"Invalid date_range {text!r}: use {choices(('YYYY-MM', 'YYYY-MM-DD'))}, such as '2025-11'.")
+    raise InvalidInput(
+        f"Invalid date_range {text!r}: use {list_choices(('YYYY-MM', 'YYYY-MM-DD'))}, such as '2025-11'."
+    )
 
 
-def _hit(score: float, text: str, path: str, title: str, metadata: Mapping[str, JsonValue]) -> ConversationHit:
+def _make_hit(score: float, text: str, path: str, title: str, metadata: Mapping[str, JsonValue]) -> ConversationHit:
     return ConversationHit(
         conversation=str(metadata.get("conversation") or path),
         score=round(score, 4),

@@ -18,18 +18,18 @@ from psycopg import sql
 
 from workbench.errors import Conflict, InvalidInput
 from workbench.formatting import MB
-from workbench.storage.database import Connection, Database, Row, only_row
+from workbench.storage.database import Connection, Database, Row, fetch_one
 from workbench.storage.jobs import Queue
-from workbench.storage.migrate import SCHEMA
+from workbench.storage.migrate import SCHEMA_NAME
 from workbench.storage.statements import statement
 from workbench.types import OnProgress, Progress
 
-FORMAT = 1
+BACKUP_FORMAT = 1
 MANIFEST = "manifest.json"
-_KINDS = ("data", "lexicon", "postings")  # the tables of one index
-_FORGOTTEN = {"indexes": ("buckets",)}  # columns of older exports that are ignored
-_LEVEL = 3  # compression level: vectors as text shrink by half, higher levels gain little
-_CHUNK = MB  # bytes per copy
+_TABLE_KINDS = ("data", "lexicon", "postings")  # the tables of one index
+_DROPPED_COLUMNS = {"indexes": ("buckets",)}  # columns of older exports that are ignored
+_COMPRESSION_LEVEL = 3  # compression level: vectors as text shrink by half, higher levels gain little
+_CHUNK_BYTES = MB  # bytes per copy
 
 
 class TableRows(TypedDict):
@@ -61,7 +61,7 @@ class Backup:
         """Write everything to a new zip at ``path`` and return its manifest."""
         with (
             self._database.transaction() as connection,
-            zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive,
+            zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION_LEVEL) as archive,
         ):
             connection.execute(statement("backup_snapshot"))
             tables = connection.execute(statement("backup_tables")).fetchall()
@@ -71,7 +71,7 @@ class Backup:
                 rows = _copy_out(connection, archive, table["name"], table["columns"])
                 written.append({"name": table["name"], "columns": table["columns"], "rows": rows})
             manifest: Manifest = {
-                "format": FORMAT,
+                "format": BACKUP_FORMAT,
                 "version": version,
                 "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
                 "migrations": [row["name"] for row in connection.execute(statement("backup_migrations"))],
@@ -92,7 +92,7 @@ class Backup:
         """
         try:
             with zipfile.ZipFile(path) as archive:
-                manifest = _manifest(path, archive)
+                manifest = _read_manifest(path, archive)
                 with self._database.transaction() as connection:
                     _restore(connection, archive, manifest, on_progress)
                     for job in connection.execute(statement("backup_unfinished_jobs")).fetchall():
@@ -102,10 +102,10 @@ class Backup:
             raise InvalidInput(f"{path.name} is damaged or not an export; nothing was changed.") from None
 
 
-def _manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:
+def _read_manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:
     try:
         manifest = json.loads(archive.read(MANIFEST))
-        if manifest["format"] == FORMAT and {"tables", "indexes", "migrations"} <= set(manifest):
+        if manifest["format"] == BACKUP_FORMAT and {"tables", "indexes", "migrations"} <= set(manifest):
             return manifest
     except (KeyError, ValueError, TypeError):
         pass
@@ -115,21 +115,21 @@ def _manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:
 def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifest, on_progress: OnProgress) -> None:
     connection.execute(statement("backup_alone"))
     _check_state(connection, manifest)
-    _forget_indexes(connection)
+    _drop_indexes(connection)
     tables = {table["name"]: table for table in manifest["tables"]}
-    order = _parents_first(connection)
+    order = _sort_parents_first(connection)
     for name in reversed(order):
         connection.execute(sql.SQL("DELETE FROM {}").format(sql.Identifier(name)))
     done = 0
     for name in [name for name in order if name in tables]:
         on_progress(Progress(done, len(tables), name))
-        _copy_in(connection, archive, tables[name], _of_before(tables[name]))
+        _copy_in(connection, archive, tables[name], _find_dropped_columns(tables[name]))
         done += 1
     for index in connection.execute(statement("backup_indexes")).fetchall():
         connection.execute(statement("index_create_tables"), index)
         # an export of an index on several servers contains only its passages
-        has_words = f"{_KINDS[-1]}_{index['name']}" in tables
-        for name in [f"{kind}_{index['name']}" for kind in (_KINDS if has_words else _KINDS[:1])]:
+        has_words = f"{_TABLE_KINDS[-1]}_{index['name']}" in tables
+        for name in [f"{kind}_{index['name']}" for kind in (_TABLE_KINDS if has_words else _TABLE_KINDS[:1])]:
             on_progress(Progress(done, len(tables), name))
             _copy_in(connection, archive, tables[name])
             done += 1
@@ -137,30 +137,30 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
             connection.execute(statement("backup_read_again"), index)
 
 
-def _of_before(table: TableRows) -> tuple[str, ...]:
+def _find_dropped_columns(table: TableRows) -> tuple[str, ...]:
     """Return the columns of an exported table that no longer exist."""
-    return tuple(column for column in _FORGOTTEN.get(table["name"], ()) if column in table["columns"])
+    return tuple(column for column in _DROPPED_COLUMNS.get(table["name"], ()) if column in table["columns"])
 
 
 def _check_state(connection: Connection, manifest: Manifest) -> None:
-    if only_row(connection.execute(statement("backup_people_have")))["n"]:
+    if fetch_one(connection.execute(statement("backup_people_have")))["n"]:
         raise Conflict(
             "This workbench already has sources or projects; import into an empty one (set another WORKBENCH_HOME), "
             "so that nothing is mixed."
         )
     applied = {row["name"] for row in connection.execute(statement("backup_migrations"))}
     newer = [name for name in manifest["migrations"] if name not in applied]
-    if newer and SCHEMA in manifest["migrations"]:  # otherwise it was written before the first release
+    if newer and SCHEMA_NAME in manifest["migrations"]:  # otherwise it was written before the first release
         raise InvalidInput(f"The export comes from a newer version (it has {newer[-1]}); update this one first.")
 
 
-def _forget_indexes(connection: Connection) -> None:
+def _drop_indexes(connection: Connection) -> None:
     for index in connection.execute(statement("backup_indexes")).fetchall():
         connection.execute(statement("index_delete"), index)
         connection.execute(statement("index_drop_tables"), index)
 
 
-def _parents_first(connection: Connection) -> list[str]:
+def _sort_parents_first(connection: Connection) -> list[str]:
     names = [row["name"] for row in connection.execute(statement("backup_tables"))]
     graph: dict[str, set[str]] = {name: set() for name in names}
     for row in connection.execute(statement("backup_references")):
@@ -198,7 +198,7 @@ def _copy_in(connection: Connection, archive: zipfile.ZipFile, table: TableRows,
     copying = sql.SQL("COPY {} ({}) FROM STDIN").format(place, _columns(table["columns"]))
     try:
         with archive.open(f"{name}.copy") as entry, connection.cursor() as cursor, cursor.copy(copying) as copy:
-            while piece := entry.read(_CHUNK):
+            while piece := entry.read(_CHUNK_BYTES):
                 copy.write(piece)
     except KeyError:
         raise InvalidInput(f"The export is damaged: {name} has no rows. Nothing was changed.") from None
@@ -207,7 +207,7 @@ def _copy_in(connection: Connection, archive: zipfile.ZipFile, table: TableRows,
     connection.execute(sql.SQL("ALTER TABLE {} ENABLE TRIGGER USER").format(place))
     for column in ours["identities"] or ():
         last = sql.SQL("SELECT max({}) AS last FROM {}").format(sql.Identifier(column), place)
-        value = only_row(connection.execute(last))["last"]
+        value = fetch_one(connection.execute(last))["last"]
         connection.execute(statement("backup_advance"), {"table": name, "column": column, "last": value})
 
 

@@ -8,11 +8,11 @@ from datetime import date
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Connection, Database, clean
+from workbench.storage.database import Connection, Database, clean_parameters
 from workbench.storage.statements import statement
 
-READING = 1  # raise it when links are parsed differently; older documents are then parsed again
-MOST_ROWS = 1_000  # edges per step, so that a page with very many links does not slow searches down
+PARSER_VERSION = 1  # raise it when links are parsed differently; older documents are then parsed again
+MAX_ROWS = 1_000  # edges per step, so that a page with very many links does not slow searches down
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +101,18 @@ class Citations:
         owner = {"document_id": document_id, "source_id": source_id}
         keys, depths = [key for key, _ in addresses], [depth for _, depth in addresses]
         connection.execute(statement("citations_forget"), owner)
-        connection.execute(statement("addresses_insert"), owner | clean({"keys": keys, "depths": depths}))
+        connection.execute(statement("addresses_insert"), owner | clean_parameters({"keys": keys, "depths": depths}))
         if links:
-            rows = [clean({name: getattr(link, name) for name in NewCitation.__slots__}) for link in links]
+            rows = [clean_parameters({name: getattr(link, name) for name in NewCitation.__slots__}) for link in links]
             connection.execute(statement("citations_insert"), owner | {"links": Jsonb(rows)})
-        values = {"reading": READING, "keys": clean(list(mentions))}
+        values = {"reading": PARSER_VERSION, "keys": clean_parameters(list(mentions))}
         connection.execute(statement("mentions_insert"), owner | values)
 
     def unread(self, limit: int) -> list[str]:
         """Return the ids of documents whose links this version has not parsed yet."""
-        rows = self._database.rows(statement("documents_without_links_read"), {"reading": READING, "limit": limit})
+        rows = self._database.rows(
+            statement("documents_without_links_read"), {"reading": PARSER_VERSION, "limit": limit}
+        )
         return [row["id"] for row in rows]
 
     def leading_from(self, ids: Sequence[str]) -> list[StoredCitation]:
@@ -142,22 +144,22 @@ class Citations:
 
     def document_ids(self, source_ids: Sequence[str] | None) -> list[str]:
         """Return the ids of all documents of sources, oldest first."""
-        rows = self._database.rows(statement("documents_to_cite"), {"source_ids": _list(source_ids)})
+        rows = self._database.rows(statement("documents_to_cite"), {"source_ids": _optional_list(source_ids)})
         return [row["id"] for row in rows]
 
     def pairs(self, source_ids: Sequence[str] | None, document_ids: Sequence[str] | None = None) -> list[CitingPair]:
         """Return every pair of documents of the sources of which one cites the other."""
-        values = {"source_ids": _list(source_ids), "document_ids": _list(document_ids)}
+        values = {"source_ids": _optional_list(source_ids), "document_ids": _optional_list(document_ids)}
         return [CitingPair(**row) for row in self._database.rows(statement("citation_pairs"), values)]
 
     def broken(self, source_ids: Sequence[str] | None, limit: int) -> list[UnresolvedLink]:
         """Return links that should lead to a document of the same source but do not."""
-        values = {"source_ids": _list(source_ids), "limit": limit}
+        values = {"source_ids": _optional_list(source_ids), "limit": limit}
         return [UnresolvedLink(**row) for row in self._database.rows(statement("broken_links"), values)]
 
     def counts(self, source_ids: Sequence[str] | None) -> dict[str, int]:
         """Return the number of all links, and of resolved, external and broken ones."""
-        row = self._database.row(statement("citation_counts"), {"source_ids": _list(source_ids)}) or {}
+        row = self._database.row(statement("citation_counts"), {"source_ids": _optional_list(source_ids)}) or {}
         return {name: int(value) for name, value in row.items()}
 
     def link_count(self, ids: Sequence[str] = (), source_id: str | None = None) -> int:
@@ -166,13 +168,13 @@ class Citations:
         return int(row["held"]) if row else 0
 
     def _stored(self, name: str, ids: Sequence[str]) -> list[StoredCitation]:
-        rows = self._database.rows(statement(name), {"ids": list(ids), "limit": MOST_ROWS}) if ids else []
+        rows = self._database.rows(statement(name), {"ids": list(ids), "limit": MAX_ROWS}) if ids else []
         return [StoredCitation(**row) for row in rows]
 
     def _mentions(self, name: str, ids: Sequence[str]) -> list[tuple[str, str, str]]:
-        rows = self._database.rows(statement(name), {"ids": list(ids), "limit": MOST_ROWS}) if ids else []
+        rows = self._database.rows(statement(name), {"ids": list(ids), "limit": MAX_ROWS}) if ids else []
         return [(row["document_id"], row["to_document"], row["key"]) for row in rows]
 
 
-def _list(ids: Sequence[str] | None) -> list[str] | None:
+def _optional_list(ids: Sequence[str] | None) -> list[str] | None:
     return None if ids is None else list(ids)

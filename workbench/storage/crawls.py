@@ -9,7 +9,7 @@ from datetime import datetime
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Connection, Database, Row, clean
+from workbench.storage.database import Connection, Database, Row, clean_parameters
 from workbench.storage.statements import statement
 from workbench.types import JsonObject, JsonValue, Value
 
@@ -190,14 +190,14 @@ class Crawls:
         """Store the response of a URL, with a line for the job's log."""
         values = {name: getattr(answer, name) for name in PageReply.__dataclass_fields__ if name != "body"}
         values |= {"links": list(answer.links), "blocks": list(answer.blocks), "metadata": dict(answer.metadata)}
-        values = clean(values) | {"job_id": job_id, "position": position, "body": answer.body}
+        values = clean_parameters(values) | {"job_id": job_id, "position": position, "body": answer.body}
         values |= {"links": Jsonb(values["links"]), "metadata": Jsonb(values["metadata"])}
         with self._database.transaction() as connection:
             connection.execute(statement("page_fetched"), values)
             connection.execute(statement("job_got_on"), {"id": job_id})
             if log:
                 level = "error" if answer.outcome == "failed" else "info"
-                line = clean({"job_id": job_id, "level": level, "message": log})
+                line = clean_parameters({"job_id": job_id, "level": level, "message": log})
                 connection.execute(statement("job_log_add"), line)
 
     def attempted(self, job_id: str, position: int, attempts: int, reason: str) -> None:
@@ -278,7 +278,9 @@ class Crawls:
 
     def set_skipped(self, job_id: str, skipped: Mapping[str, int]) -> None:
         """Store the number of URLs without a page row, by the reason why they were not fetched."""
-        self._database.rows(statement("crawl_skipped"), {"job_id": job_id, "skipped": Jsonb(clean(dict(skipped)))})
+        self._database.rows(
+            statement("crawl_skipped"), {"job_id": job_id, "skipped": Jsonb(clean_parameters(dict(skipped)))}
+        )
 
     def reasons(self, job_id: str) -> dict[str, int]:
         """Return the number of URLs that were not fetched by reason, the most frequent first."""
@@ -322,7 +324,8 @@ class Crawls:
     def _insert(self, connection: Connection, job_id: str, pages: Sequence[NewPage]) -> None:
         if pages:
             rows = [
-                clean({name: getattr(page, name) for name in NewPage.__dataclass_fields__}) | {"job_id": job_id}
+                clean_parameters({name: getattr(page, name) for name in NewPage.__dataclass_fields__})
+                | {"job_id": job_id}
                 for page in pages
             ]
             with connection.cursor() as cursor:

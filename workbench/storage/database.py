@@ -24,7 +24,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from workbench.errors import Conflict, StatementRefused, StorageError
+from workbench.errors import Conflict, StatementRejected, StorageError
 
 # Errors of the driver as our own, one sentence each and never with a password
 
@@ -37,7 +37,7 @@ def _is_conninfo(url: str) -> bool:
     return True
 
 
-def describe(url: str) -> str:
+def describe_url(url: str) -> str:
     """Return the URL's host, port and database for a message, without its password."""
     try:
         parts = conninfo_to_dict(url)
@@ -58,13 +58,13 @@ _KINDS = {
 
 
 @contextmanager
-def translated(url: str) -> Generator[None]:
+def translate_errors(url: str) -> Generator[None]:
     """Convert the driver's errors to ours, one sentence each."""
     try:
         yield
     except PoolTimeout as error:
         raise StorageError(
-            f"The database at {describe(url)} gave no connection within 30 s; it may be down or fully busy: "
+            f"The database at {describe_url(url)} gave no connection within 30 s; it may be down or fully busy: "
             "check it, or raise WORKBENCH_POOL_SIZE."
         ) from error
     except psycopg.errors.UniqueViolation as error:
@@ -75,7 +75,7 @@ def translated(url: str) -> Generator[None]:
         ) from error
     except psycopg.errors.DiskFull as error:
         raise StorageError(
-            f"The disk of the database at {describe(url)} is full; free some space there, then try again "
+            f"The disk of the database at {describe_url(url)} is full; free some space there, then try again "
             f"({error.diag.message_primary})."
         ) from error
     except psycopg.OperationalError as error:
@@ -86,12 +86,12 @@ def translated(url: str) -> Generator[None]:
                 "WORKBENCH_DATABASE_URL is invalid: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE."
             ) from None
         reason = error.diag.message_primary or str(error).strip().splitlines()[0]
-        raise StatementRefused(f"The database rejected a statement: {reason}.") from error
+        raise StatementRejected(f"The database rejected a statement: {reason}.") from error
 
 
 def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
     text = str(error).lower()
-    place = describe(url)
+    place = describe_url(url)
     if "password authentication failed" in text or "no password supplied" in text:
         return f"The database at {place} rejected the user or password; correct WORKBENCH_DATABASE_URL."
     if "does not exist" in text and "database" in text:
@@ -144,7 +144,7 @@ def new_id(kind: str) -> str:
 # Connections through a pooler, such as pgbouncer in transaction mode
 
 
-class NoServerFree(psycopg.OperationalError):
+class PoolerTimeout(psycopg.OperationalError):
     """A pooler accepted the connection, but its server is down or fully busy."""
 
 
@@ -154,11 +154,11 @@ def is_pooled(connection: psycopg.Connection[object], timeout: float = 10.0) -> 
     Raises:
         psycopg.OperationalError: No or no valid answer within ``timeout`` seconds.
     """
-    answer = answered_within(connection, b"SELECT pg_backend_pid()", timeout)
+    answer = execute_with_timeout(connection, b"SELECT pg_backend_pid()", timeout)
     return int(answer.get_value(0, 0) or 0) != connection.info.backend_pid
 
 
-def answered_within(connection: psycopg.Connection[object], statement: bytes, timeout: float) -> PGresult:
+def execute_with_timeout(connection: psycopg.Connection[object], statement: bytes, timeout: float) -> PGresult:
     """Run statements without parameters and return the last result; a timeout closes the connection.
 
     Raises:
@@ -173,7 +173,7 @@ def answered_within(connection: psycopg.Connection[object], statement: bytes, ti
             while True:
                 while asked.is_busy():
                     if not selector.select(timeout):
-                        raise NoServerFree(f"the pooler gave no server within {timeout:g} s")
+                        raise PoolerTimeout(f"the pooler gave no server within {timeout:g} s")
                     asked.consume_input()
                 latest = asked.get_result()
                 if latest is None:
@@ -196,7 +196,7 @@ def local_settings(settings: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def lock_held(
+def hold_lock(
     connection: psycopg.Connection[tuple[object, ...]], number: sql.SQL, key: object, *, waits: bool
 ) -> Generator[bool]:
     """Hold an advisory lock inside the block; yield False if it is taken and ``waits`` is false.
@@ -266,13 +266,13 @@ SESSION_OPTIONS = {
 SETTINGS_OF_TRANSACTION = local_settings(SESSION_OPTIONS)
 _SETTINGS_OF_SESSION = SETTINGS_OF_TRANSACTION.replace("SET LOCAL", "SET").encode()
 _ESCAPED_SPACE = "\\ "
-_BEGINNING = f"BEGIN; {SETTINGS_OF_TRANSACTION}".encode()
-_HALVES = re.compile("[\ud800-\udfff]")  # lone surrogates, such as the rest of a truncated emoji
-RESTED = 2.0  # seconds of idleness after which a pooled connection is checked before reuse
-PATIENCE = 2.0  # seconds without a free connection after which the database is checked
-NO_TIME = 0.001  # seconds to wait for an optional connection
-LONGEST_WAIT = 30.0  # seconds to wait for a connection of a busy database
-_returned: dict[int, float] = {}
+_BEGIN_STATEMENT = f"BEGIN; {SETTINGS_OF_TRANSACTION}".encode()
+_LONE_SURROGATES = re.compile("[\ud800-\udfff]")  # lone surrogates, such as the rest of a truncated emoji
+IDLE_CHECK_AFTER_S = 2.0  # seconds of idleness after which a pooled connection is checked before reuse
+POOL_CHECK_AFTER_S = 2.0  # seconds without a free connection after which the database is checked
+NO_WAIT_S = 0.001  # seconds to wait for an optional connection
+POOL_TIMEOUT_S = 30.0  # seconds to wait for a connection of a busy database
+_return_times: dict[int, float] = {}
 
 
 class Database:
@@ -305,7 +305,7 @@ class Database:
     @property
     def place(self) -> str:
         """The address of the database without its password, for display."""
-        return describe(self.url)
+        return describe_url(self.url)
 
     def _open_pool(self) -> ConnectionPool[Connection]:
         with self._lock:
@@ -316,7 +316,7 @@ class Database:
                     min_size=1,
                     max_size=self._pool_size,
                     open=True,
-                    reconnect_timeout=PATIENCE,  # afterwards the next request tries again
+                    reconnect_timeout=POOL_CHECK_AFTER_S,  # afterwards the next request tries again
                     check=_check_socket if self._pooled else _check_connection,
                     kwargs={
                         "row_factory": dict_row,
@@ -357,14 +357,14 @@ class Database:
             StorageError: The database rejected a statement.
         """
         pool = self._pool or self._open_pool()
-        with translated(self.url), ExitStack() as stack:
-            connection = _free_one(pool)
+        with translate_errors(self.url), ExitStack() as stack:
+            connection = _try_acquire(pool)
             yield None if connection is None else stack.enter_context(self._release(pool, connection))
 
     @contextmanager
     def _connection(self) -> Generator[Connection]:
         pool = self._pool or self._open_pool()
-        with translated(self.url), self._release(pool, self._acquire(pool)) as connection:
+        with translate_errors(self.url), self._release(pool, self._acquire(pool)) as connection:
             yield connection
 
     @contextmanager
@@ -372,20 +372,20 @@ class Database:
         try:
             with connection:  # ends a transaction with commit or rollback
                 if self._pooled:
-                    answered_within(connection, _BEGINNING, self._connect_timeout)
+                    execute_with_timeout(connection, _BEGIN_STATEMENT, self._connect_timeout)
                 yield connection
         finally:  # instead of the pool's reset hook, which hands every return to a thread
-            _returned[id(connection)] = time.monotonic()
+            _return_times[id(connection)] = time.monotonic()
             pool.putconn(connection)
 
     def _acquire(self, pool: ConnectionPool[Connection]) -> Connection:
         """Return a connection of the pool.
 
         Raises:
-            StorageError: The database is gone; this is checked after ``PATIENCE`` seconds.
+            StorageError: The database is gone; this is checked after ``POOL_CHECK_AFTER_S`` seconds.
         """
         try:
-            return pool.getconn(timeout=PATIENCE)
+            return pool.getconn(timeout=POOL_CHECK_AFTER_S)
         except PoolTimeout:
             try:
                 check_reachable(self.url, self._connect_timeout)
@@ -393,12 +393,12 @@ class Database:
                 if self._revive is None:
                     raise
                 self._revive()
-            return pool.getconn(timeout=LONGEST_WAIT - PATIENCE)
+            return pool.getconn(timeout=POOL_TIMEOUT_S - POOL_CHECK_AFTER_S)
 
     def rows(self, query: Query, parameters: Values = ()) -> list[Row]:
         """Run one statement in its own transaction and return its rows."""
         with self.reading() as connection:
-            cursor = connection.execute(query, clean(parameters), prepare=False)  # planned for its values
+            cursor = connection.execute(query, clean_parameters(parameters), prepare=False)  # planned for its values
             return cursor.fetchall() if cursor.description else []
 
     def row(self, query: Query, parameters: Values = ()) -> Row | None:
@@ -416,7 +416,7 @@ class Database:
 
     def autocommit(self, query: Query) -> None:
         """Run a statement that is not allowed in a transaction (VACUUM)."""
-        with translated(self.url), connect(self.url) as connection:
+        with translate_errors(self.url), connect(self.url) as connection:
             connection.execute(query)
 
     def close(self) -> None:
@@ -427,12 +427,12 @@ class Database:
                 self._pool = None
 
 
-def _free_one(pool: ConnectionPool[Connection]) -> Connection | None:
+def _try_acquire(pool: ConnectionPool[Connection]) -> Connection | None:
     stats = pool.get_stats()
     if not stats["pool_available"] and stats["pool_size"] >= stats["pool_max"]:
         return None
     try:
-        return pool.getconn(timeout=NO_TIME)
+        return pool.getconn(timeout=NO_WAIT_S)
     except PoolTimeout:
         return None
 
@@ -443,7 +443,7 @@ def _check_connection(connection: psycopg.Connection[Any]) -> None:
     The server sends nothing to an idle connection except its end, so polling the socket finds a server that has just
     died, at a thousandth of the cost of a statement.
     """
-    rested = time.monotonic() - _returned.get(id(connection), 0.0) > RESTED
+    rested = time.monotonic() - _return_times.get(id(connection), 0.0) > IDLE_CHECK_AFTER_S
     if rested or _has_pending_data(connection):
         ConnectionPool.check_connection(connection)
 
@@ -460,14 +460,14 @@ def _has_pending_data(connection: psycopg.Connection[Any]) -> bool:
         return bool(selector.select(timeout=0))
 
 
-def only_row(cursor: psycopg.Cursor[Row]) -> Row:
+def fetch_one(cursor: psycopg.Cursor[Row]) -> Row:
     """Return the row of a statement that always returns exactly one."""
     row = cursor.fetchone()
     assert row is not None, cursor.statusmessage
     return row
 
 
-def clean(parameters: Parameters) -> Parameters:
+def clean_parameters(parameters: Parameters) -> Parameters:
     """Remove what Postgres cannot store from text parameters: NUL characters; lone surrogates become U+FFFD."""
     return cast("Parameters", _clean(parameters))
 
@@ -475,7 +475,7 @@ def clean(parameters: Parameters) -> Parameters:
 def _clean(value: object) -> object:
     if isinstance(value, str):
         text = value.replace("\x00", "")
-        return text if text.isascii() else _HALVES.sub("\ufffd", text)
+        return text if text.isascii() else _LONE_SURROGATES.sub("\ufffd", text)
     if isinstance(value, Mapping):
         return {_clean(key): _clean(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, list | tuple):
@@ -485,21 +485,21 @@ def _clean(value: object) -> object:
     return cast("object", value)
 
 
-def numbers_value(numbers: Iterable[int]) -> str:
+def bind_integers(numbers: Iterable[int]) -> str:
     """Return integers as a bound array in text form: psycopg takes ten times as long for a list."""
     return "{" + ",".join(map(str, numbers)) + "}"
 
 
-def as_json(value: Mapping[str, object]) -> Jsonb:
+def bind_json(value: Mapping[str, object]) -> Jsonb:
     """Return a value for a jsonb column: without NUL, and with null for NaN and infinity."""
-    return Jsonb(clean(_finite(value)))
+    return Jsonb(clean_parameters(_replace_nonfinite(value)))
 
 
-def _finite(value: object) -> object:
+def _replace_nonfinite(value: object) -> object:
     if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in cast("Mapping[object, object]", value).items()}
+        return {key: _replace_nonfinite(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, list | tuple):
-        return [_finite(item) for item in cast("Sequence[object]", value)]
+        return [_replace_nonfinite(item) for item in cast("Sequence[object]", value)]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -537,5 +537,8 @@ def check_reachable(url: str, timeout: float) -> bool:
     Raises:
         StorageError: It failed; the message names the cause: unreachable, wrong password, no such database.
     """
-    with translated(url), psycopg.connect(url, connect_timeout=int(timeout), client_encoding="UTF8") as connection:
+    with (
+        translate_errors(url),
+        psycopg.connect(url, connect_timeout=int(timeout), client_encoding="UTF8") as connection,
+    ):
         return is_pooled(connection, timeout)

@@ -13,13 +13,13 @@ from workbench.storage.database import (
     Connection,
     Database,
     Row,
-    as_json,
-    clean,
+    bind_integers,
+    bind_json,
+    clean_parameters,
+    fetch_one,
     new_id,
-    numbers_value,
-    only_row,
 )
-from workbench.storage.passages import read, scope_parameters, scope_statement
+from workbench.storage.passages import choose_scope_predicate, fetch_rows, scope_parameters
 from workbench.storage.statements import statement
 from workbench.types import APART_TYPES, Document, JsonObject, JsonValue, ResolvedScope, Value
 from workbench.types.results import ScannedPage, WordPlace
@@ -62,7 +62,7 @@ class DocumentFacts:
 
 
 _HINT = "List the documents to see the valid ids."
-_LISTED = tuple(name for name in Document.__dataclass_fields__ if name != "text")
+_LISTED_FIELDS = tuple(name for name in Document.__dataclass_fields__ if name != "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ class Documents:
             NotFound: There is no such document.
         """
         record = self.record(document_id)
-        return Document(**{name: getattr(record, name) for name in _LISTED}, text=record.text)
+        return Document(**{name: getattr(record, name) for name in _LISTED_FIELDS}, text=record.text)
 
     def record(self, document_id: str) -> DocumentRecord:
         """Return a document with everything stored (language, pages, date).
@@ -257,16 +257,16 @@ class Documents:
             "language": document.language,
             "document_date": document.document_date,
         }
-        values = clean(values) | {
-            "metadata": as_json(document.metadata),
+        values = clean_parameters(values) | {
+            "metadata": bind_json(document.metadata),
             "pages": Jsonb(list(document.pages)),
         }
-        row = only_row(connection.execute(statement("document_upsert"), values))
+        row = fetch_one(connection.execute(statement("document_upsert"), values))
         if document.file is not None:
             name, media_type, data = document.file
             connection.execute(
                 statement("document_file_upsert"),
-                {"document_id": row["id"], "name": clean(name), "media_type": media_type, "bytes": data},
+                {"document_id": row["id"], "name": clean_parameters(name), "media_type": media_type, "bytes": data},
             )
         if not row["added"]:
             connection.execute(statement("scanned_pages_delete"), {"document_id": row["id"]})
@@ -300,7 +300,7 @@ class Documents:
         values = {"id": document_id, "title": title, "url": url}
         self._database.rows(
             statement("document_update"),
-            values | {"metadata": None if metadata is None else as_json(metadata)},
+            values | {"metadata": None if metadata is None else bind_json(metadata)},
         )
         return self.get(document_id)
 
@@ -386,22 +386,22 @@ class NamedDocument:
     asked: frozenset[str]  # terms of the question
 
 
-def names_of_documents(connection: Connection, index: str) -> list[DocumentNames]:
+def fetch_document_names(connection: Connection, index: str) -> list[DocumentNames]:
     """Return the names of every document in an index; long metadata values are omitted."""
-    rows = read(connection, index, "names_of_documents", {"index": index})
+    rows = fetch_rows(connection, index, "names_of_documents", {"index": index})
     return [DocumentNames(**row) for row in rows]
 
 
-def documents_listed(connection: Connection, index: str, scope: ResolvedScope) -> frozenset[str]:
+def list_document_ids(connection: Connection, index: str, scope: ResolvedScope) -> frozenset[str]:
     """Return the ids of an index's documents that are in a scope."""
     if scope.is_empty:
         return frozenset()
-    query = statement("documents_listed", index, scope=scope_statement(scope))
+    query = statement("documents_listed", index, scope=choose_scope_predicate(scope))
     rows = connection.execute(query, {"index": index, **scope_parameters(scope)}).fetchall()
     return frozenset(row["document_id"] for row in rows)
 
 
-def named_documents(
+def find_named_documents(
     connection: Connection, index: str, query: str, languages: Sequence[str], ids: Sequence[int], *, every: bool
 ) -> dict[int, NamedDocument]:
     """Return documents of given passages with a term of a question in a name, or all of them, by passage id.
@@ -414,8 +414,8 @@ def named_documents(
         ids: Internal ids of passages.
         every: Whether to include documents without such a term.
     """
-    parameters = {"query": query, "languages": list(languages), "ids": numbers_value(ids), "every": every}
-    rows = read(connection, index, "named_documents", parameters) if ids else []
+    parameters = {"query": query, "languages": list(languages), "ids": bind_integers(ids), "every": every}
+    rows = fetch_rows(connection, index, "named_documents", parameters) if ids else []
     documents: dict[str, NamedDocument] = {}
     for row in rows:
         if row["document_id"] not in documents:
@@ -428,7 +428,7 @@ def named_documents(
     return {row["id"]: documents[row["document_id"]] for row in rows}
 
 
-def document_frequencies(connection: Connection, index: str, terms: Collection[str]) -> dict[str, int]:
+def fetch_document_frequencies(connection: Connection, index: str, terms: Collection[str]) -> dict[str, int]:
     """Return the number of passages with each of the given terms, for terms in the lexicon."""
-    rows = read(connection, index, "document_frequencies", {"terms": list(terms)}) if terms else []
+    rows = fetch_rows(connection, index, "document_frequencies", {"terms": list(terms)}) if terms else []
     return {row["term"]: row["df"] for row in rows}

@@ -8,7 +8,7 @@ from typing import TypedDict
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, Row, clean, new_id
+from workbench.storage.database import Database, Row, clean_parameters, new_id
 from workbench.storage.statements import statement
 from workbench.types import JsonObject, ParameterValue
 
@@ -69,7 +69,7 @@ class RunTables:
     def add_answers(self, run_id: str, answers: Sequence[JsonObject]) -> None:
         """Store answers in one transaction; existing ones are kept."""
         rows = [
-            clean({**answer, "run_id": run_id})
+            clean_parameters({**answer, "run_id": run_id})
             | {"passages": Jsonb(answer["passages"]), "within": Jsonb(answer.get("within", []))}
             for answer in answers
         ]

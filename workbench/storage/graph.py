@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from workbench.storage.database import Connection, Database, as_json, only_row
+from workbench.storage.database import Connection, Database, bind_json, fetch_one
 from workbench.storage.statements import statement
 from workbench.types import Value
 
@@ -17,11 +17,14 @@ from workbench.types import Value
 # workers an exact search took 20 times the elapsed time of the graph at 10,000, 49 at 30,000.
 # Exact search is used up to here because a graph loses passages. Vectors first in their rows take 6.1 ms at 10,000.
 EXACT_UP_TO = 10_000
-LEAST_RECALL = 0.995
-SAMPLE = 2_000  # passages whose own vectors are searched for, which takes 1 or 2 s on a quiet core
-GROWTH = 0.1  # relative change of an index after which its graph is measured again
+MIN_RECALL = 0.995
+SAMPLE_SIZE = 2_000  # passages whose own vectors are searched for, which takes 1 or 2 s on a quiet core
+MIN_GROWTH = 0.1  # relative change of an index after which its graph is measured again
 
-SERVING = {"exact_up_to": EXACT_UP_TO, "least_recall": LEAST_RECALL}  # parameters of the statement graph_serves
+SERVING_PARAMETERS = {
+    "exact_up_to": EXACT_UP_TO,
+    "least_recall": MIN_RECALL,
+}  # parameters of the statement graph_serves
 
 Say = Callable[[str], None]
 
@@ -38,7 +41,7 @@ class GraphShape(Value):
 # Measured on 30,744 passages: 20,144 of annual reports, research abstracts and documentation, and 10,600 tickets and
 # log lines that are nearly equal. Of 1,500 searched by their own vectors the first shape lost 29 (25 real texts; 19 if
 # searched four times as widely), the second 6. Builds took 13 and 69 seconds on a busy core.
-SHAPES = (GraphShape(16, 64, 100), GraphShape(32, 200, 200), GraphShape(64, 400, 400))
+GRAPH_SHAPES = (GraphShape(16, 64, 100), GraphShape(32, 200, 200), GraphShape(64, 400, 400))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class GraphState(Value):
     @property
     def is_sound(self) -> bool:
         """True if the graph finds enough of its passages."""
-        return self.recall >= LEAST_RECALL
+        return self.recall >= MIN_RECALL
 
     @property
     def sentence(self) -> str:
@@ -72,7 +75,7 @@ class GraphState(Value):
         )
 
 
-def graph_state(graph: Mapping[str, object] | None) -> GraphState | None:
+def parse_graph_state(graph: Mapping[str, object] | None) -> GraphState | None:
     """Return the state that the column ``graph`` of an index holds."""
     return None if graph is None else GraphState(**graph)  # pyright: ignore[reportArgumentType] - as it was written
 
@@ -84,30 +87,30 @@ def maintain_graph(database: Database, index: str, say: Say | None = None) -> Gr
     exact until a graph is measured and finds its passages. Writers wait during a build.
     """
     with database.transaction() as turn:
-        if not only_row(turn.execute(statement("graph_turn"), {"index": index}))["is_ours"]:
+        if not fetch_one(turn.execute(statement("graph_turn"), {"index": index}))["is_ours"]:
             return None
         row = turn.execute(statement("graph_state"), {"index": index}).fetchone()
         if row is None:
             return None
-        state, passages = graph_state(row["graph"]), int(row["passages"])
-        if passages <= SERVING["exact_up_to"]:
+        state, passages = parse_graph_state(row["graph"]), int(row["passages"])
+        if passages <= SERVING_PARAMETERS["exact_up_to"]:
             return None
-        if row["is_built"] and state and abs(passages - state.passages) < GROWTH * state.passages:
+        if row["is_built"] and state and abs(passages - state.passages) < MIN_GROWTH * state.passages:
             return state
-        return _sound(database, index, state if row["is_built"] else None, passages, say or _quiet)
+        return _ensure_recall(database, index, state if row["is_built"] else None, passages, say or _ignore_message)
 
 
-def _sound(database: Database, index: str, state: GraphState | None, passages: int, say: Say) -> GraphState:
+def _ensure_recall(database: Database, index: str, state: GraphState | None, passages: int, say: Say) -> GraphState:
     """Measure a graph and rebuild it with more links until it finds its passages, or no larger shape is left."""
-    shapes: Sequence[GraphShape] = SHAPES
+    shapes: Sequence[GraphShape] = GRAPH_SHAPES
     if state is not None:
-        shapes = [shape for shape in SHAPES if shape.m >= state.m]
-        state = _measured(database, index, state.shape, passages, say)
+        shapes = [shape for shape in GRAPH_SHAPES if shape.m >= state.m]
+        state = _measure(database, index, state.shape, passages, say)
     for shape in shapes:
         if state is not None and state.is_sound:
             break
         _build(database, index, shape, passages, say)
-        state = _measured(database, index, shape, passages, say)
+        state = _measure(database, index, shape, passages, say)
     assert state is not None, shapes
     return state
 
@@ -122,11 +125,11 @@ def _build(database: Database, index: str, shape: GraphShape, passages: int, say
     database.rows(statement("graph_replace"), {"index": index})
 
 
-def _measured(database: Database, index: str, shape: GraphShape, passages: int, say: Say) -> GraphState:
+def _measure(database: Database, index: str, shape: GraphShape, passages: int, say: Say) -> GraphState:
     """Search for a sample of the passages by their own vectors and store the recall."""
     say(f"measuring the graph of {passages:,} passages")
     with database.transaction() as connection:
-        found, asked = self_recall(connection, index, shape.ef_search, passages)
+        found, asked = measure_recall(connection, index, shape.ef_search, passages)
         state = GraphState(
             shape.m,
             shape.ef_construction,
@@ -136,17 +139,17 @@ def _measured(database: Database, index: str, shape: GraphShape, passages: int, 
             passages=passages,
             measured_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        connection.execute(statement("graph_note"), {"index": index, "graph": as_json(state.to_dict())})
+        connection.execute(statement("graph_note"), {"index": index, "graph": bind_json(state.to_dict())})
     return state
 
 
-def self_recall(connection: Connection, index: str, ef_search: int, passages: int) -> tuple[int, int]:
+def measure_recall(connection: Connection, index: str, ef_search: int, passages: int) -> tuple[int, int]:
     """Return how many passages of a sample a search by their own vector returns, and the size of the sample."""
     connection.execute(statement("graph_settings"), {"ef_search": str(ef_search)})
-    values = {"passages": passages, "half": SAMPLE // 2}
-    row = only_row(connection.execute(statement("graph_self_recall", index), values, prepare=False))
+    values = {"passages": passages, "half": SAMPLE_SIZE // 2}
+    row = fetch_one(connection.execute(statement("graph_self_recall", index), values, prepare=False))
     return int(row["found"]), int(row["asked"])
 
 
-def _quiet(text: str) -> None:
+def _ignore_message(text: str) -> None:
     """Ignore a message."""

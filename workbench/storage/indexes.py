@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from psycopg.types.json import Jsonb
 
-from workbench.errors import Conflict, InvalidInput, NotFound, choices
+from workbench.errors import Conflict, InvalidInput, NotFound, list_choices
 from workbench.storage.database import Connection, Database, Row
-from workbench.storage.graph import SERVING
+from workbench.storage.graph import SERVING_PARAMETERS
 from workbench.storage.statements import statement
 from workbench.types import Index, ParameterValue
 
@@ -23,7 +23,7 @@ class Indexes:
 
     def list(self, *, dataset: str | None = None) -> list[Index]:
         """Return the user's indexes, or those of one evaluation corpus, with their counts."""
-        rows = self._database.rows(_LIST, {"name": None, "dataset": dataset, **SERVING})
+        rows = self._database.rows(_LIST, {"name": None, "dataset": dataset, **SERVING_PARAMETERS})
         return [_index(row) for row in rows]
 
     def get(self, name: str | None = None) -> Index:
@@ -32,9 +32,11 @@ class Indexes:
         Raises:
             NotFound: There is no such index; the message lists those there are.
         """
-        row = self._database.row(statement("index_get", graph_serves="graph_serves"), {"name": name, **SERVING})
+        row = self._database.row(
+            statement("index_get", graph_serves="graph_serves"), {"name": name, **SERVING_PARAMETERS}
+        )
         if row is None:
-            valid = choices(index.name for index in self.list())
+            valid = list_choices(index.name for index in self.list())
             raise NotFound("index", name or "the default", f"Valid indexes: {valid}.")
         return _index(row)
 
@@ -44,7 +46,7 @@ class Indexes:
         Raises:
             NotFound: There is no such index.
         """
-        row = self._database.row(_LIST, {"name": name, "dataset": None, **SERVING})
+        row = self._database.row(_LIST, {"name": name, "dataset": None, **SERVING_PARAMETERS})
         return _index(row) if row else self.get(name)
 
     def create(

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound, WorkbenchError
-from workbench.storage.database import Connection, Database, clean
+from workbench.storage.database import Connection, Database, clean_parameters
 from workbench.storage.statements import statement
 from workbench.types import JsonObject, JsonValue, Value
 
 # Embedding parts: texts that several workers embed for the one that stores them
 
-MOST_TIMES = 10  # times that a part is taken at most: it then kills its workers
+MAX_ATTEMPTS = 10  # times that a part is taken at most: it then kills its workers
 Vectors = tuple[NDArray[np.float32], bytes | None]  # of one text: its vector, and its token bits if there are any
 
 
@@ -43,7 +43,7 @@ class EmbeddingTally:
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
+class OrphanedPart:
     """A part of an owner that died, with the hashes of its texts."""
 
     id: int
@@ -52,7 +52,7 @@ class Adopted:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingStanding:
+class EmbeddingPartState:
     """One part as its owner sees it; ``given_up`` if it was taken too often and nothing holds it."""
 
     id: int
@@ -74,15 +74,15 @@ class EmbeddingParts:
         row = self._database.row(statement("embedding_part_publish"), values)
         return None if row is None else int(row["id"])
 
-    def adopt(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes]) -> list[Adopted]:
+    def adopt(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes]) -> list[OrphanedPart]:
         """Take over the parts of dead owners that start with one of these texts."""
         values = {"job_id": job_id, "owner": owner, "model": model, "hashes": list(hashes)}
         rows = self._database.rows(statement("embedding_parts_adopt", gone="embedding_owner_gone"), values)
-        return [Adopted(row["id"], [bytes(key) for key in row["hashes"]], row["state"] == "done") for row in rows]
+        return [OrphanedPart(row["id"], [bytes(key) for key in row["hashes"]], row["state"] == "done") for row in rows]
 
     def take(self, job_id: str, holder: str, model: str | None) -> EmbeddingPart | None:
         """Take the first part (of one model) that waits or whose holder is gone; the holder must have a lock."""
-        values = {"job_id": job_id, "holder": holder, "model": model, "most": MOST_TIMES}
+        values = {"job_id": job_id, "holder": holder, "model": model, "most": MAX_ATTEMPTS}
         row = self._database.row(statement("embedding_part_take", gone="job_part_gone"), values)
         return None if row is None else EmbeddingPart(row["id"], row["model"], json.loads(row["texts"]))
 
@@ -96,11 +96,11 @@ class EmbeddingParts:
         """Release the parts that a holder has."""
         self._database.rows(statement("embedding_parts_give_back"), {"job_id": job_id, "holder": holder})
 
-    def standing(self, ids: Sequence[int]) -> list[EmbeddingStanding]:
+    def standing(self, ids: Sequence[int]) -> list[EmbeddingPartState]:
         """Return whether each of these parts is done; parts that are gone are omitted."""
-        values = {"ids": list(ids), "most": MOST_TIMES}
+        values = {"ids": list(ids), "most": MAX_ATTEMPTS}
         rows = self._database.rows(statement("embedding_parts_done", gone="job_part_gone"), values)
-        return [EmbeddingStanding(**row) for row in rows]
+        return [EmbeddingPartState(**row) for row in rows]
 
     def vectors(self, part_id: int) -> Iterator[tuple[bytes, Vectors]]:
         """Yield the hash and the vectors of each text of a finished part; nothing if the part is gone."""
@@ -123,7 +123,7 @@ def drop_embedding_parts(connection: Connection, ids: Sequence[int]) -> None:
     connection.execute(statement("embedding_parts_drop"), {"ids": list(ids)})
 
 
-class EmbeddingHands:
+class EmbeddingLease:
     """The embedding parts of one job as one holder offers and takes them; its process has a lock of that name."""
 
     def __init__(
@@ -135,7 +135,7 @@ class EmbeddingHands:
         invite: Callable[[], None],
         is_wanted_elsewhere: Callable[[], bool],
     ) -> None:
-        """Set ``invite`` and ``is_wanted_elsewhere``; see ``PartsInHand``."""
+        """Set ``invite`` and ``is_wanted_elsewhere``; see ``PartsLease``."""
         self.parts, self._job_id, self._holder = parts, job_id, holder
         self._invite, self._is_wanted_elsewhere = invite, is_wanted_elsewhere
 
@@ -145,7 +145,7 @@ class EmbeddingHands:
         self._invite()
         return part_id
 
-    def adopt(self, model: str, hashes: Sequence[bytes]) -> list[Adopted]:
+    def adopt(self, model: str, hashes: Sequence[bytes]) -> list[OrphanedPart]:
         """Take over what a dead owner has left of these texts."""
         return self.parts.adopt(self._job_id, self._holder, model, hashes) if hashes else []
 
@@ -175,7 +175,7 @@ class EmbeddingHands:
 
 FileState = Literal["waiting", "busy", "added", "changed", "unchanged", "failed"]
 FileNote = tuple[int, FileState, int, str | None]  # position, state, passages, error
-SETTLED = ("added", "changed", "unchanged", "failed")
+SETTLED_STATES = ("added", "changed", "unchanged", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class FileTally(Value):
     @property
     def settled_files(self) -> int:
         """Number of files with an outcome."""
-        return sum(self.files.get(state, 0) for state in SETTLED)
+        return sum(self.files.get(state, 0) for state in SETTLED_STATES)
 
 
 class JobFiles:
@@ -219,7 +219,7 @@ class JobFiles:
     def add(self, connection: Connection, job_id: str, files: Sequence[tuple[str, bytes]]) -> None:
         """Store uploads, in the transaction that creates their job."""
         for position, (name, data) in enumerate(files):
-            values = {"job_id": job_id, "position": position, "name": clean(name), "bytes": data}
+            values = {"job_id": job_id, "position": position, "name": clean_parameters(name), "bytes": data}
             connection.execute(statement("job_file_add"), values)
 
     def add_found(self, job_id: str, files: Sequence[tuple[str, int]]) -> None:
@@ -258,7 +258,7 @@ class JobFiles:
         """Record (position, state, passages, error) of files, in the caller's transaction if there is one."""
         positions, states, passages, errors = ([row[place] for row in notes] for place in range(4))
         values = {"positions": positions, "states": states, "passages": passages, "errors": errors}
-        parameters = clean({"job_id": job_id} | values)
+        parameters = clean_parameters({"job_id": job_id} | values)
         if connection is None:
             self._database.rows(statement("job_files_note"), parameters)
         else:
@@ -279,13 +279,13 @@ class JobFiles:
         whole = sum(row["weight"] for row in rows) or 1.0
         return FileTally(
             files={row["state"]: row["files"] for row in rows},
-            settled=sum(row["weight"] for row in rows if row["state"] in SETTLED) / whole,
+            settled=sum(row["weight"] for row in rows if row["state"] in SETTLED_STATES) / whole,
             busy=sum(row["weight"] for row in rows if row["state"] == "busy") / whole,
             recent=sum(row["recent"] for row in rows) / whole,
         )
 
 
-PAUSE = 0.2  # seconds between checks of parts that others hold
+POLL_INTERVAL_S = 0.2  # seconds between checks of parts that others hold
 
 
 class PartLost(Exception):
@@ -338,7 +338,7 @@ class JobParts:
 
         ``weights`` are their bytes of text; the default is the number of items.
         """
-        contents, items = [json.dumps(clean(content)) for content, _ in parts], [count for _, count in parts]
+        contents, items = [json.dumps(clean_parameters(content)) for content, _ in parts], [count for _, count in parts]
         values = {"job_id": job_id, "contents": contents, "items": items, "weights": list(weights or items)}
         self._database.rows(statement("job_parts_plan"), values)
 
@@ -360,7 +360,7 @@ class JobParts:
 
     def take(self, job_id: str, holder: str) -> Part | None:
         """Take the first part that waits or whose holder is gone; ``holder`` must be the name of a held lock."""
-        values = {"job_id": job_id, "holder": holder, "most": MOST_TIMES}
+        values = {"job_id": job_id, "holder": holder, "most": MAX_ATTEMPTS}
         row = self._database.row(statement("job_part_take", gone="job_part_gone"), values)
         return None if row is None else Part(**row)
 
@@ -374,7 +374,12 @@ class JobParts:
         Raises:
             PartLost: Another worker holds the part; the transaction must be rolled back.
         """
-        values = {"job_id": job_id, "position": position, "holder": holder, "result": Jsonb(clean(dict(result)))}
+        values = {
+            "job_id": job_id,
+            "position": position,
+            "holder": holder,
+            "result": Jsonb(clean_parameters(dict(result))),
+        }
         if connection.execute(statement("job_part_done"), values).fetchone() is None:
             raise PartLost(f"{job_id}/{position}")
 
@@ -385,7 +390,7 @@ class JobParts:
     def tally(self, job_id: str) -> PartsTally:
         """Count a job's parts."""
         counts = statement("job_parts_tally", gone="job_part_gone")
-        row = self._database.row(counts, {"job_id": job_id, "most": MOST_TIMES})
+        row = self._database.row(counts, {"job_id": job_id, "most": MAX_ATTEMPTS})
         return PartsTally(**row or {})
 
     def results(self, job_id: str) -> list[tuple[Part, JsonObject]]:
@@ -394,7 +399,7 @@ class JobParts:
         return [(Part(row["position"], row["content"], row["items"]), row["result"]) for row in rows]
 
 
-class PartsInHand:
+class PartsLease:
     """The parts of one job as one holder takes them: the worker that runs the job, or a helper.
 
     It is used while its process has a lock named ``holder`` (``Jobs.hold``).
@@ -409,7 +414,7 @@ class PartsInHand:
         leads: bool,
         invite: Callable[[], None],
         is_wanted_elsewhere: Callable[[], bool],
-        embedding: EmbeddingHands,
+        embedding: EmbeddingLease,
     ) -> None:
         """Configure the holder.
 
@@ -452,11 +457,12 @@ class PartsInHand:
                 return
             if tally.given_up:
                 raise WorkbenchError(
-                    f"Workers died {MOST_TIMES} times on a part of it; check the machine's memory, then resume the job."
+                    f"Workers died {MAX_ATTEMPTS} times on a part of it; check the machine's memory, then "
+                    f"resume the job."
                 )
             yield None
             if self.tally().done < tally.parts:  # excludes what this holder was writing
-                time.sleep(PAUSE)
+                time.sleep(POLL_INTERVAL_S)
 
     def done(self, connection: Connection, part: Part, result: Mapping[str, JsonValue] | None = None) -> None:
         """Record the result of a part, as the last statement of the transaction that stores its work.

@@ -21,25 +21,25 @@ from workbench.storage.database import (
     Database,
     Row,
     check_reachable,
-    clean,
+    clean_parameters,
     connect,
-    lock_held,
+    hold_lock,
     new_id,
     session_arguments,
-    translated,
+    translate_errors,
 )
 from workbench.storage.job_parts import EmbeddingParts, JobFiles, JobParts
 from workbench.storage.statements import statement
-from workbench.types import JsonValue, Progress, Value, span_text
+from workbench.types import JsonValue, Progress, Value, duration_text
 
 if TYPE_CHECKING:
     from procrastinate import App
 
 # The queue: procrastinate on the workbench's database
 
-TASK = "workbench.run_job"
-JOIN = "workbench.join_job"
-CONNECT_TIMEOUT = 10.0  # seconds
+RUN_TASK = "workbench.run_job"
+JOIN_TASK = "workbench.join_job"
+CONNECT_TIMEOUT_S = 10.0  # seconds
 QUEUE = "workbench"  # prefix of the queues, one per kind of job; without a kind: jobs of older versions
 
 
@@ -59,7 +59,7 @@ class Queue:
     def defer(self, connection: Connection, job_id: str, kind: str) -> None:
         """Put a job into the queue, in the transaction that creates it."""
         app = self._app_to_defer()
-        task = app.configure_task(TASK, queue=f"{QUEUE}.{kind}", lock=job_id, connection=connection)
+        task = app.configure_task(RUN_TASK, queue=f"{QUEUE}.{kind}", lock=job_id, connection=connection)
         task.defer(job_id=job_id)
 
     def invite(self, connection: Connection, job_id: str, kind: str, seconds: int) -> None:
@@ -78,9 +78,9 @@ class Queue:
 
         app = self._app_to_defer()
         task = app.configure_task(
-            JOIN,
+            JOIN_TASK,
             queue=f"{QUEUE}.{kind}",
-            queueing_lock=invitation(job_id),
+            queueing_lock=name_invitation(job_id),
             schedule_in={"seconds": seconds},
             connection=connection,
         )
@@ -107,8 +107,8 @@ class Queue:
         app = procrastinate.App(connector=connector)
         # A high limit, not infinity: each orderly stop of a worker uses one attempt.
         again = procrastinate.RetryStrategy(max_attempts=10_000, wait=1, retry_exceptions=[retry_on])
-        app.task(name=TASK, queue=QUEUE, retry=again)(run)
-        app.task(name=JOIN, queue=QUEUE)(join)
+        app.task(name=RUN_TASK, queue=QUEUE, retry=again)(run)
+        app.task(name=JOIN_TASK, queue=QUEUE)(join)
         return app
 
     def is_pooled(self) -> bool:
@@ -117,7 +117,7 @@ class Queue:
         Raises:
             StorageError: The database cannot be reached.
         """
-        return check_reachable(self._url, CONNECT_TIMEOUT)
+        return check_reachable(self._url, CONNECT_TIMEOUT_S)
 
     def _app_to_defer(self) -> App:
         import procrastinate
@@ -128,24 +128,24 @@ class Queue:
             return self._deferring
 
 
-def queues_of(kinds: Iterable[str]) -> list[str]:
+def name_queues(kinds: Iterable[str]) -> list[str]:
     """Return the queues for these kinds of jobs."""
     return [QUEUE, *(f"{QUEUE}.{kind}" for kind in kinds)]
 
 
-def invitation(job_id: str) -> str:
+def name_invitation(job_id: str) -> str:
     """Return the name of the invitation to a job's parts, of which only one waits at a time."""
     return f"join {job_id}"
 
 
-FINISHED = ("completed", "completed_with_errors", "cancelled", "failed")
+FINISHED_STATUSES = ("completed", "completed_with_errors", "cancelled", "failed")
 _HINT = "List the jobs to see the valid ids."
 NAME_AS_NUMBER = sql.SQL(
     "hashtextextended(%s, 7215004)"
 )  # of a lock; the same expression is in job_parts.sql and embedding_parts.sql
-STALLED = 60.0  # seconds without a change after which a job is reported as stalled
-SILENT = 15.0  # seconds without a heartbeat after which a worker counts as gone, as in the queue
-TELLING = 50  # embedded passages from which an ingest's pace is meaningful
+STALLED_AFTER_S = 60.0  # seconds without a change after which a job is reported as stalled
+SILENT_AFTER_S = 15.0  # seconds without a heartbeat after which a worker counts as gone, as in the queue
+MIN_PASSAGES_FOR_PACE = 50  # embedded passages from which an ingest's pace is meaningful
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class Job(Value):
     @property
     def is_finished(self) -> bool:
         """True if no worker will touch it again unless asked."""
-        return self.status in FINISHED
+        return self.status in FINISHED_STATUSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +197,7 @@ class LogLine(Value):
 _COLUMNS = frozenset(each.name for each in fields(Job)) - {"stalled"}
 
 
-def job_of(row: Row) -> Job:
+def parse_job(row: Row) -> Job:
     """Return the job in a row that includes ``job_standing``, as of now."""
     left, quiet = row["seconds_left"], row.get("quiet")
     if left is not None and quiet is not None:
@@ -206,19 +206,19 @@ def job_of(row: Row) -> Job:
     if share is None or row["status"] == "completed":
         share = min(1.0, (row["done"] + row["part"]) / row["total"]) if row["total"] else 0.0
     values: Row = {name: value for name, value in row.items() if name in _COLUMNS}
-    values |= {"seconds_left": left, "share": round(share, 4), "stalled": stall_of(row)}
+    values |= {"seconds_left": left, "share": round(share, 4), "stalled": describe_stall(row)}
     return Job(**values)
 
 
-def stall_of(row: Row) -> str | None:
+def describe_stall(row: Row) -> str | None:
     """Return a sentence on a job without any change for a minute, with what to do; None otherwise.
 
     A job that waits while workers are busy with others is not stalled.
     """
     quiet, workers = row.get("quiet"), row.get("workers")
-    if quiet is None or quiet < STALLED:
+    if quiet is None or quiet < STALLED_AFTER_S:
         return None
-    span, worker = span_text(quiet), row["worker"] or "unknown"
+    span, worker = duration_text(quiet), row["worker"] or "unknown"
     if row["status"] == "queued":
         if not workers:
             return f"It has waited {span} and no worker is running; start one with 'workbench worker'."
@@ -226,7 +226,7 @@ def stall_of(row: Row) -> str | None:
             return None
         return f"It has waited {span} and no running worker takes it; restart them, or run 'workbench worker'."
     silent = row["silent"]
-    if silent is not None and silent < SILENT:
+    if silent is not None and silent < SILENT_AFTER_S:
         return (
             f"Stalled: nothing has changed for {span}. Worker {worker} holds it; restart that worker, or cancel the "
             "job and resume it. Finished work is kept."
@@ -242,9 +242,9 @@ def stall_of(row: Row) -> str | None:
     )
 
 
-def pace_of_ingests(database: Database) -> float | None:
+def measure_ingest_pace(database: Database) -> float | None:
     """Return the seconds per passage in the last ingest that embedded enough of them; None if there was none."""
-    row = database.row(statement("job_pace"), {"enough": TELLING})
+    row = database.row(statement("job_pace"), {"enough": MIN_PASSAGES_FOR_PACE})
     return None if row is None else float(row["pace"])
 
 
@@ -269,7 +269,10 @@ class Jobs:
         """Store a new job and queue it, in the caller's transaction; returns its id."""
         job_id = new_id("job")
         values = {"id": job_id, "kind": kind, "title": title, "source_id": source_id}
-        connection.execute(statement("job_insert"), clean(values) | {"parameters": Jsonb(clean(dict(parameters)))})
+        connection.execute(
+            statement("job_insert"),
+            clean_parameters(values) | {"parameters": Jsonb(clean_parameters(dict(parameters)))},
+        )
         self.files.add(connection, job_id, files)
         self._queue.defer(connection, job_id, kind)
         return job_id
@@ -287,7 +290,7 @@ class Jobs:
         row = self._database.row(statement("job_get", standing="job_standing"), {"id": job_id})
         if row is None:
             raise NotFound("job", job_id, _HINT)
-        return job_of(row)
+        return parse_job(row)
 
     def list(
         self,
@@ -300,7 +303,9 @@ class Jobs:
     ) -> list[Job]:
         """Return jobs, newest first."""
         parameters = {"kind": kind, "status": status, "source_id": source_id, "limit": limit, "offset": offset}
-        return [job_of(row) for row in self._database.rows(statement("job_list", standing="job_standing"), parameters)]
+        return [
+            parse_job(row) for row in self._database.rows(statement("job_list", standing="job_standing"), parameters)
+        ]
 
     def count(self, *, kind: str | None = None, status: str | None = None) -> int:
         """Return the number of jobs that ``list`` would return without a limit."""
@@ -310,7 +315,7 @@ class Jobs:
     def unfinished(self, kind: str) -> list[Job]:
         """Return the waiting and running jobs of a kind, oldest first."""
         return [
-            job_of(row)
+            parse_job(row)
             for row in self._database.rows(statement("job_unfinished", standing="job_standing"), {"kind": kind})
         ]
 
@@ -318,7 +323,7 @@ class Jobs:
         """Return the newest job of a kind whose parameters include the given ones, optionally only unfinished ones."""
         given = {"kind": kind, "parameters": Jsonb(dict(parameters)), "unfinished": unfinished}
         row = self._database.row(statement("job_with_parameters", standing="job_standing"), given)
-        return None if row is None else job_of(row)
+        return None if row is None else parse_job(row)
 
     def any_queued(self, kinds: Sequence[str]) -> bool:
         """Return whether a job of these kinds waits for a worker."""
@@ -327,7 +332,7 @@ class Jobs:
 
     def invite(self, job_id: str, kind: str, seconds: int = 0) -> None:
         """Ask another worker to take parts of a job after a delay; only one invitation waits at a time."""
-        if not self.parts.is_invited(invitation(job_id)):
+        if not self.parts.is_invited(name_invitation(job_id)):
             with suppress(AlreadyInvited), self._database.transaction() as connection:
                 self._queue.invite(connection, job_id, kind, seconds)
 
@@ -342,11 +347,11 @@ class Jobs:
 
     def in_view(self) -> list[Job]:
         """Return unfinished jobs, and ingests and index builds of the last day that are not put away."""
-        return [job_of(row) for row in self._database.rows(statement("job_in_view", standing="job_standing"))]
+        return [parse_job(row) for row in self._database.rows(statement("job_in_view", standing="job_standing"))]
 
     def heard(self) -> dict[str, datetime]:
         """Return the last heartbeat of the worker of each running job, by job id."""
-        return {row["id"]: row["at"] for row in self._database.rows(statement("job_heard"), {"task": TASK})}
+        return {row["id"]: row["at"] for row in self._database.rows(statement("job_heard"), {"task": RUN_TASK})}
 
     def put_away(self, job_id: str) -> None:
         """Hide a finished job from ``in_view``; its record is kept."""
@@ -363,7 +368,7 @@ class Jobs:
     def begin(self, job_id: str, worker: str) -> Job | None:
         """Assign a job to a worker; None if it is finished or deleted."""
         row = self._database.row(statement("job_begin"), {"id": job_id, "worker": worker})
-        return None if row is None else job_of(row)
+        return None if row is None else parse_job(row)
 
     def fills(self, job_id: str, source_id: str) -> None:
         """Record the source that a job fills."""
@@ -389,8 +394,8 @@ class Jobs:
         result: Mapping[str, JsonValue] | None = None,
     ) -> None:
         """Record the outcome of a job."""
-        values = clean({"id": job_id, "status": status, "message": message, "error": error})
-        self._database.rows(statement("job_finish"), values | {"result": Jsonb(clean(dict(result or {})))})
+        values = clean_parameters({"id": job_id, "status": status, "message": message, "error": error})
+        self._database.rows(statement("job_finish"), values | {"result": Jsonb(clean_parameters(dict(result or {})))})
 
     def release(self, job_id: str) -> None:
         """Release a running job, because its worker stops."""
@@ -427,30 +432,30 @@ class Jobs:
         The lock belongs to its own connection, so it ends with the process in any case.
         """
         with (
-            translated(self._database.url),
+            translate_errors(self._database.url),
             connect(self._database.url) as connection,
-            lock_held(connection, NAME_AS_NUMBER, job_id, waits=False) as ours,
+            hold_lock(connection, NAME_AS_NUMBER, job_id, waits=False) as ours,
         ):
             yield ours
 
 
 # The queue's tables: procrastinate's schema, updated under the migrations' lock
 
-_NOTED = "SELECT to_regclass('queue_migrations') IS NOT NULL"
+_HAS_MIGRATIONS = "SELECT to_regclass('queue_migrations') IS NOT NULL"
 
 
 def is_current(connection: psycopg.Connection) -> bool:
     """Return whether the database has all migrations of the installed version."""
-    if connection.execute(_NOTED).fetchone() == (False,):
+    if connection.execute(_HAS_MIGRATIONS).fetchone() == (False,):
         return False
     noted = {row[0] for row in connection.execute("SELECT name FROM queue_migrations").fetchall()}
     return set(_steps()) <= noted
 
 
-def bring_up_to_date(connection: psycopg.Connection) -> None:
+def migrate_queue(connection: psycopg.Connection) -> None:
     """Apply the missing migrations in one transaction; the caller holds the migrations' lock."""
     with connection.transaction():
-        fresh = connection.execute(_NOTED).fetchone() == (False,)
+        fresh = connection.execute(_HAS_MIGRATIONS).fetchone() == (False,)
         connection.execute(
             "CREATE TABLE IF NOT EXISTS queue_migrations (name text PRIMARY KEY, "
             "applied_at timestamptz NOT NULL DEFAULT now())"
@@ -490,7 +495,7 @@ def _folder() -> Path:
 
 # Present workload: workers, and waiting and running jobs with their parts
 
-SHOWN = 50  # jobs
+MAX_JOBS_SHOWN = 50  # jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -547,19 +552,19 @@ class Workload(Value):
         return f"{workers}; {running}, {waiting}{stalled}{idle}."
 
 
-def workload(database: Database) -> Workload:
+def fetch_workload(database: Database) -> Workload:
     """Return the present workload.
 
     Raises:
         StorageError: The database cannot be reached.
     """
-    counts = database.row(statement("work_counts"), {"silent": SILENT}) or {}
-    rows = database.rows(statement("work_going_on", standing="job_standing"), {"limit": SHOWN})
+    counts = database.row(statement("work_counts"), {"silent": SILENT_AFTER_S}) or {}
+    rows = database.rows(statement("work_going_on", standing="job_standing"), {"limit": MAX_JOBS_SHOWN})
     return Workload(**counts, jobs=tuple(_load(row) for row in rows))
 
 
 def _load(row: Row) -> JobLoad:
-    job = job_of(row)
+    job = parse_job(row)
     return JobLoad(
         id=job.id, kind=job.kind, title=job.title, status=job.status, done=job.done, total=job.total,
         message=job.message, worker=job.worker, seconds_left=job.seconds_left, share=job.share, stalled=job.stalled,

@@ -40,14 +40,14 @@ from sqlalchemy.dialects.postgresql import REGCONFIG, TSVECTOR
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import cast
 
-from workbench.errors import InvalidInput, choices
+from workbench.errors import InvalidInput, list_choices
 from workbench.storage.database import (
     SETTINGS_OF_TRANSACTION,
     Database,
     check_reachable,
-    clean,
+    clean_parameters,
     session_arguments,
-    translated,
+    translate_errors,
 )
 from workbench.storage.passages import NewPassage, insert_passages
 from workbench.storage.replica import Replica
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 _COMPARISONS = {"==": "=", "!=": "!=", ">": ">", "<": "<", ">=": ">=", "<=": "<="}
 
 
-def bound_clause(filter_: MetadataFilter) -> TextClause:
+def make_filter_clause(filter_: MetadataFilter) -> TextClause:
     """Return a SQLAlchemy condition on ``metadata_`` for one filter.
 
     Numbers are compared with numeric values only (other rows do not match), texts as text.
@@ -75,7 +75,7 @@ def bound_clause(filter_: MetadataFilter) -> TextClause:
     from sqlalchemy import String, bindparam, text
 
     operator = filter_.operator.value
-    key, value = clean(str(filter_.key)), filter_.value
+    key, value = clean_parameters(str(filter_.key)), filter_.value
     if operator in _COMPARISONS:
         sign = _COMPARISONS[operator]
         if isinstance(value, int | float) and not isinstance(value, bool):
@@ -83,36 +83,38 @@ def bound_clause(filter_: MetadataFilter) -> TextClause:
                 "CASE WHEN jsonb_typeof(metadata_::jsonb -> :key) = 'number' "
                 f"THEN (metadata_::jsonb ->> :key)::float8 {sign} :value ELSE false END"
             )
-            return text(condition).bindparams(_fresh("key", key), _fresh("value", float(value)))
-        shown = clean(str(value).lower() if isinstance(value, bool) else str(value))
-        return text(f"metadata_ ->> :key {sign} :value").bindparams(_fresh("key", key), _fresh("value", shown))
+            return text(condition).bindparams(_bind_unique("key", key), _bind_unique("value", float(value)))
+        shown = clean_parameters(str(value).lower() if isinstance(value, bool) else str(value))
+        return text(f"metadata_ ->> :key {sign} :value").bindparams(
+            _bind_unique("key", key), _bind_unique("value", shown)
+        )
     if operator in ("in", "nin"):
         negation = "NOT " if operator == "nin" else ""
         return text(f"{negation}(metadata_ ->> :key = ANY(:value))").bindparams(
-            _fresh("key", key), _fresh("value", _texts(value))
+            _bind_unique("key", key), _bind_unique("value", _texts(value))
         )
     if operator in ("any", "all"):
         function = "jsonb_exists_any" if operator == "any" else "jsonb_exists_all"
         return text(f"{function}(metadata_::jsonb -> :key, :value)").bindparams(
-            _fresh("key", key), _fresh("value", _texts(value))
+            _bind_unique("key", key), _bind_unique("value", _texts(value))
         )
     if operator == "contains":
         return text("jsonb_exists(metadata_::jsonb -> :key, :value)").bindparams(
-            _fresh("key", key), _fresh("value", clean(str(value)))
+            _bind_unique("key", key), _bind_unique("value", clean_parameters(str(value)))
         )
     if operator in ("text_match", "text_match_insensitive"):
         column = "metadata_ ->> :key" if operator == "text_match" else "lower(metadata_ ->> :key)"
-        shown = clean(str(value)) if operator == "text_match" else clean(str(value)).lower()
+        shown = clean_parameters(str(value)) if operator == "text_match" else clean_parameters(str(value)).lower()
         return text(f"strpos({column}, :value) > 0").bindparams(
-            _fresh("key", key), bindparam("value", shown, String, unique=True)
+            _bind_unique("key", key), bindparam("value", shown, String, unique=True)
         )
     if operator == "is_empty":
-        return text("metadata_ ->> :key IS NULL").bindparams(_fresh("key", key))
+        return text("metadata_ ->> :key IS NULL").bindparams(_bind_unique("key", key))
     valid = [*_COMPARISONS, "in", "nin", "any", "all", "contains", "text_match", "text_match_insensitive", "is_empty"]
-    raise InvalidInput(f"Unsupported operator {operator!r} in a metadata filter; use one of {choices(valid, 20)}.")
+    raise InvalidInput(f"Unsupported operator {operator!r} in a metadata filter; use one of {list_choices(valid, 20)}.")
 
 
-def _fresh(name: str, value: object) -> BindParameter[object]:
+def _bind_unique(name: str, value: object) -> BindParameter[object]:
     """Bind a parameter under a unique name, since several filters may be joined."""
     from sqlalchemy import bindparam
 
@@ -120,16 +122,21 @@ def _fresh(name: str, value: object) -> BindParameter[object]:
 
 
 def _texts(value: object) -> list[str]:
-    return [clean(str(item)) for item in (value if isinstance(value, list | tuple) else [value])]
+    return [clean_parameters(str(item)) for item in (value if isinstance(value, list | tuple) else [value])]
 
 
 # PGVectorStore with its defaults and its own table, for benchmarks
 
 # As in the framework's documentation: pgvector's HNSW defaults, full vectors, English full text.
-HNSW = {"hnsw_m": 16, "hnsw_ef_construction": 64, "hnsw_ef_search": 40, "hnsw_dist_method": "vector_cosine_ops"}
+HNSW_DEFAULTS = {
+    "hnsw_m": 16,
+    "hnsw_ef_construction": 64,
+    "hnsw_ef_search": 40,
+    "hnsw_dist_method": "vector_cosine_ops",
+}
 
 
-def framework_copy(database: Database, index: Index) -> PGVectorStore:
+def copy_to_framework(database: Database, index: Index) -> PGVectorStore:
     """Copy an index's passages to the framework's own table and return its store; HNSW is built at the end."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
@@ -153,7 +160,7 @@ def framework_copy(database: Database, index: Index) -> PGVectorStore:
     database.rows(statement("bench_framework_drop", index.name))
     store._initialize()  # pyright: ignore[reportPrivateUsage]
     database.rows(statement("bench_copy_to_framework", index.name))
-    store.hnsw_kwargs = dict(HNSW)
+    store.hnsw_kwargs = dict(HNSW_DEFAULTS)
     store._create_hnsw_index()  # pyright: ignore[reportPrivateUsage]
     database.autocommit(statement("bench_framework_analyse", index.name))
     return store
@@ -161,12 +168,12 @@ def framework_copy(database: Database, index: Index) -> PGVectorStore:
 
 # SQLAlchemy engines for PGVectorStore's queries, one pair per database
 
-_CONNECT_TIMEOUT = 10.0  # seconds
+_CONNECT_TIMEOUT_S = 10.0  # seconds
 _engines: dict[str, tuple[Engine, AsyncEngine]] = {}
 _lock = threading.Lock()
 
 
-def engines(url: str) -> tuple[Engine, AsyncEngine]:
+def get_engines(url: str) -> tuple[Engine, AsyncEngine]:
     """Return the (sync, async) engines for a libpq URL, both on psycopg 3."""
     with _lock:
         if url not in _engines:
@@ -174,7 +181,7 @@ def engines(url: str) -> tuple[Engine, AsyncEngine]:
         return _engines[url]
 
 
-def dispose(url: str) -> None:
+def dispose_engine(url: str) -> None:
     """Close the sync engine's connections; the next use opens new ones."""
     with _lock:
         pair = _engines.pop(url, None)
@@ -192,15 +199,15 @@ def _create(url: str) -> tuple[Engine, AsyncEngine]:
     sync_engine = create_engine("postgresql+psycopg://", connect_args=arguments, pool_size=4, pool_pre_ping=True)
     async_engine = create_async_engine("postgresql+psycopg://", connect_args=arguments, pool_size=4, pool_pre_ping=True)
     for engine in (sync_engine, async_engine.sync_engine):
-        _with_settings(engine, url)
+        _apply_settings(engine, url)
     return sync_engine, async_engine
 
 
-def _with_settings(engine: Engine, url: str) -> None:
+def _apply_settings(engine: Engine, url: str) -> None:
     """Apply our settings to an engine's connections: per session, or per transaction through a pooler."""
     from sqlalchemy import event
 
-    pooled = functools.cache(functools.partial(check_reachable, url, _CONNECT_TIMEOUT))  # evaluated at first use
+    pooled = functools.cache(functools.partial(check_reachable, url, _CONNECT_TIMEOUT_S))  # evaluated at first use
 
     def connecting(_dialect: object, _record: object, _values: object, arguments: dict[str, Any]) -> None:
         arguments.update(session_arguments(pooled()))
@@ -228,7 +235,7 @@ class LlamaStore(PGVectorStore):
 
     def __init__(self, database: Database, index: Index, reader: Database | None = None) -> None:
         """Configure the store without connecting; ``reader`` is the database for queries (default: the same)."""
-        sync_engine, async_engine = engines((reader or database).url)
+        sync_engine, async_engine = get_engines((reader or database).url)
         super().__init__(
             connection_string="postgresql+psycopg://",
             async_connection_string="postgresql+psycopg://",
@@ -251,7 +258,7 @@ class LlamaStore(PGVectorStore):
             if self._reader.is_away:
                 return self._of_primary().query(query, **kwargs)
         watched = self._reader.noticing_loss() if isinstance(self._reader, Replica) else nullcontext()
-        with translated(self._reader.url), watched:
+        with translate_errors(self._reader.url), watched:
             try:
                 return super().query(query, **kwargs)
             except DBAPIError as error:
@@ -267,7 +274,7 @@ class LlamaStore(PGVectorStore):
         """
         passages, vectors = [], []
         for ordinal, node in enumerate(nodes):
-            passages.append(_passage_of(node, ordinal))
+            passages.append(_make_passage(node, ordinal))
             vectors.append(node.get_embedding())
         embedded = np.asarray(vectors, dtype=np.float32)
         with self._database.transaction() as connection:
@@ -304,7 +311,7 @@ class LlamaStore(PGVectorStore):
         return Table(f"full_text_{self._index.name}", MetaData(), *columns)
 
     def _build_filter_clause(self, filter_: MetadataFilter) -> TextClause:
-        return bound_clause(filter_)
+        return make_filter_clause(filter_)
 
     def _db_rows_to_query_result(self, rows: list[DBEmbeddingRow]) -> VectorStoreQueryResult:
         nodes = [TextNode(id_=row.node_id, text=row.text, metadata=dict(row.metadata)) for row in rows]
@@ -313,7 +320,7 @@ class LlamaStore(PGVectorStore):
         )
 
 
-def _passage_of(node: BaseNode, ordinal: int) -> NewPassage:
+def _make_passage(node: BaseNode, ordinal: int) -> NewPassage:
     metadata = dict(node.metadata)
     try:
         document_id, source_id = str(metadata.pop("document_id")), str(metadata.pop("source_id"))

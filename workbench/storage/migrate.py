@@ -11,21 +11,21 @@ from psycopg import sql
 
 from workbench.errors import StorageError
 from workbench.storage import jobs
-from workbench.storage.database import SETTINGS_OF_TRANSACTION, connect, describe, lock_held, translated
+from workbench.storage.database import SETTINGS_OF_TRANSACTION, connect, describe_url, hold_lock, translate_errors
 
 _LOCK = 7_215_004  # arbitrary number of the advisory lock for migrations
-SCHEMA = "schema.sql"  # number 0, for an empty database
+SCHEMA_NAME = "schema.sql"  # number 0, for an empty database
 _NAME = re.compile(r"^(\d{4})_[a-z0-9_]+\.sql$")
 
 
-def migrations() -> list[tuple[int, str, str]]:
+def list_migrations() -> list[tuple[int, str, str]]:
     """Return (number, file name, SQL) of the schema and of every migration, in order.
 
     Raises:
         ValueError: Two files have the same number.
     """
     folder = files("workbench.storage")
-    migrations = [(0, SCHEMA, folder.joinpath(SCHEMA).read_text(encoding="utf-8"))]
+    migrations = [(0, SCHEMA_NAME, folder.joinpath(SCHEMA_NAME).read_text(encoding="utf-8"))]
     for file in folder.joinpath("migrations").iterdir():
         match = _NAME.match(file.name)
         if match:
@@ -42,15 +42,15 @@ def migrate(url: str) -> list[str]:
     Raises:
         StorageError: It is unreachable, is not UTF-8, has no pgvector, or an applied migration has changed since.
     """
-    wanted = migrations()
-    with translated(url), connect(url) as connection:
+    wanted = list_migrations()
+    with translate_errors(url), connect(url) as connection:
         _check_encoding(connection, url)
-        if _applied(connection) == _checksums(wanted) and jobs.is_current(connection):
+        if _fetch_applied(connection) == _checksums(wanted) and jobs.is_current(connection):
             return []
-        with lock_held(connection, sql.SQL("%s::bigint"), _LOCK, waits=True):  # one transaction through a pooler
+        with hold_lock(connection, sql.SQL("%s::bigint"), _LOCK, waits=True):  # one transaction through a pooler
             connection.execute(SETTINGS_OF_TRANSACTION.encode())  # needed through a pooler, harmless otherwise
             ran = _apply(connection, wanted)
-            jobs.bring_up_to_date(connection)
+            jobs.migrate_queue(connection)
             return ran
 
 
@@ -59,7 +59,7 @@ def _check_encoding(connection: psycopg.Connection, url: str) -> None:
     encoding = connection.info.parameter_status("server_encoding") or "UTF8"
     if encoding != "UTF8":
         raise StorageError(
-            f"The database at {describe(url)} has the encoding {encoding} instead of UTF8; create one "
+            f"The database at {describe_url(url)} has the encoding {encoding} instead of UTF8; create one "
             "with 'createdb --encoding UTF8 --template template0 NAME' and use it in WORKBENCH_DATABASE_URL."
         )
 
@@ -68,7 +68,7 @@ def _checksums(wanted: list[tuple[int, str, str]]) -> dict[str, str]:
     return {name: hashlib.sha256(body.encode()).hexdigest() for _, name, body in wanted}
 
 
-def _applied(connection: psycopg.Connection) -> dict[str, str]:
+def _fetch_applied(connection: psycopg.Connection) -> dict[str, str]:
     if connection.execute("SELECT to_regclass('schema_migrations')").fetchone() == (None,):
         return {}
     return dict(connection.execute("SELECT name, checksum FROM schema_migrations").fetchall())
@@ -85,8 +85,8 @@ def _apply(connection: psycopg.Connection, wanted: list[tuple[int, str, str]]) -
         "CREATE TABLE IF NOT EXISTS schema_migrations (number integer PRIMARY KEY, name text NOT NULL UNIQUE, "
         "checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
     )
-    done = _applied(connection)
-    if done and SCHEMA not in done:
+    done = _fetch_applied(connection)
+    if done and SCHEMA_NAME not in done:
         raise StorageError(
             "This database was made before the first release and cannot be migrated. Export it with "
             "the version that made it ('workbench export FILE'), and import the file into an empty database."

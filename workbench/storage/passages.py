@@ -14,10 +14,10 @@ from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Connection, Row, clean, numbers_value
-from workbench.storage.graph import SERVING
+from workbench.storage.database import Connection, Row, bind_integers, clean_parameters
+from workbench.storage.graph import SERVING_PARAMETERS
 from workbench.storage.statements import statement
-from workbench.types import Index, JsonValue, ResolvedScope, as_whole
+from workbench.types import Index, JsonValue, ResolvedScope, as_integer
 
 # The text that the model reads: context, a blank line, and the text without table markup
 
@@ -27,15 +27,15 @@ RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]
 
 def embedded_text(context: str, text: str) -> str:
     """Return the text that the model reads for a passage with this context ("" for none)."""
-    words = without_rules(text)
+    words = blank_table_markup(text)
     return f"{context}\n\n{words}" if context else words
 
 
-def without_rules(text: str) -> str:
+def blank_table_markup(text: str) -> str:
     """Replace table bars and header rules by spaces; the length does not change."""
     if "|" not in text:
         return text
-    return "\n".join(_blanked(line) if _is_row(line) else line for line in text.split("\n"))
+    return "\n".join(_blank_line(line) if _is_row(line) else line for line in text.split("\n"))
 
 
 def _is_row(line: str) -> bool:
@@ -43,13 +43,13 @@ def _is_row(line: str) -> bool:
     return bare.startswith("|") or bare.endswith("|")
 
 
-def _blanked(line: str) -> str:
+def _blank_line(line: str) -> str:
     return " " * len(line) if RULE.fullmatch(line) else BAR.sub(" ", line)
 
 
 # Rows of an index's table
 
-PROPERTIES = "scope_properties"  # the predicate on properties of documents
+PROPERTIES_PREDICATE = "scope_properties"  # the predicate on properties of documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +118,12 @@ class StoredPassage:
     @property
     def span(self) -> tuple[int, int]:
         """Its start and end in the document's text, in characters."""
-        return as_whole(self.metadata["start"]), as_whole(self.metadata["end"])
+        return as_integer(self.metadata["start"]), as_integer(self.metadata["end"])
 
     @property
     def ordinal(self) -> int:
         """Its position among the document's passages, from 0."""
-        return as_whole(self.metadata["ordinal"])
+        return as_integer(self.metadata["ordinal"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class TermWeights:
         return self.counts[self.ids.index(term)]
 
 
-def read(
+def fetch_rows(
     connection: Connection,
     index: str,
     name: str,
@@ -180,7 +180,7 @@ def read(
     """Run a named statement over the tables of an index and return its rows; ``parts`` as in ``statement``."""
     # Planned for its values: scopes contain ten passages or a million, and the graph only pays for few results.
     prepare = False if parts.keys() & {"scope", "breadth"} else None
-    return connection.execute(statement(name, index, **parts), clean(parameters), prepare=prepare).fetchall()
+    return connection.execute(statement(name, index, **parts), clean_parameters(parameters), prepare=prepare).fetchall()
 
 
 def insert_passages(
@@ -194,32 +194,32 @@ def insert_passages(
     ids = [passage.node_id(index) for passage in passages]
     with connection.cursor() as cursor, cursor.copy(statement("copy_passages", index)) as copy:
         for node_id, passage, vector, bits in zip(ids, passages, vectors, token_bits, strict=True):
-            metadata, embedding = passage.stored_metadata(index), vector_value(vector)
-            copy.write_row((node_id, clean(passage.text), metadata, embedding, passage.passage_hash, bits))
+            metadata, embedding = passage.stored_metadata(index), bind_vector(vector)
+            copy.write_row((node_id, clean_parameters(passage.text), metadata, embedding, passage.passage_hash, bits))
     return ids
 
 
-def vector_value(vector: NDArray[np.float32]) -> HalfVector:
+def bind_vector(vector: NDArray[np.float32]) -> HalfVector:
     """Return a vector as a bound value of two bytes per number, which is not converted to text."""
     return HalfVector(vector)
 
 
-def vector_from(literal: str) -> NDArray[np.float32]:
+def parse_vector(literal: str) -> NDArray[np.float32]:
     """Parse a vector in pgvector's text form."""
     return np.array(literal[1:-1].split(","), dtype=np.float32)
 
 
-def vector_received(sent: bytes) -> NDArray[np.float32]:
+def parse_sent_vector(sent: bytes) -> NDArray[np.float32]:
     """Parse the output of ``halfvec_send``: two 16-bit numbers, then big-endian half floats."""
     return np.frombuffer(sent, dtype=">f2", offset=4).astype(np.float32)
 
 
-def scope_statement(scope: ResolvedScope) -> str:
+def choose_scope_predicate(scope: ResolvedScope) -> str:
     """Return the name of the cheapest predicate for a scope."""
     if scope.is_everything:
         return "scope_everything"
     if scope.document_types or scope.languages or scope.since is not None or scope.until is not None:
-        return PROPERTIES
+        return PROPERTIES_PREDICATE
     return "scope_sources" if scope.document_ids is None and not scope.without_documents else "scope_documents"
 
 
@@ -236,86 +236,88 @@ def scope_parameters(scope: ResolvedScope) -> dict[str, object]:
     }
 
 
-_SHOWN = {"passage": "passage_columns", "document": "document_columns"}
+_COLUMN_PARTS = {"passage": "passage_columns", "document": "document_columns"}
 NO_PARTS: Mapping[str, str] = {}
-LIKENESS_SAMPLE = 2000  # passages whose mean represents an index
+HUBNESS_SAMPLE_SIZE = 2000  # passages whose mean represents an index
 
 
-def passages_by_id(
+def fetch_passages(
     connection: Connection, index: str, ids: Sequence[int], same_as: Index | None = None
 ) -> dict[int, StoredPassage]:
     """Return given passages; with ``same_as`` none if the index has changed since."""
-    rows = _shown(connection, index, "passages_by_id", {"ids": numbers_value(ids)}, same_as)
+    rows = _fetch_shown(connection, index, "passages_by_id", {"ids": bind_integers(ids)}, same_as)
     return {row["id"]: StoredPassage(**row) for row in rows}
 
 
-def nearest_passages(
+def find_nearest_passages(
     connection: Connection, index: Index, vector: NDArray[np.float32], limit: int, same_as: Index | None = None
 ) -> list[tuple[StoredPassage, float]]:
     """Return the passages of the whole index nearest to a vector with their cosines, best first.
 
-    It combines ``ranking.nearest`` and ``passages_by_id`` in one statement; ``same_as`` as in the latter.
+    It combines ``ranking.nearest`` and ``fetch_passages`` in one statement; ``same_as`` as in the latter.
     """
-    values = {"vector": vector_value(vector), "limit": limit, "index": index.name}
+    values = {"vector": bind_vector(vector), "limit": limit, "index": index.name}
     name, parts = (
         ("nearest_passages", {"breadth": "breadth_by_size"}) if index.has_graph else ("nearest_passages_exact", {})
     )
-    rows = _shown(connection, index.name, name, values, same_as, parts)
+    rows = _fetch_shown(connection, index.name, name, values, same_as, parts)
     rows.sort(key=lambda row: (-row["score"], row["id"]))  # cheaper than planning a sort node
     scores = [float(row.pop("score")) for row in rows]
     return [(StoredPassage(**row), score) for row, score in zip(rows, scores, strict=True)]
 
 
-def passages_of_document(connection: Connection, index: str, document_id: str) -> list[StoredPassage]:
+def fetch_document_passages(connection: Connection, index: str, document_id: str) -> list[StoredPassage]:
     """Return all passages of a document in reading order."""
-    rows = read(connection, index, "passages_of_document", {"document_id": document_id}, **_SHOWN)
+    rows = fetch_rows(connection, index, "passages_of_document", {"document_id": document_id}, **_COLUMN_PARTS)
     return [StoredPassage(**row) for row in rows]
 
 
-def passage_named(connection: Connection, index: str, passage_id: str) -> StoredPassage:
+def fetch_passage(connection: Connection, index: str, passage_id: str) -> StoredPassage:
     """Return a passage by its public id.
 
     Raises:
         NotFound: There is no such passage.
     """
-    number = internal_ids(connection, index, [passage_id]).get(passage_id)
+    number = fetch_internal_ids(connection, index, [passage_id]).get(passage_id)
     if number is None:
         raise NotFound("passage", passage_id, "Search results contain the ids.")
-    return passages_by_id(connection, index, [number])[number]
+    return fetch_passages(connection, index, [number])[number]
 
 
-def internal_ids(connection: Connection, index: str, passage_ids: Sequence[str]) -> dict[str, int]:
+def fetch_internal_ids(connection: Connection, index: str, passage_ids: Sequence[str]) -> dict[str, int]:
     """Return internal ids by public passage id; unknown ones are omitted."""
-    rows = read(connection, index, "ids_of_passages", {"node_ids": list(passage_ids)})
+    rows = fetch_rows(connection, index, "ids_of_passages", {"node_ids": list(passage_ids)})
     return {row["node_id"]: row["id"] for row in rows}
 
 
-def token_bits(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, bytes]:
+def fetch_token_bits(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, bytes]:
     """Return the one-bit token vectors of given passages, 16 bytes per token; passages without any are omitted."""
-    rows = read(connection, index, "token_bits_by_id", {"ids": numbers_value(ids)})
+    rows = fetch_rows(connection, index, "token_bits_by_id", {"ids": bind_integers(ids)})
     return {row["id"]: bytes(row["token_bits"]) for row in rows if row["token_bits"] is not None}
 
 
-def vectors(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+def fetch_vectors(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
     """Return the stored vectors of given passages."""
-    rows = read(connection, index, "embeddings_by_id", {"ids": numbers_value(ids)})
-    return {row["id"]: vector_received(row["embedding"]) for row in rows}
+    rows = fetch_rows(connection, index, "embeddings_by_id", {"ids": bind_integers(ids)})
+    return {row["id"]: parse_sent_vector(row["embedding"]) for row in rows}
 
 
-def likeness_to_all(connection: Connection, index: Index, ids: Sequence[int], passages: int) -> dict[int, float]:
+def hubness(connection: Connection, index: Index, ids: Sequence[int], passages: int) -> dict[int, float]:
     """Return the cosine (-1..1) between each passage and the mean of a sample of the index's ``passages``."""
-    percent = min(100.0, 100.0 * LIKENESS_SAMPLE / max(1, passages))
-    rows = read(connection, index.name, "likeness_to_all", {"ids": numbers_value(ids), "percent": percent})
+    percent = min(100.0, 100.0 * HUBNESS_SAMPLE_SIZE / max(1, passages))
+    rows = fetch_rows(connection, index.name, "likeness_to_all", {"ids": bind_integers(ids), "percent": percent})
     return {row["id"]: float(row["likeness"]) for row in rows}
 
 
-def documents_in_scope(connection: Connection, index: str, scope: ResolvedScope) -> list[str]:
+def fetch_documents_in_scope(connection: Connection, index: str, scope: ResolvedScope) -> list[str]:
     """Return the ids of the documents that have passages in a scope."""
-    rows = read(connection, index, "documents_in_scope", scope_parameters(scope), scope=scope_statement(scope))
+    rows = fetch_rows(
+        connection, index, "documents_in_scope", scope_parameters(scope), scope=choose_scope_predicate(scope)
+    )
     return [row["document_id"] for row in rows]
 
 
-def _shown(
+def _fetch_shown(
     connection: Connection,
     index: str,
     name: str,
@@ -324,14 +326,14 @@ def _shown(
     parts: Mapping[str, str] = NO_PARTS,
 ) -> list[Row]:
     if same_as is None:
-        return read(connection, index, name, parameters, **_SHOWN, **parts, condition="any_index")
+        return fetch_rows(connection, index, name, parameters, **_COLUMN_PARTS, **parts, condition="any_index")
     row = {
         "index": same_as.name,
         "created_at": same_as.created_at,
         "is_default": same_as.is_default,
         "embedding_model": same_as.embedding_model,
         "has_graph": same_as.has_graph,
-        **SERVING,
+        **SERVING_PARAMETERS,
     }
-    named = {**_SHOWN, **parts, "condition": "same_index", "graph_serves": "graph_serves"}
-    return read(connection, index, name, {**parameters, **row}, **named)
+    named = {**_COLUMN_PARTS, **parts, "condition": "same_index", "graph_serves": "graph_serves"}
+    return fetch_rows(connection, index, name, {**parameters, **row}, **named)

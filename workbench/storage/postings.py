@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.database import Connection, numbers_value
-from workbench.storage.passages import TermWeights, read, vector_value
+from workbench.storage.database import Connection, bind_integers
+from workbench.storage.passages import TermWeights, bind_vector, fetch_rows
 from workbench.storage.statements import statement
 
 Ids = NDArray[np.int64]
@@ -21,47 +21,47 @@ Postings = NDArray[np.void]  # one dimension of POSTING
 
 POSTING = np.dtype([("passage", ">u4"), ("frequency", ">u2"), ("length", ">u2")])
 # Passages whose ids differ by no more than this are looked up as one run; a block of a term has 128 postings.
-SAME_RUN = 64
+MAX_RUN_GAP = 64
 # Ids per passage up to which passages are marked in a table of all ids to select postings: for 10,000 of a million
 # passages and 100,000 postings this takes .3 ms instead of 5.3 for sorting.
-LAID_OUT = 1000
+MAX_IDS_PER_PASSAGE = 1000
 
 
-def postings_of_terms(connection: Connection, index: str, terms: Sequence[int]) -> dict[int, Postings]:
+def fetch_term_postings(connection: Connection, index: str, terms: Sequence[int]) -> dict[int, Postings]:
     """Return all postings of given terms by term id; terms without postings are omitted."""
-    return _read(connection, index, "postings_of_terms", {"term_ids": numbers_value(terms)})
+    return _read(connection, index, "postings_of_terms", {"term_ids": bind_integers(terms)})
 
 
-def postings_of_passages(
+def fetch_passage_postings(
     connection: Connection, index: str, terms: Sequence[int], ids: Ids | Sequence[int]
 ) -> dict[int, Postings]:
     """Return the postings of given terms in given passages by term id; terms without any are omitted."""
     wanted = np.unique(np.asarray(ids, dtype=np.int64))
     if not len(wanted) or not terms:
         return {}
-    runs = runs_of(wanted)
+    runs = split_runs(wanted)
     values = {
-        "term_ids": numbers_value(terms),
-        "firsts": numbers_value(first for first, _ in runs),
-        "lasts": numbers_value(last for _, last in runs),
-        "befores": numbers_value([-1, *(last for _, last in runs[:-1])]),
+        "term_ids": bind_integers(terms),
+        "firsts": bind_integers(first for first, _ in runs),
+        "lasts": bind_integers(last for _, last in runs),
+        "befores": bind_integers([-1, *(last for _, last in runs[:-1])]),
     }
     blocks = _read(connection, index, "postings_of_passages", values)
-    held = {term: among(postings, wanted) for term, postings in blocks.items()}
+    held = {term: select_postings(postings, wanted) for term, postings in blocks.items()}
     return {term: postings for term, postings in held.items() if len(postings)}
 
 
-def runs_of(ids: Ids) -> list[tuple[int, int]]:
-    """Return the first and last id of each run of sorted ids, split at gaps of more than ``SAME_RUN``."""
-    cuts = np.flatnonzero(np.diff(ids) > SAME_RUN)
+def split_runs(ids: Ids) -> list[tuple[int, int]]:
+    """Return the first and last id of each run of sorted ids, split at gaps of more than ``MAX_RUN_GAP``."""
+    cuts = np.flatnonzero(np.diff(ids) > MAX_RUN_GAP)
     firsts, lasts = ids[np.concatenate([[0], cuts + 1])], ids[np.concatenate([cuts, [len(ids) - 1]])]
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def among(postings: Postings, ids: Ids) -> Postings:
+def select_postings(postings: Postings, ids: Ids) -> Postings:
     """Return the postings of the passages ``ids``, which are sorted."""
     passages = postings["passage"].astype(np.int64)
-    laid_out = len(ids) and ids[-1] - ids[0] <= LAID_OUT * len(ids)
+    laid_out = len(ids) and ids[-1] - ids[0] <= MAX_IDS_PER_PASSAGE * len(ids)
     return postings[np.isin(passages, ids, kind="table" if laid_out else None)]
 
 
@@ -76,10 +76,10 @@ TermScores = NDArray[np.float64]
 
 # Postings that are read and scored without trying to skip any. At 100,000 passages and questions of 180,000 postings
 # the leg took 5.1 ms with 100,000 (median; 9.7 at the 95th percentile), 9.4 (14) with 250,000, and 7.1 (15) with none.
-AT_ONCE = 100_000
+MAX_POSTINGS_AT_ONCE = 100_000
 # Looking up one posting by its passage takes as long as reading this many in sequence.
-LOOK_UP = 200
-SPARSE = 8  # ids per posting from which scores are summed by sorting instead of by position
+LOOKUP_COST = 200
+MIN_IDS_PER_POSTING = 8  # ids per posting from which scores are summed by sorting instead of by position
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class ScoredPassages:
 
     def plus(self, postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:
         """Return the passages with the contributions of further terms added, including passages with only these."""
-        more = _shares_of(postings, terms)
-        return _summed(np.concatenate([self.ids, more[0]]), np.concatenate([self.scores, more[1]]))
+        more = _list_contributions(postings, terms)
+        return _sum_scores(np.concatenate([self.ids, more[0]]), np.concatenate([self.scores, more[1]]))
 
     def bar(self, limit: int) -> float:
         """Return the score at rank ``limit``, 0 if there are fewer passages."""
@@ -129,15 +129,15 @@ class TermRanking:
     known: ScoredPassages | None = None
 
 
-NOTHING = TermRanking({}, ScoredPassages(np.empty(0, np.int64), np.empty(0)))
+EMPTY_RANKING = TermRanking({}, ScoredPassages(np.empty(0, np.int64), np.empty(0)))
 
 
-def best_of_everything(
+def rank_everything(
     connection: Connection,
     index: str,
     terms: TermWeights,
     limit: int,
-    at_once: int = AT_ONCE,
+    at_once: int = MAX_POSTINGS_AT_ONCE,
     within: Ids | None = None,
 ) -> TermRanking:
     """Return the ``limit`` best passages with their scores, restricted to ``within`` if given.
@@ -146,81 +146,81 @@ def best_of_everything(
     optimizations", 1995) skips what cannot matter: the heaviest terms are read until the maximum of the remaining ones
     is below the threshold set by the best so far; those are looked up for passages that can still reach it.
     """
-    rest = list(heaviest_first(terms))
-    first = _up_to(at_once, rest, terms)
-    found, rest = scored(_all_of(connection, index, first, within), terms), rest[len(first) :]
+    rest = list(sort_by_weight(terms))
+    first = _take_terms_within(at_once, rest, terms)
+    found, rest = score_postings(_fetch_all(connection, index, first, within), terms), rest[len(first) :]
     while rest:
         bar = found.bar(limit) * (1 - 1e-9)
         at_most = sum(terms.weight(term) for term in rest)
         hopeful = found.above(bar - at_most)
-        if at_most < bar and LOOK_UP * len(hopeful.ids) * len(rest) < _count(rest, terms):
-            hopeful = hopeful.plus(postings_of_passages(connection, index, rest, hopeful.ids), terms)
+        if at_most < bar and LOOKUP_COST * len(hopeful.ids) * len(rest) < _count(rest, terms):
+            hopeful = hopeful.plus(fetch_passage_postings(connection, index, rest, hopeful.ids), terms)
             return TermRanking(hopeful.best(limit))
-        found, rest = found.plus(_all_of(connection, index, rest[:1], within), terms), rest[1:]
+        found, rest = found.plus(_fetch_all(connection, index, rest[:1], within), terms), rest[1:]
     return TermRanking(found.best(limit), found)
 
 
-def best_of_listed(
-    connection: Connection, index: str, terms: TermWeights, ids: Ids, limit: int, at_once: int = AT_ONCE
+def rank_listed(
+    connection: Connection, index: str, terms: TermWeights, ids: Ids, limit: int, at_once: int = MAX_POSTINGS_AT_ONCE
 ) -> TermRanking:
     """Return the ``limit`` best of given passages (sorted ids) with their scores.
 
-    Passages in few runs are looked up; otherwise postings are skipped as in ``best_of_everything``.
+    Passages in few runs are looked up; otherwise postings are skipped as in ``rank_everything``.
     """
     if _in_few_runs(ids, terms):
-        found = scored(postings_of_passages(connection, index, terms.ids, ids), terms)
+        found = score_postings(fetch_passage_postings(connection, index, terms.ids, ids), terms)
         return TermRanking(found.best(limit), found)
-    return best_of_everything(connection, index, terms, limit, at_once, within=ids)
+    return rank_everything(connection, index, terms, limit, at_once, within=ids)
 
 
-def scores_of(connection: Connection, index: str, terms: TermWeights, ids: Sequence[int]) -> dict[int, float]:
+def score_passages(connection: Connection, index: str, terms: TermWeights, ids: Sequence[int]) -> dict[int, float]:
     """Return the scores of given passages; those without any of the terms are omitted."""
-    found = scored(_of_listed(connection, index, terms, np.asarray(ids, dtype=np.int64)), terms)
+    found = score_postings(_fetch_listed(connection, index, terms, np.asarray(ids, dtype=np.int64)), terms)
     return dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
 
 
-def reads_all(terms: TermWeights, at_once: int = AT_ONCE) -> bool:
+def reads_all_postings(terms: TermWeights, at_once: int = MAX_POSTINGS_AT_ONCE) -> bool:
     """Return whether a ranking by these terms certainly reads all their postings, because there are few."""
     return _count(tuple(set(terms.ids)), terms) <= at_once
 
 
-def scored(postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:
+def score_postings(postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:
     """Return the passages of the postings with their BM25 scores."""
-    return _summed(*_shares_of(postings, terms))
+    return _sum_scores(*_list_contributions(postings, terms))
 
 
-def shares(postings: Postings, terms: TermWeights, term: int) -> TermScores:
+def compute_contributions(postings: Postings, terms: TermWeights, term: int) -> TermScores:
     """Return a term's contribution to each of its passages: weight * tf / (tf + a + c * length)."""
     frequencies = postings["frequency"].astype(np.float64)
     return terms.weight(term) * frequencies / (frequencies + terms.a + terms.c * postings["length"])
 
 
-def heaviest_first(terms: TermWeights) -> tuple[int, ...]:
+def sort_by_weight(terms: TermWeights) -> tuple[int, ...]:
     """Return the ids of the terms, the highest weight first."""
     return tuple(sorted(set(terms.ids), key=lambda term: (-terms.weight(term), term)))
 
 
-def _of_listed(connection: Connection, index: str, terms: TermWeights, ids: Ids) -> dict[int, Postings]:
+def _fetch_listed(connection: Connection, index: str, terms: TermWeights, ids: Ids) -> dict[int, Postings]:
     """Return the postings of given passages: looked up if they are in few runs, otherwise selected from all."""
     if _in_few_runs(ids, terms):
-        return postings_of_passages(connection, index, terms.ids, ids)
-    return _all_of(connection, index, terms.ids, ids)
+        return fetch_passage_postings(connection, index, terms.ids, ids)
+    return _fetch_all(connection, index, terms.ids, ids)
 
 
 def _in_few_runs(ids: Ids, terms: TermWeights) -> bool:
     """Return whether looking up passages run by run is cheaper than reading all postings of the terms."""
-    return not len(ids) or LOOK_UP * len(runs_of(ids)) * len(terms.ids) < _count(terms.ids, terms)
+    return not len(ids) or LOOKUP_COST * len(split_runs(ids)) * len(terms.ids) < _count(terms.ids, terms)
 
 
-def _all_of(connection: Connection, index: str, terms: Sequence[int], within: Ids | None) -> dict[int, Postings]:
+def _fetch_all(connection: Connection, index: str, terms: Sequence[int], within: Ids | None) -> dict[int, Postings]:
     """Return all postings of given terms, or those of the passages ``within``."""
-    postings = postings_of_terms(connection, index, terms)
+    postings = fetch_term_postings(connection, index, terms)
     if within is None:
         return postings
-    return {term: among(of_term, within) for term, of_term in postings.items()}
+    return {term: select_postings(of_term, within) for term, of_term in postings.items()}
 
 
-def _up_to(postings: int, ordered: Sequence[int], terms: TermWeights) -> Sequence[int]:
+def _take_terms_within(postings: int, ordered: Sequence[int], terms: TermWeights) -> Sequence[int]:
     """Return as many of the first terms as have at most ``postings`` postings in total, but at least one."""
     together = np.cumsum([terms.count(term) for term in ordered])
     return ordered[: max(1, int(np.searchsorted(together, postings, side="right")))]
@@ -230,27 +230,27 @@ def _count(ids: Sequence[int], terms: TermWeights) -> int:
     return sum(terms.count(term) for term in ids)
 
 
-def _shares_of(postings: Mapping[int, Postings], terms: TermWeights) -> tuple[Ids, TermScores]:
+def _list_contributions(postings: Mapping[int, Postings], terms: TermWeights) -> tuple[Ids, TermScores]:
     """Return the passages of the postings and each posting's contribution, the heaviest term first."""
-    read = [term for term in heaviest_first(terms) if term in postings]
+    read = [term for term in sort_by_weight(terms) if term in postings]
     ids = [postings[term]["passage"].astype(np.int64) for term in read]
-    given = [shares(postings[term], terms, term) for term in read]
+    given = [compute_contributions(postings[term], terms, term) for term in read]
     return np.concatenate([np.empty(0, np.int64), *ids]), np.concatenate([np.empty(0), *given])
 
 
-def _summed(ids: Ids, values: TermScores) -> ScoredPassages:
+def _sum_scores(ids: Ids, values: TermScores) -> ScoredPassages:
     if not len(ids):
         return ScoredPassages(ids, values)
     lowest = int(ids.min())
-    if int(ids.max()) - lowest > SPARSE * len(ids):
+    if int(ids.max()) - lowest > MIN_IDS_PER_POSTING * len(ids):
         passages, places = np.unique(ids, return_inverse=True)
-        return ScoredPassages(passages, _sums(places, values))
-    sums = _sums(ids - lowest, values)
+        return ScoredPassages(passages, _sum_by_place(places, values))
+    sums = _sum_by_place(ids - lowest, values)
     held = np.flatnonzero(sums)
     return ScoredPassages(held + lowest, sums[held])
 
 
-def _sums(places: Ids, values: TermScores) -> TermScores:
+def _sum_by_place(places: Ids, values: TermScores) -> TermScores:
     """Return the sum of the values at each place, added in their order."""
     return np.bincount(places, values).astype(np.float64, copy=False)
 
@@ -258,23 +258,32 @@ def _sums(places: Ids, values: TermScores) -> TermScores:
 # Scores of given passages, whether or not the leg would retrieve them
 
 
-def cosines(connection: Connection, index: str, vector: NDArray[np.float32], ids: Sequence[int]) -> dict[int, float]:
+def fetch_cosines(
+    connection: Connection, index: str, vector: NDArray[np.float32], ids: Sequence[int]
+) -> dict[int, float]:
     """Return the cosine similarity of given passages with a vector."""
-    rows = read(connection, index, "cosines_of", {"vector": vector_value(vector), "ids": numbers_value(ids)})
+    rows = fetch_rows(connection, index, "cosines_of", {"vector": bind_vector(vector), "ids": bind_integers(ids)})
     return {row["id"]: float(row["score"]) for row in rows}
 
 
-def term_shares(connection: Connection, index: str, terms: TermWeights, passage: int) -> list[tuple[int, int, float]]:
+def fetch_term_contributions(
+    connection: Connection, index: str, terms: TermWeights, passage: int
+) -> list[tuple[int, int, float]]:
     """Return (term id, frequency, contribution to the BM25 score) for one passage, largest first."""
-    postings = postings_of_passages(connection, index, terms.ids, [passage])
-    given = [(term, int(of["frequency"][0]), float(shares(of, terms, term)[0])) for term, of in postings.items()]
+    postings = fetch_passage_postings(connection, index, terms.ids, [passage])
+    given = [
+        (term, int(of["frequency"][0]), float(compute_contributions(of, terms, term)[0]))
+        for term, of in postings.items()
+    ]
     return sorted(given, key=lambda share: (-share[2], share[0]))
 
 
-def terms_held(connection: Connection, index: str, terms: Sequence[int], ids: Sequence[int]) -> dict[int, set[int]]:
+def fetch_matched_terms(
+    connection: Connection, index: str, terms: Sequence[int], ids: Sequence[int]
+) -> dict[int, set[int]]:
     """Return the given terms (ids) that each given passage has; passages without any are omitted."""
     terms_of: dict[int, set[int]] = {}
-    for term, postings in postings_of_passages(connection, index, terms, ids).items():
+    for term, postings in fetch_passage_postings(connection, index, terms, ids).items():
         for passage in postings["passage"].tolist():
             terms_of.setdefault(passage, set()).add(term)
     return terms_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.errors import NotFound, choices
+from workbench.errors import NotFound, list_choices
 from workbench.storage.database import Database, new_id
 from workbench.storage.statements import statement
 from workbench.types import Folder, Project
@@ -27,7 +27,7 @@ class Projects:
         rows = self._database.rows(statement("project_list"), {"key": key})
         if not rows:
             ids = {project.title: project.id for project in self.list()}
-            raise NotFound("project", key, f"Valid projects: {choices(ids, ids=ids)}.")
+            raise NotFound("project", key, f"Valid projects: {list_choices(ids, ids=ids)}.")
         return Project(**next((row for row in rows if row["id"] == key), rows[0]))
 
     def create(self, title: str, description: str = "", *, id: str | None = None) -> Project:
@@ -76,7 +76,7 @@ class Projects:
         for folder in sorted(folders, key=lambda folder: folder.id != key):  # ids take precedence over names
             if key in (folder.name, folder.id):
                 return folder
-        raise NotFound("folder", key, f"Folders of this project: {choices(folder.name for folder in folders)}.")
+        raise NotFound("folder", key, f"Folders of this project: {list_choices(folder.name for folder in folders)}.")
 
     def create_folder(self, project: str, name: str, **fields: str | None) -> Folder:
         """Create a folder; ``fields`` are description, color and icon_name.

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Database, Row, clean
+from workbench.storage.database import Database, Row, clean_parameters
 from workbench.storage.statements import statement
 from workbench.types import ParameterValue, Promotion
 
-EVERYWHERE = "everywhere"
+EVERYWHERE_KEY = "everywhere"
 
 
 class Promotions:
@@ -25,7 +25,12 @@ class Promotions:
         """Store a scope's next version and return it."""
         kind, _, key = scope_key.partition(":")
         values: dict[str, object] = {"project_id": None, "folder_id": None, "source_id": None, "scope_key": scope_key}
-        values |= {"strategy": strategy, "parameters": Jsonb(dict(parameters)), "index": index, "note": clean(note)}
+        values |= {
+            "strategy": strategy,
+            "parameters": Jsonb(dict(parameters)),
+            "index": index,
+            "note": clean_parameters(note),
+        }
         if key:
             values[f"{kind}_id"] = key
         with self._database.transaction() as connection:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, Row, as_json, clean
+from workbench.storage.database import Database, Row, bind_json, clean_parameters
 from workbench.storage.statements import statement
 from workbench.types import Ranker
 
@@ -24,17 +24,17 @@ class Rankers:
         Raises:
             NotFound: There is no such ranker.
         """
-        row = self._database.row(statement("ranker_list"), {"name": clean(name)})
+        row = self._database.row(statement("ranker_list"), {"name": clean_parameters(name)})
         if row is None:
             raise NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
         return _ranker(row)
 
     def add(self, ranker: Ranker) -> bool:
         """Store a new ranker; False if the name is taken."""
-        texts = clean({"name": ranker.name, "trained_on": ranker.trained_on, "index": ranker.index})
-        values: dict[str, object] = {**texts, "note": clean(ranker.note)}
+        texts = clean_parameters({"name": ranker.name, "trained_on": ranker.trained_on, "index": ranker.index})
+        values: dict[str, object] = {**texts, "note": clean_parameters(ranker.note)}
         values |= {"version": ranker.version, "questions": ranker.questions}
-        values |= {"weights": as_json(ranker.weights), "figures": as_json(ranker.figures)}
+        values |= {"weights": bind_json(ranker.weights), "figures": bind_json(ranker.figures)}
         return self._database.row(statement("ranker_insert"), values) is not None
 
     def serving(self, name: str) -> list[str]:

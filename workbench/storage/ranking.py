@@ -10,36 +10,39 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.sql import SQL
 
-from workbench.storage.database import Connection, Database, Row, clean, numbers_value, only_row
+from workbench.storage.database import Connection, Database, Row, bind_integers, clean_parameters, fetch_one
 from workbench.storage.graph import EXACT_UP_TO
 from workbench.storage.passages import (
     IndexTotals,
     QueryTerm,
     TermWeights,
-    read,
+    bind_vector,
+    choose_scope_predicate,
+    fetch_rows,
     scope_parameters,
-    scope_statement,
-    vector_value,
 )
 from workbench.storage.postings import (
-    AT_ONCE,
-    NOTHING,
+    EMPTY_RANKING,
+    MAX_POSTINGS_AT_ONCE,
     Ids,
     ScoredPassages,
     TermRanking,
-    best_of_everything,
-    best_of_listed,
-    cosines,
-    postings_of_passages,
-    postings_of_terms,
-    scored,
-    scores_of,
+    fetch_cosines,
+    fetch_passage_postings,
+    fetch_term_postings,
+    rank_everything,
+    rank_listed,
+    score_passages,
+    score_postings,
 )
 from workbench.storage.statements import statement
 from workbench.types import Index, ResolvedScope
 from workbench.types.results import DocumentSpan, Span
 
-DEEP, DEEPER = 2, 4  # ranking depth in a large scope, as a multiple of the limit, and its growth if that is too little
+DEPTH_FACTOR, DEPTH_GROWTH = (
+    2,
+    4,
+)  # ranking depth in a large scope, as a multiple of the limit, and its growth if that is too little
 
 Rows = list[Row]
 
@@ -53,37 +56,40 @@ class LegRanking:
     known: ScoredPassages | None = None  # the leg's scores of all passages in scope, if it has read them all
 
 
-def scope_size(connection: Connection, index: str, scope: ResolvedScope) -> int:
+def count_scope(connection: Connection, index: str, scope: ResolvedScope) -> int:
     """Return the number of passages in a scope, counted only up to ``EXACT_UP_TO`` + 1."""
     parameters = {**scope_parameters(scope), "cap": EXACT_UP_TO + 1, "index": index}
-    rows = read(connection, index, "count_in_scope", parameters, scope=scope_statement(scope))
+    rows = fetch_rows(connection, index, "count_in_scope", parameters, scope=choose_scope_predicate(scope))
     return min(int(rows[0]["n"]), EXACT_UP_TO + 1)
 
 
-def documents_within(database: Database, scope: ResolvedScope, ids: Sequence[str]) -> list[str]:
+def filter_documents(database: Database, scope: ResolvedScope, ids: Sequence[str]) -> list[str]:
     """Return those of given documents that are in a scope, whether or not an index has them."""
     if scope.is_empty or not ids:
         return []
     if scope.is_everything:
         return list(ids)
-    query = statement("documents_within", scope=scope_statement(scope))
+    query = statement("documents_within", scope=choose_scope_predicate(scope))
     return [row["document_id"] for row in database.rows(query, {"ids": list(ids), **scope_parameters(scope)})]
 
 
-def in_scope(connection: Connection, index: str, scope: ResolvedScope, ids: Sequence[int]) -> set[int]:
+def filter_passages(connection: Connection, index: str, scope: ResolvedScope, ids: Sequence[int]) -> set[int]:
     """Return those of the given passages that are in a scope."""
     if scope.is_empty:
         return set()
-    parameters = {"ids": numbers_value(ids), **scope_parameters(scope)}
-    return {row["id"] for row in read(connection, index, "ids_in_scope", parameters, scope=scope_statement(scope))}
+    parameters = {"ids": bind_integers(ids), **scope_parameters(scope)}
+    return {
+        row["id"]
+        for row in fetch_rows(connection, index, "ids_in_scope", parameters, scope=choose_scope_predicate(scope))
+    }
 
 
-def ids_of(connection: Connection, index: str, scope: ResolvedScope) -> Ids:
+def fetch_scope_ids(connection: Connection, index: str, scope: ResolvedScope) -> Ids:
     """Return the sorted ids of the passages in a scope of at most ``EXACT_UP_TO``."""
     if scope.is_empty:
         return np.empty(0, np.int64)
     parameters = scope_parameters(scope)
-    row = read(connection, index, "ids_of_scope", parameters, scope=scope_statement(scope))[0]
+    row = fetch_rows(connection, index, "ids_of_scope", parameters, scope=choose_scope_predicate(scope))[0]
     return np.sort(np.frombuffer(row["ids"] or b"", ">i8").astype(np.int64))
 
 
@@ -98,15 +104,15 @@ def nearest(
 ) -> LegRanking:
     """Return the passages in scope nearest to a vector by cosine, with their BM25 scores if ``terms`` are given.
 
-    ``size`` is the result of ``scope_size``. Up to ``EXACT_UP_TO`` every distance is computed.
+    ``size`` is the result of ``count_scope``. Up to ``EXACT_UP_TO`` every distance is computed.
     """
     rows = _nearest_rows(connection, index, vector, scope, limit, size)
     scores = {row["id"]: float(row["score"]) for row in rows}
-    others = scores_of(connection, index, terms, list(scores)) if terms is not None else {}
+    others = score_passages(connection, index, terms, list(scores)) if terms is not None else {}
     return LegRanking(scores, {key: others[key] for key in scores if key in others})
 
 
-def best_by_terms(
+def rank_by_terms(
     connection: Connection,
     index: str,
     terms: TermWeights,
@@ -114,17 +120,17 @@ def best_by_terms(
     limit: int,
     size: int,
     vector: NDArray[np.float32] | None = None,
-    at_once: int = AT_ONCE,
+    at_once: int = MAX_POSTINGS_AT_ONCE,
 ) -> LegRanking:
     """Return the passages in scope with the highest BM25 scores, with their cosines if a ``vector`` is given.
 
-    ``size`` is the result of ``scope_size``; ``at_once`` as in ``best_of_everything``.
+    ``size`` is the result of ``count_scope``; ``at_once`` as in ``best_of_everything``.
     """
     ranking = _best(connection, index, terms, scope, limit, size, at_once)
     scores = ranking.best
     others = dict[int, float]()
     if vector is not None and scores:
-        others = cosines(connection, index, vector, list(scores))
+        others = fetch_cosines(connection, index, vector, list(scores))
     return LegRanking(scores, {key: others[key] for key in scores if key in others}, ranking.known)
 
 
@@ -138,17 +144,17 @@ def _nearest_rows(
 ) -> Rows:
     if scope.is_empty:
         return []
-    parameters = {"vector": vector_value(vector), "limit": limit, "index": index}
+    parameters = {"vector": bind_vector(vector), "limit": limit, "index": index}
     if scope.is_everything and size > EXACT_UP_TO:
-        return read(connection, index, "vector_everything", parameters, breadth="breadth_by_size")
-    predicate = scope_statement(scope)
+        return fetch_rows(connection, index, "vector_everything", parameters, breadth="breadth_by_size")
+    predicate = choose_scope_predicate(scope)
     parameters |= scope_parameters(scope)
     if size <= EXACT_UP_TO:
-        return read(connection, index, "vector_exact", parameters, scope=predicate)
+        return fetch_rows(connection, index, "vector_exact", parameters, scope=predicate)
     parts = {"scope": predicate, "breadth": "breadth_by_size"}
-    rows = read(connection, index, "vector_filtered", parameters, **parts)
+    rows = fetch_rows(connection, index, "vector_filtered", parameters, **parts)
     if len(rows) < limit:  # the graph walk ended outside the scope
-        return read(connection, index, "vector_exact", parameters, scope=predicate)
+        return fetch_rows(connection, index, "vector_exact", parameters, scope=predicate)
     return rows
 
 
@@ -162,12 +168,12 @@ def _best(
     at_once: int,
 ) -> TermRanking:
     if scope.is_empty or not terms.ids:
-        return NOTHING
+        return EMPTY_RANKING
     if scope.is_everything:
-        return best_of_everything(connection, index, terms, limit, at_once)
+        return rank_everything(connection, index, terms, limit, at_once)
     if size <= EXACT_UP_TO:
-        ids = ids_of(connection, index, scope)
-        return best_of_listed(connection, index, terms, ids, limit, at_once)
+        ids = fetch_scope_ids(connection, index, scope)
+        return rank_listed(connection, index, terms, ids, limit, at_once)
     return _best_of_many(connection, index, terms, scope, limit, at_once)
 
 
@@ -175,21 +181,21 @@ def _best_of_many(
     connection: Connection, index: str, terms: TermWeights, scope: ResolvedScope, limit: int, at_once: int
 ) -> TermRanking:
     """Rank everything, deep enough for ``limit`` passages of a large scope, which is cheaper than listing the scope."""
-    depth = DEEP * limit
+    depth = DEPTH_FACTOR * limit
     while True:
-        ranking = best_of_everything(connection, index, terms, depth, at_once)
+        ranking = rank_everything(connection, index, terms, depth, at_once)
         scores = ranking.best
-        inside = in_scope(connection, index, scope, list(scores))
+        inside = filter_passages(connection, index, scope, list(scores))
         kept = {key: score for key, score in scores.items() if key in inside}
         if len(kept) >= limit or len(scores) < depth:
             return TermRanking(dict(islice(kept.items(), limit)), ranking.known)
-        depth *= DEEPER
+        depth *= DEPTH_GROWTH
 
 
 # The lexicon: terms of an index and of a scope
 
 Version = tuple[int, int, int]
-LOOKED_AT = (50, 5_000, 10**9)  # passages of a term to check against a large scope, step by step up to all
+SAMPLE_SIZES = (50, 5_000, 10**9)  # passages of a term to check against a large scope, step by step up to all
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +207,9 @@ class KnownTerm:
     df: int
 
 
-def query_terms(connection: Connection, index: str, query: str) -> tuple[IndexTotals, tuple[QueryTerm, ...]]:
+def fetch_query_terms(connection: Connection, index: str, query: str) -> tuple[IndexTotals, tuple[QueryTerm, ...]]:
     """Return the index's statistics and the query's terms in each of its languages."""
-    rows = read(connection, index, "query_terms", {"index": index, "query": query})
+    rows = fetch_rows(connection, index, "query_terms", {"index": index, "query": query})
     first = rows[0]
     totals = IndexTotals(
         int(first["all_passages"]), float(first["average_length"]), tuple(first["languages"]), first["changed"]
@@ -216,73 +222,74 @@ def query_terms(connection: Connection, index: str, query: str) -> tuple[IndexTo
     return totals, terms
 
 
-def lexicon_version(connection: Connection, index: str) -> Version:
+def fetch_lexicon_version(connection: Connection, index: str) -> Version:
     """Return a value that changes whenever terms may have been added to an index."""
-    row = only_row(connection.execute(statement("lexicon_version", index), {"index": index}))
+    row = fetch_one(connection.execute(statement("lexicon_version", index), {"index": index}))
     return int(row["newest"]), int(row["passages"]), int(row["terms"])
 
 
-def lexicon_terms(connection: Connection, index: str) -> list[str]:
+def fetch_lexicon_terms(connection: Connection, index: str) -> list[str]:
     """Return all terms that an index has ever had."""
-    return list(only_row(connection.execute(statement("lexicon_all", index)))["terms"])
+    return list(fetch_one(connection.execute(statement("lexicon_all", index)))["terms"])
 
 
-def terms_by_name(
+def fetch_known_terms(
     connection: Connection, index: str, terms: Sequence[str], scope: ResolvedScope, size: int
 ) -> dict[str, KnownTerm]:
-    """Return the lexicon's entries of given terms that occur in a scope; ``size`` as in ``terms_in_scope``."""
-    rows = connection.execute(statement("terms_by_name", index), {"terms": clean(list(terms))}).fetchall()
-    held = terms_in_scope(connection, index, [row["id"] for row in rows], scope, size)
+    """Return the lexicon's entries of given terms that occur in a scope; ``size`` as in ``filter_terms``."""
+    rows = connection.execute(statement("terms_by_name", index), {"terms": clean_parameters(list(terms))}).fetchall()
+    held = filter_terms(connection, index, [row["id"] for row in rows], scope, size)
     return {row["term"]: KnownTerm(row["term"], row["id"], row["df"]) for row in rows if row["id"] in held}
 
 
-def terms_of_variants(connection: Connection, index: str, variants: Sequence[str]) -> set[str]:
+def fetch_variant_terms(connection: Connection, index: str, variants: Sequence[str]) -> set[str]:
     """Return the lexicon's terms for any of many spellings of a word."""
-    query, values = statement("terms_of_variants", index), {"index": index, "variants": clean(" ".join(variants))}
+    query, values = (
+        statement("terms_of_variants", index),
+        {"index": index, "variants": clean_parameters(" ".join(variants))},
+    )
     return {row["term"] for row in connection.execute(query, values).fetchall()}
 
 
-def terms_of_words(connection: Connection, words: Sequence[tuple[str, str]]) -> dict[tuple[str, str], set[str]]:
+def fetch_word_terms(connection: Connection, words: Sequence[tuple[str, str]]) -> dict[tuple[str, str], set[str]]:
     """Return the terms of (word, language) pairs, as the keyword index makes them."""
     terms: dict[tuple[str, str], set[str]] = {}
-    values = {"words": clean([word for word, _ in words]), "languages": [language for _, language in words]}
+    values = {"words": clean_parameters([word for word, _ in words]), "languages": [language for _, language in words]}
     for row in connection.execute(statement("terms_of_words"), values).fetchall():
         terms.setdefault((row["word"], row["language"]), set()).add(row["term"])
     return terms
 
 
-def stop_words(connection: Connection, words: Sequence[str]) -> dict[str, int]:
+def count_stop_words(connection: Connection, words: Sequence[str]) -> dict[str, int]:
     """Return the number of stop words among the words, by language (Postgres' names); languages without any omitted."""
-    rows = connection.execute(statement("stop_words"), {"words": clean(list(words))}).fetchall()
+    rows = connection.execute(statement("stop_words"), {"words": clean_parameters(list(words))}).fetchall()
     return {row["language"]: row["words"] for row in rows}
 
 
-def terms_in_scope(
-    connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope, size: int
-) -> set[int]:
-    """Return the given terms (ids) that occur in a scope; ``size`` is the result of ``scope_size``."""
+def filter_terms(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope, size: int) -> set[int]:
+    """Return the given terms (ids) that occur in a scope; ``size`` is the result of ``count_scope``."""
     if scope.is_everything:
         return set(terms)
     if scope.is_empty or not terms:
         return set()
     if size <= EXACT_UP_TO:
-        ids = ids_of(connection, index, scope)
-        return set(postings_of_passages(connection, index, terms, ids))
-    return _found_in(connection, index, terms, scope)
+        ids = fetch_scope_ids(connection, index, scope)
+        return set(fetch_passage_postings(connection, index, terms, ids))
+    return _filter_terms_by_sample(connection, index, terms, scope)
 
 
-def _found_in(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope) -> set[int]:
+def _filter_terms_by_sample(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope) -> set[int]:
     """Return the terms that occur in a large scope: some passages of each are checked, then more if none is in it."""
     held = set[int]()
     left = {
         term: postings["passage"].astype(np.int64)
-        for term, postings in postings_of_terms(connection, index, terms).items()
+        for term, postings in fetch_term_postings(connection, index, terms).items()
     }
-    for most in LOOKED_AT:
+    for most in SAMPLE_SIZES:
         looked = {term: passages[:: -(-len(passages) // most)] for term, passages in left.items()}
         if not looked:
             break
-        inside = in_scope(connection, index, scope, np.unique(np.concatenate(list(looked.values()))).tolist())
+        inside = filter_passages(connection, index, scope, np.unique(np.concatenate(list(looked.values()))).tolist())
         held |= {term for term, passages in looked.items() if not inside.isdisjoint(passages.tolist())}
         left = {term: passages for term, passages in left.items() if term not in held and len(passages) > most}
     return held
@@ -293,27 +300,27 @@ def _found_in(connection: Connection, index: str, terms: Sequence[int], scope: R
 ScoreAndRank = tuple[float, int]  # score and rank, from 1
 
 
-def vector_standing(
+def fetch_vector_rank(
     connection: Connection, index: str, vector: NDArray[np.float32], scope: ResolvedScope, passage: int
 ) -> ScoreAndRank:
     """Return a passage's cosine and its rank among all passages in the scope."""
-    values = {"vector": vector_value(vector), "passage": passage, **scope_parameters(scope)}
-    query = statement("vector_standing", index, scope=scope_statement(scope))
-    row = only_row(connection.execute(query, values))
+    values = {"vector": bind_vector(vector), "passage": passage, **scope_parameters(scope)}
+    query = statement("vector_standing", index, scope=choose_scope_predicate(scope))
+    row = fetch_one(connection.execute(query, values))
     return float(row["score"]), int(row["rank"])
 
 
-def bm25_standing(
+def fetch_bm25_rank(
     connection: Connection, index: str, terms: TermWeights, scope: ResolvedScope, passage: int
 ) -> ScoreAndRank | None:
     """Return a passage's BM25 score and its rank among all passages in the scope; None if it has none of the terms."""
-    found = scored(postings_of_terms(connection, index, terms.ids), terms)
+    found = score_postings(fetch_term_postings(connection, index, terms.ids), terms)
     place = int(np.searchsorted(found.ids, passage))
     if place == len(found.ids) or found.ids[place] != passage:
         return None
     score = found.scores[place]
     ahead = found.ids[(found.scores > score) | ((found.scores == score) & (found.ids < passage))]
-    others = len(ahead) if scope.is_everything else len(in_scope(connection, index, scope, ahead.tolist()))
+    others = len(ahead) if scope.is_everything else len(filter_passages(connection, index, scope, ahead.tolist()))
     return float(score), 1 + others
 
 
@@ -321,7 +328,7 @@ def bm25_standing(
 
 
 @dataclass(frozen=True, slots=True)
-class FoundTerm:
+class PassageTerm:
     """A term of some passages."""
 
     id: int
@@ -331,7 +338,7 @@ class FoundTerm:
     passages: int
 
 
-def spans_around(
+def fetch_neighbour_spans(
     connection: Connection, index: Index, passages: Sequence[tuple[str, int]], reach: int
 ) -> list[Span | None]:
     """Return for each (document, ordinal) the span from ``reach`` passages before it to ``reach`` after it."""
@@ -340,7 +347,7 @@ def spans_around(
     )
 
 
-def spans_of_sections(
+def fetch_section_spans(
     connection: Connection, index: Index, passages: Sequence[tuple[str, int]], reach: int
 ) -> list[Span | None]:
     """Return for each (document, ordinal) the span of its section: the neighbours with the same heading.
@@ -352,22 +359,22 @@ def spans_of_sections(
     )
 
 
-def spans_of_pages(connection: Connection, places: Sequence[DocumentSpan]) -> list[Span | None]:
+def fetch_page_spans(connection: Connection, places: Sequence[DocumentSpan]) -> list[Span | None]:
     """Return for each span of a document the span of its pages; None if the document has no pages."""
     return _spans(connection, statement("spans_of_pages"), _stretches(places), len(places))
 
 
-def document_slices(connection: Connection, index: str, places: Sequence[DocumentSpan]) -> list[str | None]:
+def fetch_document_slices(connection: Connection, index: str, places: Sequence[DocumentSpan]) -> list[str | None]:
     """Return the text of given spans of documents; None if the index holds another version of the document."""
     rows = connection.execute(statement("document_slices"), {"index": index} | _stretches(places)).fetchall()
     texts = {int(row["place"]): str(row["text"]) for row in rows}
     return [texts.get(place) for place in range(1, len(places) + 1)]
 
 
-def terms_of_passages(connection: Connection, index: str, ids: Sequence[int]) -> list[FoundTerm]:
+def fetch_passage_terms(connection: Connection, index: str, ids: Sequence[int]) -> list[PassageTerm]:
     """Return every term of the given passages."""
     rows = connection.execute(statement("terms_of_passages", index), {"ids": list(ids)}).fetchall()
-    return [FoundTerm(int(r["id"]), r["term"], int(r["df"]), float(r["share"]), int(r["passages"])) for r in rows]
+    return [PassageTerm(int(r["id"]), r["term"], int(r["df"]), float(r["share"]), int(r["passages"])) for r in rows]
 
 
 def _ordinals(passages: Sequence[tuple[str, int]]) -> dict[str, object]:

@@ -15,8 +15,8 @@ from workbench.storage.database import Connection, Database, check_reachable
 from workbench.storage.statements import statement
 from workbench.types import Value
 
-REST = 30.0  # seconds before a replica that failed is tried again
-CONNECT_TIMEOUT = 3.0  # seconds; short, as there is another database to ask
+RETRY_DELAY_S = 30.0  # seconds before a replica that failed is tried again
+CONNECT_TIMEOUT_S = 3.0  # seconds; short, as there is another database to ask
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Replica(Database):
     """A pool on a replica; while the replica is unavailable it uses connections of the primary."""
 
     def __init__(self, url: str, primary: Database, pool_size: int) -> None:
-        super().__init__(url, pool_size=pool_size, connect_timeout=CONNECT_TIMEOUT)
+        super().__init__(url, pool_size=pool_size, connect_timeout=CONNECT_TIMEOUT_S)
         self._primary = primary
         self._rests_until: float | None = None  # monotonic time; None while the replica is used
 
@@ -117,11 +117,11 @@ class Replica(Database):
         if time.monotonic() < self._rests_until:
             return False
         try:
-            check_reachable(self.url, CONNECT_TIMEOUT)
+            check_reachable(self.url, CONNECT_TIMEOUT_S)
         except StorageError:
             self._rest()
             return False
         return True
 
     def _rest(self) -> None:
-        self._rests_until = time.monotonic() + REST
+        self._rests_until = time.monotonic() + RETRY_DELAY_S

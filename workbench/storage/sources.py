@@ -44,7 +44,7 @@ class NamedSource:
         return f"{self.source_type}, {place}"
 
 
-def the_one(key: str, matching: Sequence[NamedSource]) -> NamedSource:
+def require_single(key: str, matching: Sequence[NamedSource]) -> NamedSource:
     """Return the only source that a key may mean.
 
     Raises:
@@ -119,7 +119,7 @@ class Sources:
             NotFound: There is no such source.
             Ambiguous: There are several.
         """
-        return self.get(the_one(key, self.matching(key)).id)
+        return self.get(require_single(key, self.matching(key)).id)
 
     def matching(self, key: str) -> list[NamedSource]:
         """Return the source with that id, or all with that exact title or URL.

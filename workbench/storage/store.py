@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from workbench.storage.database import Connection, Database
 from workbench.storage.graph import Say, maintain_graph
-from workbench.storage.passages import vector_from
+from workbench.storage.passages import parse_vector
 from workbench.storage.replica import Replica
 from workbench.storage.statements import statement
 from workbench.types import Index
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 Fetched = TypeVar("Fetched")
 
 # One for each core except the caller's; with all cores busy a second thread only delays another caller.
-_MOST = max(0, (os.cpu_count() or 1) - 1)
-_free = threading.Semaphore(_MOST)
-_threads = ThreadPoolExecutor(max(1, _MOST), thread_name_prefix="side-read")
+_MAX_THREADS = max(0, (os.cpu_count() or 1) - 1)
+_free_threads = threading.Semaphore(_MAX_THREADS)
+_threads = ThreadPoolExecutor(max(1, _MAX_THREADS), thread_name_prefix="side-read")
 
 
-def side_read(
+def read_in_parallel(
     database: Database, connection: Connection, read: Callable[[Connection], Fetched]
 ) -> Callable[[], Fetched]:
     """Start a read and return the function that waits for its result, and raises what it raises.
 
     If no thread or connection is free, that function reads over the given ``connection``.
     """
-    if not _free.acquire(blocking=False):
+    if not _free_threads.acquire(blocking=False):
         return lambda: read(connection)
-    begun = _threads.submit(copy_context().run, _apart, database, read)
+    begun = _threads.submit(copy_context().run, _read_apart, database, read)
 
     def result() -> Fetched:
         done = begun.result()
@@ -56,13 +56,13 @@ def side_read(
     return result
 
 
-def _apart(database: Database, read: Callable[[Connection], Fetched]) -> tuple[Fetched] | None:
+def _read_apart(database: Database, read: Callable[[Connection], Fetched]) -> tuple[Fetched] | None:
     """Read over a spare connection; None if there is none."""
     try:
         with database.spare() as connection:
             return None if connection is None else (read(connection),)
     finally:
-        _free.release()
+        _free_threads.release()
 
 
 class PassageStore:
@@ -95,7 +95,7 @@ class PassageStore:
     def known_embeddings(self, hashes: Sequence[bytes]) -> dict[bytes, tuple[NDArray[np.float32], bytes | None]]:
         """Return vector and token bits of texts that this index has already embedded, by passage hash."""
         rows = self.database.rows(statement("embeddings_by_hash", self.index.name), {"hashes": list(hashes)})
-        return {bytes(row["passage_hash"]): (vector_from(row["embedding"]), row["token_bits"]) for row in rows}
+        return {bytes(row["passage_hash"]): (parse_vector(row["embedding"]), row["token_bits"]) for row in rows}
 
     def maintain_graph(self, say: Say | None = None) -> None:
         """Build, measure or rebuild the HNSW graph if the size of the index requires it."""
@@ -118,4 +118,4 @@ class PassageStore:
 
     def beside(self, connection: Connection, read: Callable[[Connection], Fetched]) -> Callable[[], Fetched]:
         """Start a read parallel to those over ``connection``; return the function that waits for its result."""
-        return side_read(self._reader, connection, read)
+        return read_in_parallel(self._reader, connection, read)

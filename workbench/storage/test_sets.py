@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, Row, as_json, clean, new_id
+from workbench.storage.database import Database, Row, bind_json, clean_parameters, new_id
 from workbench.storage.statements import statement
 from workbench.types import JsonObject
 
@@ -48,7 +48,7 @@ class TestSetTables:
         """
         test_set_id = new_id("dataset")
         values: Row = {"id": test_set_id, "title": title, "description": description}
-        values |= {"source_id": source_id, "corpus_hash": corpus_hash, "scope": as_json(scope or {})}
+        values |= {"source_id": source_id, "corpus_hash": corpus_hash, "scope": bind_json(scope or {})}
         self._database.rows(statement("dataset_insert"), values)
         return self.get(test_set_id)
 
@@ -116,9 +116,9 @@ def _place(row: Row) -> tuple[object, ...]:
 
 def _question(at: JsonObject, row: Row) -> Row:
     values = {"reference_answer": "", "origin": "person", **at, **row}
-    return clean(values) | {"metadata": as_json(row.get("metadata") or {})}
+    return clean_parameters(values) | {"metadata": bind_json(row.get("metadata") or {})}
 
 
 def _judgment(at: JsonObject, row: Row) -> Row:
-    values = clean({"grade": 0, "start": None, "end": None, "quote": "", "judge": "person", **at, **row})
+    values = clean_parameters({"grade": 0, "start": None, "end": None, "quote": "", "judge": "person", **at, **row})
     return values | {"pages": list(row.get("pages") or ())}

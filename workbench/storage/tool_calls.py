@@ -8,11 +8,11 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Database, clean
+from workbench.storage.database import Database, clean_parameters
 from workbench.storage.statements import statement
 from workbench.types import JsonValue, Value
 
-KEEP = 50_000  # calls; older ones are deleted, so that the log never outgrows the corpus
+MAX_CALLS_KEPT = 50_000  # calls; older ones are deleted, so that the log never outgrows the corpus
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ class ToolCalls:
                     "error": call.error,
                     "client": call.client,
                 }
-                sizes, scope = Jsonb(dict(call.argument_sizes)), Jsonb(clean(dict(call.scope)))
-                statement_values = clean(values) | {"argument_sizes": sizes, "scope": scope}
+                sizes, scope = Jsonb(dict(call.argument_sizes)), Jsonb(clean_parameters(dict(call.scope)))
+                statement_values = clean_parameters(values) | {"argument_sizes": sizes, "scope": scope}
                 connection.execute(statement("tool_call_insert"), statement_values)
-            connection.execute(statement("tool_call_prune"), {"keep": KEEP})
+            connection.execute(statement("tool_call_prune"), {"keep": MAX_CALLS_KEPT})
 
     def list(
         self,

@@ -42,7 +42,7 @@ def as_number(value: JsonValue) -> float:
     raise TypeError(f"Expected a number, got {value!r}.")
 
 
-def as_whole(value: JsonValue) -> int:
+def as_integer(value: JsonValue) -> int:
     """Return a JSON number as an int.
 
     Raises:
@@ -89,16 +89,16 @@ def as_object(value: JsonValue) -> Mapping[str, JsonValue]:
 # Conversion of values to JSON
 
 
-def plain(value: object) -> JsonValue:
+def to_plain(value: object) -> JsonValue:
     """Convert a value to JSON types: dataclasses to dicts, dates to ISO strings, tuples to lists."""
     if hasattr(value, "to_dict"):
         return cast("Value", value).to_dict()
     if isinstance(value, datetime | date):
         return value.isoformat()
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in cast("Mapping[object, object]", value).items()}
+        return {str(key): to_plain(item) for key, item in cast("Mapping[object, object]", value).items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in cast("list[object]", value)]
+        return [to_plain(item) for item in cast("list[object]", value)]
     return cast("JsonValue", value)
 
 
@@ -108,4 +108,4 @@ class Value:
     def to_dict(self) -> JsonObject:
         """Return the value as JSON types, in field order; fields that are hidden in ``repr`` are omitted."""
         shown = (item.name for item in fields(self) if item.repr)  # pyright: ignore[reportArgumentType]
-        return {name: plain(getattr(self, name)) for name in shown}
+        return {name: to_plain(getattr(self, name)) for name in shown}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from workbench.errors import InvalidInput, choices
+from workbench.errors import InvalidInput, list_choices
 from workbench.types.json import Value
 
 # Names of the legs, the keys of an attribution (``workbench.retrieval.legs`` describes them)
@@ -26,7 +26,7 @@ NOVELTY = "novelty"
 
 
 ParameterValue: TypeAlias = bool | int | float | str
-LONGEST_NAME = 60  # characters of a name that is a parameter's value
+MAX_NAME_CHARS = 60  # characters of a name that is a parameter's value
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class Parameter(Value):
     def valid(self) -> str:
         """Return a clause that names the valid values."""
         if self.kind == "choice":
-            return f"use one of {choices(self.choices, 20)}"
+            return f"use one of {list_choices(self.choices, 20)}"
         if self.kind == "bool":
             return "use true or false"
         if self.kind == "name":
-            return f"use a name of 1 to {LONGEST_NAME} characters"
+            return f"use a name of 1 to {MAX_NAME_CHARS} characters"
         noun = "a whole number" if self.kind == "int" else "a number"
         return f"use {noun} from {self.low or 0:g} to {self.high or 0:g}"
 
@@ -87,7 +87,7 @@ def read_name(value: object) -> str:
         ValueError: It is not a string, is empty or too long, or contains unprintable characters.
     """
     name = " ".join(value.split()) if isinstance(value, str) else ""
-    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+    if not 0 < len(name) <= MAX_NAME_CHARS or not name.isprintable():
         raise ValueError(value)
     return name
 
@@ -103,5 +103,5 @@ def read_parameters(
     by_name = {parameter.name: parameter for parameter in declared}
     for name in given:
         if name not in by_name:
-            raise InvalidInput(f"{owner} has no parameter {name!r}; its parameters are {choices(by_name)}.")
+            raise InvalidInput(f"{owner} has no parameter {name!r}; its parameters are {list_choices(by_name)}.")
     return {name: by_name[name].read(given.get(name, by_name[name].default)) for name in by_name}

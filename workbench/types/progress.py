@@ -14,7 +14,7 @@ from workbench.types.json import JsonObject, Value
 
 # Results of an ingest
 
-SHOWN_KINDS = 8  # file types named in a line
+MAX_SUFFIXES_SHOWN = 8  # file types named in a line
 
 
 class _Printer(Protocol):
@@ -55,9 +55,9 @@ class IngestReport(Value):
         if not count:
             return ""
         kinds = [f"{suffix or 'no suffix'} ({number:,})" for suffix, number in self.left_out.items()]
-        more = f" and {len(kinds) - SHOWN_KINDS} more" if len(kinds) > SHOWN_KINDS else ""
+        more = f" and {len(kinds) - MAX_SUFFIXES_SHOWN} more" if len(kinds) > MAX_SUFFIXES_SHOWN else ""
         files = "1 file" if count == 1 else f"{count:,} files"
-        return f"{files} skipped (unsupported type): {', '.join(kinds[:SHOWN_KINDS])}{more}."
+        return f"{files} skipped (unsupported type): {', '.join(kinds[:MAX_SUFFIXES_SHOWN])}{more}."
 
     @property
     def counts(self) -> dict[str, int]:
@@ -120,7 +120,7 @@ class Progress(Value):
         return replace(self, done=int(far), part=far - int(far), under_way=1)
 
 
-def span_text(seconds: float | None) -> str:
+def duration_text(seconds: float | None) -> str:
     """Return a rough duration: "40 s", "3 min", "2.5 h"; "" if unknown."""
     if seconds is None:
         return ""
@@ -129,7 +129,7 @@ def span_text(seconds: float | None) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def far_text(share: float, done: int, total: int) -> str:
+def progress_text(share: float, done: int, total: int) -> str:
     """Return progress in percent and in items: "73%, 0 of 80"; 100% only once everything is done."""
     if not total:
         return f"{done:,}"
@@ -137,9 +137,9 @@ def far_text(share: float, done: int, total: int) -> str:
     return f"{percent}%, {done:,} of {total:,}"
 
 
-def time_left(seconds: float | None) -> str:
+def time_left_text(seconds: float | None) -> str:
     """Return the time left: "about 40 s left", "about 3 min left"; "" if unknown."""
-    return f"about {span_text(seconds)} left" if seconds is not None else ""
+    return f"about {duration_text(seconds)} left" if seconds is not None else ""
 
 
 class Countdown:
@@ -185,7 +185,7 @@ SLOW_STEPS: ContextVar[SlowSteps | None] = ContextVar("slow_steps", default=None
 
 
 @contextmanager
-def slow_step() -> Generator[None]:
+def mark_slow_step() -> Generator[None]:
     """Mark a step that may run for minutes without progress, so that its job does not count as stalled.
 
     Only for steps that end by themselves, not for waiting for another worker or a lock.

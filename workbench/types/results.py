@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Value):
+class DocumentName(Value):
     """A name in a question that identifies documents; they are preferred."""
 
     text: str
@@ -30,7 +30,7 @@ class Name(Value):
     documents: int = 1  # that have the name
 
 
-def preference(names: Iterable[Name]) -> str:
+def preference_text(names: Iterable[DocumentName]) -> str:
     """Return a sentence on the preferred documents, such as "Preferring: 3M · 2018."; "" without names."""
     texts = " · ".join(name.text for name in names)
     return f"Preferring: {texts}." if texts else ""
@@ -107,12 +107,12 @@ class Evidence(Value):
     reason: str = ""  # sentence on why nothing is close
 
 
-CLOSE = Evidence()
-MOST_RANKED = 200  # passages per question
+CLOSE_EVIDENCE = Evidence()
+MAX_RANKED_PASSAGES = 200  # passages per question
 _T = TypeVar("_T")
 
 
-class Found(Sequence[_T]):
+class ResultSequence(Sequence[_T]):
     """A sequence of results for a question, best first; ``evidence`` is whether any of them is close to it."""
 
     __slots__ = ()
@@ -135,25 +135,25 @@ class Found(Sequence[_T]):
     @property
     def nothing_close(self) -> str:
         """The sentence on why no result is close; "" if one is, or if there are no results."""
-        return far_sentence(self.results, self.evidence)
+        return weak_match_text(self.results, self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
-class Findings(Found[_T], Value):
+class Results(ResultSequence[_T], Value):
     """Results of one kind for a question, as a sequence."""
 
     results: tuple[_T, ...] = ()
-    evidence: Evidence = CLOSE
+    evidence: Evidence = CLOSE_EVIDENCE
     degraded: tuple[str, ...] = ()  # sentences on what could not be searched
 
 
-def far_sentence(results: Sequence[object], evidence: Evidence) -> str:
+def weak_match_text(results: Sequence[object], evidence: Evidence) -> str:
     """Return the sentence on why no result is close to the question; "" if one is, or if there are none."""
     return "" if evidence.close or not results else evidence.reason
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResult(Found["Passage"], Value):
+class SearchResult(ResultSequence["Passage"], Value):
     """The passages that one strategy found for one query, best first; behaves as a sequence of them."""
 
     query: str
@@ -165,8 +165,8 @@ class SearchResult(Found["Passage"], Value):
     results: tuple[Passage, ...]
     index: str = ""  # pyright: ignore[reportIncompatibleMethodOverride] - the index searched, not Sequence.index
     corrections: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # unknown word -> words tried instead
-    evidence: Evidence = CLOSE
-    preferring: tuple[Name, ...] = ()  # names in the query whose documents were preferred
+    evidence: Evidence = CLOSE_EVIDENCE
+    preferring: tuple[DocumentName, ...] = ()  # names in the query whose documents were preferred
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -179,9 +179,11 @@ class SearchResult(Found["Passage"], Value):
         return (*filter(None, [self.nothing_close]), *self.scope.notes, *self.degraded, *self._limit_reached())
 
     def _limit_reached(self) -> list[str]:
-        if len(self.results) < MOST_RANKED:
+        if len(self.results) < MAX_RANKED_PASSAGES:
             return []
-        return [f"A search ranks at most {MOST_RANKED} passages; narrow the scope or ask a more specific question."]
+        return [
+            f"A search ranks at most {MAX_RANKED_PASSAGES} passages; narrow the scope or ask a more specific question."
+        ]
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a DataFrame, one row per passage: rank, score, title, heading, text and the score of each leg."""
@@ -209,7 +211,7 @@ class Comparison(Value):
     agreement: Mapping[str, Mapping[str, float]]  # measure -> pair of strategies -> 0..1
 
     @property
-    def preferring(self) -> tuple[Name, ...]:
+    def preferring(self) -> tuple[DocumentName, ...]:
         """The names in the query whose documents any of the strategies preferred."""
         return tuple(dict.fromkeys(name for result in self.strategies.values() for name in result.preferring))
 
@@ -250,8 +252,8 @@ class Comparison(Value):
         printer.text(comparison_text(self))
 
 
-def _preferred(names: Iterable[Name]) -> tuple[str, ...]:
-    sentence = preference(names)
+def _preferred(names: Iterable[DocumentName]) -> tuple[str, ...]:
+    sentence = preference_text(names)
     return (sentence,) if sentence else ()
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, Refused
-from mcp_app.paging import Items, next_call
-from mcp_app.tool import Call, Tool, acted, form, needed
+from mcp_app.paging import Items, format_next_call
+from mcp_app.tool import Call, Tool, make_action_schema, make_schema, require
 from mcp_app.tool import job_json as any_job_json
-from mcp_app.tools.knowledge.family import FAMILY, OFFSET, PAGE, PER_PAGE, page_of, source_named
+from mcp_app.tools.knowledge.family import FAMILY, OFFSET, PAGE, PER_PAGE, find_source, resolve_page
 from workbench.errors import NotFound
 from workbench.types.json import JsonObject
 
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
     from workbench.services.crawls import CrawlJob
 
 ACTIONS = ("get", "list", "cancel", "resume", "retry_failed", "accept_removals")
-MOST_PAGES = 100  # pages per crawl
-SHOWN_FAILURES = 10  # failed or held pages per answer
-SHOWN_REASONS = 8  # reasons for URLs not fetched, most frequent first
+MAX_PAGES = 100  # pages per crawl
+MAX_FAILURES_SHOWN = 10  # failed or held pages per answer
+MAX_REASONS_SHOWN = 8  # reasons for URLs not fetched, most frequent first
 _CONTINUING_ACTIONS = ("resume", "retry_failed", "accept_removals")
 _HIDDEN_FIELDS = ("options", "outcomes", "bytes", "updated_at")
-_STATUS = {"queued": "running", "completed_with_errors": "completed"}  # the specification has fewer than the queue
-_LIST_JOBS = "List the jobs with manage_crawl_job(action='list')"
+_SPECIFIED_STATUS = {
+    "queued": "running",
+    "completed_with_errors": "completed",
+}  # the specification has fewer than the queue
+_LIST_JOBS_HINT = "List the jobs with manage_crawl_job(action='list')"
 
 
 def crawl_website(
@@ -44,8 +47,8 @@ def crawl_website(
     job = call.wb.crawls.start(
         url,
         recursive=recursive,
-        max_pages=min(max_pages, MOST_PAGES),
-        source=source_named(call, source_id).id if source_id else None,
+        max_pages=min(max_pages, MAX_PAGES),
+        source=find_source(call, source_id).id if source_id else None,
         new_source=not source_id,
         title=title or None,
         project=project_id or None,
@@ -63,7 +66,7 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
     """Run an action on crawl jobs."""
     if action == "list":
         return _list(call, page, per_page, offset)
-    job_id = needed(job_id, "job_id", action, _LIST_JOBS)
+    job_id = require(job_id, "job_id", action, _LIST_JOBS_HINT)
     crawls = call.wb.crawls
     verbs: dict[str, Callable[[str], CrawlJob]] = {
         "get": crawls.get,
@@ -80,16 +83,16 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
         call.work_jobs()
     answer = job_json(job)
     if job.pages_failed:
-        _, first = page_of(page, per_page, offset)
+        _, first = resolve_page(page, per_page, offset)
         failures = crawls.failures(job_id)
-        answer["failures"] = failures[first : first + SHOWN_FAILURES]
-        if (last := first + SHOWN_FAILURES) < len(failures):
-            following = next_call("manage_crawl_job", {}, action="get", job_id=job_id, offset=last)
+        answer["failures"] = failures[first : first + MAX_FAILURES_SHOWN]
+        if (last := first + MAX_FAILURES_SHOWN) < len(failures):
+            following = format_next_call("manage_crawl_job", {}, action="get", job_id=job_id, offset=last)
             answer["failures_note"] = f"Failed pages {first + 1} to {last} of {len(failures)}. Next: {following}"
     if job.outcomes["held"]:
-        held = crawls.pages(job_id, outcome="held", limit=SHOWN_FAILURES)
+        held = crawls.pages(job_id, outcome="held", limit=MAX_FAILURES_SHOWN)
         answer["held"] = [{"url": page.url, "reason": page.reason} for page in held]
-        accepting = next_call("manage_crawl_job", {}, action="accept_removals", job_id=job_id)
+        accepting = format_next_call("manage_crawl_job", {}, action="accept_removals", job_id=job_id)
         answer["held_note"] = f"{job.outcomes['held']} removals are held. If the pages are really gone: {accepting}"
     return {"success": True, "crawl_job": answer, "message": _describe_progress(answer)}
 
@@ -107,14 +110,14 @@ def _manage_other_job(call: Call, action: str, job_id: str) -> JsonObject:
             raise NotFound("job", job_id)
         job = verbs[action](job_id)
     except NotFound:
-        raise Refused(f"Crawl job not found: {job_id}", _LIST_JOBS) from None
+        raise Refused(f"Crawl job not found: {job_id}", _LIST_JOBS_HINT) from None
     if action in _CONTINUING_ACTIONS:
         call.work_jobs()
     return {"success": True, "job": any_job_json(job), "message": f"Job {job.status}: {job.stalled or job.message}"}
 
 
 def _list(call: Call, page: int, per_page: int, offset: int | None) -> JsonObject:
-    size, skipped = page_of(page, per_page, offset)
+    size, skipped = resolve_page(page, per_page, offset)
     jobs = [job_json(job) for job in call.wb.crawls.list(limit=size, offset=skipped)]
     total = call.wb.crawls.count()
     answer: JsonObject = {"crawl_jobs": jobs, "total_count": total, "count": len(jobs), "page": page, "per_page": size}
@@ -127,9 +130,9 @@ def job_json(job: CrawlJob) -> JsonObject:
     if not job.stalled:
         del answer["stalled"]
     reasons = list(job.not_fetched.items())
-    rest = sum(count for _, count in reasons[SHOWN_REASONS:])
-    answer["not_fetched"] = dict(reasons[:SHOWN_REASONS]) | ({"other reasons": rest} if rest else {})
-    return answer | {"status": _STATUS.get(job.status, job.status), "state": job.status}
+    rest = sum(count for _, count in reasons[MAX_REASONS_SHOWN:])
+    answer["not_fetched"] = dict(reasons[:MAX_REASONS_SHOWN]) | ({"other reasons": rest} if rest else {})
+    return answer | {"status": _SPECIFIED_STATUS.get(job.status, job.status), "state": job.status}
 
 
 def _describe_progress(job: JsonObject) -> str:
@@ -153,7 +156,7 @@ CRAWL_WEBSITE = Tool(
         Argument(
             "max_pages",
             "integer",
-            f"Maximum number of pages; capped at {MOST_PAGES}.",
+            f"Maximum number of pages; capped at {MAX_PAGES}.",
             10,
             low=1,
             high=1_000_000,
@@ -171,7 +174,7 @@ CRAWL_WEBSITE = Tool(
     idempotent=False,
     open_world=True,
     advice="Index a website: crawl_website returns a job; follow it with manage_crawl_job(action='get').",
-    output=form(crawl_job="object"),
+    output=make_schema(crawl_job="object"),
 )
 
 MANAGE_CRAWL_JOB = Tool(
@@ -201,5 +204,5 @@ MANAGE_CRAWL_JOB = Tool(
         'Example: manage_crawl_job(action="get", job_id="job_abc123")'
     ),
     parts=Items("crawl_jobs", total="total_count"),
-    output=acted(crawl_job="object", crawl_jobs="array", total_count="integer", job="object"),
+    output=make_action_schema(crawl_job="object", crawl_jobs="array", total_count="integer", job="object"),
 )

@@ -6,29 +6,29 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcp_app.arguments import Argument, Refused, missing
+from mcp_app.arguments import Argument, Refused, make_missing_error
 from mcp_app.paging import Items, cut
-from mcp_app.tool import Call, Tool, acted, followed_by, job_json, needed
+from mcp_app.tool import Call, Tool, format_follow_up, job_json, make_action_schema, require
 from mcp_app.tools.knowledge.family import (
     FAMILY,
-    LIST_DOCUMENTS,
-    LONGEST_METADATA,
+    LIST_DOCUMENTS_HINT,
+    MAX_METADATA_CHARS,
     OFFSET,
     PAGE,
     PER_PAGE,
     document_json,
-    document_named,
-    page_of,
-    source_named,
+    find_document,
+    find_source,
+    resolve_page,
 )
-from workbench.services.checks import LARGE, work_bytes
+from workbench.services.checks import JOB_THRESHOLD_BYTES, estimate_text_bytes
 from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:
     from workbench.storage.jobs import Job
 
 ACTIONS = ("create", "get", "list", "update", "delete")
-_DONE = {
+_OUTCOME_MESSAGES = {
     "created": "Document ingested successfully with {chunks} chunks",
     "updated": "Document updated successfully with {chunks} chunks",
     "unchanged": "The source already has this content; nothing was changed",
@@ -55,9 +55,9 @@ def _create(
     if bool(file_path) == bool(content):
         if content:
             raise Refused("Give either file_path or content, not both", "Remove one of them")
-        raise missing("file_path", "create requires file_path (a file) or content (the text itself).")
+        raise make_missing_error("file_path", "create requires file_path (a file) or content (the text itself).")
     path = call.files.file(file_path) if file_path else None
-    source = source_named(call, source_id).id if source_id else None
+    source = find_source(call, source_id).id if source_id else None
     if is_large(path, content):
         job = call.wb.jobs.enqueue_document(
             path=path,
@@ -67,7 +67,7 @@ def _create(
             url=url or None,
             metadata=metadata,
         )
-        return queued_json(call, job)
+        return make_job_answer(call, job)
     written = call.wb.documents.create(
         path=path,
         text=content or None,
@@ -78,7 +78,7 @@ def _create(
         on_progress=call.on_progress,
         should_stop=call.should_stop,
     )
-    message = _DONE[written.outcome].format(chunks=written.document.passages_count)
+    message = _OUTCOME_MESSAGES[written.outcome].format(chunks=written.document.passages_count)
     answer = document_json(written.document, "chunks_created")
     if written.offer:
         message += f". {written.offer}"
@@ -87,8 +87,8 @@ def _create(
 
 def _get(call: Call, *, document_id: str, **others: JsonValue) -> JsonObject:
     del others
-    document = document_named(call, needed(document_id, "document_id", "get", LIST_DOCUMENTS))
-    answer = document_json(document, room=LONGEST_METADATA) | {
+    document = find_document(call, require(document_id, "document_id", "get", LIST_DOCUMENTS_HINT))
+    answer = document_json(document, room=MAX_METADATA_CHARS) | {
         "characters": len(document.text or ""),
         "preview": cut(document.text),
         "full_text": f"resource document://{document.id}",
@@ -101,8 +101,8 @@ def _list(
 ) -> JsonObject:
     del others
     service = call.wb.documents
-    source = source_named(call, source_id).id if source_id else None
-    size, skipped = page_of(page, per_page, offset)
+    source = find_source(call, source_id).id if source_id else None
+    size, skipped = resolve_page(page, per_page, offset)
     documents = service.list(source_id=source, limit=size, offset=skipped)
     return {
         "success": True,
@@ -126,7 +126,7 @@ def _update(
     **others: JsonValue,
 ) -> JsonObject:
     del others
-    document_id = document_named(call, needed(document_id, "document_id", "update", LIST_DOCUMENTS)).id
+    document_id = find_document(call, require(document_id, "document_id", "update", LIST_DOCUMENTS_HINT)).id
     if not any((title, url, metadata, content, file_path)):
         raise Refused("Nothing to update", "Give a new title, url, metadata, content or file_path")
     if content and file_path:
@@ -141,7 +141,7 @@ def _update(
             metadata=metadata,
             document=document_id,
         )
-        return queued_json(call, job)
+        return make_job_answer(call, job)
     written = call.wb.documents.update(
         document_id,
         path=path,
@@ -157,7 +157,7 @@ def _update(
 
 def _delete(call: Call, *, document_id: str, **others: JsonValue) -> JsonObject:
     del others
-    document_id = document_named(call, needed(document_id, "document_id", "delete", LIST_DOCUMENTS)).id
+    document_id = find_document(call, require(document_id, "document_id", "delete", LIST_DOCUMENTS_HINT)).id
     deletion = call.wb.documents.delete(document_id)
     deleted: JsonObject = {
         "document_id": deletion.id,
@@ -171,13 +171,13 @@ def _delete(call: Call, *, document_id: str, **others: JsonValue) -> JsonObject:
 
 def is_large(path: Path | None, content: str) -> bool:
     """Return whether a file or text is large enough for a job; compressed files count several times their size."""
-    return (len(content) if path is None else work_bytes(path.name, path.stat().st_size)) > LARGE
+    return (len(content) if path is None else estimate_text_bytes(path.name, path.stat().st_size)) > JOB_THRESHOLD_BYTES
 
 
-def queued_json(call: Call, job: Job) -> JsonObject:
+def make_job_answer(call: Call, job: Job) -> JsonObject:
     """Start the worker and return the answer for a document that a job ingests."""
     call.work_jobs()
-    message = f"The document is large and is being ingested in the background.{followed_by(call, job)}"
+    message = f"The document is large and is being ingested in the background.{format_follow_up(call, job)}"
     return {"success": True, "job": job_json(job), "message": message, "outcome": "queued"}
 
 
@@ -231,5 +231,7 @@ MANAGE_DOCUMENT = Tool(
     parts=Items("documents", total="total_count"),
     advice="Create, update or delete documents and sources: manage_document, manage_source.",
     reading_advice="Details of documents and sources: manage_document, manage_source.",
-    output=acted(document="object", documents="array", total_count="integer", message="string", job="object"),
+    output=make_action_schema(
+        document="object", documents="array", total_count="integer", message="string", job="object"
+    ),
 )

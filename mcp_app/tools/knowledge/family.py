@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mcp_app.arguments import Argument, Refused
-from mcp_app.paging import ITEMS_A_PAGE, LONGEST_TEXT, LONGEST_TITLE, cut
-from mcp_app.tool import Call, ToolFamily, compact, failure_json
+from mcp_app.paging import ITEMS_PER_PAGE, MAX_TEXT_CHARS, MAX_TITLE_CHARS, cut
+from mcp_app.tool import Call, ToolFamily, dump_json, failure_json
 from workbench.errors import NotFound
 from workbench.types import Document, Source, as_object
 from workbench.types.json import JsonObject, JsonValue
 
-FAMILY = ToolFamily(render=compact, failure=failure_json)
+FAMILY = ToolFamily(render=dump_json, failure=failure_json)
 
 PAGE = Argument("page", "integer", "list: page number, from 1.", 1, low=1, high=1_000_000)
 PER_PAGE = Argument(
     "per_page",
     "integer",
-    f"Items per page; capped at {ITEMS_A_PAGE}.",
+    f"Items per page; capped at {ITEMS_PER_PAGE}.",
     10,
     low=1,
     high=1_000_000,
 )
 OFFSET = Argument("offset", "integer", "list: items to skip.", low=0)
-LONGEST_METADATA = 5 * LONGEST_TEXT  # characters, for a single document
-LIST_SOURCES = "Use manage_source(action='list') to see available sources"
-LIST_DOCUMENTS = "Verify document_id or use manage_document(action='list')"
+MAX_METADATA_CHARS = 5 * MAX_TEXT_CHARS  # characters, for a single document
+LIST_SOURCES_HINT = "Use manage_source(action='list') to see available sources"
+LIST_DOCUMENTS_HINT = "Verify document_id or use manage_document(action='list')"
 
 
-def source_named(call: Call, key: str) -> Source:
+def find_source(call: Call, key: str) -> Source:
     """Return a source by id, URL or exact title.
 
     Raises:
@@ -37,10 +37,10 @@ def source_named(call: Call, key: str) -> Source:
     try:
         return call.wb.sources.get(key)
     except NotFound:
-        raise Refused(f"Invalid source_id: {key} not found", LIST_SOURCES) from None
+        raise Refused(f"Invalid source_id: {key} not found", LIST_SOURCES_HINT) from None
 
 
-def document_named(call: Call, document_id: str) -> Document:
+def find_document(call: Call, document_id: str) -> Document:
     """Return a document by id.
 
     Raises:
@@ -49,7 +49,7 @@ def document_named(call: Call, document_id: str) -> Document:
     try:
         return call.wb.documents.get(document_id)
     except NotFound:
-        raise Refused(f"Document not found: {document_id}", LIST_DOCUMENTS) from None
+        raise Refused(f"Document not found: {document_id}", LIST_DOCUMENTS_HINT) from None
 
 
 def source_json(source: Source) -> JsonObject:
@@ -57,10 +57,10 @@ def source_json(source: Source) -> JsonObject:
     answer = source.to_dict()
     names = ("id", "title", "url", "source_type", "status", "documents_count", "passages_count", "scope", "project_id")
     more = ("folder_name", "tags", "created_at", "updated_at")
-    return {name: answer[name] for name in names + more} | {"title": cut(source.title, LONGEST_TITLE)}
+    return {name: answer[name] for name in names + more} | {"title": cut(source.title, MAX_TITLE_CHARS)}
 
 
-def document_json(document: Document, passages: str = "chunks_count", room: int = LONGEST_TEXT) -> JsonObject:
+def document_json(document: Document, passages: str = "chunks_count", room: int = MAX_TEXT_CHARS) -> JsonObject:
     """Return a document without its text.
 
     Args:
@@ -71,7 +71,7 @@ def document_json(document: Document, passages: str = "chunks_count", room: int 
     answer = document.to_dict()
     return {
         "id": document.id,
-        "title": cut(document.title, LONGEST_TITLE),
+        "title": cut(document.title, MAX_TITLE_CHARS),
         "source_id": document.source_id,
         "document_type": document.document_type,
         "url": document.url,
@@ -84,9 +84,9 @@ def document_json(document: Document, passages: str = "chunks_count", room: int 
     }
 
 
-def page_of(page: int, per_page: int, offset: int | None) -> tuple[int, int]:
+def resolve_page(page: int, per_page: int, offset: int | None) -> tuple[int, int]:
     """Return (items per page, items to skip), with at most 20 per page; an offset overrides the page."""
-    size = min(per_page, ITEMS_A_PAGE)
+    size = min(per_page, ITEMS_PER_PAGE)
     return size, (page - 1) * size if offset is None else offset
 
 
@@ -94,7 +94,7 @@ def _fit_metadata(metadata: Mapping[str, JsonValue], room: int) -> JsonObject:
     """Return the entries that fit into ``room`` characters of JSON, and the number of those left out."""
     fitting: JsonObject = {}
     for key, value in ((key, _shorten(value)) for key, value in metadata.items()):
-        size = len(compact({key: value}))
+        size = len(dump_json({key: value}))
         if size <= room:
             fitting[key] = value
             room -= size

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import cast
 
-from mcp_app.arguments import NAMES, Argument
-from mcp_app.paging import LONGEST_TITLE, Items, RankedPage, cut, first_page, past_the_end
-from mcp_app.tool import Call, Tool, form
-from mcp_app.tools.knowledge.family import FAMILY, source_named
+from mcp_app.arguments import NAMES_ARGUMENT, Argument
+from mcp_app.paging import MAX_TITLE_CHARS, Items, RankedPage, apply_cutoff, cut, explain_past_end
+from mcp_app.tool import Call, Tool, make_schema
+from mcp_app.tools.knowledge.family import FAMILY, find_source
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
-from workbench.retrieval.parameters import MACHINES_CUTOFF
+from workbench.retrieval.parameters import AGENT_CUTOFF
 from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY
 from workbench.types import NamesUse, Passage, Scope
 from workbench.types.json import JsonObject
 
 SEARCH_TYPES = ("vector", "hybrid", "rerank")
 DEFAULT_SEARCH_TYPE = UNPROMOTED_TOOL_STRATEGY
-NOT_GIVEN = ""
-DEFAULT_COUNT, LEAST_SIMILARITY = 10, 0.05
-DEEPEST = 200  # passages that one search ranks, offset included
+UNSET_SEARCH_TYPE = ""
+DEFAULT_COUNT, MIN_SIMILARITY = 10, 0.05
+MAX_RANKED = 200  # passages that one search ranks, offset included
 
 
 def search_knowledge_base(
@@ -39,16 +39,16 @@ def search_knowledge_base(
     score far below the best are marked, and only a few are returned if nothing is close.
     """
     scope = Scope(
-        sources=(source_named(call, source_id).id,) if source_id else None,
+        sources=(find_source(call, source_id).id,) if source_id else None,
         languages=(language,) if language.strip() else (),
         names=cast(NamesUse, names),
     )
-    page = RankedPage(offset, match_count or DEFAULT_COUNT, DEEPEST)
+    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_RANKED)
     ask = Ask(
         search_type or None,
         page.asked,
         scope,
-        min_similarity=LEAST_SIMILARITY if similarity_threshold < 0 else similarity_threshold,
+        min_similarity=MIN_SIMILARITY if similarity_threshold < 0 else similarity_threshold,
         built_in=DEFAULT_SEARCH_TYPE,
     )
     result = call.wb.search_service.search(query, ask)
@@ -56,15 +56,15 @@ def search_knowledge_base(
     items, cutoff = [passage_json(passage) for passage in passages], {}
     if not match_count and similarity_threshold < 0 and not offset:
         scores = [hit.score for hit in passages]
-        items, cutoff = first_page(items, scores, result.strategy, MACHINES_CUTOFF, close=result.evidence.close)
+        items, cutoff = apply_cutoff(items, scores, result.strategy, AGENT_CUTOFF, close=result.evidence.close)
     answer: JsonObject = {
         "success": True,
         "results": list(items),
         "count": len(items),
         "more": offset + len(items) < len(result),
-        "search_type": search_type_of(result.strategy),
+        "search_type": infer_search_type(result.strategy),
         "strategy": result.strategy,
-        "query": cut(query, LONGEST_TITLE),
+        "query": cut(query, MAX_TITLE_CHARS),
         **cutoff,
     }
     if passages and not result.evidence.close:
@@ -77,11 +77,11 @@ def search_knowledge_base(
     answer |= page.end(result.results, "passages", "set source_id or language")
     if not passages:
         no_match = "Nothing matched. Lower similarity_threshold, remove source_id or use other words"
-        answer["suggestion"] = past_the_end(offset, result.results) or no_match
+        answer["suggestion"] = explain_past_end(offset, result.results) or no_match
     return answer
 
 
-def search_type_of(strategy: str) -> str:
+def infer_search_type(strategy: str) -> str:
     """Return the search type closest to a strategy; a promoted one may be none of them."""
     legs = STRATEGIES[strategy].legs
     if not RERANKERS.isdisjoint(legs):
@@ -100,9 +100,9 @@ def passage_json(passage: Passage) -> JsonObject:
     if passage.metadata.get("language"):
         metadata["language"] = passage.metadata["language"]
     if passage.path:
-        metadata["path"] = cut(passage.path, LONGEST_TITLE)
+        metadata["path"] = cut(passage.path, MAX_TITLE_CHARS)
     if passage.headings:
-        metadata["section"] = cut(" > ".join(passage.headings), LONGEST_TITLE)
+        metadata["section"] = cut(" > ".join(passage.headings), MAX_TITLE_CHARS)
     if passage.metadata.get("page"):
         metadata["page"] = passage.metadata["page"]
     if passage.metadata.get("page_label"):
@@ -110,7 +110,7 @@ def passage_json(passage: Passage) -> JsonObject:
     return {
         "chunk_id": passage.passage_id,
         "document_id": passage.document_id,
-        "document_title": cut(passage.document_title, LONGEST_TITLE),
+        "document_title": cut(passage.document_title, MAX_TITLE_CHARS),
         "text": cut(passage.text),
         "score": round(passage.score, 4),
         "match_type": passage.match_type,
@@ -132,7 +132,7 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument("query", "string", "Keywords or a question.", required=True),
         Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
         Argument("language", "string", "Only this language, e.g. de or german.", ""),
-        NAMES,
+        NAMES_ARGUMENT,
         Argument(
             "match_count",
             "integer",
@@ -149,22 +149,22 @@ SEARCH_KNOWLEDGE_BASE = Tool(
             "Default: the strategy promoted for this scope, else hybrid; the answer names the one used.",
             DEFAULT_SEARCH_TYPE,
             choices=SEARCH_TYPES,
-            unset=NOT_GIVEN,
+            unset=UNSET_SEARCH_TYPE,
         ),
         Argument(
             "similarity_threshold",
             "number",
             "Minimum cosine similarity; matches of words unknown to the model are never hidden.",
-            LEAST_SIMILARITY,
+            MIN_SIMILARITY,
             low=0,
             high=1,
             unset=-1.0,
         ),
-        Argument("offset", "integer", "Passages to skip.", 0, low=0, high=DEEPEST - 1),
+        Argument("offset", "integer", "Passages to skip.", 0, low=0, high=MAX_RANKED - 1),
     ),
     run=search_knowledge_base,
     family=FAMILY,
     parts=Items("results"),
     advice="Passages, with a choice of search type and similarity threshold: search_knowledge_base.",
-    output=form(results="array", more="boolean", search_type="string"),
+    output=make_schema(results="array", more="boolean", search_type="string"),
 )

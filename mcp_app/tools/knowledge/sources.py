@@ -6,18 +6,18 @@ from collections.abc import Callable
 
 from mcp_app.arguments import Argument, Refused
 from mcp_app.paging import Items
-from mcp_app.tool import Call, Tool, acted, followed_by, needed
+from mcp_app.tool import Call, Tool, format_follow_up, make_action_schema, require
 from mcp_app.tools.knowledge.family import (
     FAMILY,
-    LIST_SOURCES,
+    LIST_SOURCES_HINT,
     OFFSET,
     PAGE,
     PER_PAGE,
-    page_of,
+    find_source,
+    resolve_page,
     source_json,
-    source_named,
 )
-from workbench.text import STEMMED_AT_ONCE
+from workbench.text import MAX_PASSAGES_STEMMED_AT_ONCE
 from workbench.types.json import JsonObject, JsonValue
 
 ACTIONS = ("create", "get", "list", "update", "delete")
@@ -42,7 +42,7 @@ def _create(
 ) -> JsonObject:
     del others
     source = call.wb.sources.create(
-        needed(title, "title", "create", "It names the source."),
+        require(title, "title", "create", "It names the source."),
         source_type=source_type,
         url=url or None,
         project=project_id or None,
@@ -54,13 +54,13 @@ def _create(
 
 def _get(call: Call, *, source_id: str, **others: JsonValue) -> JsonObject:
     del others
-    source = source_named(call, needed(source_id, "source_id", "get", LIST_SOURCES))
+    source = find_source(call, require(source_id, "source_id", "get", LIST_SOURCES_HINT))
     return {"success": True, "source": source_json(source)}
 
 
 def _list(call: Call, *, page: int, per_page: int, offset: int | None, **others: JsonValue) -> JsonObject:
     del others
-    size, skipped = page_of(page, per_page, offset)
+    size, skipped = resolve_page(page, per_page, offset)
     sources = call.wb.sources.list(limit=size, offset=skipped)
     return {
         "success": True,
@@ -85,7 +85,7 @@ def _update(
     **others: JsonValue,
 ) -> JsonObject:
     del others
-    source = source_named(call, needed(source_id, "source_id", "update", LIST_SOURCES))
+    source = find_source(call, require(source_id, "source_id", "update", LIST_SOURCES_HINT))
     if not any((title, url, project_id, folder_name, tags, language)):
         raise Refused("Nothing to update", "Give a title, url, project_id, folder_name, tags or language")
     changed = call.wb.sources.update(
@@ -96,20 +96,20 @@ def _update(
         folder=folder_name or None,
         tags=tags or None,
         language=language or None,
-        build=source.passages_count <= STEMMED_AT_ONCE,
+        build=source.passages_count <= MAX_PASSAGES_STEMMED_AT_ONCE,
     )
     answer: JsonObject = {"success": True, "source": source_json(changed), "message": "Source updated successfully"}
-    if language and source.passages_count > STEMMED_AT_ONCE:
+    if language and source.passages_count > MAX_PASSAGES_STEMMED_AT_ONCE:
         jobs = call.wb.jobs.enqueue_stemming()
         call.work_jobs()
-        next_step = "".join(followed_by(call, job) for job in jobs[:1])
+        next_step = "".join(format_follow_up(call, job) for job in jobs[:1])
         answer["message"] = f"Source updated; its passages are being stemmed again in the background.{next_step}"
     return answer
 
 
 def _delete(call: Call, *, source_id: str, **others: JsonValue) -> JsonObject:
     del others
-    source = source_named(call, needed(source_id, "source_id", "delete", LIST_SOURCES))
+    source = find_source(call, require(source_id, "source_id", "delete", LIST_SOURCES_HINT))
     deletion = call.wb.sources.delete(source.id)
     deleted: JsonObject = {
         "source_id": deletion.id,
@@ -174,5 +174,5 @@ MANAGE_SOURCE = Tool(
         'Example: manage_source(action="get", source_id="src_abc123")'
     ),
     parts=Items("sources", total="total_count"),
-    output=acted(source="object", sources="array", total_count="integer", message="string"),
+    output=make_action_schema(source="object", sources="array", total_count="integer", message="string"),
 )

@@ -7,7 +7,7 @@ import pytest
 
 from workbench.ingestion.incoming import content_hash
 from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.readers.spreadsheet import shown
+from workbench.ingestion.readers.spreadsheet import format_value
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from workbench.ingestion.readers.spreadsheet import shown
     ],
 )
 def test_a_figure_reads_as_its_format_shows_it(value: float, number_format: str, text: str) -> None:
-    assert shown(value, number_format) == text
+    assert format_value(value, number_format) == text
 
 
 @pytest.mark.parametrize("number_format", ["[$€-2] #,##0.00", '"CHF" #,##0', '#,##0 "USD"', '0 "kg"', '0.0"x"', ".00"])

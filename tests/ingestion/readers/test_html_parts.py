@@ -5,26 +5,26 @@ from __future__ import annotations
 import pytest
 from lxml import html
 
-from workbench.ingestion.readers.html import PART, draft_from_html, parts_of
+from workbench.ingestion.readers.html import PART_CHARS, make_draft, split_element
 
 SECTION = "<section><h2>Part {0}</h2><p>Words of <b>part</b> {0}.</p><pre><code>code {0}</code></pre>tail {0}</section>"
 
 
 @pytest.mark.slow
 def test_a_large_page_comes_out_as_its_parts_in_order() -> None:
-    count = 4 * PART // len(SECTION)
-    draft = draft_from_html("<main><h1>Book</h1>" + "".join(SECTION.format(n) for n in range(count)) + "</main>")
+    count = 4 * PART_CHARS // len(SECTION)
+    draft = make_draft("<main><h1>Book</h1>" + "".join(SECTION.format(n) for n in range(count)) + "</main>")
     expected = [f"## Part {n}\n\nWords of **part** {n}.\n\n```\ncode {n}\n```\n\ntail {n}" for n in range(count)]
     assert draft.text.strip() == "\n\n".join(["# Book", *expected])
 
 
 def test_parts_are_cut_between_blocks_only_and_lose_nothing() -> None:
-    inline = "<i>a</i> b " * (PART // 8)
-    listed = "<ul>" + "<li>item</li>" * (PART // 8) + "</ul>"
-    page = html.fromstring(f"<div>{inline}<div>{'<p>x &amp; y</p>' * (PART // 8)}</div>&lt;end {listed}</div>")
-    parts = list(parts_of(page))
+    inline = "<i>a</i> b " * (PART_CHARS // 8)
+    listed = "<ul>" + "<li>item</li>" * (PART_CHARS // 8) + "</ul>"
+    page = html.fromstring(f"<div>{inline}<div>{'<p>x &amp; y</p>' * (PART_CHARS // 8)}</div>&lt;end {listed}</div>")
+    parts = list(split_element(page))
     assert len(parts) > 4
     assert parts[0] == inline and parts[-1] == listed
-    assert all(len(part) <= PART for part in parts[1:-1])
+    assert all(len(part) <= PART_CHARS for part in parts[1:-1])
     whole = html.fromstring(f"<div>{''.join(parts)}</div>")
     assert "".join(whole.itertext()) == "".join(page.itertext())

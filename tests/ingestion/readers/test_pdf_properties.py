@@ -10,7 +10,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.readers.pdf.reader import pdf_properties
+from workbench.ingestion.readers.pdf.reader import read_properties
 
 
 def pdf_with(*, heading: str = "", title: str = "", author: str = "", subject: str = "", keywords: str = "") -> bytes:
@@ -57,7 +57,7 @@ def test_a_pdf_tells_its_author_subject_and_keywords() -> None:
 def test_what_a_program_writes_where_nobody_wrote_anything_is_no_property() -> None:
     told = pdf_with(heading="Winter storage")  # the library that writes it calls its author and subject so
     assert b"unspecified" in told and b"anonymous" in told
-    assert pdf_properties(told) == {}
+    assert read_properties(told) == {}
 
 
 def test_the_title_among_the_properties_serves_where_no_heading_does_and_is_kept_beside_one() -> None:
@@ -69,13 +69,13 @@ def test_the_title_among_the_properties_serves_where_no_heading_does_and_is_kept
 
 @pytest.mark.parametrize("title", ["Microsoft Word - draft7_final", "scan0001.pdf", "untitled", "0001018724-20-000004"])
 def test_a_title_that_only_names_a_file_or_a_number_is_none(title: str) -> None:
-    assert "title" not in pdf_properties(pdf_with(title=title))
+    assert "title" not in read_properties(pdf_with(title=title))
 
 
 def test_a_pdf_whose_table_of_objects_is_damaged_is_read_without_its_properties() -> None:
     data = pdf_with(heading="Winter storage", subject="Laying up")
     broken = data.replace(b"/Info", b"/Imfo")
-    assert pdf_properties(broken) == {}
+    assert read_properties(broken) == {}
     assert read_bytes(broken, "sheds.pdf").title == "Winter storage"
 
 

@@ -6,8 +6,8 @@ import io
 import re
 from collections.abc import Sequence
 
-from workbench.ingestion.readers.isolation import FEW, STEP, lost_pages
-from workbench.ingestion.readers.pdf.layout import without_running
+from workbench.ingestion.readers.isolation import MAX_LOST_PAGES, TRIAL_PAGES, find_lost_pages
+from workbench.ingestion.readers.pdf.layout import strip_running_lines
 from workbench.ingestion.readers.pdf.pages import read_pages
 
 PROSE = "The otter sleeps on its back and holds a stone in its paws while the river carries it."
@@ -37,7 +37,7 @@ def chaptered_pdf(pages: int) -> bytes:
 
 
 def texts_of(data: bytes, window: int, left_out: Sequence[int] = ()) -> list[str]:
-    return without_running([page.texts for page in read_pages(data, "river.pdf", left_out, window).pages])
+    return strip_running_lines([page.texts for page in read_pages(data, "river.pdf", left_out, window).pages])
 
 
 def test_a_file_read_in_windows_has_the_text_and_the_heading_levels_that_it_has_whole() -> None:
@@ -62,12 +62,12 @@ def test_pages_that_are_left_out_are_named_and_the_others_read_as_before() -> No
 
 
 def test_the_pages_over_which_a_process_ends_are_told_from_all_others() -> None:
-    bad = {1, STEP, STEP + 1, 77}
+    bad = {1, TRIAL_PAGES, TRIAL_PAGES + 1, 77}
 
     def try_pages(first: int, last: int) -> int | None:
         return None if bad.intersection(range(first, last + 1)) else 100
 
-    assert lost_pages(try_pages) == tuple(sorted(bad))
+    assert find_lost_pages(try_pages) == tuple(sorted(bad))
 
 
 def test_a_file_is_given_up_when_most_of_its_first_pages_end_the_process() -> None:
@@ -76,5 +76,5 @@ def test_a_file_is_given_up_when_most_of_its_first_pages_end_the_process() -> No
     def try_pages(first: int, last: int) -> int | None:
         tried.append(first)
 
-    assert lost_pages(try_pages) is None
-    assert len(tried) == FEW + 1
+    assert find_lost_pages(try_pages) is None
+    assert len(tried) == MAX_LOST_PAGES + 1

@@ -20,7 +20,7 @@ from workbench.errors import Cancelled, UnreadableDocument
 from workbench.formatting import MB
 from workbench.ingestion.metadata import page_notes
 from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.readers.formats import LARGE
+from workbench.ingestion.readers.formats import MIN_ISOLATED_OFFICE_BYTES
 from workbench.ingestion.readers.isolation import ParserProcess
 
 pytestmark = pytest.mark.slow  # each starts a process that imports the parsers
@@ -77,7 +77,7 @@ def test_a_large_pdf_reads_beside_as_it_does_here(parser: ParserProcess) -> None
 
 
 def test_a_small_office_file_and_a_text_start_no_process(parser: ParserProcess) -> None:
-    assert len(files.docx()) < LARGE
+    assert len(files.docx()) < MIN_ISOLATED_OFFICE_BYTES
     read_bytes(files.docx(), "otter.docx", parser=parser)
     read_bytes(b"Many otters. " * 20_000, "otters.txt", parser=parser)
     assert parser.process_id is None

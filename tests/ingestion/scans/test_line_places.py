@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 from tests.ingestion.scans.printed import printed, scan_pdf
 from workbench.formatting import MB
 from workbench.ingestion.ocr.page_text import PageText, read_page
-from workbench.ingestion.ocr.recognition import BAND, SHARED
+from workbench.ingestion.ocr.recognition import BAND_OVERLAP_PX, MAX_BAND_PX
 from workbench.ingestion.readers import read_bytes
 from workbench.ingestion.readers.isolation import ParserProcess
 
@@ -37,7 +37,7 @@ def letters(size: int) -> ImageFont.FreeTypeFont:
     return font
 
 
-@pytest.mark.parametrize("top", range(BAND - SHARED - 20, BAND + 5, 9))
+@pytest.mark.parametrize("top", range(MAX_BAND_PX - BAND_OVERLAP_PX - 20, MAX_BAND_PX + 5, 9))
 def test_a_line_at_the_edge_of_a_band_is_read_once(top: int) -> None:
     picture, draw = white(640, 800)
     draw.text((40, top), "Otters hold hands", fill="black", font=letters(32))
@@ -50,7 +50,7 @@ def test_a_line_at_the_edge_of_a_band_is_read_once(top: int) -> None:
 
 def test_letters_higher_than_what_bands_share_are_one_line() -> None:
     picture, draw = white(1000, 900)
-    draw.text((40, BAND - 120), "OTTERS", fill="black", font=letters(180))
+    draw.text((40, MAX_BAND_PX - 120), "OTTERS", fill="black", font=letters(180))
     page = read(picture)
     assert [page.text[word.start : word.end] for word in page.scan.words] == ["OTTERS"]
 

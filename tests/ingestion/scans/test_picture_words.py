@@ -18,7 +18,7 @@ from workbench.ingestion.metadata import page_notes
 from workbench.ingestion.readers import read_bytes
 from workbench.ingestion.readers.isolation import ParserProcess
 from workbench.ingestion.readers.pdf.pages import read_pages
-from workbench.ingestion.readers.pdf.reader import _chart_words
+from workbench.ingestion.readers.pdf.reader import _read_chart_words
 
 pytestmark = pytest.mark.slow  # OCR models take seconds a page
 MOST = 280 * MB  # bytes that reading a report may hold
@@ -40,7 +40,7 @@ def test_the_words_of_a_chart_without_a_caption_end_the_page() -> None:
 
 def test_pages_whose_pictures_cannot_be_read_are_named() -> None:
     file = read_pages(files.pdf_with_chart(CAPTION), "year.pdf", ())
-    words, failed = _chart_words(b"no longer there", file, None)
+    words, failed = _read_chart_words(b"no longer there", file, None)
     assert (words, failed) == ({}, [1])
     said = "year.pdf: images on page 1 could not be read; the text was."
     assert page_notes("year.pdf", {"unread_pictures": failed}) == (said,)

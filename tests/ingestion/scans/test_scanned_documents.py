@@ -19,7 +19,7 @@ from workbench.errors import Cancelled, UnreadableDocument
 from workbench.ingestion.metadata import page_notes, scan_note
 from workbench.ingestion.ocr.document import ReadScans
 from workbench.ingestion.ocr.page_text import PageText
-from workbench.ingestion.raw import plain_metadata
+from workbench.ingestion.raw import to_json_metadata
 from workbench.ingestion.readers import read_bytes
 from workbench.types.results import ScannedPage
 
@@ -174,7 +174,7 @@ def test_a_page_that_cannot_be_drawn_costs_that_page_and_the_report_names_it(
 def test_a_page_of_little_confidence_is_named() -> None:
     sure, unsure = ScannedPage(1, 0.99, ()), ScannedPage(2, 0.7, ())
     scans = ReadScans({1: PageText("Otters hold hands.", sure), 2: PageText("Bevvers buld", unsure)})
-    metadata = plain_metadata(scans.metadata())
+    metadata = to_json_metadata(scans.metadata())
     assert metadata["uncertain_pages"] == [2]
     assert page_notes("poor.pdf", metadata) == (
         "poor.pdf: OCR is uncertain about page 2; compare with the page image.",

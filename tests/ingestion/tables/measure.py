@@ -79,12 +79,12 @@ def _letters(text: str) -> str:
 def _of_folder(folder: Path) -> Iterator[tuple[str, int, int, int]]:
     from liteparse.parser import LiteParse
 
-    from workbench.ingestion.readers.pdf.layout import without_running
+    from workbench.ingestion.readers.pdf.layout import strip_running_lines
     from workbench.ingestion.readers.pdf.pages import read_pages
 
     for path in sorted(folder.glob("*.pdf")):
         shown_pages = LiteParse(ocr_enabled=False, quiet=True, output_format="markdown").parse(path.read_bytes()).pages
-        texts = without_running([page.texts for page in read_pages(path.read_bytes(), path.name).pages])
+        texts = strip_running_lines([page.texts for page in read_pages(path.read_bytes(), path.name).pages])
         for page, text in zip(shown_pages, texts, strict=True):
             head = " ".join(page.text.split("\n")[:14])
             if TITLE.search(head) and len(AMOUNT.findall(page.text)) >= FEWEST and len(page.text) < 9000:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, ParsedPage, TextItem
 
-from workbench.ingestion.readers.pdf.layout import page_texts, with_whole_lines, without_running
+from workbench.ingestion.readers.pdf.layout import make_page_texts, restore_cut_lines, strip_running_lines
 
 COLUMNS = (40.0, 230.0)
 ROWS = (("Herring fleet", "Kirkwall"), ("Oyster fleet", "Stromness"), ("Crab fleet", "Tobermory"))
@@ -51,7 +51,7 @@ def _with_prose() -> ParsedPage:
 
 
 def test_prose_below_a_table_is_read_in_whole_lines_and_the_rows_above_it_stay_a_table() -> None:
-    (text,) = without_running([page_texts(_with_prose())])
+    (text,) = strip_running_lines([make_page_texts(_with_prose())])
     table, prose = text.split("\n\n")
     assert table.splitlines()[0] == "| Herring fleet | Kirkwall |"
     assert table.splitlines()[-1] == "| Crab fleet | Tobermory |"
@@ -66,7 +66,7 @@ def test_a_table_whose_cells_hold_whole_lines_stays_as_the_parser_has_it() -> No
         for text, left in zip(texts, COLUMNS, strict=True)
     ]
     page = _page(rows, items, _table(rows))
-    assert with_whole_lines(page, [page.markdown]) == [page.markdown]
+    assert restore_cut_lines(page, [page.markdown]) == [page.markdown]
 
 
 def test_columns_of_prose_that_were_taken_for_a_table_are_read_one_after_the_other() -> None:
@@ -89,5 +89,5 @@ def test_columns_of_prose_that_were_taken_for_a_table_are_read_one_after_the_oth
         for place, text in enumerate(texts)
     ]
     page = _page(mixed, items, _table(mixed))
-    (text,) = with_whole_lines(page, [page.markdown])
+    (text,) = restore_cut_lines(page, [page.markdown])
     assert text.split("\n\n") == [" ".join(left), " ".join(right)]

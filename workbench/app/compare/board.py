@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.compare.columns import Asking, ComparedHits
-from workbench.app.compare.judging import Judging, judging_round, read_marks
-from workbench.app.compare.matches import Joins, Likes, joins, place_key, same_places
+from workbench.app.compare.columns import ComparedHits, SearchSettings
+from workbench.app.compare.judging import QuestionJudging, read_marks, show_progress
+from workbench.app.compare.matches import Joins, Underlines, find_same_places, join_hits, place_key
 from workbench.app.compare.why import open_why
 from workbench.app.state import address
-from workbench.app.widgets.card import card_text
-from workbench.app.widgets.looks import escaped, look, place_of, title_of
-from workbench.app.widgets.notices import component
+from workbench.app.widgets.card import render_card
+from workbench.app.widgets.looks import escape_markdown, format_place, get_look, strategy_title
+from workbench.app.widgets.notices import load_component
 from workbench.app.widgets.promoting import (
+    LiveStrategy,
     PromotionCandidate,
-    Serving,
-    measured_together,
-    places_of_bar,
-    promote_dialog,
-    serving_columns,
+    find_joint_evidence,
+    find_live_columns,
+    list_places,
+    open_promotion,
 )
 from workbench.app.widgets.reader import open_document
 from workbench.errors import ScopeError, WorkbenchError
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.services.search import named
+from workbench.services.search import split_strategy
 from workbench.text import language_title
 from workbench.types import Comparison, JsonObject, JsonValue, Passage, SearchResult
 from workbench.types.results import TOTAL, TimedStep
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 
 # The data of the board
 
-OTHER = "other"  # time of a search outside the measured steps
-MOST_SCOPES = 200  # sources offered in a column whose strategy needs a scope
+OTHER_STAGE = "other"  # time of a search outside the measured steps
+MAX_SCOPES_OFFERED = 200  # sources offered in a column whose strategy needs a scope
 
 
 @dataclass(frozen=True, slots=True)
-class _Whole:
+class _BoardContext:
     """What the data of a hit depends on beyond the hit.
 
     Attributes:
@@ -60,7 +60,7 @@ class _Whole:
     query: str
     ranks: Mapping[str, Mapping[str, int]]
     joined: Joins
-    likes: Likes
+    likes: Underlines
     spoken: Collection[str]
     letters: Mapping[str, str]
     headers: Mapping[str, str]
@@ -70,7 +70,7 @@ class _Whole:
         """Return the text of a passage's card, computed once for all columns that have it."""
         key = passage.passage_id, passage.text
         if key not in self.texts:
-            self.texts[key] = card_text(
+            self.texts[key] = render_card(
                 self.query,
                 passage.text,
                 [passage.document_title, *passage.headings],
@@ -82,9 +82,9 @@ class _Whole:
         return self.texts[key]
 
 
-def board_data(
+def build_board_data(
     comparison: Comparison,
-    likes: Likes | None = None,
+    likes: Underlines | None = None,
     spoken: Collection[str] = (),
     headers: Mapping[str, str] | None = None,
 ) -> JsonObject:
@@ -96,40 +96,40 @@ def board_data(
         spoken: Indexes of several languages, whose hits show theirs.
         headers: Headers of tables that start before a hit, by its place.
     """
-    joined = joins(comparison)
+    joined = join_hits(comparison)
     ranks: dict[str, dict[str, int]] = {name: {} for name in comparison.strategies}
     for name, result in comparison.strategies.items():
         for passage in result:
             ranks[name].setdefault(joined[name, passage.passage_id], passage.rank)
-    letters = index_letters(comparison)
+    letters = assign_index_letters(comparison)
     of_column = {name: letters.get(result.index, "") for name, result in comparison.strategies.items()}
-    whole = _Whole(comparison.query, ranks, joined, likes or {}, spoken, of_column, headers or {})
+    whole = _BoardContext(comparison.query, ranks, joined, likes or {}, spoken, of_column, headers or {})
     return {
-        "columns": [_column(whole, name, result) for name, result in comparison.strategies.items()],
+        "columns": [_build_column(whole, name, result) for name, result in comparison.strategies.items()],
         "by_document": bool(letters),  # the unit of the agreement
-        "agreement": _agreement(comparison),
-        "stages": [*TimedStep, OTHER],
+        "agreement": _copy_agreement(comparison),
+        "stages": [*TimedStep, OTHER_STAGE],
         "judging": None,
         "serving": None,
-        "slowest": max(map(_total, comparison.strategies.values()), default=0.0),
+        "slowest": max(map(_total_ms, comparison.strategies.values()), default=0.0),
     }
 
 
-def failures_data(wb: Workbench, failures: Mapping[str, WorkbenchError]) -> list[JsonObject]:
+def build_failures_data(wb: Workbench, failures: Mapping[str, WorkbenchError]) -> list[JsonObject]:
     """Return the columns that failed, with the error and, if the strategy needs a scope, the scopes to choose from."""
-    return [_failure(wb, name, error) for name, error in failures.items()]
+    return [_build_failure(wb, name, error) for name, error in failures.items()]
 
 
-def _failure(wb: Workbench, name: str, error: WorkbenchError) -> JsonObject:
+def _build_failure(wb: Workbench, name: str, error: WorkbenchError) -> JsonObject:
     strategy = name.partition("@")[0]
-    appearance = look(strategy)
+    appearance = get_look(strategy)
     wants_scope = isinstance(error, ScopeError) and strategy in STRATEGIES and STRATEGIES[strategy].needs_scope
     projects = [{"id": project.id, "title": project.title} for project in wb.projects.list()]
-    sources = [{"id": source.id, "title": source.title} for source in wb.sources.list()[:MOST_SCOPES]]
+    sources = [{"id": source.id, "title": source.title} for source in wb.sources.list()[:MAX_SCOPES_OFFERED]]
     return {
         "name": name,
         "strategy": strategy,
-        "title": title_of(name),
+        "title": strategy_title(name),
         "hue": appearance.hue,
         "shape": appearance.shape,
         "text": str(error),
@@ -137,45 +137,45 @@ def _failure(wb: Workbench, name: str, error: WorkbenchError) -> JsonObject:
     }
 
 
-def _column(whole: _Whole, name: str, result: SearchResult) -> JsonObject:
+def _build_column(whole: _BoardContext, name: str, result: SearchResult) -> JsonObject:
     strategy, _, own_index = name.partition("@")
-    appearance = look(strategy)
+    appearance = get_look(strategy)
     return {
         "name": name,
-        "title": title_of(name),
-        "strategy": title_of(strategy),
+        "title": strategy_title(name),
+        "strategy": strategy_title(strategy),
         "index": result.index,
         "cut": own_index,
         "summary": STRATEGIES[strategy].summary if strategy in STRATEGIES else "",
         "hue": appearance.hue,
         "shape": appearance.shape,
         "dash": appearance.dash,
-        "total": _total(result),
-        "stages": _stages(result),
+        "total": _total_ms(result),
+        "stages": _list_stages(result),
         "notes": list(result.remarks),
         "close": result.evidence.close,
-        "hits": [_hit(whole, name, passage, spoken=result.index in whole.spoken) for passage in result],
+        "hits": [_build_hit(whole, name, passage, spoken=result.index in whole.spoken) for passage in result],
         "letter": whole.letters[name],
     }
 
 
-def _stages(result: SearchResult) -> list[JsonObject]:
+def _list_stages(result: SearchResult) -> list[JsonObject]:
     """Return the time of each step in milliseconds; the rest is "other"."""
     times = {step.value: round(result.timings_ms[step], 2) for step in TimedStep if step in result.timings_ms}
     rest = result.timings_ms.get(TOTAL, 0.0) - sum(times.values())
-    return [{"name": name, "ms": ms} for name, ms in (*times.items(), (OTHER, round(max(0.0, rest), 2)))]
+    return [{"name": name, "ms": ms} for name, ms in (*times.items(), (OTHER_STAGE, round(max(0.0, rest), 2)))]
 
 
-def _total(result: SearchResult) -> float:
+def _total_ms(result: SearchResult) -> float:
     """Return the time of a whole search in milliseconds."""
     return round(result.timings_ms.get(TOTAL, 0.0), 1)
 
 
-def _hit(whole: _Whole, name: str, passage: Passage, *, spoken: bool) -> JsonObject:
+def _build_hit(whole: _BoardContext, name: str, passage: Passage, *, spoken: bool) -> JsonObject:
     joined, place = whole.joined[name, passage.passage_id], place_key(passage)
     language = str(passage.metadata.get("language", "english"))
     headings = passage.headings
-    where = place_of(passage, headings) or passage.path or passage.url or ""
+    where = format_place(passage, headings) or passage.path or passage.url or ""
     return {
         "id": joined,
         "passage": passage.passage_id,
@@ -190,16 +190,16 @@ def _hit(whole: _Whole, name: str, passage: Passage, *, spoken: bool) -> JsonObj
         "place": " · ".join(part for part in (where, language_title(language) if spoken else "") if part),
         "path": passage.path or passage.url or "",
         "text": whole.text(passage),
-        "others": [_other(whole, passage, joined, other) for other in whole.ranks if other != name],
+        "others": [_build_other(whole, passage, joined, other) for other in whole.ranks if other != name],
     }
 
 
-def _other(whole: _Whole, passage: Passage, joined: str, other: str) -> JsonObject:
+def _build_other(whole: _BoardContext, passage: Passage, joined: str, other: str) -> JsonObject:
     """Return the rank of the same text in another column; ``moved`` is positive if it ranks better there."""
-    rank, appearance = whole.ranks[other].get(joined), look(other.partition("@")[0])
+    rank, appearance = whole.ranks[other].get(joined), get_look(other.partition("@")[0])
     return {
         "name": other,
-        "title": title_of(other),
+        "title": strategy_title(other),
         "hue": appearance.hue,
         "shape": appearance.shape,
         "rank": rank,
@@ -208,53 +208,55 @@ def _other(whole: _Whole, passage: Passage, joined: str, other: str) -> JsonObje
     }
 
 
-def _agreement(comparison: Comparison) -> JsonObject:
+def _copy_agreement(comparison: Comparison) -> JsonObject:
     return {measure: dict(pairs) for measure, pairs in comparison.agreement.items()}
 
 
-def index_letters(comparison: Comparison) -> dict[str, str]:
+def assign_index_letters(comparison: Comparison) -> dict[str, str]:
     """Return index -> A, B, C, D if the columns search several indexes, else {}."""
     names = list(dict.fromkeys(result.index for result in comparison.strategies.values()))
     return dict(zip(names, ascii_uppercase, strict=False)) if len(names) > 1 else {}
 
 
-_MARKED = "marks_kept"  # number of the last mark of this session that was stored
-_FAILED = "marks_failed"
+_STORED_MARKS_KEY = "marks_kept"  # number of the last mark of this session that was stored
+_FAILURE_KEY = "marks_failed"
 
 
 @st.fragment
-def board(wb: Workbench, hits: ComparedHits, asking: Asking, serving: Serving, judging: Judging | None) -> None:
+def show_board(
+    wb: Workbench, hits: ComparedHits, asking: SearchSettings, serving: LiveStrategy, judging: QuestionJudging | None
+) -> None:
     """Show the columns; judging redraws only this part of the page."""
-    if _FAILED in st.session_state:
-        st.toast(escaped(st.session_state.pop(_FAILED)))
+    if _FAILURE_KEY in st.session_state:
+        st.toast(escape_markdown(st.session_state.pop(_FAILURE_KEY)))
     with st.container():  # even if empty: the board keeps its position, and thereby its state in the browser
         if judging is not None:
-            judging_round(judging)
+            show_progress(judging)
     comparison = hits.comparison
-    data = board_data(comparison, hits.likes, _spoken(wb, comparison), hits.headers) | {
-        "failures": failures_data(wb, hits.failures)
+    data = build_board_data(comparison, hits.likes, _find_multilingual_indexes(wb, comparison), hits.headers) | {
+        "failures": build_failures_data(wb, hits.failures)
     }
     if judging is not None:
-        grades = _grades(judging)
+        grades = _load_grades(judging)
         data["judging"] = {
             "about": judging.about,
             "title": judging.test_set.title,
             "grades": grades,
-            "same": same_places(comparison, grades),
-            "kept": st.session_state.get(_MARKED, 0),
+            "same": find_same_places(comparison, grades),
+            "kept": st.session_state.get(_STORED_MARKS_KEY, 0),
         }
 
-    columns = serving_columns(serving, comparison, asking.parameters)
+    columns = find_live_columns(serving, comparison, asking.parameters)
     data["serving"] = {"columns": columns, "badge": serving.badge, "reason": serving.reason}
 
     def keep() -> None:
-        _keep(comparison, judging)
+        _store_marks(comparison, judging)
 
-    result = component("compare/board")(
-        key="board", data=data, on_open_change=_nothing, on_marks_change=keep, on_promote_change=_nothing,
-        on_scope_change=_nothing, on_reset_change=_nothing, on_why_change=_nothing,
+    result = load_component("compare/board")(
+        key="board", data=data, on_open_change=_ignore_event, on_marks_change=keep, on_promote_change=_ignore_event,
+        on_scope_change=_ignore_event, on_reset_change=_ignore_event, on_why_change=_ignore_event,
     )  # fmt: skip
-    _remedy(result.scope, result.reset)
+    _apply_remedy(result.scope, result.reset)
     if result.open:
         address.put(cut=result.open["cut"])
         open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
@@ -263,24 +265,24 @@ def board(wb: Workbench, hits: ComparedHits, asking: Asking, serving: Serving, j
         open_why(str(result.why["column"]), str(result.why["passage"]))
         st.rerun()
     if result.promote and result.promote in comparison.strategies and result.promote not in columns:
-        _promote(wb, asking, str(result.promote), serving)
+        _open_promotion(wb, asking, str(result.promote), serving)
 
 
-def _spoken(wb: Workbench, comparison: Comparison) -> set[str]:
+def _find_multilingual_indexes(wb: Workbench, comparison: Comparison) -> set[str]:
     """Return the compared indexes that hold passages in several languages."""
     names = {result.index for result in comparison.strategies.values()}
     return {name for name in names if len(wb.indexes.languages(name)) > 1}
 
 
-def _promote(wb: Workbench, asking: Asking, name: str, serving: Serving) -> None:
+def _open_promotion(wb: Workbench, asking: SearchSettings, name: str, serving: LiveStrategy) -> None:
     """Open the dialog that promotes a column."""
-    strategy, own_index = named(name, None)
+    strategy, own_index = split_strategy(name, None)
     parameters = asking.parameters.get(name, asking.parameters.get(strategy)) or {}
     candidate = PromotionCandidate(strategy, parameters, own_index or asking.index)
-    promote_dialog(wb, candidate, places_of_bar(wb, asking.scope), [measured_together(wb, candidate, serving)])
+    open_promotion(wb, candidate, list_places(wb, asking.scope), [find_joint_evidence(wb, candidate, serving)])
 
 
-def _remedy(scope: Mapping[str, str] | None, reset: str | None) -> None:
+def _apply_remedy(scope: Mapping[str, str] | None, reset: str | None) -> None:
     """Apply the scope, or remove the strategy, that the user chose in a failed column."""
     if scope and scope.get("kind") in ("project", "source"):
         address.put(**{str(scope["kind"]): str(scope["id"])})
@@ -291,24 +293,24 @@ def _remedy(scope: Mapping[str, str] | None, reset: str | None) -> None:
         st.rerun()
 
 
-def _grades(judging: Judging) -> dict[str, int]:
+def _load_grades(judging: QuestionJudging) -> dict[str, int]:
     try:
         return judging.grades()
     except WorkbenchError:  # reported by _keep, and by the control on the next visit
         return {}
 
 
-def _keep(comparison: Comparison, judging: Judging | None) -> None:
+def _store_marks(comparison: Comparison, judging: QuestionJudging | None) -> None:
     """Store the new marks of the browser; after a failure the board shows what is stored."""
-    marks = read_marks(st.session_state.get("board"), st.session_state.get(_MARKED, 0))
+    marks = read_marks(st.session_state.get("board"), st.session_state.get(_STORED_MARKS_KEY, 0))
     if not marks or judging is None:
         return
     try:
         judging.keep(comparison, marks)
     except WorkbenchError as error:
-        st.session_state[_FAILED] = str(error)  # a callback cannot show anything
-    st.session_state[_MARKED] = max(number for number, _, _ in marks)
+        st.session_state[_FAILURE_KEY] = str(error)  # a callback cannot show anything
+    st.session_state[_STORED_MARKS_KEY] = max(number for number, _, _ in marks)
 
 
-def _nothing() -> None:
+def _ignore_event() -> None:
     """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""

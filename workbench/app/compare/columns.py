@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import streamlit as st
 
-from workbench.app.compare.matches import Likes, likeness, place_key
+from workbench.app.compare.matches import Underlines, find_similar_words, place_key
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, show_value
-from workbench.app.widgets.looks import choice_title, escaped, look, mark_html, parameter_title, title_of
+from workbench.app.widgets.looks import (
+    choice_title,
+    escape_markdown,
+    get_look,
+    parameter_title,
+    render_mark,
+    strategy_title,
+)
 from workbench.errors import InvalidInput, WorkbenchError
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategies import COMPARED, DEFAULT_STRATEGY, STRATEGIES
@@ -25,13 +32,13 @@ if TYPE_CHECKING:
 
 # Searches in a thread, so that the page stays responsive
 
-_KEY = "asked"
+_SESSION_KEY = "asked"
 T = TypeVar("T")
-PATIENCE = 1.0  # seconds before the page reports that it is still searching
+SEARCH_WAIT_S = 1.0  # seconds before the page reports that it is still searching
 
 
 @dataclass(slots=True)
-class PendingAnswer(Generic[T]):
+class PendingSearch(Generic[T]):
     """A search that is running or has ended.
 
     Attributes:
@@ -54,29 +61,29 @@ class PendingAnswer(Generic[T]):
         return time.monotonic() - self.began
 
 
-def ask(key: Hashable, call: Callable[[], T]) -> PendingAnswer[T]:
-    """Return this session's search for a key, started if necessary, after waiting up to ``PATIENCE`` seconds.
+def get_or_start_search(key: Hashable, call: Callable[[], T]) -> PendingSearch[T]:
+    """Return this session's search for a key, started if necessary, after waiting up to ``SEARCH_WAIT_S`` seconds.
 
     Raises:
-        Exception: The error of ``call``, each time the page is drawn, until ``forget``.
+        Exception: The error of ``call``, each time the page is drawn, until ``discard_search``.
     """
-    pending: PendingAnswer[T] | None = st.session_state.get(_KEY)
+    pending: PendingSearch[T] | None = st.session_state.get(_SESSION_KEY)
     if pending is None or pending.key != key:
-        pending = PendingAnswer(key)
-        st.session_state[_KEY] = pending
-        threading.Thread(target=_answer, args=(pending, call), name="ask", daemon=True).start()
-    pending.settled.wait(max(0.0, PATIENCE - pending.seconds))
+        pending = PendingSearch(key)
+        st.session_state[_SESSION_KEY] = pending
+        threading.Thread(target=_run_search, args=(pending, call), name="ask", daemon=True).start()
+    pending.settled.wait(max(0.0, SEARCH_WAIT_S - pending.seconds))
     if pending.error is not None:
         raise pending.error
     return pending
 
 
-def forget() -> None:
+def discard_search() -> None:
     """Drop the search, so that it runs again."""
-    st.session_state.pop(_KEY, None)
+    st.session_state.pop(_SESSION_KEY, None)
 
 
-def _answer(pending: PendingAnswer[T], call: Callable[[], T]) -> None:
+def _run_search(pending: PendingSearch[T], call: Callable[[], T]) -> None:
     try:
         import_framework()
         pending.answer = call()
@@ -87,7 +94,7 @@ def _answer(pending: PendingAnswer[T], call: Callable[[], T]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class SearchSettings:
     """The scope, the index (None: the default) and the parameters by strategy of a comparison."""
 
     scope: Scope
@@ -107,12 +114,14 @@ class ComparedHits:
     """
 
     comparison: Comparison
-    likes: Likes
+    likes: Underlines
     failures: Mapping[str, WorkbenchError] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def compare(wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking) -> ComparedHits:
+def run_comparison(
+    wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: SearchSettings
+) -> ComparedHits:
     """Search with each column's strategy; a failure of one does not affect the others.
 
     Raises:
@@ -121,18 +130,20 @@ def compare(wb: Workbench, question: str, columns: Sequence[str], limit: int, as
     wb.requests.resolve(asking.scope)
     failures: dict[str, WorkbenchError] = {}
     try:
-        comparison = _comparison(wb, question, columns, limit, asking)
+        comparison = _compare_columns(wb, question, columns, limit, asking)
     except WorkbenchError as error:
-        failures = _failures(wb, question, columns, limit, asking)
+        failures = _find_failures(wb, question, columns, limit, asking)
         answering = [name for name in columns if name not in failures]
         if failures and not answering and len(columns) > 1 and len({str(error) for error in failures.values()}) == 1:
             raise error
-        comparison = _comparison(wb, question, answering, limit, asking) if answering else Comparison(question, {}, {})
-    headers = _headers(wb, comparison)
-    return ComparedHits(comparison, likeness(wb, comparison), failures, headers)
+        comparison = (
+            _compare_columns(wb, question, answering, limit, asking) if answering else Comparison(question, {}, {})
+        )
+    headers = _load_table_headers(wb, comparison)
+    return ComparedHits(comparison, find_similar_words(wb, comparison), failures, headers)
 
 
-def _headers(wb: Workbench, comparison: Comparison) -> dict[str, str]:
+def _load_table_headers(wb: Workbench, comparison: Comparison) -> dict[str, str]:
     """Return the headers of tables that start before a hit, by its place."""
     headers: dict[str, str] = {}
     for result in comparison.strategies.values():
@@ -143,7 +154,9 @@ def _headers(wb: Workbench, comparison: Comparison) -> dict[str, str]:
     return headers
 
 
-def _comparison(wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking) -> Comparison:
+def _compare_columns(
+    wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: SearchSettings
+) -> Comparison:
     return wb.compare(
         question,
         strategies=columns,
@@ -154,14 +167,14 @@ def _comparison(wb: Workbench, question: str, columns: Sequence[str], limit: int
     )
 
 
-def _failures(
-    wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: Asking
+def _find_failures(
+    wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: SearchSettings
 ) -> dict[str, WorkbenchError]:
     """Search with each column separately, after a joint search failed, and return the errors by name."""
     errors: dict[str, WorkbenchError] = {}
     for name in columns:
         try:
-            _comparison(wb, question, [name], limit, asking)
+            _compare_columns(wb, question, [name], limit, asking)
         except WorkbenchError as error:
             errors[name] = error
     return errors
@@ -169,37 +182,37 @@ def _failures(
 
 # Chosen strategies and parameters, kept in the URL
 
-MOST = 4
+MAX_COLUMNS = 4
 LIMITS = (5, 10, 20, 50)
 
 
-def chosen_indexes() -> tuple[str, ...]:
+def read_indexes() -> tuple[str, ...]:
     """Return the indexes to compare each strategy on; () for the page's own index."""
-    return address.get_all("on")[:MOST]
+    return address.get_all("on")[:MAX_COLUMNS]
 
 
-def room() -> int:
+def max_strategies() -> int:
     """Return how many strategies fit: each takes a column per index."""
-    return MOST // max(1, len(chosen_indexes()))
+    return MAX_COLUMNS // max(1, len(read_indexes()))
 
 
 def default_strategies() -> tuple[str, ...]:
     """Return the default strategies, as many as fit."""
-    return COMPARED[-room() :]
+    return COMPARED[-max_strategies() :]
 
 
-def chosen_strategies() -> tuple[str, ...]:
+def read_strategies() -> tuple[str, ...]:
     """Return the strategies of the URL, as many as fit, or the default ones."""
-    return address.get_all("s")[: room()] or default_strategies()
+    return address.get_all("s")[: max_strategies()] or default_strategies()
 
 
-def chosen_limit() -> int:
+def read_limit() -> int:
     """Return the number of passages per column."""
     wanted = address.get("n", "10")
     return int(wanted) if wanted.isdecimal() and int(wanted) in LIMITS else 10
 
 
-def chosen_parameters(strategies: Sequence[str]) -> dict[str, dict[str, ParameterValue]]:
+def read_parameters(strategies: Sequence[str]) -> dict[str, dict[str, ParameterValue]]:
     """Return the parameters of the URL by strategy, not yet validated."""
     parameters: dict[str, dict[str, ParameterValue]] = {}
     for item in address.get_all("set"):
@@ -210,70 +223,70 @@ def chosen_parameters(strategies: Sequence[str]) -> dict[str, dict[str, Paramete
     return parameters
 
 
-def strategy_bar(with_llm: bool, with_reranker: bool, indexes: Sequence[str]) -> tuple[str, ...]:
+def show_strategy_bar(with_llm: bool, with_reranker: bool, indexes: Sequence[str]) -> tuple[str, ...]:
     """Show the strategies as pills and their parameters in a popover; return the chosen ones in table order."""
     offered = [
         name
         for name, strategy in STRATEGIES.items()
         if (with_llm or not strategy.needs_llm) and (with_reranker or not strategy.needs_reranker)
     ]
-    chosen = list(chosen_strategies())
+    chosen = list(read_strategies())
     names = [*offered, *(name for name in chosen if name not in offered)]
     show_value("strategies", chosen, names)
-    st.html(f"<style>{_pill_marks(names)}</style>")
+    st.html(f"<style>{_pill_css(names)}</style>")
     st.pills(
         "Strategies", names, selection_mode="multi", key="strategies",
-        format_func=lambda name: escaped(title_of(name), 60),
-        on_change=_change, label_visibility="collapsed",
+        format_func=lambda name: escape_markdown(strategy_title(name), 60),
+        on_change=_change_strategies, label_visibility="collapsed",
         wrap=True,
         width="stretch",
     )  # fmt: skip
     with st.popover("Settings", type="tertiary", icon=":material/tune:", key="settings_popover"):
-        _settings(chosen, indexes)
+        _show_settings(chosen, indexes)
     return tuple(name for name in names if name in chosen)
 
 
-def _change() -> None:
+def _change_strategies() -> None:
     wanted = list(st.session_state["strategies"])
-    before = chosen_strategies()
-    if len(wanted) > room():
-        added = [name for name in wanted if name not in before][: room()]
-        staying = _with_room([name for name in wanted if name in before], room() - len(added))
-        dropped_titles = [escaped(title_of(name)) for name in wanted if name not in (*staying, *added)]
+    before = read_strategies()
+    if len(wanted) > max_strategies():
+        added = [name for name in wanted if name not in before][: max_strategies()]
+        staying = _drop_excess([name for name in wanted if name in before], max_strategies() - len(added))
+        dropped_titles = [escape_markdown(strategy_title(name)) for name in wanted if name not in (*staying, *added)]
         wanted = [*staying, *added]
-        st.toast(f"Limit is {MOST} columns. Removed {', '.join(dropped_titles)}.")
+        st.toast(f"Limit is {MAX_COLUMNS} columns. Removed {', '.join(dropped_titles)}.")
     address.put(s=None if set(wanted) == set(default_strategies()) else wanted)
 
 
-def _with_room(names: Sequence[str], places: int) -> list[str]:
+def _drop_excess(names: Sequence[str], places: int) -> list[str]:
     """Return as many names as fit; the last are dropped first, the built-in default last."""
     order = sorted(names, key=lambda name: name != DEFAULT_STRATEGY)[: max(0, places)]
     return [name for name in names if name in order]
 
 
-def _settings(chosen: Sequence[str], indexes: Sequence[str]) -> None:
-    show_value("limit", chosen_limit())
+def _show_settings(chosen: Sequence[str], indexes: Sequence[str]) -> None:
+    show_value("limit", read_limit())
     st.segmented_control("Passages per column", LIMITS, key="limit", required=True, on_change=_change_limit)
-    _index_choice(indexes)
-    parameters = chosen_parameters(chosen)
+    _show_index_choice(indexes)
+    parameters = read_parameters(chosen)
     for name in chosen:
         if name in STRATEGIES and STRATEGIES[name].parameters:
-            st.html(f"<b>{mark_html(name)} {escape(title_of(name))}</b>")
+            st.html(f"<b>{render_mark(name)} {escape(strategy_title(name))}</b>")
             for parameter in STRATEGIES[name].parameters:
-                _control(name, parameter, parameters.get(name, {}))
+                _show_control(name, parameter, parameters.get(name, {}))
     if parameters:
         st.button("Reset to defaults", on_click=lambda: address.put(set=None), type="tertiary")
 
 
-def _index_choice(indexes: Sequence[str]) -> None:
+def _show_index_choice(indexes: Sequence[str]) -> None:
     """Offer to compare each strategy on several indexes, if there are several."""
-    chosen = chosen_indexes()
+    chosen = read_indexes()
     names = [*indexes, *(name for name in chosen if name not in indexes)]
     if len(names) < 2:
         return
     show_value("on_indexes", list(chosen), names)
     st.multiselect(
-        "Compare on indexes", names, key="on_indexes", max_selections=MOST, placeholder="Index chosen above",
+        "Compare on indexes", names, key="on_indexes", max_selections=MAX_COLUMNS, placeholder="Index chosen above",
         help="Each strategy gets one column per index.",
         on_change=lambda: address.put(on=st.session_state["on_indexes"]),
     )  # fmt: skip
@@ -284,7 +297,7 @@ def _change_limit() -> None:
     address.put(n=None if limit == 10 else str(limit))
 
 
-def _control(strategy: str, parameter: Parameter, parameters: dict[str, ParameterValue]) -> None:
+def _show_control(strategy: str, parameter: Parameter, parameters: dict[str, ParameterValue]) -> None:
     """Draw one parameter as the control for its kind; an invalid value in the URL shows as the default."""
     key, label = f"set_{strategy}_{parameter.name}", parameter_title(parameter.name)
     try:
@@ -293,7 +306,7 @@ def _control(strategy: str, parameter: Parameter, parameters: dict[str, Paramete
         value = parameter.default
     show_value(key, value)
     common: dict[str, Any] = {
-        "key": key, "help": parameter.why, "on_change": _set, "args": (strategy, parameter, key),
+        "key": key, "help": parameter.why, "on_change": _set_parameter, "args": (strategy, parameter, key),
     }  # fmt: skip
     if parameter.kind == "bool":
         st.toggle(label, **common)
@@ -308,17 +321,17 @@ def _control(strategy: str, parameter: Parameter, parameters: dict[str, Paramete
         st.slider(label, float(parameter.low or 0), float(parameter.high or 1), step=0.05, **common)
 
 
-def _set(strategy: str, parameter: Parameter, key: str) -> None:
+def _set_parameter(strategy: str, parameter: Parameter, key: str) -> None:
     prefix, value = f"{strategy}.{parameter.name}=", st.session_state[key]
     others = [item for item in address.get_all("set") if not item.startswith(prefix)]
     address.put(set=others if value == parameter.default else [*others, f"{prefix}{value}"])
 
 
-def _pill_marks(names: Sequence[str]) -> str:
+def _pill_css(names: Sequence[str]) -> str:
     """Return CSS that puts each strategy's mark, in its hue, before its name."""
     rules = []
     for place, name in enumerate(names, start=1):
-        appearance = look(name)
+        appearance = get_look(name)
         selector = f'.st-key-strategybar [data-testid="stButtonGroup"] button:nth-of-type({place}) p::before'
         light, dark = appearance.hex("light"), appearance.hex("dark")
         rules.append(

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.compare.matches import key_of, place_key
-from workbench.app.shell.navigation import switch
-from workbench.app.shell.scope_bar import place_scope
+from workbench.app.compare.matches import format_place_key, place_key
+from workbench.app.shell.navigation import switch_page
+from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.state import address
-from workbench.app.widgets.looks import escaped, labelled
-from workbench.app.widgets.table import Column, table
+from workbench.app.widgets.looks import escape_markdown, make_label_function
+from workbench.app.widgets.table import Column, show_table
 from workbench.errors import Conflict, NotFound, WorkbenchError
-from workbench.formatting import counted
+from workbench.formatting import count_text
 from workbench.types import Comparison
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Mark = tuple[int, str, int | None]  # number in the session, judged place, grade (None clears it)
 
 
-def own_test_sets(wb: Workbench) -> list[TestSetInfo]:
+def list_own_test_sets(wb: Workbench) -> list[TestSetInfo]:
     """Return the test sets over the user's own sources, not over a corpus of their own."""
     from evals.test_sets.store import TestSetStore
 
@@ -39,7 +39,7 @@ def own_test_sets(wb: Workbench) -> list[TestSetInfo]:
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class QuestionJudging:
     """One question's judgments in one test set."""
 
     wb: Workbench
@@ -54,9 +54,9 @@ class Judging:
     def grades(self) -> dict[str, int]:
         """Return place -> grade of every judged span of the question."""
         test_set = self.load()
-        question = _same(test_set, self.question)
+        question = _find_question(test_set, self.question)
         return {
-            key_of(judgment.document, judgment.start or 0, judgment.end or 0): judgment.grade
+            format_place_key(judgment.document, judgment.start or 0, judgment.end or 0): judgment.grade
             for judgment in test_set.judgments
             if question is not None and judgment.question_id == question.id and judgment.is_span
         }
@@ -95,7 +95,7 @@ class Judging:
 
     def _stored_question(self) -> Question:
         """Return the question of the test set, added if necessary."""
-        stored = _same(self.load(), self.question)
+        stored = _find_question(self.load(), self.question)
         return stored or self._store.add_questions(self.test_set.id, [self.question])[0]
 
     @property
@@ -105,7 +105,7 @@ class Judging:
         return TestSetStore(self.wb)
 
 
-def _same(test_set: TestSet, question: str) -> Question | None:
+def _find_question(test_set: TestSet, question: str) -> Question | None:
     """Return the test set's question with the same text."""
     wanted = " ".join(question.replace("\x00", "").split()).casefold()
     return next((entry for entry in test_set.questions if entry.text.casefold() == wanted), None)
@@ -120,22 +120,22 @@ def read_marks(payload: object, after: int) -> list[Mark]:
 
 # The control that chooses or creates the test set
 
-POPOVER = "judge_popover"
+POPOVER_KEY = "judge_popover"
 
 
-def judge_control(wb: Workbench, question: str) -> Judging | None:
+def show_judge_control(wb: Workbench, question: str) -> QuestionJudging | None:
     """Show the control; return the judging of the question, or None if judging is off."""
-    _keep_what_was_made()
-    sets = {info.id: info for info in own_test_sets(wb)}
+    _keep_new_test_set()
+    sets = {info.id: info for info in list_own_test_sets(wb)}
     chosen = sets.get(address.get("judge"))
     label = "**Judging**" if chosen else "Judge"  # a title here would push a strategy to a second line
     # state kept on the server, so that creating a test set can close the popover
-    with st.popover(label, type="tertiary", icon=":material/fact_check:", key=POPOVER, on_change="rerun"):
-        _choices(wb, sets)
-    return Judging(wb, chosen, question) if chosen else None
+    with st.popover(label, type="tertiary", icon=":material/fact_check:", key=POPOVER_KEY, on_change="rerun"):
+        _show_choices(wb, sets)
+    return QuestionJudging(wb, chosen, question) if chosen else None
 
 
-def _choices(wb: Workbench, sets: dict[str, TestSetInfo]) -> None:
+def _show_choices(wb: Workbench, sets: dict[str, TestSetInfo]) -> None:
     value = address.get("judge")
     # without counts: Streamlit identifies options by label, so labels must not change between clicks
     titles = {"": "Off"} | {key: info.label for key, info in sets.items()}
@@ -146,9 +146,9 @@ def _choices(wb: Workbench, sets: dict[str, TestSetInfo]) -> None:
         "Test set",
         list(titles),
         list(titles).index(value),
-        format_func=labelled(titles),
+        format_func=make_label_function(titles),
         key=key,
-        on_change=_choose,
+        on_change=_choose_test_set,
         args=(key,),
         help="Your ratings are stored in this test set with the question. Evaluate uses them to score strategies.",
     )
@@ -161,16 +161,16 @@ def _choices(wb: Workbench, sets: dict[str, TestSetInfo]) -> None:
             placeholder="Title (optional, defaults to today's date)",
             autocomplete="off",
         )
-        st.form_submit_button("Create and judge", on_click=_make, args=(wb,))
+        st.form_submit_button("Create and judge", on_click=_create_test_set, args=(wb,))
 
 
-def _choose(key: str) -> None:
+def _choose_test_set(key: str) -> None:
     st.session_state.pop("judge_made", None)
-    st.session_state[POPOVER] = False
+    st.session_state[POPOVER_KEY] = False
     address.put(judge=st.session_state[key])
 
 
-def _keep_what_was_made() -> None:
+def _keep_new_test_set() -> None:
     """Keep the new test set selected until the browser sends it: requests already on their way do not."""
     test_set_id, is_new = st.session_state.get("judge_made", ("", False))
     if is_new:  # the run that created it
@@ -181,37 +181,37 @@ def _keep_what_was_made() -> None:
         address.put(judge=test_set_id)
 
 
-def _make(wb: Workbench) -> None:
+def _create_test_set(wb: Workbench) -> None:
     """Create a test set (the date is the default title) and select it; an existing one of that title is reused."""
     title = str(st.session_state["judge_title"]).strip() or datetime.now().astimezone().strftime("Judged on %-d %B %Y")
     try:
-        test_set_id = _created_or_found(wb, title)
+        test_set_id = _create_or_find(wb, title)
         st.session_state["judge_made"] = (test_set_id, True)
-        st.session_state[POPOVER] = False  # it covers a part of the board
+        st.session_state[POPOVER_KEY] = False  # it covers a part of the board
         address.put(judge=test_set_id)
     except WorkbenchError as error:
-        st.toast(escaped(str(error)))
+        st.toast(escape_markdown(str(error)))
 
 
-def _created_or_found(wb: Workbench, title: str) -> str:
+def _create_or_find(wb: Workbench, title: str) -> str:
     from evals.test_sets.store import TestSetStore
 
     try:
-        return TestSetStore(wb).create(title, scope=place_scope()).id
+        return TestSetStore(wb).create(title, scope=read_lasting_scope()).id
     except Conflict:  # also if two clicks or tabs create it at the same time
-        existing = next((info.id for info in own_test_sets(wb) if info.title == title), None)
+        existing = next((info.id for info in list_own_test_sets(wb) if info.title == title), None)
         if existing is None:
             raise
         return existing
 
 
-COLUMNS = (Column("question", "Question"), Column("judged", "Judged passages", "number"))
-MANY = 8  # from this number of questions, the list has a filter and scrolls
-ROOM = 360  # pixels
+QUESTION_COLUMNS = (Column("question", "Question"), Column("judged", "Judged passages", "number"))
+MIN_ROWS_FILTERED = 8  # from this number of questions, the list has a filter and scrolls
+LIST_HEIGHT_PX = 360  # pixels
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class JudgingProgress:
     """The progress of judging a test set.
 
     Attributes:
@@ -243,24 +243,26 @@ class Round:
         return self.questions[place - 1] if place > 0 else None
 
 
-def round_of(test_set: TestSet, question: str) -> Round:
+def measure_progress(test_set: TestSet, question: str) -> JudgingProgress:
     """Return the progress of a test set, with ``question`` as the current one."""
     counts = Counter(judgment.question_id for judgment in test_set.judgments)
     texts = [entry.text for entry in test_set.questions]
     wanted = " ".join(question.split()).casefold()
     place = next((n for n, text in enumerate(texts) if text.casefold() == wanted), None)
-    return Round(tuple(texts), tuple(counts[entry.id] for entry in test_set.questions), place)
+    return JudgingProgress(tuple(texts), tuple(counts[entry.id] for entry in test_set.questions), place)
 
 
-def judging_round(judging: Judging) -> None:
+def show_progress(judging: QuestionJudging) -> None:
     """Show progress and navigation; when all questions are judged, emphasise running an experiment."""
     try:
-        going = round_of(judging.load(), judging.question)
+        going = measure_progress(judging.load(), judging.question)
     except NotFound:  # deleted in another tab, which the control shows
         return
     total = len(going.questions)
     progress = (
-        f"{going.done:,} of {counted(total, 'question')} judged" if total else "Your first rating adds this question."
+        f"{going.done:,} of {count_text(total, 'question')} judged"
+        if total
+        else "Your first rating adds this question."
     )
     with st.container(key="judging_round", horizontal=True, vertical_alignment="center"):
         bar = f'<progress max="{max(total, 1)}" value="{going.done}"></progress>'
@@ -268,32 +270,38 @@ def judging_round(judging: Judging) -> None:
             "" if judging.question.strip() else f"<b>{escape(judging.test_set.title)}</b>"
         )  # else the board shows it
         st.html(f'<p class="wb-round">{title} {bar} {progress}</p>', width="content")
-        _step("Previous", "P", going.previous)
-        _step("Next unjudged", "N", going.next)
+        _show_step("Previous", "P", going.previous)
+        _show_step("Next unjudged", "N", going.next)
         with st.popover("Questions", type="tertiary", icon=":material/list:"):
-            _list(going)
+            _list_questions(going)
         finished = 0 < going.done == total
         kind = "primary" if finished else "tertiary"
         if st.button("Run experiment", type=kind, icon=":material/science:", disabled=not going.done):
             address.leave_for("evaluate", new="1", dataset=judging.test_set.id)
-            switch("evaluate")
+            switch_page("evaluate")
 
 
-def _step(label: str, key: str, question: str | None) -> None:
+def _show_step(label: str, key: str, question: str | None) -> None:
     if st.button(label, key=f"round_{key}", type="tertiary", shortcut=key, disabled=question is None):
         address.put(q=question)
         st.rerun()
 
 
-def _list(going: Round) -> None:
+def _list_questions(going: JudgingProgress) -> None:
     rows = [
         {"id": str(n), "name": text, "cells": {"question": text, "judged": count}}
         for n, (text, count) in enumerate(zip(going.questions, going.judged, strict=True))
     ]
-    many = len(rows) > MANY
-    with st.container(height=ROOM if many else "content", border=False):
-        chosen = table(
-            "round_questions", COLUMNS, rows, label="Questions to judge", noun="questions", opens=True, filters=many
+    many = len(rows) > MIN_ROWS_FILTERED
+    with st.container(height=LIST_HEIGHT_PX if many else "content", border=False):
+        chosen = show_table(
+            "round_questions",
+            QUESTION_COLUMNS,
+            rows,
+            label="Questions to judge",
+            noun="questions",
+            opens=True,
+            filters=many,
         )
     if chosen.opened:
         address.put(q=going.questions[int(chosen.opened)])

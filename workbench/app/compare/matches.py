@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Joins = Mapping[tuple[str, str], str]  # (column, passage id) -> id of the text
 
 
-def joins(comparison: Comparison) -> Joins:
+def join_hits(comparison: Comparison) -> Joins:
     """Join hits of the same passage, and across indexes those that share at least half of the shorter text."""
     hits = {(name, hit.passage_id): hit for name, result in comparison.strategies.items() for hit in result}
     index_of = {name: result.index for name, result in comparison.strategies.items()}
@@ -34,18 +34,18 @@ def joins(comparison: Comparison) -> Joins:
             by_document.setdefault(hit.document_id, {})[key] = (index_of[name], hit)
         for passages in by_document.values():
             for (index, first), (other_index, second) in combinations(passages.values(), 2):
-                if index != other_index and _is_same_text(_place(first), _place(second)):
+                if index != other_index and _is_same_text(_passage_place(first), _passage_place(second)):
                     _unite(leader, first.passage_id, second.passage_id)
-    return {place: _leader(leader, hit.passage_id) for place, hit in hits.items()}
+    return {place: _find_leader(leader, hit.passage_id) for place, hit in hits.items()}
 
 
-def same_places(comparison: Comparison, judged: Iterable[str]) -> dict[str, list[str]]:
+def find_same_places(comparison: Comparison, judged: Iterable[str]) -> dict[str, list[str]]:
     """Return, for each shown place, the other shown or judged places of the same text.
 
     A judgment of a passage of one index thereby applies to that of another, as in the span metrics.
     """
-    shown = {place_key(hit): _place(hit) for result in comparison.strategies.values() for hit in result}
-    places = {key: _read_key(key) for key in judged} | shown
+    shown = {place_key(hit): _passage_place(hit) for result in comparison.strategies.values() for hit in result}
+    places = {key: _parse_place_key(key) for key in judged} | shown
     same = {
         key: [other for other, place in places.items() if other != key and _is_same_text(mine, place)]
         for key, mine in shown.items()
@@ -55,21 +55,21 @@ def same_places(comparison: Comparison, judged: Iterable[str]) -> dict[str, list
 
 def place_key(passage: Passage) -> str:
     """Return the place of a passage as a string."""
-    return key_of(*_place(passage))
+    return format_place_key(*_passage_place(passage))
 
 
-def key_of(document: str, start: int, end: int) -> str:
+def format_place_key(document: str, start: int, end: int) -> str:
     """Return a place as a string."""
     return f"{document}:{start}-{end}"
 
 
-def _read_key(key: str) -> DocumentSpan:
+def _parse_place_key(key: str) -> DocumentSpan:
     document, _, stretch = key.rpartition(":")
     start, _, end = stretch.partition("-")
     return document, int(start), int(end)
 
 
-def _place(passage: Passage) -> DocumentSpan:
+def _passage_place(passage: Passage) -> DocumentSpan:
     return passage.document_id, passage.start, passage.end
 
 
@@ -80,25 +80,25 @@ def _is_same_text(first: DocumentSpan, second: DocumentSpan) -> bool:
     return first[0] == second[0] and shorter > 0 and 2 * shared >= shorter
 
 
-def _leader(leader: Mapping[str, str], key: str) -> str:
+def _find_leader(leader: Mapping[str, str], key: str) -> str:
     while leader[key] != key:
         key = leader[key]
     return key
 
 
 def _unite(leader: dict[str, str], one: str, other: str) -> None:
-    leader[_leader(leader, other)] = _leader(leader, one)
+    leader[_find_leader(leader, other)] = _find_leader(leader, one)
 
 
 # Words to underline, found by late interaction
 
-FROM = (0.3, 0.42, 0.58)  # minimum cosine similarity of a thin, medium and thick underline
-MOST = 20  # hits aligned per index, best ranks first: about 1 ms each
+UNDERLINE_THRESHOLDS = (0.3, 0.42, 0.58)  # minimum cosine similarity of a thin, medium and thick underline
+MAX_HITS_ALIGNED = 20  # hits aligned per index, best ranks first: about 1 ms each
 
-Likes = Mapping[str, Mapping[Span, int]]  # place -> span of the hit's text -> strength, 1 to 3
+Underlines = Mapping[str, Mapping[Span, int]]  # place -> span of the hit's text -> strength, 1 to 3
 
 
-def likeness(wb: Workbench, comparison: Comparison) -> Likes:
+def find_similar_words(wb: Workbench, comparison: Comparison) -> Underlines:
     """Return the words to underline in the hits scored by late interaction."""
     judged: dict[str, dict[str, Passage]] = {}
     for result in comparison.strategies.values():
@@ -107,20 +107,20 @@ def likeness(wb: Workbench, comparison: Comparison) -> Likes:
                 judged.setdefault(result.index, {}).setdefault(hit.passage_id, hit)
     likes: dict[str, dict[Span, int]] = {}
     for index, hits in judged.items():
-        best_hits = sorted(hits.values(), key=lambda hit: hit.rank)[:MOST]
+        best_hits = sorted(hits.values(), key=lambda hit: hit.rank)[:MAX_HITS_ALIGNED]
         try:
             aligned = wb.explaining.alignments(comparison.query, best_hits, index)
         except ModelError:  # the search has reported it; its hits are shown without underlines
             continue
-        likes |= {place_key(hit): likes_of(hit, aligned.get(hit.passage_id, ())) for hit in best_hits}
+        likes |= {place_key(hit): find_underlines(hit, aligned.get(hit.passage_id, ())) for hit in best_hits}
     return likes
 
 
-def likes_of(hit: Passage, alignment: Sequence[Alignment]) -> dict[Span, int]:
+def find_underlines(hit: Passage, alignment: Sequence[Alignment]) -> dict[Span, int]:
     """Return the spans of a hit's text to underline, with their strength from 1 to 3."""
     strengths: dict[Span, int] = {}
     for likeness in alignment:
-        strength = bisect_right(FROM, likeness.similarity)
+        strength = bisect_right(UNDERLINE_THRESHOLDS, likeness.similarity)
         if likeness.start is None or likeness.end is None or not strength or not likeness.weight:
             continue
         if likeness.passage_token.lower() in FUNCTION_WORDS or not any(

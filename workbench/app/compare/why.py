@@ -13,109 +13,116 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.compare.columns import Asking
-from workbench.app.compare.matches import FROM
+from workbench.app.compare.columns import SearchSettings
+from workbench.app.compare.matches import UNDERLINE_THRESHOLDS
 from workbench.app.state import address
-from workbench.app.state.shared import changes, note_change
-from workbench.app.widgets.elements import TextRun, drawn
-from workbench.app.widgets.looks import look, title_of
-from workbench.app.widgets.markdown import markdown_tree
-from workbench.app.widgets.notices import component
-from workbench.app.widgets.reader import RENDERED, form_of, open_document
-from workbench.app.widgets.tables import moved_back, with_table_header
+from workbench.app.state.shared import change_count, note_change
+from workbench.app.widgets.elements import TextRun, to_json
+from workbench.app.widgets.looks import get_look, strategy_title
+from workbench.app.widgets.markdown import parse_markdown
+from workbench.app.widgets.notices import load_component
+from workbench.app.widgets.reader import RENDERED, choose_form, open_document
+from workbench.app.widgets.tables import add_table_header, shift_back
 from workbench.errors import ModelError, NotFound, WorkbenchError
-from workbench.marking import FUNCTION_WORDS, matched_spans, own_word
+from workbench.marking import FUNCTION_WORDS, find_own_word, match_spans
 from workbench.retrieval.explain.outcome import FOUND, SHOWN
 from workbench.retrieval.legs import leg_kind
-from workbench.retrieval.options import named
+from workbench.retrieval.options import split_strategy
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
-from workbench.types import plain, preference
+from workbench.types import preference_text, to_plain
 from workbench.types.results import Span
 
 if TYPE_CHECKING:
-    from workbench.retrieval.explain.explanation import Explanation, QuestionWord, WordByWord
+    from workbench.retrieval.explain.explanation import Explanation, QuestionWord, WordComparison
     from workbench.types import Comparison, JsonObject, JsonValue, Passage, SearchResult
     from workbench.workbench import Workbench
 
 # Question and passage as marked pieces
 
-SURE = 0.75  # cosine similarity drawn at full strength
+FULL_STRENGTH_SIMILARITY = 0.75  # cosine similarity drawn at full strength
 
 QuestionPiece = tuple[str, int | None]  # text, and the position of the word it is
 TextPiece = tuple[str, bool, int, dict[str, float]]  # text, exact match, underline 0 to 3, word -> 0..1
 
 
-def question_pieces(compared: WordByWord) -> list[QuestionPiece]:
+def split_question(compared: WordComparison) -> list[QuestionPiece]:
     """Return the question in pieces; words that count have their position in ``compared.words``."""
     pieces: list[QuestionPiece] = []
     at = 0
     for place, word in enumerate(compared.words):
-        if counts(compared, word):
+        if is_significant(compared, word):
             pieces += [(compared.question[at : word.start], None), (compared.question[word.start : word.end], place)]
             at = word.end
     return [piece for piece in (*pieces, (compared.question[at:], None)) if piece[0]]
 
 
-def counts(compared: WordByWord, word: QuestionWord) -> bool:
+def is_significant(compared: WordComparison, word: QuestionWord) -> bool:
     """Return whether a word of the question counts: it has weight and is not a function word."""
     return word.weight > 0 and compared.question[word.start : word.end].lower() not in FUNCTION_WORDS
 
 
-def text_pieces(compared: WordByWord) -> tuple[list[TextPiece], list[TextPiece]]:
+def split_text(compared: WordComparison) -> tuple[list[TextPiece], list[TextPiece]]:
     """Return the title and headings, and the passage, in pieces."""
-    matched = matched_spans(compared.question, compared.text, compared.language)
+    matched = match_spans(compared.question, compared.text, compared.language)
     likes = _similarities_by_span(compared)
     context = len(compared.context)
     return (
-        _cut(compared.text, (0, len(compared.context.rstrip())), matched, likes),
-        _cut(compared.text, (context, len(compared.text)), matched, likes),
+        _split_at_marks(compared.text, (0, len(compared.context.rstrip())), matched, likes),
+        _split_at_marks(compared.text, (context, len(compared.text)), matched, likes),
     )
 
 
-def rendered_text(text: str, compared: WordByWord | None, table_header: str = "") -> list[JsonValue]:
-    """Return a Markdown passage as elements, its texts in pieces as by ``text_pieces``.
+def render_passage(text: str, compared: WordComparison | None, table_header: str = "") -> list[JsonValue]:
+    """Return a Markdown passage as elements, its texts in pieces as by ``split_text``.
 
     Args:
         text: The passage.
         compared: The token matches; None if there are none.
         table_header: Markdown header of a table that starts before the passage.
     """
-    whole, lead = with_table_header(text, table_header)
-    blocks = moved_back(markdown_tree(whole).blocks, lead) if lead else markdown_tree(text).blocks
+    whole, lead = add_table_header(text, table_header)
+    blocks = shift_back(parse_markdown(whole).blocks, lead) if lead else parse_markdown(text).blocks
     if compared is None:
-        return drawn(blocks, lambda run: [run.text])
-    matched = matched_spans(compared.question, compared.text, compared.language)
+        return to_json(blocks, lambda run: [run.text])
+    matched = match_spans(compared.question, compared.text, compared.language)
     likes, context = _similarities_by_span(compared), len(compared.context)
 
     def pieces(run: TextRun) -> list[TextPiece]:
         if run.start == run.end or not run.text:
             return [(run.text, False, 0, {})]
-        cut = _cut(compared.text, (context + run.start, context + run.end), matched, likes)
+        cut = _split_at_marks(compared.text, (context + run.start, context + run.end), matched, likes)
         if run.is_exact:  # line ends in a code span are shown as spaces
             return cut if len(cut) > 1 else [(run.text, *cut[0][1:])]
         words = {word: value for piece in cut for word, value in piece[3].items()}
         return [(run.text, any(piece[1] for piece in cut), max(piece[2] for piece in cut), words)]
 
-    return drawn(blocks, pieces)
+    return to_json(blocks, pieces)
 
 
-def strength(similarity: float) -> float:
+def match_strength(similarity: float) -> float:
     """Return how strongly a match is drawn, 0..1."""
-    return round(min(1.0, max(0.1, (similarity - FROM[0]) / (SURE - FROM[0]))), 2)
+    return round(
+        min(
+            1.0, max(0.1, (similarity - UNDERLINE_THRESHOLDS[0]) / (FULL_STRENGTH_SIMILARITY - UNDERLINE_THRESHOLDS[0]))
+        ),
+        2,
+    )
 
 
-def _similarities_by_span(compared: WordByWord) -> dict[Span, dict[int, float]]:
+def _similarities_by_span(compared: WordComparison) -> dict[Span, dict[int, float]]:
     """Return the matched spans of the text, with the similarity to each word of the question that counts."""
     likes: dict[Span, dict[int, float]] = {}
     for place, word in enumerate(compared.words):
-        if counts(compared, word):
+        if is_significant(compared, word):
             for like in word.likes:
                 if compared.text[like.start : like.end].lower() not in FUNCTION_WORDS:
                     likes.setdefault((like.start, like.end), {})[place] = like.similarity
     return likes
 
 
-def _cut(text: str, whole: Span, matched: Iterable[Span], likes: dict[Span, dict[int, float]]) -> list[TextPiece]:
+def _split_at_marks(
+    text: str, whole: Span, matched: Iterable[Span], likes: dict[Span, dict[int, float]]
+) -> list[TextPiece]:
     start, end = whole
     marks = [span for span in (*matched, *likes) if span[0] < end and span[1] > start]
     edges = sorted({start, end, *(min(end, max(start, edge)) for span in marks for edge in span)})
@@ -124,39 +131,44 @@ def _cut(text: str, whole: Span, matched: Iterable[Span], likes: dict[Span, dict
     for first, last in pairwise(edges):
         is_matched = any(a <= first and last <= b for a, b in matched)
         alike = next((by_word for (a, b), by_word in likes.items() if a <= first and last <= b), {})
-        underline = bisect_right(FROM, max(alike.values(), default=0.0))
+        underline = bisect_right(UNDERLINE_THRESHOLDS, max(alike.values(), default=0.0))
         pieces.append(
-            (text[first:last], is_matched, underline, {str(word): strength(value) for word, value in alike.items()})
+            (
+                text[first:last],
+                is_matched,
+                underline,
+                {str(word): match_strength(value) for word, value in alike.items()},
+            )
         )
     return pieces
 
 
 # The data of the panel
 
-AROUND = 2  # hits above and below the explained one that are shown for comparison
+NEIGHBOURS_SHOWN = 2  # hits above and below the explained one that are shown for comparison
 
 
-def frame_data(comparison: Comparison, column: str) -> JsonObject:
+def build_frame_data(comparison: Comparison, column: str) -> JsonObject:
     """Return the part of the data that needs no passage, such as the columns of the same index."""
     own = comparison.strategies.get(column)
     names = [name for name, result in comparison.strategies.items() if own and result.index == own.index] or [column]
     return {
-        "strategy": _looks(column),
-        "columns": [_looks(name) | {"own": name == column} for name in names],
+        "strategy": _describe_column(column),
+        "columns": [_describe_column(name) | {"own": name == column} for name in names],
         "cut": column.partition("@")[2],
         "error": "",
         "expected": None,
     }
 
 
-def _looks(column: str) -> JsonObject:
-    appearance = look(column.partition("@")[0])
-    return {"name": column, "title": title_of(column), "hue": appearance.hue, "shape": appearance.shape}
+def _describe_column(column: str) -> JsonObject:
+    appearance = get_look(column.partition("@")[0])
+    return {"name": column, "title": strategy_title(column), "hue": appearance.hue, "shape": appearance.shape}
 
 
-def panel_data(
+def build_panel_data(
     why: Explanation,
-    compared: WordByWord | None,
+    compared: WordComparison | None,
     column: str,
     neighbours: SearchResult | None,
     document_type: str = "text",
@@ -173,7 +185,7 @@ def panel_data(
         table_header: Markdown header of a table that starts before the passage.
     """
     language = compared.language if compared else "english"
-    context, text = text_pieces(compared) if compared else ([], [])
+    context, text = split_text(compared) if compared else ([], [])
     return {
         "title": why.document_title,
         "document": why.document_id,
@@ -184,30 +196,32 @@ def panel_data(
         "found": why.fate in (FOUND, SHOWN),
         "reason": "" if why.fate == FOUND else why.reason,
         "steps": [step.to_dict() for step in why.course],
-        "legs": _legs(why),
-        "bars": plain(_bars(why, neighbours)),
-        "question": _question(why, compared),
+        "legs": _list_legs(why),
+        "bars": to_plain(_list_bars(why, neighbours)),
+        "question": _split_question(why, compared),
         "context": context,
         "text": text or [(why.text, False, 0, {})],
-        "blocks": rendered_text(why.text, compared, table_header) if form_of(document_type, "") == RENDERED else None,
-        "likes": _similarity_rows(compared),
+        "blocks": render_passage(why.text, compared, table_header)
+        if choose_form(document_type, "") == RENDERED
+        else None,
+        "likes": _list_matches(compared),
         "terms": [
             {
-                "word": own_word(why.query, term.term, language),
+                "word": find_own_word(why.query, term.term, language),
                 "times": term.frequency,
                 "score": f"{term.score:.2f}",
                 "share": round(term.share, 4),
             }
             for term in why.terms
         ],
-        "missing": [own_word(why.query, term, language) for term in why.missing_terms],
-        "features": _features(why),
-        "elsewhere": _elsewhere(why, column),
-        "notes": list(filter(None, [preference(why.preferring), *why.notes])),
+        "missing": [find_own_word(why.query, term, language) for term in why.missing_terms],
+        "features": _list_features(why),
+        "elsewhere": _list_other_ranks(why, column),
+        "notes": list(filter(None, [preference_text(why.preferring), *why.notes])),
     }
 
 
-def expected_data(why: Explanation, where: str) -> JsonObject:
+def build_expected_data(why: Explanation, where: str) -> JsonObject:
     """Return the data of an expected document, shown as a funnel."""
     return {
         "document": why.document_id,
@@ -220,7 +234,7 @@ def expected_data(why: Explanation, where: str) -> JsonObject:
     }
 
 
-def _legs(why: Explanation) -> list[JsonObject]:
+def _list_legs(why: Explanation) -> list[JsonObject]:
     rows: list[JsonObject] = []
     parts = STRATEGIES[why.strategy].legs
     for name, leg in sorted(why.legs.items(), key=lambda item: item[0] not in parts):
@@ -241,7 +255,7 @@ def _legs(why: Explanation) -> list[JsonObject]:
     return rows
 
 
-def _features(why: Explanation) -> list[JsonObject]:
+def _list_features(why: Explanation) -> list[JsonObject]:
     """Return the features with a weight of a learned ranker, in the order of the explanation."""
     return [
         {
@@ -256,21 +270,23 @@ def _features(why: Explanation) -> list[JsonObject]:
     ]
 
 
-def _bars(why: Explanation, neighbours: SearchResult | None) -> list[JsonObject]:
+def _list_bars(why: Explanation, neighbours: SearchResult | None) -> list[JsonObject]:
     """Return the scores of the explained hit and its neighbours, by rank."""
     if why.rank is None or why.score is None:
         return []
     legs = {name: leg.contribution for name, leg in why.legs.items()}
-    bars = {why.rank: _bar(why.rank, why.document_title, why.score, legs) | {"passage": why.passage_id, "own": True}}
+    bars = {
+        why.rank: _build_bar(why.rank, why.document_title, why.score, legs) | {"passage": why.passage_id, "own": True}
+    }
     for hit in neighbours or ():
-        if hit.rank != why.rank and abs(hit.rank - why.rank) <= AROUND:
+        if hit.rank != why.rank and abs(hit.rank - why.rank) <= NEIGHBOURS_SHOWN:
             legs = {name: leg.contribution for name, leg in hit.attribution.items()}
-            bar = _bar(hit.rank, hit.document_title, hit.score, legs)
+            bar = _build_bar(hit.rank, hit.document_title, hit.score, legs)
             bars[hit.rank] = bar | {"passage": hit.passage_id, "own": False}
     return [bars[rank] for rank in sorted(bars)]
 
 
-def _bar(rank: int, title: str, score: float, legs: Mapping[str, float | None]) -> JsonObject:
+def _build_bar(rank: int, title: str, score: float, legs: Mapping[str, float | None]) -> JsonObject:
     parts: list[JsonObject] = [
         {"title": leg_kind(name).title, "hue": leg_kind(name).hue, "adds": round(adds, 5)}
         for name, adds in legs.items()
@@ -279,11 +295,11 @@ def _bar(rank: int, title: str, score: float, legs: Mapping[str, float | None]) 
     return {"rank": rank, "title": title, "score": f"{score:.3f}", "parts": parts}
 
 
-def _question(why: Explanation, compared: WordByWord | None) -> list[QuestionPiece]:
-    return question_pieces(compared) if compared else [(why.query, None)]
+def _split_question(why: Explanation, compared: WordComparison | None) -> list[QuestionPiece]:
+    return split_question(compared) if compared else [(why.query, None)]
 
 
-def _similarity_rows(compared: WordByWord | None) -> list[list[tuple[str, str]]]:
+def _list_matches(compared: WordComparison | None) -> list[list[tuple[str, str]]]:
     """Return, for each word of the question, its matches as (word, similarity), best first, without duplicates."""
     if compared is None:
         return []
@@ -297,63 +313,65 @@ def _similarity_rows(compared: WordByWord | None) -> list[list[tuple[str, str]]]
     return rows
 
 
-def _elsewhere(why: Explanation, column: str) -> list[JsonObject]:
+def _list_other_ranks(why: Explanation, column: str) -> list[JsonObject]:
     rows = [(column, why.rank, True), *((name, rank, False) for name, rank in why.elsewhere.items())]
-    return [_looks(name) | {"rank": rank, "own": own} for name, rank, own in rows]
+    return [_describe_column(name) | {"rank": rank, "own": own} for name, rank, own in rows]
 
 
-WIDTH = 900
-_EXPLAINED = "why_explained"  # this session's latest explanations
-_KEPT = 8
-EXPECTED = "expected"  # instead of a passage id: only the search for an expected document
-GONE = (
+PANEL_WIDTH_PX = 900
+_EXPLANATIONS_KEY = "why_explained"  # this session's latest explanations
+_MAX_EXPLANATIONS = 8
+EXPECTED_DOCUMENT = "expected"  # instead of a passage id: only the search for an expected document
+PASSAGE_GONE = (
     "This passage is no longer in the index, because its document was changed or deleted. Close this panel to refresh."
 )
 _SKELETON_HEIGHTS = (56, 120, 190, 150)
 
 
 @dataclass(frozen=True, slots=True)
-class Explaining:
+class ExplainedQuestion:
     """The question, passage limit and settings of the board, and their comparison."""
 
     question: str
     limit: int
-    asking: Asking
+    asking: SearchSettings
     comparison: Comparison
 
 
-def open_why(column: str, passage_id: str = EXPECTED) -> None:
-    """Put a passage and its column into the URL; ``why_panel`` shows it."""
+def open_why(column: str, passage_id: str = EXPECTED_DOCUMENT) -> None:
+    """Put a passage and its column into the URL; ``show_why_panel`` shows it."""
     address.put(why=passage_id, by=column, missed=None)
 
 
-def close() -> None:
+def close_panel() -> None:
     """Remove the panel from the URL."""
     address.put(why=None, by=None, missed=None)
 
 
-def why_panel(wb: Workbench, explaining: Explaining) -> None:
+def show_why_panel(wb: Workbench, explaining: ExplainedQuestion) -> None:
     """Show the panel if the URL names a passage, unless a document is open."""
     if not address.get("why") or address.get("doc"):
         return
-    st.dialog("Why it ranks here", width=WIDTH, position="right", on_dismiss=close)(_show)(wb, explaining)
+    st.dialog("Why it ranks here", width=PANEL_WIDTH_PX, position="right", on_dismiss=close_panel)(_show_panel)(
+        wb, explaining
+    )
 
 
-def _show(wb: Workbench, explaining: Explaining) -> None:
+def _show_panel(wb: Workbench, explaining: ExplainedQuestion) -> None:
     place = st.empty()
     with place.container():
         st.html('<p class="wb-kind" role="status" style="margin:0">Explaining this passage with every strategy…</p>')
         for height in _SKELETON_HEIGHTS:
             st.skeleton(height=height)
-    data = _data(wb, explaining)
+    data = _build_data(wb, explaining)
     place.empty()
-    result = component("compare/why")(
+    result = load_component("compare/why")(
         key="why",
         data=data,
-        on_expect_change=_expect,
-        on_turn_change=_turn,
-        on_column_change=_column,
-        on_open_change=_nothing,
+        on_expect_change=_change_expected,
+        on_turn_change=_change_passage,
+        on_column_change=_change_column,
+        on_open_change=_ignore_event,
     )
     if result.open:
         address.put(cut=result.open["cut"])
@@ -361,33 +379,35 @@ def _show(wb: Workbench, explaining: Explaining) -> None:
         st.rerun()
 
 
-def _data(wb: Workbench, explaining: Explaining) -> JsonObject:
+def _build_data(wb: Workbench, explaining: ExplainedQuestion) -> JsonObject:
     """Return the data of the panel; after a failure, with the error."""
     column = address.get("by") or next(iter(explaining.comparison.strategies), DEFAULT_STRATEGY)
     passage, missed = address.get("why"), address.get("missed")
-    data = frame_data(explaining.comparison, column) | {"passage": None if passage == EXPECTED else passage}
-    key = (explaining.question, column, passage, explaining.limit, repr(explaining.asking), changes())
+    data = build_frame_data(explaining.comparison, column) | {
+        "passage": None if passage == EXPECTED_DOCUMENT else passage
+    }
+    key = (explaining.question, column, passage, explaining.limit, repr(explaining.asking), change_count())
     try:
         if data["passage"]:
-            data |= _once(key, lambda: _passage(wb, explaining, column, passage))
+            data |= _get_or_explain(key, lambda: _explain_passage(wb, explaining, column, passage))
     except NotFound as error:
-        if _hit(explaining, passage) is None:
+        if _find_hit(explaining, passage) is None:
             return data | {"error": str(error)}
         note_change()  # refreshes the board
-        return data | {"error": GONE}
+        return data | {"error": PASSAGE_GONE}
     except WorkbenchError as error:
         return data | {"error": str(error)}
     if missed:
-        data["expected"] = _expected(wb, explaining, column, missed)
+        data["expected"] = _explain_expected(wb, explaining, column, missed)
     return data
 
 
-def _hit(explaining: Explaining, passage_id: str) -> Passage | None:
+def _find_hit(explaining: ExplainedQuestion, passage_id: str) -> Passage | None:
     results = explaining.comparison.strategies.values()
     return next((hit for result in results for hit in result if hit.passage_id == passage_id), None)
 
 
-def _passage(wb: Workbench, explaining: Explaining, column: str, passage_id: str) -> JsonObject:
+def _explain_passage(wb: Workbench, explaining: ExplainedQuestion, column: str, passage_id: str) -> JsonObject:
     why = _explain(wb, explaining, column, passage_id=passage_id)
     try:
         compared = wb.explaining.word_by_word(explaining.question, passage_id, why.index)
@@ -395,39 +415,39 @@ def _passage(wb: Workbench, explaining: Explaining, column: str, passage_id: str
         compared = None
     neighbours = explaining.comparison.strategies.get(column)
     document_type = wb.documents.get(why.document_id).document_type
-    header = _table_header(wb, explaining, passage_id, why.index)
-    return panel_data(why, compared, column, neighbours, document_type, header)
+    header = _load_table_header(wb, explaining, passage_id, why.index)
+    return build_panel_data(why, compared, column, neighbours, document_type, header)
 
 
-def _table_header(wb: Workbench, explaining: Explaining, passage_id: str, index: str) -> str:
+def _load_table_header(wb: Workbench, explaining: ExplainedQuestion, passage_id: str, index: str) -> str:
     """Return the Markdown header of a table that starts before a passage of the board, or ""."""
-    hit = _hit(explaining, passage_id)
+    hit = _find_hit(explaining, passage_id)
     if hit is None or not hit.metadata.get("table_header"):
         return ""
     return wb.answers.table_headers([hit], index).get(passage_id, "")
 
 
-def _expected(wb: Workbench, explaining: Explaining, column: str, document_id: str) -> JsonObject:
+def _explain_expected(wb: Workbench, explaining: ExplainedQuestion, column: str, document_id: str) -> JsonObject:
     def explained() -> JsonObject:
         why = _explain(wb, explaining, column, document_id=document_id)
         document = wb.documents.get(document_id)
-        return expected_data(why, document.path or document.url or "")
+        return build_expected_data(why, document.path or document.url or "")
 
-    key = (explaining.question, column, document_id, explaining.limit, repr(explaining.asking), changes())
+    key = (explaining.question, column, document_id, explaining.limit, repr(explaining.asking), change_count())
     try:
-        return _once(key, explained)
+        return _get_or_explain(key, explained)
     except WorkbenchError as error:
         return {"document": document_id, "error": str(error)}
 
 
 def _explain(
     wb: Workbench,
-    explaining: Explaining,
+    explaining: ExplainedQuestion,
     column: str,
     passage_id: str | None = None,
     document_id: str | None = None,
 ) -> Explanation:
-    strategy, own_index = named(column, None)
+    strategy, own_index = split_strategy(column, None)
     asking = explaining.asking
     return wb.explain(
         explaining.question,
@@ -442,41 +462,41 @@ def _explain(
     )
 
 
-def _once(key: Hashable, explain: Callable[[], JsonObject]) -> JsonObject:
+def _get_or_explain(key: Hashable, explain: Callable[[], JsonObject]) -> JsonObject:
     """Return this session's explanation for a key, computed if necessary; errors are not cached."""
-    explanations: dict[Hashable, JsonObject] = st.session_state.setdefault(_EXPLAINED, {})
+    explanations: dict[Hashable, JsonObject] = st.session_state.setdefault(_EXPLANATIONS_KEY, {})
     if key not in explanations:
         explanations[key] = explain()
-        for old in list(explanations)[:-_KEPT]:
+        for old in list(explanations)[:-_MAX_EXPLANATIONS]:
             del explanations[old]
     return explanations[key]
 
 
-def _expect() -> None:
+def _change_expected() -> None:
     """Put the expected document into the URL; "" removes it."""
-    chosen = _sent("expect")
+    chosen = _read_trigger("expect")
     if isinstance(chosen, str):
         address.put(missed=chosen or None)
 
 
-def _turn() -> None:
+def _change_passage() -> None:
     """Show another passage in the panel."""
-    passage = _sent("turn")
+    passage = _read_trigger("turn")
     if isinstance(passage, str) and passage:
         address.put(why=passage)
 
 
-def _column() -> None:
+def _change_column() -> None:
     """Show the passage as another column ranks it."""
-    column = _sent("column")
+    column = _read_trigger("column")
     if isinstance(column, str) and column:
         address.put(by=column)
 
 
-def _sent(name: str) -> object:
+def _read_trigger(name: str) -> object:
     state = st.session_state.get("why")
     return state.get(name) if isinstance(state, Mapping) else None
 
 
-def _nothing() -> None:
+def _ignore_event() -> None:
     """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""

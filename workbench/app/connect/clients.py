@@ -13,10 +13,10 @@ from typing import Any
 from workbench.errors import InvalidInput
 from workbench.settings import Settings
 
-NAME = "rag-workbench"
-TOKEN = "WORKBENCH_MCP_TOKEN"
-DATABASE = "WORKBENCH_DATABASE_URL"
-URL = "http://127.0.0.1:8765/mcp"
+SERVER_NAME = "rag-workbench"
+TOKEN_VARIABLE = "WORKBENCH_MCP_TOKEN"
+DATABASE_VARIABLE = "WORKBENCH_DATABASE_URL"
+SERVER_URL = "http://127.0.0.1:8765/mcp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Client:
     write: Callable[[ClientSetup], str]
 
 
-def connection_of(
+def make_connection(
     settings: Settings, transport: str, toolsets: tuple[str, ...], read_only: bool, client: str = ""
 ) -> ClientSetup:
     """Return the connection to this workbench; settings that are not the defaults become environment variables.
@@ -79,7 +79,7 @@ def connection_of(
     return ClientSetup(transport, arguments, tuple(_environment(settings).items()), settings.mcp_token is not None)
 
 
-def with_database(connection: ClientSetup, settings: Settings, *, password: bool) -> ClientSetup:
+def add_database_url(connection: ClientSetup, settings: Settings, *, password: bool) -> ClientSetup:
     """Return the connection with the database URL.
 
     Raises:
@@ -90,10 +90,10 @@ def with_database(connection: ClientSetup, settings: Settings, *, password: bool
         raise InvalidInput(
             "WORKBENCH_DATABASE_URL has a password. Use --with-database to write it into the client's file."
         )
-    return replace(connection, environment=tuple((dict(connection.environment) | {DATABASE: url}).items()))
+    return replace(connection, environment=tuple((dict(connection.environment) | {DATABASE_VARIABLE: url}).items()))
 
 
-def serve_command(connection: ClientSetup) -> str:
+def format_serve_command(connection: ClientSetup) -> str:
     """Return the shell command that starts the HTTP server."""
     variables = [f"{name}={shlex.quote(value)}" for name, value in connection.environment]
     return " ".join([*variables, shlex.join([connection.command, *connection.words])])
@@ -102,7 +102,7 @@ def serve_command(connection: ClientSetup) -> str:
 def _environment(settings: Settings) -> dict[str, str]:
     values = {"WORKBENCH_HOME": str(settings.home)}
     if settings.database_url is not None:
-        values[DATABASE] = "postgresql://USER:PASSWORD@HOST/DATABASE"
+        values[DATABASE_VARIABLE] = "postgresql://USER:PASSWORD@HOST/DATABASE"
     if settings.embedding_model != "minilm":
         values["WORKBENCH_EMBEDDING_MODEL"] = settings.embedding_model
     if settings.file_roots:
@@ -110,65 +110,74 @@ def _environment(settings: Settings) -> dict[str, str]:
     return values
 
 
-def _stdio(connection: ClientSetup) -> dict[str, Any]:
+def _stdio_entry(connection: ClientSetup) -> dict[str, Any]:
     return {"command": connection.command, "args": connection.words, "env": dict(connection.environment)}
 
 
-def _http(connection: ClientSetup, token: str) -> dict[str, Any]:
+def _http_entry(connection: ClientSetup, token: str) -> dict[str, Any]:
     headers = {"headers": {"Authorization": f"Bearer {token}"}} if connection.with_token else {}
-    return {"url": URL, **headers}
+    return {"url": SERVER_URL, **headers}
 
 
-def _written(key: str, entry: dict[str, Any], **more: Sequence[Mapping[str, object]]) -> str:
-    return json.dumps({key: {NAME: entry}, **more}, indent=2)
+def _format_json(key: str, entry: dict[str, Any], **more: Sequence[Mapping[str, object]]) -> str:
+    return json.dumps({key: {SERVER_NAME: entry}, **more}, indent=2)
 
 
-def _servers(token: str) -> Callable[[ClientSetup], str]:
+def _servers_writer(token: str) -> Callable[[ClientSetup], str]:
     def write(connection: ClientSetup) -> str:
-        entry = _http(connection, token) if connection.transport == "http" else _stdio(connection)
-        return _written("mcpServers", entry)
+        entry = _http_entry(connection, token) if connection.transport == "http" else _stdio_entry(connection)
+        return _format_json("mcpServers", entry)
 
     return write
 
 
-def _desktop(connection: ClientSetup) -> str:
+def _write_desktop(connection: ClientSetup) -> str:
     if connection.transport == "stdio":
-        return _written("mcpServers", _stdio(connection))
-    return f"Settings > Connectors > Add custom connector\nName: {NAME}\nURL:  {URL}"
+        return _format_json("mcpServers", _stdio_entry(connection))
+    return f"Settings > Connectors > Add custom connector\nName: {SERVER_NAME}\nURL:  {SERVER_URL}"
 
 
-def _code(connection: ClientSetup) -> str:
+def _write_code(connection: ClientSetup) -> str:
     if connection.transport == "http":
-        header = f' --header "Authorization: Bearer ${TOKEN}"' if connection.with_token else ""
-        return f"claude mcp add --transport http {NAME} {URL}{header}"
+        header = f' --header "Authorization: Bearer ${TOKEN_VARIABLE}"' if connection.with_token else ""
+        return f"claude mcp add --transport http {SERVER_NAME} {SERVER_URL}{header}"
     variables = " ".join(f"--env {shlex.quote(f'{name}={value}')}" for name, value in connection.environment)
-    return f"claude mcp add {NAME} {variables} -- {shlex.join([connection.command, *connection.words])}"
+    return f"claude mcp add {SERVER_NAME} {variables} -- {shlex.join([connection.command, *connection.words])}"
 
 
-def _zed(connection: ClientSetup) -> str:
-    entry = _http(connection, f"YOUR_{TOKEN}") if connection.transport == "http" else _stdio(connection)
-    return _written("context_servers", entry)
+def _write_zed(connection: ClientSetup) -> str:
+    entry = (
+        _http_entry(connection, f"YOUR_{TOKEN_VARIABLE}")
+        if connection.transport == "http"
+        else _stdio_entry(connection)
+    )
+    return _format_json("context_servers", entry)
 
 
-def _vscode(connection: ClientSetup) -> str:
+def _write_vscode(connection: ClientSetup) -> str:
     if connection.transport == "stdio":
-        return _written("servers", {"type": "stdio", **_stdio(connection)})
-    entry = {"type": "http", **_http(connection, "${input:workbench-token}")}
+        return _format_json("servers", {"type": "stdio", **_stdio_entry(connection)})
+    entry = {"type": "http", **_http_entry(connection, "${input:workbench-token}")}
     if not connection.with_token:
-        return _written("servers", entry)
+        return _format_json("servers", entry)
     ask = {"type": "promptString", "id": "workbench-token", "description": "Workbench token", "password": True}
-    return _written("servers", entry, inputs=[ask])
+    return _format_json("servers", entry, inputs=[ask])
 
 
 CLIENTS: dict[str, Client] = {
     "claude-desktop": Client(
-        "Claude Desktop", "Settings > Developer > Edit Config (claude_desktop_config.json)", "json", _desktop
+        "Claude Desktop", "Settings > Developer > Edit Config (claude_desktop_config.json)", "json", _write_desktop
     ),
-    "claude-code": Client("Claude Code", "Run in a terminal in your project folder", "bash", _code),
+    "claude-code": Client("Claude Code", "Run in a terminal in your project folder", "bash", _write_code),
     "cursor": Client(
-        "Cursor", "~/.cursor/mcp.json, or .cursor/mcp.json in a project", "json", _servers(f"${{env:{TOKEN}}}")
+        "Cursor",
+        "~/.cursor/mcp.json, or .cursor/mcp.json in a project",
+        "json",
+        _servers_writer(f"${{env:{TOKEN_VARIABLE}}}"),
     ),
-    "vscode": Client("VS Code", ".vscode/mcp.json in a project, or the command MCP: Add Server", "json", _vscode),
-    "zed": Client("Zed", "~/.config/zed/settings.json, or the command zed: open settings", "json", _zed),
-    "other": Client("Other", "The client's MCP server configuration", "json", _servers(f"YOUR_{TOKEN}")),
+    "vscode": Client("VS Code", ".vscode/mcp.json in a project, or the command MCP: Add Server", "json", _write_vscode),
+    "zed": Client("Zed", "~/.config/zed/settings.json, or the command zed: open settings", "json", _write_zed),
+    "other": Client(
+        "Other", "The client's MCP server configuration", "json", _servers_writer(f"YOUR_{TOKEN_VARIABLE}")
+    ),
 }

@@ -16,7 +16,7 @@ from typing import Literal
 
 import platformdirs
 
-from workbench.app.connect.clients import NAME, ClientSetup
+from workbench.app.connect.clients import SERVER_NAME, ClientSetup
 from workbench.errors import ConfigurationError, InvalidInput
 from workbench.storage.tool_calls import Caller
 from workbench.types import JsonObject, JsonValue, as_object, as_text, as_text_or_none
@@ -24,12 +24,12 @@ from workbench.types import JsonObject, JsonValue, as_object, as_text, as_text_o
 # Where each client keeps its list of servers
 
 
-def _roaming(*names: str) -> Path:
+def _settings_file(*names: str) -> Path:
     """Return a file in the user's settings: ~/Library/Application Support, %APPDATA%, or ~/.config."""
     return Path(platformdirs.user_config_dir(names[0], appauthor=False, roaming=True), *names[1:])
 
 
-def _zed() -> Path:
+def _zed_file() -> Path:
     windows = platformdirs.user_config_dir("Zed", appauthor=False, roaming=True)
     return Path(windows, "settings.json") if Path.home().drive else Path.home() / ".config" / "zed" / "settings.json"
 
@@ -59,22 +59,22 @@ class ClientFile:
 
 
 CLIENT_FILES: dict[str, ClientFile] = {
-    "claude-desktop": ClientFile(lambda: _roaming("Claude", "claude_desktop_config.json"), "mcpServers"),
+    "claude-desktop": ClientFile(lambda: _settings_file("Claude", "claude_desktop_config.json"), "mcpServers"),
     "claude-code": ClientFile(lambda: Path.home() / ".claude.json", "mcpServers", is_typed=True),
     "cursor": ClientFile(lambda: Path.home() / ".cursor" / "mcp.json", "mcpServers"),
-    "vscode": ClientFile(lambda: _roaming("Code", "User", "mcp.json"), "servers", is_typed=True),
-    "zed": ClientFile(_zed, "context_servers"),
+    "vscode": ClientFile(lambda: _settings_file("Code", "User", "mcp.json"), "servers", is_typed=True),
+    "zed": ClientFile(_zed_file, "context_servers"),
 }
 
 
 # Notes about written files, needed for undo
 
-FILE = "connections.json"  # in the data folder, readable by its owner only
+NOTES_FILE = "connections.json"  # in the data folder, readable by its owner only
 BACKUP_SUFFIX = ".rag-workbench.bak"
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class ConnectionNote:
     """What ``connect`` did to one file of a client.
 
     Attributes:
@@ -95,37 +95,37 @@ class Note:
         return datetime.fromisoformat(self.at)
 
 
-def read_notes(home: Path) -> dict[str, list[Note]]:
+def read_notes(home: Path) -> dict[str, list[ConnectionNote]]:
     """Return the notes of each connected client, one for each file, newest last."""
     try:
-        stored = as_object(json.loads((home / FILE).read_text(encoding="utf-8")))
+        stored = as_object(json.loads((home / NOTES_FILE).read_text(encoding="utf-8")))
         return {client: _parse_notes(notes) for client, notes in stored.items()}
     except (OSError, ValueError, TypeError):  # missing or damaged
         return {}
 
 
-def _find_note(home: Path, client: str, file: Path) -> Note | None:
+def _find_note(home: Path, client: str, file: Path) -> ConnectionNote | None:
     return next((note for note in read_notes(home).get(client, []) if note.file == str(file)), None)
 
 
-def _store_note(home: Path, client: str, file: Path, note: Note | None) -> None:
+def _store_note(home: Path, client: str, file: Path, note: ConnectionNote | None) -> None:
     """Replace the note of a file; None removes it."""
     notes = read_notes(home)
     others = [other for other in notes.pop(client, []) if other.file != str(file)]
     remaining = [*others, note] if note is not None else others
     notes |= {client: remaining} if remaining else {}
     text = json.dumps({name: [asdict(one) for one in ones] for name, ones in notes.items()}, indent=1) + "\n"
-    _write(home / FILE, text, is_private=True)
+    _write(home / NOTES_FILE, text, is_private=True)
 
 
-def _parse_notes(stored: JsonValue) -> list[Note]:
+def _parse_notes(stored: JsonValue) -> list[ConnectionNote]:
     if not isinstance(stored, list):
         raise TypeError(stored)
     return [_parse_note(as_object(one)) for one in stored]
 
 
-def _parse_note(stored: Mapping[str, JsonValue]) -> Note:
-    note = Note(
+def _parse_note(stored: Mapping[str, JsonValue]) -> ConnectionNote:
+    note = ConnectionNote(
         file=as_text(stored.get("file")),
         at=as_text(stored.get("at")),
         digest=as_text(stored.get("digest", "")),
@@ -159,7 +159,7 @@ class FileChange:
     before: str
     after: str | None
     outcome: Outcome
-    note: Note | None = None
+    note: ConnectionNote | None = None
     backup: Path | None = None
 
     @property
@@ -186,18 +186,18 @@ def plan_connection(client: str, connection: ClientSetup, home: Path, path: Path
     root = _parse(text)
     servers = None if root is None else root.get(file.section, {})
     if root is None or not isinstance(servers, dict):
-        block = json.dumps({file.section: {NAME: entry}}, indent=2, ensure_ascii=False)
+        block = json.dumps({file.section: {SERVER_NAME: entry}}, indent=2, ensure_ascii=False)
         raise InvalidInput(f"{place} is not plain JSON, so it was not changed. Add this to it yourself:\n{block}")
-    current, known = servers.get(NAME), _find_note(home, client, place)
+    current, known = servers.get(SERVER_NAME), _find_note(home, client, place)
     if current == entry:
         return FileChange(client, place, text, text, "unchanged", known)
-    after = _dump(root | {file.section: servers | {NAME: entry}}, text)
+    after = _dump(root | {file.section: servers | {SERVER_NAME: entry}}, text)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     if known is not None and _is_ours(current, client):  # keep the first backup, unless it is out of date
         digest = _digest(after) if known.digest == _digest(text) else ""
-        return FileChange(client, place, text, after, "written", Note(str(place), now, digest, known.backup))
+        return FileChange(client, place, text, after, "written", ConnectionNote(str(place), now, digest, known.backup))
     backup = place.with_name(place.name + BACKUP_SUFFIX) if place.exists() else None
-    note = Note(str(place), now, _digest(after), str(backup) if backup else None)
+    note = ConnectionNote(str(place), now, _digest(after), str(backup) if backup else None)
     return FileChange(client, place, text, after, "written", note, backup)
 
 
@@ -219,18 +219,20 @@ def plan_undo(client: str, home: Path, path: Path | None = None) -> FileChange:
         return FileChange(client, place, text, _read_text(backup) if backup else None, "restored", backup=backup)
     root = _parse(text)
     if root is None:
-        raise InvalidInput(f"{place} is not plain JSON, so it was not changed. Remove '{NAME}' from it yourself.")
+        raise InvalidInput(
+            f"{place} is not plain JSON, so it was not changed. Remove '{SERVER_NAME}' from it yourself."
+        )
     servers = root.get(file.section)
-    if not isinstance(servers, dict) or NAME not in servers:
+    if not isinstance(servers, dict) or SERVER_NAME not in servers:
         return FileChange(client, place, text, text, "nothing")
-    if not _is_ours(servers[NAME], client):
+    if not _is_ours(servers[SERVER_NAME], client):
         return FileChange(client, place, text, text, "foreign")
-    remaining = {name: entry for name, entry in servers.items() if name != NAME}
+    remaining = {name: entry for name, entry in servers.items() if name != SERVER_NAME}
     after = _dump(root | {file.section: remaining}, text)
     return FileChange(client, place, text, after, "removed", backup=backup if backup and backup.exists() else None)
 
 
-def apply(change: FileChange, home: Path) -> None:
+def apply_change(change: FileChange, home: Path) -> None:
     """Write a change, and the note about it.
 
     Raises:

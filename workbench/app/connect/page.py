@@ -8,17 +8,17 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app.connect.clients import CLIENTS, TOKEN, connection_of, serve_command
+from workbench.app.connect.clients import CLIENTS, TOKEN_VARIABLE, format_serve_command, make_connection
 from workbench.app.connect.connections import CLIENT_FILES, describe_state
-from workbench.app.shell.navigation import switch
-from workbench.app.shell.states import message
+from workbench.app.shell.navigation import switch_page
+from workbench.app.shell.states import show_message
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, show_value
-from workbench.app.widgets.looks import escaped, labelled, title_of
-from workbench.app.widgets.promoting import promotion_html
-from workbench.app.widgets.table import Column, moment, table
-from workbench.formatting import counted
-from workbench.storage.promotions import EVERYWHERE
+from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
+from workbench.app.widgets.promoting import render_promotion
+from workbench.app.widgets.table import Column, make_time_cell, show_table
+from workbench.formatting import count_text
+from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.types import Promotion
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 # Calls of agents
 
-SHOWN = 200  # calls in the table
-COLUMNS = (
+MAX_CALLS_SHOWN = 200  # calls in the table
+CALL_COLUMNS = (
     Column("tool", "Tool"),
     Column("query", "Question"),
     Column("client", "Client"),
@@ -40,10 +40,10 @@ COLUMNS = (
 )
 
 
-def calls_view(wb: Workbench) -> None:
+def show_calls(wb: Workbench) -> None:
     """Show the latest calls; opening a search runs its question on Compare."""
     if not wb.settings.mcp_log_calls:
-        message("Call log is off", "Set WORKBENCH_MCP_LOG_CALLS to true to log calls.")
+        show_message("Call log is off", "Set WORKBENCH_MCP_LOG_CALLS to true to log calls.")
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         nothing = st.toggle("Only searches without results", key="calls_zero")
@@ -52,11 +52,11 @@ def calls_view(wb: Workbench) -> None:
             if st.button("Delete all", type="primary", key="confirm_forget"):
                 wb.tool_calls.clear()
                 st.rerun()
-    calls = wb.tool_calls.list(zero_only=nothing, limit=SHOWN)
-    chosen = table(
+    calls = wb.tool_calls.list(zero_only=nothing, limit=MAX_CALLS_SHOWN)
+    chosen = show_table(
         "calls",
-        COLUMNS,
-        [row_of(call) for call in calls],
+        CALL_COLUMNS,
+        [make_call_row(call) for call in calls],
         label="Tool calls",
         noun="calls",
         empty="No calls yet. Connect a client or try a tool.",
@@ -68,16 +68,16 @@ def calls_view(wb: Workbench) -> None:
     )
     opened = next((call for call in calls if str(call.id) == chosen.opened), None)
     if opened is not None and opened.query:
-        _compare(opened.query)
+        _open_on_compare(opened.query)
 
 
-def _compare(question: str) -> None:
+def _open_on_compare(question: str) -> None:
     address.leave_for("compare", q=question)
     address.put(view=None)
-    switch("compare")
+    switch_page("compare")
 
 
-def row_of(call: ToolCall) -> dict[str, object]:
+def make_call_row(call: ToolCall) -> dict[str, object]:
     """Return a call as a row."""
     outcome = {"state": "failed", "text": call.error} if call.error else {"state": "done", "text": "OK"}
     if call.zero_result and not call.error:
@@ -93,7 +93,7 @@ def row_of(call: ToolCall) -> dict[str, object]:
             "time": {"text": f"{call.duration_ms:,.1f} ms", "order": call.duration_ms},
             "size": {"text": f"{call.answer_chars:,} chars", "order": call.answer_chars},
             "outcome": outcome,
-            "at": moment(call.called_at, seconds=True),
+            "at": make_time_cell(call.called_at, seconds=True),
         },
         "notes": {"tool": ", ".join(f"{name}: {value}" for name, value in call.scope.items())} if call.scope else {},
     }
@@ -101,50 +101,51 @@ def row_of(call: ToolCall) -> dict[str, object]:
 
 # Live strategies
 
-LISTED = 3  # promotions of narrower scopes that are shown; the rest is collapsed
+MAX_SCOPES_LISTED = 3  # promotions of narrower scopes that are shown; the rest is collapsed
 
 
-def serving_list(wb: Workbench) -> None:
+def show_live_strategies(wb: Workbench) -> None:
     """Show the live strategy, and scopes in which another one is live."""
-    rows = [f'<p class="wb-serving">{line}</p>' for line in serving_lines(wb)]
-    listed, rest = rows[: LISTED + 1], rows[LISTED + 1 :]
-    more = f"<details><summary>{counted(len(rest), 'more scope')}</summary>{''.join(rest)}</details>" if rest else ""
+    rows = [f'<p class="wb-serving">{line}</p>' for line in format_live_strategies(wb)]
+    listed, rest = rows[: MAX_SCOPES_LISTED + 1], rows[MAX_SCOPES_LISTED + 1 :]
+    more = f"<details><summary>{count_text(len(rest), 'more scope')}</summary>{''.join(rest)}</details>" if rest else ""
     st.html(f'<div class="wb-servings">{"".join(listed)}{more}</div>')
 
 
-def serving_lines(wb: Workbench) -> list[str]:
+def format_live_strategies(wb: Workbench) -> list[str]:
     """Return the live strategy, then those of narrower scopes, as escaped HTML."""
     by_scope = {promotion.scope: promotion for promotion in wb.promotions.current()}
     default = next((index.name for index in wb.indexes.list() if index.is_default), "")
-    everywhere = by_scope.pop(EVERYWHERE, None)
+    everywhere = by_scope.pop(EVERYWHERE_KEY, None)
     if everywhere is not None:
-        first_line = f"Default for agents: {_promoted(everywhere, default)}"
+        first_line = f"Default for agents: {_format_promotion(everywhere, default)}"
     else:
-        first_line = _built_in(wb, default)
+        first_line = _format_default(wb, default)
     return [
         f'{first_line} · change in <a href="./">Compare</a> or <a href="evaluate">Evaluate</a>',
         *(
-            f'{_promoted(promotion, default)} · <a href="./?{escape(query_of(wb, promotion))}">Open in Compare</a>'
+            f"{_format_promotion(promotion, default)} · "
+            f'<a href="./?{escape(scope_query(wb, promotion))}">Open in Compare</a>'
             for promotion in by_scope.values()
         ),
     ]
 
 
-def _promoted(promotion: Promotion, default: str) -> str:
-    return promotion_html(promotion) + ("" if promotion.index else f" · index {escape(default)} (default)")
+def _format_promotion(promotion: Promotion, default: str) -> str:
+    return render_promotion(promotion) + ("" if promotion.index else f" · index {escape(default)} (default)")
 
 
-def _built_in(wb: Workbench, default: str) -> str:
+def _format_default(wb: Workbench, default: str) -> str:
     from mcp_app.tools.knowledge.search import DEFAULT_SEARCH_TYPE
 
-    strategy, own = title_of(wb.promotions.built_in), title_of(DEFAULT_SEARCH_TYPE)
+    strategy, own = strategy_title(wb.promotions.built_in), strategy_title(DEFAULT_SEARCH_TYPE)
     return (
         f"Default for agents: <b>{escape(strategy)}</b>, built in (<b>{escape(own)}</b> in search_knowledge_base) · "
         f"index {escape(default)} (default)"
     )
 
 
-def query_of(wb: Workbench, promotion: Promotion) -> str:
+def scope_query(wb: Workbench, promotion: Promotion) -> str:
     """Return a promotion's scope as the query of a URL."""
     kind, _, key = promotion.scope.partition(":")
     if kind != "folder":
@@ -160,26 +161,26 @@ def query_of(wb: Workbench, promotion: Promotion) -> str:
 VIEWS = {"clients": "Clients", "tools": "Tools", "calls": "Calls"}
 TRANSPORTS = {"stdio": "stdio (started by the client)", "http": "HTTP (standalone)"}
 
-LOOK = 3.0  # seconds between refreshes of the client's state
+REFRESH_S = 3.0  # seconds between refreshes of the client's state
 
 
 def page() -> None:
     """Show the view that the URL names."""
     wb = OPENING.workbench
     st.title("Connect", anchor=False)
-    serving_list(wb)
-    view = _choice("View", VIEWS, "view")
+    show_live_strategies(wb)
+    view = _show_choice("View", VIEWS, "view")
     if view == "tools":
-        from workbench.app.connect.tools import tools_view  # imports the MCP app, which other views do not need
+        from workbench.app.connect.tools import show_tools  # imports the MCP app, which other views do not need
 
-        tools_view(wb)
+        show_tools(wb)
     elif view == "calls":
-        calls_view(wb)
+        show_calls(wb)
     else:
-        _clients(wb)
+        _show_clients(wb)
 
 
-def _choice(label: str, names: dict[str, str], key: str) -> str:
+def _show_choice(label: str, names: dict[str, str], key: str) -> str:
     """Show a choice whose value is in the URL."""
     state = f"connect_{key}"
     show_value(state, address.get(key) if address.get(key) in names else next(iter(names)), names.values())
@@ -187,7 +188,7 @@ def _choice(label: str, names: dict[str, str], key: str) -> str:
         label,
         list(names),
         key=state,
-        format_func=labelled(names),
+        format_func=make_label_function(names),
         required=True,
         label_visibility="collapsed",
         on_change=lambda: address.put(**{key: st.session_state[state]}),
@@ -195,35 +196,35 @@ def _choice(label: str, names: dict[str, str], key: str) -> str:
     return str(chosen or next(iter(names)))
 
 
-def _clients(wb: Workbench) -> None:
-    from mcp_app.tools import ALL, TOOLSETS
+def _show_clients(wb: Workbench) -> None:
+    from mcp_app.tools import ALL_TOOLSETS, TOOLSETS
 
-    key = _choice("Client", {key: client.title for key, client in CLIENTS.items()}, "client")
+    key = _show_choice("Client", {key: client.title for key, client in CLIENTS.items()}, "client")
     client = CLIENTS[key]
     left, right = st.columns([4, 8], gap="large")
     with left:
-        transport, chosen, read_only = _wanted([*TOOLSETS, ALL])
-    connection = connection_of(wb.settings, transport, chosen, read_only, client=key if key in CLIENT_FILES else "")
+        transport, chosen, read_only = _show_options([*TOOLSETS, ALL_TOOLSETS])
+    connection = make_connection(wb.settings, transport, chosen, read_only, client=key if key in CLIENT_FILES else "")
     with right:
         if connection.transport == "http":
             st.markdown("**Start the server first**, on the machine with the data:")
-            st.code(serve_command(connection), language="bash", wrap_lines=True)
-        st.markdown(f"**{escaped(client.title)}**: {escaped(client.where)}")
+            st.code(format_serve_command(connection), language="bash", wrap_lines=True)
+        st.markdown(f"**{escape_markdown(client.title)}**: {escape_markdown(client.where)}")
         st.code(client.write(connection), language=client.language, wrap_lines=True)
         if key in CLIENT_FILES:
             st.markdown(f"Or run `workbench connect {key}`; `--undo` restores your previous config.")
-            _seen(wb, key)
-        for sentence in notes(wb, connection.transport):
-            st.caption(escaped(sentence))
+            _show_client_state(wb, key)
+        for sentence in list_notes(wb, connection.transport):
+            st.caption(escape_markdown(sentence))
 
 
-@st.fragment(run_every=LOOK)
-def _seen(wb: Workbench, client: str) -> None:
+@st.fragment(run_every=REFRESH_S)
+def _show_client_state(wb: Workbench, client: str) -> None:
     """Show whether a client has called, refreshed until the page is left."""
-    st.markdown(escaped(describe_state(client, wb.settings.home, wb.tool_calls.callers())))
+    st.markdown(escape_markdown(describe_state(client, wb.settings.home, wb.tool_calls.callers())))
 
 
-def _wanted(toolsets: list[str]) -> tuple[str, tuple[str, ...], bool]:
+def _show_options(toolsets: list[str]) -> tuple[str, tuple[str, ...], bool]:
     """Show the options of a connection, whose values are in the URL, and return them."""
     show_value("transport", address.get("transport") if address.get("transport") in TRANSPORTS else "stdio")
     show_value("toolsets", [name for name in address.get_all("toolset") if name in toolsets], toolsets)
@@ -238,20 +239,20 @@ def _wanted(toolsets: list[str]) -> tuple[str, tuple[str, ...], bool]:
         )
 
     transport = st.radio(
-        "Transport", list(TRANSPORTS), format_func=labelled(TRANSPORTS), key="transport", on_change=change
+        "Transport", list(TRANSPORTS), format_func=make_label_function(TRANSPORTS), key="transport", on_change=change
     )
     chosen = st.multiselect("Toolsets", toolsets, key="toolsets", placeholder="Default toolsets", on_change=change)
     read_only = st.toggle("Read-only", key="read_only", help="Only offer tools that change nothing.", on_change=change)
     return str(transport), tuple(chosen), bool(read_only)
 
 
-def notes(wb: Workbench, transport: str) -> list[str]:
+def list_notes(wb: Workbench, transport: str) -> list[str]:
     """Return notes on the configuration."""
     settings = wb.settings
     sentences = []
     if transport == "http":
         token = "is set (••••••); insert it where the configuration names it" if settings.mcp_token else "is not set"
-        sentences.append(f"{TOKEN} {token}. Without a token, the server listens on this machine only.")
+        sentences.append(f"{TOKEN_VARIABLE} {token}. Without a token, the server listens on this machine only.")
     if settings.database_url is not None:
         sentences.append("Replace the database URL with yours; it is not shown here.")
     roots = settings.file_roots or "the server's working directory"

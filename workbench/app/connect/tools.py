@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from mcp_app.arguments import Argument, input_schema
+from mcp_app.arguments import Argument, make_input_schema
 from mcp_app.boundary import Boundary
 from mcp_app.paging import tokens
 from mcp_app.tool import Tool
 from mcp_app.tools import TOOLSETS
 from workbench.app.state import address
 from workbench.app.state.shared import note_change
-from workbench.app.widgets.looks import escaped
-from workbench.app.widgets.table import Column, table
+from workbench.app.widgets.looks import escape_markdown
+from workbench.app.widgets.table import Column, show_table
 from workbench.opening import Opening
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 TOOLS: dict[str, Tool] = {tool.name: tool for tools in TOOLSETS.values() for tool in tools}
-COLUMNS = (
+TOOL_COLUMNS = (
     Column("name", "Tool"),
     Column("title", "Description"),
     Column("set", "Toolset"),
@@ -38,65 +38,65 @@ ARGUMENT_COLUMNS = (
     Column("default", "Default"),
     Column("why", "Description"),
 )
-LONG = ("content", "query")  # arguments with a text area
-LONG_ANSWER = 1200  # characters above which an answer scrolls
+LONG_ARGUMENTS = ("content", "query")  # arguments with a text area
+LONG_ANSWER_CHARS = 1200  # characters above which an answer scrolls
 
 
-def tools_view(wb: Workbench) -> None:
+def show_tools(wb: Workbench) -> None:
     """Show the tools, or the one that the URL names."""
     tool = TOOLS.get(address.get("tool"))
     if tool is None:
-        _list()
+        _list_tools()
         return
     st.button("All tools", icon=":material/arrow_back:", on_click=lambda: address.put(tool=None))
-    st.header(escaped(tool.name), anchor=False)
-    st.markdown("  \n".join(escaped(line) for line in tool.description.splitlines()))
+    st.header(escape_markdown(tool.name), anchor=False)
+    st.markdown("  \n".join(escape_markdown(line) for line in tool.description.splitlines()))
     left, right = st.columns([5, 7], gap="large")
     with left:
-        arguments = _form(tool)
+        arguments = _show_form(tool)
     with right:
         if arguments is not None:
-            st.session_state["tool_answer"] = (tool.name, *_called(wb, tool, arguments))
-        _answer(tool)
-    _arguments(tool)
+            st.session_state["tool_answer"] = (tool.name, *_call_tool(wb, tool, arguments))
+        _show_answer(tool)
+    _show_arguments(tool)
 
 
-def _list() -> None:
+def _list_tools() -> None:
     sets = {tool.name: name for name, tools in TOOLSETS.items() for tool in tools}
     rows = [
         {
             "id": tool.name,
             "name": tool.name,
-            "cells": {"name": tool.name, "title": tool.title, "set": sets[tool.name], "effect": effect(tool)},
+            "cells": {"name": tool.name, "title": tool.title, "set": sets[tool.name], "effect": describe_effect(tool)},
         }
         for tool in TOOLS.values()
     ]
-    chosen = table("tools", COLUMNS, rows, label="Tools", noun="tools", opens=True, stacks=True)
+    chosen = show_table("tools", TOOL_COLUMNS, rows, label="Tools", noun="tools", opens=True, stacks=True)
     if chosen.opened:
         address.put(tool=chosen.opened)
         st.rerun()
 
 
-def effect(tool: Tool) -> str:
+def describe_effect(tool: Tool) -> str:
     """Describe the side effects of a tool."""
     if tool.read_only:
         return "read-only"
     return "changes and deletes" if tool.destructive else "adds"
 
 
-def _form(tool: Tool) -> dict[str, Any] | None:
+def _show_form(tool: Tool) -> dict[str, Any] | None:
     """Show one widget per argument; return the values when the form is submitted, else None."""
     with st.form(key=f"try_{tool.name}"):
-        values = {argument.name: _widget(tool, argument) for argument in tool.arguments}
+        values = {argument.name: _show_widget(tool, argument) for argument in tool.arguments}
         warning = "" if tool.read_only else " This changes your own data."
         st.caption(f"Empty fields are omitted.{warning}")
         called = st.form_submit_button("Call tool", type="primary")
     return {name: value for name, value in values.items() if value not in (None, "")} if called else None
 
 
-def _widget(tool: Tool, argument: Argument) -> str | bool | int | float | None:
+def _show_widget(tool: Tool, argument: Argument) -> str | bool | int | float | None:
     label = argument.name + (" (required)" if argument.required else "")
-    key, about = f"{tool.name}_{argument.name}", escaped(argument.why)
+    key, about = f"{tool.name}_{argument.name}", escape_markdown(argument.why)
     default = "" if argument.default in (None, "", []) else str(argument.default)
     if argument.choices:
         return st.selectbox(label, argument.choices, index=None, key=key, help=about, placeholder=default)
@@ -109,12 +109,12 @@ def _widget(tool: Tool, argument: Argument) -> str | bool | int | float | None:
     if argument.kind in ("array", "object"):
         example = '["one", "two"]' if argument.kind == "array" else '{"year": 2024}'
         return st.text_input(f"{label}, as JSON", key=key, help=about, placeholder=example)
-    if argument.name in LONG:
+    if argument.name in LONG_ARGUMENTS:
         return st.text_area(label, key=key, help=about, height=80)
     return st.text_input(label, key=key, help=about, placeholder=default)
 
 
-def _called(wb: Workbench, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Any, float]:
+def _call_tool(wb: Workbench, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Any, float]:
     """Call the tool as an agent does; return the answer and the time in milliseconds."""
     boundary = Boundary(Opening.of(wb))
     began = time.perf_counter()
@@ -126,7 +126,7 @@ def _called(wb: Workbench, tool: Tool, arguments: Mapping[str, Any]) -> tuple[An
     return answer, milliseconds
 
 
-def _answer(tool: Tool) -> None:
+def _show_answer(tool: Tool) -> None:
     name, answer, milliseconds = st.session_state.get("tool_answer", (None, None, 0.0))
     if name != tool.name:
         st.caption("The response appears here, exactly as agents receive it.")
@@ -135,35 +135,35 @@ def _answer(tool: Tool) -> None:
     st.markdown(f"**{'isError: true' if answer.failed else 'Answer'}** · {size}")
     exact, readable = st.tabs(["Exact", "Readable"])
     with exact:
-        height = 420 if len(answer.text) > LONG_ANSWER else "content"
+        height = 420 if len(answer.text) > LONG_ANSWER_CHARS else "content"
         st.code(answer.text, language="json", wrap_lines=True, height=height)
     with readable:
-        st.json(_parsed(answer.text))
+        st.json(_parse_answer(answer.text))
 
 
-def _parsed(text: str) -> object:
+def _parse_answer(text: str) -> object:
     try:
         return json.loads(text)
     except ValueError:
         return {"text": text}
 
 
-def _arguments(tool: Tool) -> None:
+def _show_arguments(tool: Tool) -> None:
     if tool.arguments:
-        table(
+        show_table(
             f"arguments_{tool.name}",
             ARGUMENT_COLUMNS,
-            [_argument_row(argument) for argument in tool.arguments],
+            [_make_argument_row(argument) for argument in tool.arguments],
             label="Arguments",
             noun="arguments",
             filters=False,
             stacks=True,
         )
     with st.expander("JSON schema"):
-        st.code(json.dumps(input_schema(tool.arguments), indent=2), language="json")
+        st.code(json.dumps(make_input_schema(tool.arguments), indent=2), language="json")
 
 
-def _argument_row(argument: Argument) -> dict[str, Any]:
+def _make_argument_row(argument: Argument) -> dict[str, Any]:
     cells = {
         "name": argument.name + (" *" if argument.required else ""),
         "kind": argument.kind,

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from math import ceil, floor
 
 from evals.experiments.leaderboard import Change
-from workbench.app.widgets.looks import PALETTE, look
-from workbench.types import JsonObject, JsonValue, as_items, as_object, as_whole
+from workbench.app.widgets.looks import PALETTE, get_look
+from workbench.types import JsonObject, JsonValue, as_integer, as_items, as_object
 
-INK = {"light": "#33302b", "dark": "#e9e5dc"}
-QUIET = {"light": "#dcd8cf", "dark": "#3b3833"}
+INK_COLOURS = {"light": "#33302b", "dark": "#e9e5dc"}
+QUIET_COLOURS = {"light": "#dcd8cf", "dark": "#3b3833"}
 SYMBOLS = {
     "circle": "circle",
     "square": "rect",
@@ -20,17 +20,17 @@ SYMBOLS = {
     "cross": "path://M2 0 L8 6 L14 0 L16 2 L10 8 L16 14 L14 16 L8 10 L2 16 L0 14 L6 8 L0 2 Z",
     "ring": "emptyCircle",
 }
-LETTERS: JsonObject = {"fontSize": 13}  # pixels
-SEQUENTIAL = {
+TEXT_STYLE: JsonObject = {"fontSize": 13}  # pixels
+SEQUENTIAL_COLOURS = {
     "light": ["#f2f0ea", "#b9c9d6", "#6f97b8", "#2f6798", "#0d3a6b"],
     "dark": ["#22201d", "#2b3f52", "#35658c", "#5b9bd0", "#c2e2ff"],
 }
-SHORT = 46  # characters of a question in a chart
-NAMED = 6  # up to this number of points, all are labelled; otherwise only those on the Pareto front
+MAX_QUESTION_CHARS = 46  # characters of a question in a chart
+MAX_POINTS_LABELLED = 6  # up to this number of points, all are labelled; otherwise only those on the Pareto front
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ChartPoint:
     """A run in the chart of quality against latency.
 
     Attributes:
@@ -48,7 +48,7 @@ class Spot:
     on_front: bool
 
 
-def quality_latency(spots: Sequence[Spot], theme: str) -> JsonObject:
+def make_quality_chart(spots: Sequence[ChartPoint], theme: str) -> JsonObject:
     """Return a scatter chart of median latency and quality, with the Pareto front as a line."""
     front = sorted((spot.milliseconds, spot.quality) for spot in spots if spot.on_front)
     series: list[JsonObject] = [
@@ -58,12 +58,12 @@ def quality_latency(spots: Sequence[Spot], theme: str) -> JsonObject:
             "data": [list(point) for point in front],
             "symbol": "none",
             "silent": True,
-            "lineStyle": {"color": INK[theme], "opacity": 0.35, "type": "dashed", "width": 1.5},
+            "lineStyle": {"color": INK_COLOURS[theme], "opacity": 0.35, "type": "dashed", "width": 1.5},
             "tooltip": {"show": False},
         }
     ]
     for spot in spots:
-        appearance = look(spot.strategy)
+        appearance = get_look(spot.strategy)
         series.append(
             {
                 "type": "scatter",
@@ -73,11 +73,11 @@ def quality_latency(spots: Sequence[Spot], theme: str) -> JsonObject:
                 "itemStyle": {"color": appearance.hex(theme), "opacity": 1 if spot.on_front else 0.7},
                 "data": [[spot.milliseconds, spot.quality]],
                 "label": {
-                    "show": spot.on_front or len(spots) <= NAMED,
+                    "show": spot.on_front or len(spots) <= MAX_POINTS_LABELLED,
                     "formatter": "{a}",
                     "position": "top",
-                    "color": INK[theme],
-                    **LETTERS,
+                    "color": INK_COLOURS[theme],
+                    **TEXT_STYLE,
                 },
                 "labelLayout": {"hideOverlap": True},
             }
@@ -91,21 +91,21 @@ def quality_latency(spots: Sequence[Spot], theme: str) -> JsonObject:
             "name": "median latency, ms (log)",
             "nameLocation": "middle",
             "nameGap": 28,
-            "nameTextStyle": LETTERS,
-            "axisLabel": LETTERS,
-            "splitLine": {"lineStyle": {"color": QUIET[theme], "opacity": 0.6}},
+            "nameTextStyle": TEXT_STYLE,
+            "axisLabel": TEXT_STYLE,
+            "splitLine": {"lineStyle": {"color": QUIET_COLOURS[theme], "opacity": 0.6}},
         },
         "yAxis": {
             "type": "value",
-            "axisLabel": LETTERS,
-            "splitLine": {"lineStyle": {"color": QUIET[theme], "opacity": 0.6}},
+            "axisLabel": TEXT_STYLE,
+            "splitLine": {"lineStyle": {"color": QUIET_COLOURS[theme], "opacity": 0.6}},
         }
-        | _ends([spot.quality for spot in spots]),
+        | _axis_range([spot.quality for spot in spots]),
         "series": series,
     }
 
 
-def _ends(values: Sequence[float]) -> dict[str, float]:
+def _axis_range(values: Sequence[float]) -> dict[str, float]:
     """Return the ends and the interval of an axis around values in 0..1: 0.05, or 0.1 for a wide range."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     steps = 20 if high - low < 0.25 else 10  # in all of 0..1
@@ -113,7 +113,7 @@ def _ends(values: Sequence[float]) -> dict[str, float]:
     return {"min": least / steps, "max": most / steps, "interval": 1 / steps}
 
 
-def heat_map(
+def make_heat_map(
     questions: Sequence[str], runs: Sequence[str], values: Sequence[tuple[int, int, float]], theme: str
 ) -> JsonObject:
     """Return a heat map of questions (columns) and runs (rows); ``values`` are (question, run, 0..1)."""
@@ -123,7 +123,7 @@ def heat_map(
         "tooltip": {"confine": True, "extraCssText": "max-width:420px;white-space:normal"},
         "xAxis": {
             "type": "category",
-            "data": [_short(text) for text in questions],
+            "data": [_shorten(text) for text in questions],
             "axisLabel": {"show": False},
             "axisTick": {"show": False},
             "splitArea": {"show": False},
@@ -134,7 +134,7 @@ def heat_map(
             "inverse": True,
             "axisTick": {"show": False},
             "axisLine": {"show": False},
-            "axisLabel": {"color": INK[theme], **LETTERS, "width": 260, "overflow": "truncate"},
+            "axisLabel": {"color": INK_COLOURS[theme], **TEXT_STYLE, "width": 260, "overflow": "truncate"},
         },
         "visualMap": {
             "min": 0,
@@ -145,22 +145,22 @@ def heat_map(
             "itemHeight": 120,
             "itemWidth": 12,
             "text": ["1", "0"],
-            "inRange": {"color": SEQUENTIAL[theme]},
-            "textStyle": {"color": INK[theme], **LETTERS},
+            "inRange": {"color": SEQUENTIAL_COLOURS[theme]},
+            "textStyle": {"color": INK_COLOURS[theme], **TEXT_STYLE},
         },
         "series": [
             {
                 "type": "heatmap",
                 "data": [[x, y, round(value, 4)] for x, y, value in values],
                 "selectedMode": "single",
-                "emphasis": {"itemStyle": {"borderColor": INK[theme], "borderWidth": 1.5}},
-                "select": {"itemStyle": {"borderColor": INK[theme], "borderWidth": 2}},
+                "emphasis": {"itemStyle": {"borderColor": INK_COLOURS[theme], "borderWidth": 1.5}},
+                "select": {"itemStyle": {"borderColor": INK_COLOURS[theme], "borderWidth": 2}},
             }
         ],
     }
 
 
-def changes_chart(changes: Sequence[Change], texts: Mapping[str, str], theme: str) -> JsonObject:
+def make_changes_chart(changes: Sequence[Change], texts: Mapping[str, str], theme: str) -> JsonObject:
     """Return a bar chart of each question's difference, in the given order."""
     green, red = PALETTE["green"][theme == "dark"], PALETTE["red"][theme == "dark"]
     return {
@@ -169,15 +169,15 @@ def changes_chart(changes: Sequence[Change], texts: Mapping[str, str], theme: st
         "tooltip": {"confine": True, "extraCssText": "max-width:420px;white-space:normal"},
         "xAxis": {
             "type": "category",
-            "data": [_short(texts.get(change.question_id, change.question_id)) for change in changes],
+            "data": [_shorten(texts.get(change.question_id, change.question_id)) for change in changes],
             "axisLabel": {"show": False},
             "axisTick": {"show": False},
-            "axisLine": {"onZero": True, "lineStyle": {"color": INK[theme]}},
+            "axisLine": {"onZero": True, "lineStyle": {"color": INK_COLOURS[theme]}},
         },
         "yAxis": {
             "type": "value",
-            "axisLabel": LETTERS,
-            "splitLine": {"lineStyle": {"color": QUIET[theme], "opacity": 0.6}},
+            "axisLabel": TEXT_STYLE,
+            "splitLine": {"lineStyle": {"color": QUIET_COLOURS[theme], "opacity": 0.6}},
         },
         "series": [
             {
@@ -196,13 +196,13 @@ def changes_chart(changes: Sequence[Change], texts: Mapping[str, str], theme: st
     }
 
 
-def selected_place(state: Mapping[str, JsonValue] | None) -> int | None:
+def read_selection(state: Mapping[str, JsonValue] | None) -> int | None:
     """Return the position of the clicked item in a chart's last series; None without one."""
     for group in as_items(as_object((state or {}).get("selection")).get("selected")):
         for place in as_items(as_object(group)["data_indices"]):
-            return as_whole(place)
+            return as_integer(place)
     return None
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= SHORT else text[: SHORT - 1].rstrip() + "…"
+def _shorten(text: str) -> str:
+    return text if len(text) <= MAX_QUESTION_CHARS else text[: MAX_QUESTION_CHARS - 1].rstrip() + "…"

@@ -10,122 +10,126 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from evals.background import enqueue_learn
-from evals.learning.training import FEWEST, FOLDS, LEARNED
+from evals.learning.training import FOLD_COUNT, LEARNED_STRATEGY, MIN_JUDGED_QUESTIONS
 from evals.test_sets.store import TestSetStore
-from workbench.app.evaluate.shared import live_job, preselected
-from workbench.app.shell.scope_bar import place_scope
-from workbench.app.shell.states import message
+from workbench.app.evaluate.shared import preselect_test_set, show_running_job
+from workbench.app.shell.scope_bar import read_lasting_scope
+from workbench.app.shell.states import show_message
 from workbench.app.state import address
-from workbench.app.widgets.looks import escaped, labelled, title_of
-from workbench.app.widgets.notices import act
-from workbench.app.widgets.promoting import PromotionCandidate, places_of_bar, places_of_measured, promote_dialog
-from workbench.app.widgets.table import Column, table
+from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
+from workbench.app.widgets.notices import run_change
+from workbench.app.widgets.promoting import PromotionCandidate, list_measured_places, list_places, open_promotion
+from workbench.app.widgets.table import Column, show_table
 from workbench.errors import WorkbenchError
-from workbench.formatting import counted
-from workbench.retrieval.parameters import RANKER, SHIPPED
-from workbench.retrieval.ranker import FEATURES, ranker_of
-from workbench.services.promotions import LONGEST_NOTE
+from workbench.formatting import count_text
+from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER
+from workbench.retrieval.ranker import FEATURES, read_ranker
+from workbench.services.promotions import MAX_NOTE_CHARS
 from workbench.types import Ranker, as_number, as_object
-from workbench.types.parameter import LONGEST_NAME
+from workbench.types.parameter import MAX_NAME_CHARS
 
 if TYPE_CHECKING:
     from evals.test_sets.store import TestSetInfo
     from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
 
-SHOWN = 20  # trainings in the list
-COLUMNS = (Column("what", "Strategy"), Column("value", "nDCG@10", "shown", "right"))
+MAX_JOBS_SHOWN = 20  # trainings in the list
+SCORE_COLUMNS = (Column("what", "Strategy"), Column("value", "nDCG@10", "shown", "right"))
 
 
-def learning_view(wb: Workbench) -> None:
+def show_learning(wb: Workbench) -> None:
     """Show the form, the training jobs with their results, and the stored rankers."""
     infos = TestSetStore(wb).list()
-    ready = [info for info in infos if info.answerable >= FEWEST]
+    ready = [info for info in infos if info.answerable >= MIN_JUDGED_QUESTIONS]
     if ready:
-        _form(wb, ready)
+        _show_form(wb, ready)
     else:
         most = max((info.answerable for info in infos), default=0)
-        missing = FEWEST - most
-        message(
+        missing = MIN_JUDGED_QUESTIONS - most
+        show_message(
             "Not enough judged questions",
-            f"Training needs a test set with at least {FEWEST} judged questions; the largest has {most} ({missing} "
+            f"Training needs a test set with at least {MIN_JUDGED_QUESTIONS} judged questions; the largest "
+            f"has {most} ({missing} "
             "missing). Rate results in Compare, or import judgments.",
         )
-    for job in wb.jobs.list(kind="learn", limit=SHOWN):
+    for job in wb.jobs.list(kind="learn", limit=MAX_JOBS_SHOWN):
         with st.container(border=True, key=f"learn_{job.id}"):
             if job.is_finished:
-                _outcome(wb, job)
+                _show_outcome(wb, job)
             else:
-                live_job(wb, job.id)
-    _kept(wb)
+                show_running_job(wb, job.id)
+    _show_rankers(wb)
 
 
-def _form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
+def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
     titles = {info.id: info.label for info in ready}
     wanted = address.get("dataset")
-    place = list(titles).index(wanted if wanted in titles else preselected(ready))
+    place = list(titles).index(wanted if wanted in titles else preselect_test_set(ready))
     indexes = wb.indexes.list()
     with st.container(border=True, key="learn_form"):
         left, right = st.columns(2)
         with left:
-            test_set = st.selectbox("Test set", list(titles), place, format_func=labelled(titles), key="learn_dataset")
+            test_set = st.selectbox(
+                "Test set", list(titles), place, format_func=make_label_function(titles), key="learn_dataset"
+            )
         with right:
             names = [index.name for index in indexes]
             default = next((number for number, index in enumerate(indexes) if index.is_default), 0)
             index = st.selectbox("Index", names, default, key="learn_index")
         with st.container(horizontal=True, vertical_alignment="center"):
             go = st.button("Start training", type="primary", key="learn_go")
-            st.caption(f"Trains a linear ranker on your ratings. Scores are {FOLDS}-fold cross-validated.")
+            st.caption(f"Trains a linear ranker on your ratings. Scores are {FOLD_COUNT}-fold cross-validated.")
     if go:
         try:
             enqueue_learn(wb, test_set, index)
         except WorkbenchError as error:
-            st.error(escaped(str(error)))
+            st.error(escape_markdown(str(error)))
             return
         st.rerun()
 
 
-def _outcome(wb: Workbench, job: Job) -> None:
+def _show_outcome(wb: Workbench, job: Job) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{escaped(job.title)}** · {escaped(job.message)}", width="stretch")
-        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(wb, job.id))
+        st.markdown(f"**{escape_markdown(job.title)}** · {escape_markdown(job.message)}", width="stretch")
+        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_dismiss_job, args=(wb, job.id))
     if not job.result:
         return
-    ranker = ranker_of(as_object(job.result["ranker"]))
+    ranker = read_ranker(as_object(job.result["ranker"]))
     figures = {name: as_number(value) for name, value in as_object(job.result["figures"]).items()}
     left, right = st.columns(2)
     with left:
-        table(
-            f"learned_{job.id}", COLUMNS, figure_rows(figures), label="Scores", noun="strategies", filters=False,
+        show_table(
+            f"learned_{job.id}", SCORE_COLUMNS, make_score_rows(figures), label="Scores", noun="strategies",
+            filters=False,
             stacks=True,
         )  # fmt: skip
-        st.caption(escaped(f"Corpus: {job.result.get('scope') or 'all your documents'}."))
-        _keeping(wb, job, ranker)
+        st.caption(escape_markdown(f"Corpus: {job.result.get('scope') or 'all your documents'}."))
+        _show_save_form(wb, job, ranker)
     with right:
-        st.html(weights_html(ranker))
+        st.html(render_weights(ranker))
 
 
-def _keeping(wb: Workbench, job: Job, ranker: Ranker) -> None:
+def _show_save_form(wb: Workbench, job: Job, ranker: Ranker) -> None:
     """Offer to save the ranker under a name, and to promote it."""
-    name = st.text_input("Name", ranker.trained_on[:LONGEST_NAME], key=f"name_{job.id}")
+    name = st.text_input("Name", ranker.trained_on[:MAX_NAME_CHARS], key=f"name_{job.id}")
     with st.container(horizontal=True):
         if st.button("Save", key=f"keep_{job.id}", help="Save as a ranker for the strategy Learned"):
-            act(lambda: _keep(wb, ranker, name))
+            run_change(lambda: _save_ranker(wb, ranker, name))
         if st.button("Save and promote", key=f"promote_{job.id}"):
             try:
-                kept = _known(wb, ranker, name)
+                kept = _get_or_save(wb, ranker, name)
             except WorkbenchError as error:
-                st.error(escaped(str(error)))
+                st.error(escape_markdown(str(error)))
             else:
-                _promote(wb, kept, job.message)
+                _open_promotion(wb, kept, job.message)
 
 
-def _keep(wb: Workbench, ranker: Ranker, name: str) -> str:
+def _save_ranker(wb: Workbench, ranker: Ranker, name: str) -> str:
     kept = wb.rankers.save(replace(ranker, name=name))
     return f'Ranker "{kept.name}" saved. Select it on Compare, under Settings, for the strategy Learned.'
 
 
-def _known(wb: Workbench, ranker: Ranker, name: str) -> Ranker:
+def _get_or_save(wb: Workbench, ranker: Ranker, name: str) -> Ranker:
     """Return the saved ranker, saving it unless it already is.
 
     Raises:
@@ -136,58 +140,60 @@ def _known(wb: Workbench, ranker: Ranker, name: str) -> Ranker:
     return same[0] if same else wb.rankers.save(replace(ranker, name=name))
 
 
-def _promote(wb: Workbench, ranker: Ranker, verdict: str) -> None:
-    note = f"nDCG@10 {ranker.figures.get(LEARNED, 0.0):.3f}, learned from {ranker.trained_on}"
+def _open_promotion(wb: Workbench, ranker: Ranker, verdict: str) -> None:
+    note = f"nDCG@10 {ranker.figures.get(LEARNED_STRATEGY, 0.0):.3f}, learned from {ranker.trained_on}"
     others = {index.name for index in wb.indexes.list() if not index.is_default}
     index = ranker.index if ranker.index in others else None  # its scores apply to that index only
-    candidate = PromotionCandidate("learned", {RANKER.name: ranker.name}, index, note[:LONGEST_NOTE])
+    candidate = PromotionCandidate("learned", {RANKER.name: ranker.name}, index, note[:MAX_NOTE_CHARS])
     taught = [info for info in TestSetStore(wb).list() if info.title == ranker.trained_on]
-    places = places_of_bar(wb, place_scope())
+    places = list_places(wb, read_lasting_scope())
     if len(taught) == 1:
-        places = places_of_measured(wb, None if taught[0].source_id else taught[0].scope, place_scope())
-    promote_dialog(wb, candidate, places, [escape(verdict)] if verdict else [])
+        places = list_measured_places(wb, None if taught[0].source_id else taught[0].scope, read_lasting_scope())
+    open_promotion(wb, candidate, places, [escape(verdict)] if verdict else [])
 
 
-def _put_away(wb: Workbench, job_id: str) -> None:
+def _dismiss_job(wb: Workbench, job_id: str) -> None:
     wb.jobs.delete(job_id)
 
 
-def _kept(wb: Workbench) -> None:
+def _show_rankers(wb: Workbench) -> None:
     """Show the rankers, to download, promote, delete or import."""
     st.subheader("Rankers", anchor=False)
     for ranker in wb.rankers.list():
         with st.container(horizontal=True, vertical_alignment="center", key=f"ranker_{ranker.name}"):
-            st.markdown(f"**{escaped(ranker.name)}** · {escaped(facts(ranker))}", width="stretch")
+            st.markdown(
+                f"**{escape_markdown(ranker.name)}** · {escape_markdown(describe_ranker(ranker))}", width="stretch"
+            )
             st.download_button(
                 "Download", wb.rankers.export(ranker.name), f"{ranker.name}.json", "application/json",
                 key=f"file_{ranker.name}", type="tertiary",
             )  # fmt: skip
-            if ranker.name != SHIPPED:
+            if ranker.name != DEFAULT_RANKER:
                 if st.button("Promote", key=f"serve_{ranker.name}", type="tertiary"):
-                    _promote(wb, ranker, "")
+                    _open_promotion(wb, ranker, "")
                 if st.button("Delete", key=f"delete_{ranker.name}", type="tertiary"):
-                    act(lambda name=ranker.name: _delete(wb, name))
+                    run_change(lambda name=ranker.name: _delete_ranker(wb, name))
     with st.popover("Import ranker"):
         file = st.file_uploader("Ranker file (JSON)", type="json", key="import_file")
         if file is not None and st.button("Import", key="import_ranker"):
-            act(lambda: _import(wb, file.getvalue()))
+            run_change(lambda: _import_ranker(wb, file.getvalue()))
 
 
-def _delete(wb: Workbench, name: str) -> str:
+def _delete_ranker(wb: Workbench, name: str) -> str:
     wb.rankers.delete(name)
     return f'Ranker "{name}" deleted.'
 
 
-def _import(wb: Workbench, data: bytes) -> str:
+def _import_ranker(wb: Workbench, data: bytes) -> str:
     return f'Ranker "{wb.rankers.restore(data.decode(errors="replace")).name}" imported.'
 
 
-def facts(ranker: Ranker) -> str:
+def describe_ranker(ranker: Ranker) -> str:
     """Describe the origin of a ranker in one line."""
     since = f"{ranker.created_at.astimezone():%-d %b %Y}" if ranker.created_at else "built in"
-    learned = ranker.figures.get(LEARNED)
+    learned = ranker.figures.get(LEARNED_STRATEGY)
     parts = [
-        counted(ranker.questions, "question"),
+        count_text(ranker.questions, "question"),
         f"from {ranker.trained_on}" + (f", version {ranker.version}" if ranker.version else ""),
         f"on {ranker.index}" if ranker.index else "",
         f"nDCG@10 {learned:.3f}" if learned is not None else "",
@@ -196,21 +202,24 @@ def facts(ranker: Ranker) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def figure_rows(figures: dict[str, float]) -> list[dict[str, object]]:
+def make_score_rows(figures: dict[str, float]) -> list[dict[str, object]]:
     """Return the scores of a training job as rows, best first."""
-    titles = {LEARNED: "Learned, new ranker (cross-validated)", SHIPPED: "Learned, built-in ranker"}
+    titles = {LEARNED_STRATEGY: "Learned, new ranker (cross-validated)", DEFAULT_RANKER: "Learned, built-in ranker"}
     return [
         {
             "id": name,
-            "name": titles.get(name, title_of(name)),
-            "cells": {"what": titles.get(name, title_of(name)), "value": {"text": f"{value:.3f}", "order": value}},
+            "name": titles.get(name, strategy_title(name)),
+            "cells": {
+                "what": titles.get(name, strategy_title(name)),
+                "value": {"text": f"{value:.3f}", "order": value},
+            },
         }
         for name, value in sorted(figures.items(), key=lambda item: -item[1])
         if name in titles or name in ("rerank", "hybrid")
     ]
 
 
-def weights_html(ranker: Ranker) -> str:
+def render_weights(ranker: Ranker) -> str:
     """Return the weights as bars in HTML, positive to the right and negative to the left, largest first."""
     weights = {feature: ranker.weights.get(feature.name, 0.0) for feature in FEATURES}
     most = max(map(abs, weights.values())) or 1.0

@@ -10,30 +10,32 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from evals.experiments.catalogue import Experiments
-from evals.experiments.leaderboard import LeaderboardLine, leaderboard
+from evals.experiments.leaderboard import LeaderboardLine, make_leaderboard
 from evals.experiments.runs import CellResult, Experiment
 from evals.measures.metrics import RagasSummary
-from workbench.app.evaluate.charts import Spot, quality_latency
-from workbench.app.state.shared import theme_of_run
-from workbench.app.widgets.looks import escaped, title_of
-from workbench.app.widgets.table import Column, table
+from workbench.app.evaluate.charts import ChartPoint, make_quality_chart
+from workbench.app.state.shared import current_theme
+from workbench.app.widgets.looks import escape_markdown, strategy_title
+from workbench.app.widgets.table import Column, show_table
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 # Chart of quality against latency
 
-TALL = 340  # pixels
+CHART_HEIGHT_PX = 340  # pixels
 
 
-def front_chart(spots: Sequence[Spot], key: str) -> None:
+def show_quality_chart(spots: Sequence[ChartPoint], key: str) -> None:
     """Show a chart of quality against median latency; the alt text names the Pareto front."""
     best = ", ".join(spot.name for spot in spots if spot.on_front)
     sentence = f"Quality and median latency of {len(spots)} runs. No run is both better and faster than {best}."
-    st.echarts_chart(quality_latency(spots, theme_of_run()), key=key, height=TALL, renderer="svg", alt=sentence)
+    st.echarts_chart(
+        make_quality_chart(spots, current_theme()), key=key, height=CHART_HEIGHT_PX, renderer="svg", alt=sentence
+    )
 
 
-KEPT = 24  # experiments with a metric, each a few hundred kilobytes
+MAX_OUTCOMES_CACHED = 24  # experiments with a metric, each a few hundred kilobytes
 
 
 @dataclass(frozen=True)
@@ -61,31 +63,35 @@ class ExperimentOutcome:
         return next((cell for cell in self.measured if cell.run_id == run_id), None)
 
 
-def outcome_of(wb: Workbench, experiment_id: str, metric: str) -> ExperimentOutcome:
+def load_outcome(wb: Workbench, experiment_id: str, metric: str) -> ExperimentOutcome:
     """Return an experiment's results by a metric, or by its first one if it has not measured that metric.
 
     Raises:
         NotFound: The experiment does not exist.
     """
     experiments = Experiments(wb)
-    return _read(wb, experiments.get(experiment_id), experiments.state(experiment_id), metric)
+    return _load_cached(wb, experiments.get(experiment_id), experiments.state(experiment_id), metric)
 
 
-@st.cache_resource(max_entries=KEPT, show_spinner=False, hash_funcs={Experiment: lambda experiment: experiment.id})
-def _read(_workbench: Workbench, experiment: Experiment, state: Mapping[str, str], metric: str) -> ExperimentOutcome:
+@st.cache_resource(
+    max_entries=MAX_OUTCOMES_CACHED, show_spinner=False, hash_funcs={Experiment: lambda experiment: experiment.id}
+)
+def _load_cached(
+    _workbench: Workbench, experiment: Experiment, state: Mapping[str, str], metric: str
+) -> ExperimentOutcome:
     cells = Experiments(_workbench).results(experiment.id)
     measured = [cell.run for cell in cells if cell.run is not None]
     if metric not in (measured[0].values if measured else ()):
         metric = experiment.metrics[0]
-    return ExperimentOutcome(experiment, metric, cells, leaderboard(cells, metric))
+    return ExperimentOutcome(experiment, metric, cells, make_leaderboard(cells, metric))
 
 
-def run_title(cell: CellResult) -> str:
+def format_run_title(cell: CellResult) -> str:
     """Return a run's title: strategy, index and parameters."""
-    return " · ".join([title_of(cell.cell.strategy), *settings_of(cell)])
+    return " · ".join([strategy_title(cell.cell.strategy), *list_settings(cell)])
 
 
-def settings_of(cell: CellResult) -> list[str]:
+def list_settings(cell: CellResult) -> list[str]:
     """Return the index and parameters of a run that are not the defaults."""
     parameters = [
         f"{name.replace('_', ' ')} {value:g}" if isinstance(value, float) else f"{name.replace('_', ' ')} {value}"
@@ -97,32 +103,34 @@ def settings_of(cell: CellResult) -> list[str]:
 # Ragas metrics of the runs
 
 
-def ragas_view(outcome: ExperimentOutcome) -> None:
+def show_ragas(outcome: ExperimentOutcome) -> None:
     """Show the means with their number of questions, and why other questions have no value."""
-    rows = ragas_rows(outcome)
+    rows = make_ragas_rows(outcome)
     if not rows:
         return
     st.subheader("Ragas", anchor=False)
     st.caption("Mean (number of questions). Questions that could not be measured are excluded.")
     names = list(dict.fromkeys(name for cell in outcome.measured for name in cell.extra.get("ragas", {})))
     columns = (Column("run", "Run"), *(Column(name, name.replace("_", " "), "shown", "right") for name in names))
-    table("ragas", columns, rows, label="Ragas", noun="runs", filters=False)
-    for reason in [*reasons(outcome), *agreements(outcome)]:
-        st.caption(escaped(reason))
+    show_table("ragas", columns, rows, label="Ragas", noun="runs", filters=False)
+    for reason in [*list_reasons(outcome), *list_agreements(outcome)]:
+        st.caption(escape_markdown(reason))
 
 
-def ragas_rows(outcome: ExperimentOutcome) -> list[Mapping[str, object]]:
+def make_ragas_rows(outcome: ExperimentOutcome) -> list[Mapping[str, object]]:
     """Return each judged run as a row: "0.812 (50)", or "0.812 (48, 2 not measured)"."""
     rows: list[Mapping[str, object]] = []
     for cell in outcome.measured:
         summaries = cell.extra.get("ragas", {})
         if summaries:
-            cells = {name: _cell(summary) for name, summary in summaries.items()}
-            rows.append({"id": cell.run_id, "name": run_title(cell), "cells": {"run": run_title(cell), **cells}})
+            cells = {name: _make_cell(summary) for name, summary in summaries.items()}
+            rows.append(
+                {"id": cell.run_id, "name": format_run_title(cell), "cells": {"run": format_run_title(cell), **cells}}
+            )
     return rows
 
 
-def reasons(outcome: ExperimentOutcome) -> list[str]:
+def list_reasons(outcome: ExperimentOutcome) -> list[str]:
     """Return the reasons why questions could not be measured, with counts over all runs."""
     counts: dict[tuple[str, str], int] = {}
     for cell in outcome.measured:
@@ -132,14 +140,16 @@ def reasons(outcome: ExperimentOutcome) -> list[str]:
     return [f"{name.replace('_', ' ')}, {times:,} not measured: {reason}" for (name, reason), times in counts.items()]
 
 
-def agreements(outcome: ExperimentOutcome) -> list[str]:
+def list_agreements(outcome: ExperimentOutcome) -> list[str]:
     """Return how well the LLM judge agrees with the test set's own judgments; [] without an LLM judge."""
-    from evals.judges.agreement import sentence
+    from evals.judges.agreement import describe_agreement
 
-    return list(dict.fromkeys(sentence(cell.extra["judge"]) for cell in outcome.measured if "judge" in cell.extra))
+    return list(
+        dict.fromkeys(describe_agreement(cell.extra["judge"]) for cell in outcome.measured if "judge" in cell.extra)
+    )
 
 
-def _cell(summary: RagasSummary) -> dict[str, object]:
+def _make_cell(summary: RagasSummary) -> dict[str, object]:
     mean = summary["mean"]
     missing = f", {summary['not_measured']} not measured" if summary["not_measured"] else ""
     text = f"{'–' if mean is None else f'{mean:.3f}'} ({summary['measured']}{missing})"
@@ -148,18 +158,20 @@ def _cell(summary: RagasSummary) -> dict[str, object]:
 
 # Settings of a run, from its stored label
 
-SETTING = re.compile(r"\b([a-z]\w*)=(\S+)")  # of a parameter, as in "vector_weight=0.75"
+SETTING_PATTERN = re.compile(r"\b([a-z]\w*)=(\S+)")  # of a parameter, as in "vector_weight=0.75"
 
 
-def settings_text(label: str, strategy: str) -> str:
+def format_settings(label: str, strategy: str) -> str:
     """Return a label's index and parameters: "index fine, depth 5" of the label "hybrid on fine depth=5"."""
     rest = label.removeprefix(strategy).strip()
-    before = SETTING.split(rest, maxsplit=1)[0].strip()
+    before = SETTING_PATTERN.split(rest, maxsplit=1)[0].strip()
     index = [f"index {before.removeprefix('on ')}"] if before else []
-    return ", ".join([*index, *(f"{name.replace('_', ' ')} {_shown(value)}" for name, value in SETTING.findall(rest))])
+    return ", ".join(
+        [*index, *(f"{name.replace('_', ' ')} {_format_value(value)}" for name, value in SETTING_PATTERN.findall(rest))]
+    )
 
 
-def _shown(value: str) -> str:
+def _format_value(value: str) -> str:
     try:
         return f"{float(value):g}"
     except ValueError:

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from evals.experiments.catalogue import Experiments
-from evals.experiments.leaderboard import Winner, trend
+from evals.experiments.leaderboard import Winner, winner_trend
 from evals.measures.metrics import metric_title
-from workbench.app.evaluate.beside import beside_view
-from workbench.app.evaluate.experiment import experiment_view
-from workbench.app.evaluate.learning import learning_view
-from workbench.app.evaluate.outcome import settings_text
-from workbench.app.evaluate.plan_form import build_form, planned_view
-from workbench.app.evaluate.test_sets import test_set_view, test_sets_view
-from workbench.app.evaluate.tune import tune_view
-from workbench.app.shell.states import message
-from workbench.app.shell.work import way_to
+from workbench.app.evaluate.beside import show_side_by_side
+from workbench.app.evaluate.experiment import show_experiment
+from workbench.app.evaluate.learning import show_learning
+from workbench.app.evaluate.outcome import format_settings
+from workbench.app.evaluate.plan_form import show_plan_form, show_planned
+from workbench.app.evaluate.test_sets import show_test_set, show_test_sets
+from workbench.app.evaluate.tune import show_tuning
+from workbench.app.shell.states import show_message
+from workbench.app.shell.work import show_add_button
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, show_value
-from workbench.app.widgets.looks import look, title_of
-from workbench.app.widgets.notices import leave_warning, show_notice
-from workbench.app.widgets.reader import reader
-from workbench.app.widgets.table import Column, moment, table
+from workbench.app.widgets.looks import get_look, strategy_title
+from workbench.app.widgets.notices import show_notice, store_warning
+from workbench.app.widgets.reader import show_reader
+from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import NotFound
-from workbench.formatting import counted
+from workbench.formatting import count_text
 
 if TYPE_CHECKING:
     from evals.experiments.runs import Experiment
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 # The list of experiments
 
-STATES = {"running": "busy", "done": "done", "stopped": "waiting", "failed": "failed"}
-COLUMNS = (
+STATUS_STATES = {"running": "busy", "done": "done", "stopped": "waiting", "failed": "failed"}
+EXPERIMENT_COLUMNS = (
     Column("title", "Experiment"),
     Column("winner", "Best", "strategy"),
     Column("score", "Score", "score"),
@@ -43,80 +43,80 @@ COLUMNS = (
     Column("status", "Status", "state"),
     Column("began", "Started", "shown"),
 )
-PAIR = 2  # experiments in a comparison
+COMPARED_EXPERIMENTS = 2  # experiments in a comparison
 
 
-def experiments_view(wb: Workbench) -> None:
+def show_experiments(wb: Workbench) -> None:
     """Show the experiments, newest first, and the form for a new one if requested or if there are none."""
     catalogue = Experiments(wb)
     experiments = catalogue.list()
     planned = address.get("planned")
     if planned:
-        planned_view(wb, planned)
+        show_planned(wb, planned)
     elif address.get("new") or not experiments:
         if not experiments:
-            message(
+            show_message(
                 "Which strategy works best for your documents?",
                 "Run the same questions on each strategy and compare the scores.",
             )
-            _without_documents(wb)
-        build_form(wb)
+            _show_sample_note(wb)
+        show_plan_form(wb)
     if not experiments:
         return
     above = st.container(horizontal=True, vertical_alignment="center")
     winners = catalogue.winners(experiments)
-    chosen = table(
+    chosen = show_table(
         "experiments",
-        COLUMNS,
-        rows_of(experiments, winners),
+        EXPERIMENT_COLUMNS,
+        make_rows(experiments, winners),
         label="Experiments",
         noun="experiments",
         opens=True,
         selectable=len(experiments) > 1,
     )
     with above:
-        _buttons([experiment.id for experiment in reversed(experiments) if experiment.id in chosen.selected])
+        _show_buttons([experiment.id for experiment in reversed(experiments) if experiment.id in chosen.selected])
     if chosen.opened:
         address.put(experiment=chosen.opened, new=None)
         st.rerun()
 
 
-def _without_documents(wb: Workbench) -> None:
+def _show_sample_note(wb: Workbench) -> None:
     """Explain that the sample is measured if there are no documents yet, and offer to add some."""
     if wb.documents.count():
         return
     with st.container(horizontal=True, vertical_alignment="center", key="evaluate_ways"):
         st.caption("You have no documents yet, so this experiment uses the sample articles and questions.")
-        way_to("library")
-        way_to("crawl")
+        show_add_button("library")
+        show_add_button("crawl")
 
 
-def _buttons(selected: Sequence[str]) -> None:
+def _show_buttons(selected: Sequence[str]) -> None:
     """Offer a new experiment, and a comparison of the two selected ones; the older one is A."""
     if not address.get("new"):
         st.button("New experiment", type="primary", icon=":material/add:", on_click=lambda: address.put(new="1"))
-    if len(selected) == PAIR and st.button("Compare selected", icon=":material/compare_arrows:"):
+    if len(selected) == COMPARED_EXPERIMENTS and st.button("Compare selected", icon=":material/compare_arrows:"):
         address.put(experiment=selected[0], beside=selected[1], new=None)
         st.rerun()
 
 
-def rows_of(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) -> list[dict[str, object]]:
+def make_rows(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) -> list[dict[str, object]]:
     """Return the experiments as rows, with all scores on one scale."""
     lows = [winner.interval[0] for winner in winners.values()]
     highs = [winner.interval[1] for winner in winners.values()]
     ends = (min(lows), max(highs)) if lows and min(lows) < max(highs) else (0.0, 1.0)
-    return [_row_of(experiment, winners, ends) for experiment in experiments]
+    return [_make_row(experiment, winners, ends) for experiment in experiments]
 
 
-def _row_of(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple[float, float]) -> dict[str, object]:
+def _make_row(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple[float, float]) -> dict[str, object]:
     winner = winners.get(experiment.id)
     about = f"{experiment.test_set_title}, version {experiment.test_set_version} · corpus: {experiment.over} · "
-    notes = {"title": about + counted(len(experiment.cells), "run")}
+    notes = {"title": about + count_text(len(experiment.cells), "run")}
     if experiment.message and experiment.status != "done":
         notes["status"] = experiment.message
     if winner is not None:
         notes["score"] = metric_title(winner.metric)
-        notes["winner"] = settings_text(winner.label, winner.strategy)
+        notes["winner"] = format_settings(winner.label, winner.strategy)
         if winner.tied > 1:
             notes["winner"] = "All have the same score."
     return {
@@ -124,36 +124,36 @@ def _row_of(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple[f
         "name": experiment.title,
         "cells": {
             "title": experiment.title,
-            "winner": _strategy(winner),
-            "score": _score(winner, ends),
-            "trend": _trend(winner, winners),
-            "status": {"state": STATES[experiment.status], "text": experiment.status},
-            "began": moment(experiment.created_at),
+            "winner": _strategy_cell(winner),
+            "score": _score_cell(winner, ends),
+            "trend": _trend_cell(winner, winners),
+            "status": {"state": STATUS_STATES[experiment.status], "text": experiment.status},
+            "began": make_time_cell(experiment.created_at),
         },
         "notes": notes,
     }
 
 
-def _strategy(winner: Winner | None) -> dict[str, str] | None:
+def _strategy_cell(winner: Winner | None) -> dict[str, str] | None:
     if winner is None:
         return None
     if winner.tied > 1:
         return {"text": f"Tie of {winner.tied} runs"}
-    appearance = look(winner.strategy)
-    return {"text": title_of(winner.strategy), "hue": appearance.hue, "shape": appearance.shape}
+    appearance = get_look(winner.strategy)
+    return {"text": strategy_title(winner.strategy), "hue": appearance.hue, "shape": appearance.shape}
 
 
-def _score(winner: Winner | None, ends: tuple[float, float]) -> dict[str, object] | None:
+def _score_cell(winner: Winner | None, ends: tuple[float, float]) -> dict[str, object] | None:
     if winner is None:
         return None
     return {"value": winner.score, "low": winner.interval[0], "high": winner.interval[1], "ends": list(ends)}
 
 
-def _trend(winner: Winner | None, winners: Mapping[str, Winner]) -> dict[str, object] | None:
+def _trend_cell(winner: Winner | None, winners: Mapping[str, Winner]) -> dict[str, object] | None:
     """Return the winners of the same test set over time, with the position of this one."""
     if winner is None:
         return None
-    over_time = trend(winners.values(), winner.test_set_id)
+    over_time = winner_trend(winners.values(), winner.test_set_id)
     ids = [one.experiment_id for one in over_time]
     if winner.experiment_id not in ids:  # another metric than that of the newest
         return None
@@ -171,34 +171,34 @@ def page() -> None:
     show_notice()
     st.title("Evaluate", anchor=False)
     try:
-        _shown(wb)
+        _show_view(wb)
     except NotFound as error:  # a wrong URL, or deleted in another tab
-        leave_warning(str(error))
+        store_warning(str(error))
         address.put(experiment=None, beside=None, open=None, planned=None)
         st.rerun()
-    reader(wb)
+    show_reader(wb)
 
 
-def _shown(wb: Workbench) -> None:
+def _show_view(wb: Workbench) -> None:
     if address.get("experiment") and address.get("beside"):
-        beside_view(wb, address.get("experiment"), address.get("beside"))
+        show_side_by_side(wb, address.get("experiment"), address.get("beside"))
     elif address.get("experiment"):
-        experiment_view(wb, address.get("experiment"))
+        show_experiment(wb, address.get("experiment"))
     elif address.get("open"):
-        test_set_view(wb, address.get("open"))
+        show_test_set(wb, address.get("open"))
     else:
-        view = _view()
+        view = _choose_view()
         if view == "datasets":
-            test_sets_view(wb)
+            show_test_sets(wb)
         elif view == "tune":
-            tune_view(wb)
+            show_tuning(wb)
         elif view == "learn":
-            learning_view(wb)
+            show_learning(wb)
         else:
-            experiments_view(wb)
+            show_experiments(wb)
 
 
-def _view() -> str:
+def _choose_view() -> str:
     show_value("evaluate_view", address.get("view") if address.get("view") in VIEWS else "experiments")
     chosen = st.segmented_control(
         "View", list(VIEWS), key="evaluate_view", format_func=VIEWS.__getitem__, required=True,

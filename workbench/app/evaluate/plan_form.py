@@ -11,20 +11,20 @@ import streamlit as st
 
 from evals.background import enqueue_experiment, enqueue_on_sample
 from evals.experiments.catalogue import Experiments
-from evals.experiments.runs import Cell, default_strategies, matrix
-from evals.measures.metrics import DEFAULT_METRICS, OFFERED, metric_title
+from evals.experiments.runs import Cell, default_strategies, make_cells
+from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, metric_title
 from evals.test_set import TestSet
-from evals.test_sets.folders import SAMPLE, load_test_set
+from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from evals.test_sets.store import TestSetStore
-from workbench.app.evaluate.shared import preselected
-from workbench.app.shell.navigation import switch
-from workbench.app.shell.scope_bar import place_scope, same_scope
-from workbench.app.shell.states import message
+from workbench.app.evaluate.shared import preselect_test_set
+from workbench.app.shell.navigation import switch_page
+from workbench.app.shell.scope_bar import is_same_scope, read_lasting_scope
+from workbench.app.shell.states import show_message
 from workbench.app.state import address
-from workbench.app.widgets.looks import escaped, labelled, title_of
-from workbench.app.widgets.notices import leave_warning
+from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
+from workbench.app.widgets.notices import store_warning
 from workbench.errors import WorkbenchError
-from workbench.formatting import counted
+from workbench.formatting import count_text
 from workbench.retrieval.strategies import COMPARED, STRATEGIES
 from workbench.types import Parameter, ParameterValue, Scope
 
@@ -34,35 +34,35 @@ if TYPE_CHECKING:
 # The matrix of runs
 
 STEPS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)  # between the offered values of a share or weight
-MOST_STEPS = 4  # offered at most
-ROUND = (1, 2, 5)  # times a power of ten, because counts matter by ratio
-MOST_FIRST = 3  # values that are preselected; with more, two parameters make dozens of runs
-BESIDE = 3  # varied parameters per row
+MAX_STEPS = 4  # offered at most
+ROUND_FACTORS = (1, 2, 5)  # times a power of ten, because counts matter by ratio
+MAX_VALUES_PRESELECTED = 3  # values that are preselected; with more, two parameters make dozens of runs
+PARAMETERS_PER_ROW = 3  # varied parameters per row
 
 Varied = Mapping[str, Sequence[ParameterValue]]  # values by "strategy.parameter"
 
 
-def matrix_form(wb: Workbench) -> list[Cell]:
+def show_matrix_form(wb: Workbench) -> list[Cell]:
     """Ask for strategies, indexes and parameters; return every combination as a cell."""
-    strategies = _strategies(wb)
+    strategies = _choose_strategies(wb)
     left, right = st.columns(2)
     with left:
-        indexes = _indexes(wb)
+        indexes = _choose_indexes(wb)
     with right:
         tunable = {f"{name}.{p.name}": p for name in strategies for p in STRATEGIES[name].parameters}
-        chosen = _parameters(tunable)
+        chosen = _choose_parameters(tunable)
     names = [ranker.name for ranker in wb.rankers.list()]
-    varied = _values({key: tunable[key] for key in chosen}, names)
+    varied = _choose_values({key: tunable[key] for key in chosen}, names)
     if not strategies or not indexes:
         return []
     try:
-        return matrix(strategies, indexes, combinations(varied))
+        return make_cells(strategies, indexes, combine_values(varied))
     except WorkbenchError as error:
-        st.error(escaped(str(error)))
+        st.error(escape_markdown(str(error)))
         return []
 
 
-def combinations(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]:
+def combine_values(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]:
     """Return strategy -> every combination of the values of its parameters."""
     by_strategy: dict[str, dict[str, Sequence[ParameterValue]]] = {}
     for key, values in varied.items():
@@ -75,7 +75,7 @@ def combinations(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]:
     }
 
 
-def offers(parameter: Parameter, names: Sequence[str] = ()) -> list[ParameterValue]:
+def list_values(parameter: Parameter, names: Sequence[str] = ()) -> list[ParameterValue]:
     """Return round values over the range of a parameter, including its default, in order.
 
     Args:
@@ -90,21 +90,21 @@ def offers(parameter: Parameter, names: Sequence[str] = ()) -> list[ParameterVal
         return [True, False]
     low, high = float(parameter.low or 0), float(parameter.high or 0)
     if parameter.kind == "int":
-        sizes = (size * 10**power for power in range(len(str(int(high)))) for size in ROUND)
+        sizes = (size * 10**power for power in range(len(str(int(high)))) for size in ROUND_FACTORS)
         return sorted(
             {int(low), *(size for size in sizes if low < size < high), int(high), parameter.default}, key=float
         )
-    step = next((step for step in STEPS if (high - low) / step <= MOST_STEPS), high - low)
-    values = (round(low + place * step, 3) for place in range(MOST_STEPS + 1))
+    step = next((step for step in STEPS if (high - low) / step <= MAX_STEPS), high - low)
+    values = (round(low + place * step, 3) for place in range(MAX_STEPS + 1))
     return sorted({*(value for value in values if value <= high), parameter.default}, key=float)
 
 
-def first_values(offered: Sequence[ParameterValue]) -> list[ParameterValue]:
+def preselect_values(offered: Sequence[ParameterValue]) -> list[ParameterValue]:
     """Return at most three of the offered values, evenly spread, to preselect."""
-    return list(offered[:: ceil(len(offered) / MOST_FIRST)])
+    return list(offered[:: ceil(len(offered) / MAX_VALUES_PRESELECTED)])
 
 
-def _strategies(wb: Workbench) -> list[str]:
+def _choose_strategies(wb: Workbench) -> list[str]:
     usable = [name for name in default_strategies() if name in STRATEGIES]
     if wb.settings.has_llm:
         usable += [name for name, strategy in STRATEGIES.items() if strategy.needs_llm]
@@ -116,45 +116,47 @@ def _strategies(wb: Workbench) -> list[str]:
             usable,
             selection_mode="multi",
             default=[n for n in COMPARED if n in usable],
-            format_func=title_of,
+            format_func=strategy_title,
             key="build_strategies",
             wrap=True,
         )
     )
 
 
-def _indexes(wb: Workbench) -> list[str | None]:
+def _choose_indexes(wb: Workbench) -> list[str | None]:
     """Return the chosen indexes; None is the default one."""
     indexes = wb.indexes.list()
     names = {index.name: f"{index.name} ({index.chunker}, {index.embedding_model})" for index in indexes}
     default = next(index.name for index in indexes if index.is_default)
-    chosen = st.multiselect("Indexes", list(names), [default], format_func=labelled(names), key="build_indexes")
+    chosen = st.multiselect(
+        "Indexes", list(names), [default], format_func=make_label_function(names), key="build_indexes"
+    )
     return [None if name == default else name for name in chosen]
 
 
-def _parameters(tunable: Mapping[str, Parameter]) -> list[str]:
-    names = {key: f"{title_of(key.split('.')[0])}: {p.name.replace('_', ' ')}" for key, p in tunable.items()}
+def _choose_parameters(tunable: Mapping[str, Parameter]) -> list[str]:
+    names = {key: f"{strategy_title(key.split('.')[0])}: {p.name.replace('_', ' ')}" for key, p in tunable.items()}
     return st.multiselect(
         "Vary parameters",
         list(tunable),
-        format_func=labelled(names),
+        format_func=make_label_function(names),
         key="build_vary",
         placeholder="None (use defaults)",
         help="Each combination of a strategy's parameter values is a run.",
     )
 
 
-def _values(parameters: Mapping[str, Parameter], names: Sequence[str]) -> Varied:
+def _choose_values(parameters: Mapping[str, Parameter], names: Sequence[str]) -> Varied:
     varied: dict[str, Sequence[ParameterValue]] = {}
     keys = list(parameters)
-    for row in (keys[start : start + BESIDE] for start in range(0, len(keys), BESIDE)):
-        for key, column in zip(row, st.columns(BESIDE), strict=False):
+    for row in (keys[start : start + PARAMETERS_PER_ROW] for start in range(0, len(keys), PARAMETERS_PER_ROW)):
+        for key, column in zip(row, st.columns(PARAMETERS_PER_ROW), strict=False):
             parameter = parameters[key]
-            offered = offers(parameter, names)
+            offered = list_values(parameter, names)
             varied[key] = column.multiselect(
-                f"{title_of(key.split('.')[0])}: {parameter.name.replace('_', ' ')}",
+                f"{strategy_title(key.split('.')[0])}: {parameter.name.replace('_', ' ')}",
                 offered,
-                first_values(offered),
+                preselect_values(offered),
                 key=f"build_values_{key}",
                 help=parameter.why,
                 accept_new_options=True,
@@ -162,63 +164,65 @@ def _values(parameters: Mapping[str, Parameter], names: Sequence[str]) -> Varied
     return varied
 
 
-RAGAS = {"none": "No", "free": "Yes, without an LLM", "llm": "Yes, with the LLM as judge"}
+RAGAS_TITLES = {"none": "No", "free": "Yes, without an LLM", "llm": "Yes, with the LLM as judge"}
 
 
-def build_form(wb: Workbench) -> None:
+def show_plan_form(wb: Workbench) -> None:
     """Show the form; starting the experiment opens it."""
     with st.container(border=True, key="experiment_build"):
-        test_set = _test_set_choice(wb)
-        cells = matrix_form(wb)
-        metrics, limit, ragas = _measures(wb)
-        questions = _questions(wb, test_set, limit)
+        test_set = _choose_test_set(wb)
+        cells = show_matrix_form(wb)
+        metrics, limit, ragas = _choose_measures(wb)
+        questions = _count_questions(wb, test_set, limit)
         with st.container(horizontal=True, vertical_alignment="center"):
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
-            st.caption(escaped(f"{_announced(len(cells), questions)} {_searched(wb, test_set)}"))
+            st.caption(escape_markdown(f"{_describe_size(len(cells), questions)} {_describe_corpus(wb, test_set)}"))
             if not questions and st.button("Rate on Compare", key="experiment_judge", type="tertiary"):
                 address.leave_for("compare", judge=test_set)
-                switch("compare")
+                switch_page("compare")
         if go:
-            _start(wb, test_set, cells, metrics, limit, ragas)
+            _start_experiment(wb, test_set, cells, metrics, limit, ragas)
 
 
-def planned_view(wb: Workbench, job_id: str) -> None:
+def show_planned(wb: Workbench, job_id: str) -> None:
     """Show that an experiment is waiting for the sample, and open it once it has started."""
     job = wb.jobs.get(job_id)
     if began := job.result.get("experiment"):
         address.put(experiment=str(began), planned=None)
         st.rerun()
     if job.is_finished:
-        leave_warning("The sample was not loaded. See the job below to resume it.")
+        store_warning("The sample was not loaded. See the job below to resume it.")
         address.put(planned=None)
         st.rerun()
-    message(
+    show_message(
         "The experiment starts when the sample is loaded",
         "Progress is shown below. You can leave this page.",
     )
 
 
-def _test_set_choice(wb: Workbench) -> str:
+def _choose_test_set(wb: Workbench) -> str:
     test_sets = TestSetStore(wb).list()
     titles = {info.id: info.label for info in test_sets}
-    if SAMPLE not in {info.title for info in test_sets}:
-        titles |= {SAMPLE: "Sample questions on the sample articles"}
+    if SAMPLE_NAME not in {info.title for info in test_sets}:
+        titles |= {SAMPLE_NAME: "Sample questions on the sample articles"}
     left, right = st.columns(2)
     with left:
         wanted = address.get("dataset")
-        place = list(titles).index(wanted if wanted in titles else preselected(test_sets) or SAMPLE)
-        chosen = st.selectbox("Test set", list(titles), index=place, format_func=labelled(titles), key="build_dataset")
+        place = list(titles).index(wanted if wanted in titles else preselect_test_set(test_sets) or SAMPLE_NAME)
+        chosen = st.selectbox(
+            "Test set", list(titles), index=place, format_func=make_label_function(titles), key="build_dataset"
+        )
     with right:
         st.text_input("Title", key="build_title", placeholder="Defaults to the test set's name")
     return chosen
 
 
-def _measures(wb: Workbench) -> tuple[list[str], int | None, str]:
+def _choose_measures(wb: Workbench) -> tuple[list[str], int | None, str]:
     left, middle, right = st.columns([5, 3, 5])
     with left:
         metrics = st.multiselect(
             "Metrics",
-            OFFERED,
+            OFFERED_METRICS,
             DEFAULT_METRICS,
             help="The leaderboard is sorted by the first metric.",
             format_func=metric_title,
@@ -227,35 +231,36 @@ def _measures(wb: Workbench) -> tuple[list[str], int | None, str]:
     with middle:
         limit = st.number_input("Max questions", 1, 100_000, None, key="build_limit", placeholder="All")
     with right:
-        judges = list(RAGAS) if wb.settings.has_llm else ["none", "free"]
-        ragas = st.selectbox("Score with Ragas", judges, format_func=RAGAS.__getitem__, key="build_ragas")
+        judges = list(RAGAS_TITLES) if wb.settings.has_llm else ["none", "free"]
+        ragas = st.selectbox("Score with Ragas", judges, format_func=RAGAS_TITLES.__getitem__, key="build_ragas")
     return list(metrics) or list(DEFAULT_METRICS), limit, ragas
 
 
-def _announced(runs: int, questions: int) -> str:
+def _describe_size(runs: int, questions: int) -> str:
     if not questions:
         return "No question of this test set has a relevant result yet."
     return (
-        f"{counted(runs, 'run')} × {counted(questions, 'question')} = up to {runs * questions:,} searches; cached "
+        f"{count_text(runs, 'run')} × {count_text(questions, 'question')} = up to {runs * questions:,} "
+        f"searches; cached "
         "results are reused."
     )
 
 
-def _questions(wb: Workbench, test_set: str, limit: int | None) -> int:
-    answerable = _answerable(wb, test_set)
+def _count_questions(wb: Workbench, test_set: str, limit: int | None) -> int:
+    answerable = _count_answerable(wb, test_set)
     return min(answerable, limit or answerable)
 
 
-def _answerable(wb: Workbench, test_set: str) -> int:
-    return len(_loaded(wb, test_set).answerable)
+def _count_answerable(wb: Workbench, test_set: str) -> int:
+    return len(_load_test_set(wb, test_set).answerable)
 
 
-def _searched(wb: Workbench, test_set: str) -> str:
+def _describe_corpus(wb: Workbench, test_set: str) -> str:
     """Describe the corpus of an experiment, and that the current scope does not change it."""
-    info = None if test_set == SAMPLE else TestSetStore(wb).info(test_set)
+    info = None if test_set == SAMPLE_NAME else TestSetStore(wb).info(test_set)
     over = info.over if info else "the sample articles"
-    chosen = place_scope()
-    if chosen == Scope() or (info is not None and info.source_id is None and same_scope(wb, info.scope, chosen)):
+    chosen = read_lasting_scope()
+    if chosen == Scope() or (info is not None and info.source_id is None and is_same_scope(wb, info.scope, chosen)):
         return f"Corpus: {over}."
     return (
         f"Corpus: {over}, not the current scope, because a test set keeps the scope it was created with. Create a new "
@@ -263,23 +268,23 @@ def _searched(wb: Workbench, test_set: str) -> str:
     )
 
 
-def _loaded(wb: Workbench, test_set: str) -> TestSet:
-    return load_test_set(SAMPLE) if test_set == SAMPLE else TestSetStore(wb).load(test_set)
+def _load_test_set(wb: Workbench, test_set: str) -> TestSet:
+    return load_test_set(SAMPLE_NAME) if test_set == SAMPLE_NAME else TestSetStore(wb).load(test_set)
 
 
-def _start(
+def _start_experiment(
     wb: Workbench, test_set: str, cells: Sequence[Cell], metrics: Sequence[str], limit: int | None, ragas: str
 ) -> None:
     try:
         title = st.session_state["build_title"].strip()
-        if test_set == SAMPLE:
+        if test_set == SAMPLE_NAME:
             job = enqueue_on_sample(wb, title, cells, metrics=metrics, limit=limit, ragas=ragas)
             address.put(planned=job.id, new=None, dataset=None)
             st.rerun()
         experiment = Experiments(wb).create(title, test_set, cells, metrics=metrics, limit_queries=limit)
         enqueue_experiment(wb, experiment.id, ragas=ragas)
     except WorkbenchError as error:
-        st.error(escaped(str(error)))
+        st.error(escape_markdown(str(error)))
         return
     address.put(experiment=experiment.id, new=None, dataset=None)
     st.rerun()

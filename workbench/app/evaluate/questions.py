@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from evals.experiments.catalogue import Experiments
-from evals.experiments.leaderboard import Change, by_question, changes, check_same_ground
+from evals.experiments.leaderboard import Change, check_comparable, find_changes, scores_by_question
 from evals.experiments.runs import CellResult, RankedPassage
-from evals.gateway import document_ids
+from evals.gateway import map_document_ids
 from evals.measures.metrics import metric_title
 from evals.test_set import StoredCorpus, TestSet
-from workbench.app.evaluate.charts import changes_chart, heat_map, selected_place
-from workbench.app.evaluate.outcome import ExperimentOutcome, outcome_of, run_title
+from workbench.app.evaluate.charts import make_changes_chart, make_heat_map, read_selection
+from workbench.app.evaluate.outcome import ExperimentOutcome, format_run_title, load_outcome
 from workbench.app.state import address
-from workbench.app.state.shared import show_value, theme_of_run
-from workbench.app.widgets.looks import escaped, labelled, look, plain
-from workbench.app.widgets.notices import component
+from workbench.app.state.shared import current_theme, show_value
+from workbench.app.widgets.looks import escape_markdown, get_look, make_label_function, strip_markdown
+from workbench.app.widgets.notices import load_component
 from workbench.app.widgets.reader import open_document
-from workbench.app.widgets.table import Column, table
+from workbench.app.widgets.table import Column, show_table
 from workbench.errors import NotFound, WorkbenchError
-from workbench.formatting import counted
+from workbench.formatting import count_text
 
 if TYPE_CHECKING:
     from workbench.types import Document
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 # Rankings of one question by two runs
 
-SHOWN = 10
-SNIPPET = 260  # characters of a passage
+MAX_HITS_SHOWN = 10
+MAX_SNIPPET_CHARS = 260  # characters of a passage
 
 
-def rankings(wb: Workbench, test_set: TestSet, question_id: str, pair: Sequence[CellResult], metric: str) -> None:
+def show_rankings(wb: Workbench, test_set: TestSet, question_id: str, pair: Sequence[CellResult], metric: str) -> None:
     """Show both rankings; a document's title opens it at the found passage."""
     documents = JudgedDocuments(wb, test_set)
     grades = test_set.qrels.get(question_id, {})
     columns = [
-        _column(letter, cell, other, question_id, grades, documents, metric)
+        _build_column(letter, cell, other, question_id, grades, documents, metric)
         for letter, cell, other in (("A", pair[0], pair[1]), ("B", pair[1], pair[0]))
     ]
     binary = max(grades.values(), default=0) <= 1
-    result = component("evaluate/rankings")(
-        key="rankings", data={"columns": columns, "binary": binary}, on_open_change=_nothing
+    result = load_component("evaluate/rankings")(
+        key="rankings", data={"columns": columns, "binary": binary}, on_open_change=_ignore_event
     )
     if result.open:
         open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
@@ -55,7 +55,7 @@ class JudgedDocuments:
 
     def __init__(self, wb: Workbench, test_set: TestSet) -> None:
         self._workbench, self._test_set = wb, test_set
-        self._ids = document_ids(wb, test_set)
+        self._ids = map_document_ids(wb, test_set)
         self._documents: dict[str, Document | None] = {}
         self._titles: dict[str, str] = {}
 
@@ -85,7 +85,7 @@ class JudgedDocuments:
         return document.title.strip() or " ".join((document.text or key)[:70].split())
 
 
-def _column(
+def _build_column(
     letter: str,
     cell: CellResult,
     other: CellResult,
@@ -94,32 +94,32 @@ def _column(
     documents: JudgedDocuments,
     metric: str,
 ) -> dict[str, Any]:
-    appearance = look(cell.cell.strategy)
+    appearance = get_look(cell.cell.strategy)
     answer = cell.run.answers[question_id] if cell.run and question_id in cell.run.answers else None
-    keys = answer.documents[:SHOWN] if answer else ()
+    keys = answer.documents[:MAX_HITS_SHOWN] if answer else ()
     elsewhere = other.run.answers[question_id].documents if other.run and question_id in other.run.answers else ()
     passages = {hit.document: hit for hit in reversed(answer.passages)} if answer else {}
     value = cell.run.values[metric].get(question_id, 0.0) if cell.run else 0.0
     deep = list(answer.documents) if answer else []
     wanted = [key for key, grade in grades.items() if grade > 0]
     return {
-        "label": f"{letter} {run_title(cell)}",
+        "label": f"{letter} {format_run_title(cell)}",
         "hue": appearance.hue,
         "shape": appearance.shape,
         "value": f"{metric_title(metric)} {value:.3f}",
         "hits": [
-            _hit(rank, key, passages.get(key), grades.get(key), list(elsewhere), documents)
+            _build_hit(rank, key, passages.get(key), grades.get(key), list(elsewhere), documents)
             for rank, key in enumerate(keys, start=1)
         ],
-        "missed": [_missed(documents.title(key), key, deep) for key in wanted if key not in keys],
+        "missed": [_describe_missed(documents.title(key), key, deep) for key in wanted if key not in keys],
     }
 
 
-def _missed(title: str, key: str, deep: Sequence[str]) -> str:
+def _describe_missed(title: str, key: str, deep: Sequence[str]) -> str:
     return f"{title} (rank {deep.index(key) + 1})" if key in deep else f"{title} (not in its top {len(deep)})"
 
 
-def _hit(
+def _build_hit(
     rank: int,
     key: str,
     passage: RankedPassage | None,
@@ -136,73 +136,73 @@ def _hit(
         "id": document.id if document else None,
         "title": documents.title(key),
         "grade": grade,
-        "text": plain(text)[:SNIPPET],
+        "text": strip_markdown(text)[:MAX_SNIPPET_CHARS],
         "start": passage.start if passage else 0,
         "end": passage.end if passage else 0,
         "moved": absent if other_rank is None else f"rank {other_rank} in the other",
     }
 
 
-def _nothing() -> None:
+def _ignore_event() -> None:
     """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""
 
 
-COLUMNS = (
+CHANGE_COLUMNS = (
     Column("question", "Question"),
     Column("first", "A", "shown", "right"),
     Column("second", "B", "shown", "right"),
     Column("difference", "B - A", "shown", "right"),
 )
-ROW = 26  # pixels per run in the heat map
-TALL = 420  # height in pixels of the list of changed questions
-MOST_COLUMNS = 400  # questions drawn: those on which runs differ most
+ROW_HEIGHT_PX = 26  # pixels per run in the heat map
+LIST_HEIGHT_PX = 420  # height in pixels of the list of changed questions
+MAX_QUESTIONS_DRAWN = 400  # questions drawn: those on which runs differ most
 
 
-def questions_view(wb: Workbench, outcome: ExperimentOutcome, pair: tuple[str, str] | None) -> None:
+def show_questions(wb: Workbench, outcome: ExperimentOutcome, pair: tuple[str, str] | None) -> None:
     """Show the heat map, then the comparison of the two picked runs."""
     test_set = Experiments(wb).test_set(outcome.experiment)
     texts = {question.id: question.text for question in test_set.questions}
-    _heat_map(outcome, texts)
+    _show_heat_map(outcome, texts)
     first = outcome.cell(pair[0]) if pair else None
     if pair is None or first is None:
         st.caption("Pick runs A and B in the leaderboard to compare them.")
         return
     st.subheader("Changes between A and B", anchor=False)
-    other = _other_experiment(wb, outcome)
-    second = outcome.cell(pair[1]) if other is outcome else _same_run(other, first)
+    other = _choose_other_experiment(wb, outcome)
+    second = outcome.cell(pair[1]) if other is outcome else _find_same_run(other, first)
     if second is not None:
-        _changed(outcome, first, second, texts)
-        _one_question(wb, outcome, test_set, [first, second], texts)
+        _show_changes(outcome, first, second, texts)
+        _show_question(wb, outcome, test_set, [first, second], texts)
 
 
-def _heat_map(outcome: ExperimentOutcome, texts: Mapping[str, str]) -> None:
+def _show_heat_map(outcome: ExperimentOutcome, texts: Mapping[str, str]) -> None:
     st.subheader(f"{metric_title(outcome.metric)} by question", anchor=False)
     st.caption("Each column is a question, hardest on the left. Click one to see its rankings below.")
-    names = [run_title(cell) for cell in outcome.measured]
-    ids, values = grid(outcome)
+    names = [format_run_title(cell) for cell in outcome.measured]
+    ids, values = make_grid(outcome)
     state: Any = st.echarts_chart(
-        heat_map([texts.get(key, key) for key in ids], names, values, theme_of_run()),
+        make_heat_map([texts.get(key, key) for key in ids], names, values, current_theme()),
         key=f"heat_{outcome.experiment.id}_{outcome.metric}",
         on_select="rerun",
-        height=96 + ROW * len(names),
+        height=96 + ROW_HEIGHT_PX * len(names),
         alt=f"{outcome.metric} of {len(ids)} questions by {len(names)} runs",
     )
-    place = selected_place(state)
+    place = read_selection(state)
     if place is not None and place < len(values):
-        _choose(ids[values[place][0]], "heat")
+        _choose_question(ids[values[place][0]], "heat")
 
 
-def grid(outcome: ExperimentOutcome) -> tuple[list[str], list[tuple[int, int, float]]]:
+def make_grid(outcome: ExperimentOutcome) -> tuple[list[str], list[tuple[int, int, float]]]:
     """Return the questions from hard to easy, and (question, run, value) of every cell of the heat map."""
-    rows = by_question(outcome.measured, outcome.metric)
+    rows = scores_by_question(outcome.measured, outcome.metric)
     spread = {key: max(values.values()) - min(values.values()) for key, values in rows.items()}
-    columns = sorted(rows, key=lambda key: -spread[key])[:MOST_COLUMNS]
+    columns = sorted(rows, key=lambda key: -spread[key])[:MAX_QUESTIONS_DRAWN]
     ids = sorted(columns, key=lambda key: (sum(rows[key].values()), key))
     labels = [cell.cell.label for cell in outcome.measured]
     return ids, [(x, y, rows[key].get(label, 0.0)) for x, key in enumerate(ids) for y, label in enumerate(labels)]
 
 
-def _other_experiment(wb: Workbench, outcome: ExperimentOutcome) -> ExperimentOutcome:
+def _choose_other_experiment(wb: Workbench, outcome: ExperimentOutcome) -> ExperimentOutcome:
     """Ask for the experiment that B comes from, to compare A with the same run there."""
     others = {
         experiment.id: experiment.title
@@ -213,57 +213,62 @@ def _other_experiment(wb: Workbench, outcome: ExperimentOutcome) -> ExperimentOu
         return outcome
     here = {"": "this experiment"}
     chosen = st.selectbox(
-        "Take B from", ["", *others], format_func=labelled(here | others), key="other_experiment", width=420
+        "Take B from", ["", *others], format_func=make_label_function(here | others), key="other_experiment", width=420
     )
     if not chosen:
         return outcome
-    other = outcome_of(wb, chosen, outcome.metric)
+    other = load_outcome(wb, chosen, outcome.metric)
     try:
-        check_same_ground(outcome.experiment, other.experiment)
+        check_comparable(outcome.experiment, other.experiment)
     except WorkbenchError as error:
-        st.warning(escaped(str(error)))
+        st.warning(escape_markdown(str(error)))
         return outcome
     return other
 
 
-def _same_run(other: ExperimentOutcome, first: CellResult) -> CellResult | None:
+def _find_same_run(other: ExperimentOutcome, first: CellResult) -> CellResult | None:
     same = next((cell for cell in other.measured if cell.cell.label == first.cell.label), None)
     if same is None:
         st.caption("The other experiment does not have this run.")
     return same
 
 
-def _changed(outcome: ExperimentOutcome, first: CellResult, second: CellResult, texts: Mapping[str, str]) -> None:
-    differ = changes(first, second, outcome.metric)
+def _show_changes(outcome: ExperimentOutcome, first: CellResult, second: CellResult, texts: Mapping[str, str]) -> None:
+    differ = find_changes(first, second, outcome.metric)
     won = sum(change.difference > 0 for change in differ)
     same = len(first.run.values[outcome.metric]) - len(differ) if first.run else 0
     st.markdown(
-        f"**A {escaped(run_title(first))}** → **B {escaped(run_title(second))}**: "
-        f"{counted(won, 'question')} better, {len(differ) - won} worse, {same} the same."
+        f"**A {escape_markdown(format_run_title(first))}** → **B {escape_markdown(format_run_title(second))}**: "
+        f"{count_text(won, 'question')} better, {len(differ) - won} worse, {same} the same."
     )
     if not differ:
         return
     left, right = st.columns([4, 7], gap="large")
     with left:
         state: Any = st.echarts_chart(
-            changes_chart(differ, texts, theme_of_run()),
+            make_changes_chart(differ, texts, current_theme()),
             key=f"changes_{first.run_id}_{second.run_id}",
             on_select="rerun",
             height=300,
             alt=f"{won} questions better, {len(differ) - won} worse",
         )
-        place = selected_place(state)
+        place = read_selection(state)
         if place is not None and place < len(differ):
-            _choose(differ[place].question_id, "changes")
-    with right, st.container(height=TALL, border=False):
-        opened = table(
-            "changed", COLUMNS, _rows(differ, texts), label="Changed questions", noun="questions", opens=True
+            _choose_question(differ[place].question_id, "changes")
+    with right, st.container(height=LIST_HEIGHT_PX, border=False):
+        opened = show_table(
+            "changed",
+            CHANGE_COLUMNS,
+            _make_rows(differ, texts),
+            label="Changed questions",
+            noun="questions",
+            opens=True,
         ).opened
         if opened:
-            _choose(opened, None)
+            _choose_question(opened, None)
 
 
-def _rows(differ: Sequence[Change], texts: Mapping[str, str]) -> list[dict[str, Any]]:
+def _make_rows(differ: Sequence[Change], texts: Mapping[str, str]) -> list[dict[str, Any]]:
     def shown(value: float, form: str = ".3f") -> dict[str, Any]:
         return {"text": f"{value:{form}}", "order": value}
 
@@ -282,7 +287,7 @@ def _rows(differ: Sequence[Change], texts: Mapping[str, str]) -> list[dict[str, 
     ]
 
 
-def _choose(question_id: str, chart: str | None) -> None:
+def _choose_question(question_id: str, chart: str | None) -> None:
     """Put a question into the URL; a chart keeps its selection, so the same one counts once."""
     if chart is not None and st.session_state.get(f"chosen_by_{chart}") == question_id:
         return
@@ -291,24 +296,24 @@ def _choose(question_id: str, chart: str | None) -> None:
     address.put(ask=question_id)
 
 
-def _one_question(
+def _show_question(
     wb: Workbench,
     outcome: ExperimentOutcome,
     test_set: TestSet,
     pair: Sequence[CellResult],
     texts: Mapping[str, str],
 ) -> None:
-    ids, _ = grid(outcome)
+    ids, _ = make_grid(outcome)
     named = address.get("ask")
     show_value("asked", named if named in texts else ids[0], texts.values())
     st.subheader("One question, two rankings", anchor=False)
     chosen = st.selectbox(
         "Question",
         ids if named in ids or not named else [named, *ids],
-        format_func=labelled(texts),
+        format_func=make_label_function(texts),
         key="asked",
         on_change=lambda: address.put(ask=st.session_state["asked"]),
         label_visibility="collapsed",
     )
     if chosen:
-        rankings(wb, test_set, chosen, pair, outcome.metric)
+        show_rankings(wb, test_set, chosen, pair, outcome.metric)

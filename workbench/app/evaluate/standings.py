@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from evals.experiments.leaderboard import LeaderboardLine
-from evals.learning.training import LEARNED, has_seen
+from evals.learning.training import LEARNED_STRATEGY, was_trained_on
 from evals.measures.metrics import metric_title
-from evals.measures.significance import LEVEL, sentence
-from workbench.app.evaluate.charts import Spot
-from workbench.app.evaluate.outcome import ExperimentOutcome, front_chart, run_title, settings_of
-from workbench.app.shell.scope_bar import place_scope
+from evals.measures.significance import SIGNIFICANCE_LEVEL, describe_difference
+from workbench.app.evaluate.charts import ChartPoint
+from workbench.app.evaluate.outcome import ExperimentOutcome, format_run_title, list_settings, show_quality_chart
+from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.state import address
-from workbench.app.widgets.looks import look, title_of
-from workbench.app.widgets.notices import component
+from workbench.app.widgets.looks import get_look, strategy_title
+from workbench.app.widgets.notices import load_component
 from workbench.app.widgets.promoting import (
+    LiveStrategy,
     PromotionCandidate,
-    Serving,
-    beside_serving,
-    places_of_measured,
-    promote_dialog,
-    serving_in,
+    compare_with_live,
+    list_measured_places,
+    load_live_strategy,
+    open_promotion,
 )
 from workbench.errors import ScopeError
-from workbench.formatting import counted, size_text
-from workbench.retrieval.parameters import RANKER, SHIPPED
+from workbench.formatting import count_text, size_text
+from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER
 
 if TYPE_CHECKING:
     from evals.experiments.runs import CellResult
@@ -37,32 +37,32 @@ if TYPE_CHECKING:
 # Promotion of a run
 
 
-def promote_run(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, serving: Serving | None) -> None:
+def promote_run(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, serving: LiveStrategy | None) -> None:
     """Open the dialog that promotes a run's strategy, with the evidence of the experiment."""
     value = cell.run.means[outcome.metric] if cell.run else 0.0
     note = f"{metric_title(outcome.metric)} {value:.3f} in {outcome.experiment.title}"
     candidate = PromotionCandidate(cell.cell.strategy, cell.cell.parameters, cell.cell.index, note)
-    sentences = evidence(outcome, cell, serving) + _seen_before(wb, outcome, cell)
-    promote_dialog(wb, candidate, places_of_measured(wb, outcome.experiment.scope, place_scope()), sentences)
+    sentences = list_evidence(outcome, cell, serving) + _warn_if_seen(wb, outcome, cell)
+    open_promotion(wb, candidate, list_measured_places(wb, outcome.experiment.scope, read_lasting_scope()), sentences)
 
 
-def _seen_before(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
+def _warn_if_seen(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
     """Return an HTML warning if the ranker was trained on the questions it was measured with."""
-    if cell.cell.strategy != LEARNED:
+    if cell.cell.strategy != LEARNED_STRATEGY:
         return []
-    name = str(cell.cell.parameters.get(RANKER.name, SHIPPED))
+    name = str(cell.cell.parameters.get(RANKER.name, DEFAULT_RANKER))
     known = [ranker for ranker in wb.rankers.list() if ranker.name == name]
-    if not any(has_seen(ranker, outcome.experiment.test_set_title) for ranker in known):
+    if not any(was_trained_on(ranker, outcome.experiment.test_set_title) for ranker in known):
         return []
     return [f"The ranker <b>{escape(name)}</b> was trained on these questions, so it will score lower on others."]
 
 
-def evidence(outcome: ExperimentOutcome, cell: CellResult, serving: Serving | None = None) -> list[str]:
+def list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStrategy | None = None) -> list[str]:
     """Return the evidence about a run as escaped HTML sentences."""
     line = next(line for line in outcome.lines if line.run_id == cell.run_id)
     low, high = line.interval
     sentences = [
-        f"<b>{escape(run_title(cell))}</b>: {metric_title(outcome.metric)} {line.metrics[outcome.metric]:.3f} "
+        f"<b>{escape(format_run_title(cell))}</b>: {metric_title(outcome.metric)} {line.metrics[outcome.metric]:.3f} "
         f"(95% CI {low:.3f} to {high:.3f}) on {escape(outcome.experiment.test_set_title)}, "
         f"corpus: {escape(outcome.experiment.over)}."
     ]
@@ -70,31 +70,31 @@ def evidence(outcome: ExperimentOutcome, cell: CellResult, serving: Serving | No
         sentences.append("Another run is significantly better on these questions.")
     elif line.against_best and line.against_best.is_tie:
         sentences.append("It ties with the first run: both score the same on every question.")
-    elif line.against_best and line.against_best.p < LEVEL:
-        sentences.append(f"Compared with the best run, it {sentence(line.against_best)}.")
+    elif line.against_best and line.against_best.p < SIGNIFICANCE_LEVEL:
+        sentences.append(f"Compared with the best run, it {describe_difference(line.against_best)}.")
     elif line.against_best:
         sentences.append("It is not the best run, but the difference is not significant.")
     if serving is not None:
-        sentences.append(beside_serving(outcome.measured, outcome.metric, cell.run_id, serving))
+        sentences.append(compare_with_live(outcome.measured, outcome.metric, cell.run_id, serving))
     return sentences
 
 
-def standings(wb: Workbench, outcome: ExperimentOutcome) -> tuple[str, str] | None:
+def show_leaderboard(wb: Workbench, outcome: ExperimentOutcome) -> tuple[str, str] | None:
     """Show the leaderboard; return the two runs to compare, or None."""
-    picks = picked(outcome)
-    low, high, digits = scale(outcome.lines)
-    serving = _serving(wb, outcome)
-    result = component("evaluate/standings")(
+    picks = read_picks(outcome)
+    low, high, digits = choose_scale(outcome.lines)
+    serving = _load_serving(wb, outcome)
+    result = load_component("evaluate/standings")(
         key="standings",
         data={
-            "rows": [row_of(outcome, place, line, serving) for place, line in enumerate(outcome.lines)],
+            "rows": [make_run_row(outcome, place, line, serving) for place, line in enumerate(outcome.lines)],
             "metric": metric_title(outcome.metric),
             "scale": [low, high],
             "digits": digits,
             "picks": list(picks),
         },
-        on_promote_change=_nothing,
-        on_pick_change=_nothing,
+        on_promote_change=_ignore_event,
+        on_pick_change=_ignore_event,
     )
     if result.pick:
         address.put(
@@ -106,37 +106,39 @@ def standings(wb: Workbench, outcome: ExperimentOutcome) -> tuple[str, str] | No
     return (picks[0], picks[1]) if len(picks) == 2 else None
 
 
-def picked(outcome: ExperimentOutcome) -> list[str]:
+def read_picks(outcome: ExperimentOutcome) -> list[str]:
     """Return the runs of the URL to compare; by default the best and the second."""
     run_ids = [cell.run_id for cell in outcome.measured]
     chosen_ids = [run_id for run_id in address.get_all("ab") if run_id in run_ids]
     return chosen_ids[:2] if chosen_ids else run_ids[1::-1]
 
 
-def _serving(wb: Workbench, outcome: ExperimentOutcome) -> Serving | None:
+def _load_serving(wb: Workbench, outcome: ExperimentOutcome) -> LiveStrategy | None:
     """Return what is live in the measured scope, or in the current one for a corpus of its own.
 
     Returns None if a part of the scope was deleted.
     """
     measured = outcome.experiment.scope
     try:
-        return serving_in(wb, place_scope() if measured is None else measured.scope)
+        return load_live_strategy(wb, read_lasting_scope() if measured is None else measured.scope)
     except ScopeError:  # the page names the missing part
         return None
 
 
-def row_of(outcome: ExperimentOutcome, place: int, line: LeaderboardLine, serving: Serving | None) -> dict[str, object]:
+def make_run_row(
+    outcome: ExperimentOutcome, place: int, line: LeaderboardLine, serving: LiveStrategy | None
+) -> dict[str, object]:
     """Return the data of a run for the component."""
     cell = next(cell for cell in outcome.cells if cell.run_id == line.run_id)
-    appearance = look(cell.cell.strategy)
+    appearance = get_look(cell.cell.strategy)
     done = line.status == "done"
     return {
         "id": line.run_id,
         "rank": line.rank if done else None,
-        "leads": _leads(outcome) if place == 0 and done else "",
-        "label": run_title(cell),
-        "title": title_of(cell.cell.strategy),
-        "settings": ", ".join(settings_of(cell)),
+        "leads": _describe_leader(outcome) if place == 0 and done else "",
+        "label": format_run_title(cell),
+        "title": strategy_title(cell.cell.strategy),
+        "settings": ", ".join(list_settings(cell)),
         "hue": appearance.hue,
         "shape": appearance.shape,
         "status": line.status,
@@ -146,7 +148,7 @@ def row_of(outcome: ExperimentOutcome, place: int, line: LeaderboardLine, servin
         "value": line.metrics.get(outcome.metric) if done else None,
         "low": round(line.interval[0], 4),
         "high": round(line.interval[1], 4),
-        "against": _against(line),
+        "against": _describe_difference(line),
         "front": line.on_front,
         "p50": line.latency_ms.get("p50"),
         "p95": line.latency_ms.get("p95"),
@@ -154,15 +156,15 @@ def row_of(outcome: ExperimentOutcome, place: int, line: LeaderboardLine, servin
     }
 
 
-def _leads(outcome: ExperimentOutcome) -> str:
+def _describe_leader(outcome: ExperimentOutcome) -> str:
     """Describe the first row: best, or tied with others."""
     tied = sum(line.rank == 1 for line in outcome.lines) - 1
     if not tied:
         return "best" if len(outcome.measured) > 1 else ""
-    return f"tied with {counted(tied, 'other')}"
+    return f"tied with {count_text(tied, 'other')}"
 
 
-def _against(line: LeaderboardLine) -> dict[str, str] | None:
+def _describe_difference(line: LeaderboardLine) -> dict[str, str] | None:
     difference = line.against_best
     if difference is None:
         return None
@@ -171,11 +173,11 @@ def _against(line: LeaderboardLine) -> dict[str, str] | None:
         f"Difference {difference.difference:+.4f}, 95% CI {low:+.4f} to {high:+.4f}; {difference.ties} "
         "questions equal; randomisation test with Holm correction over all runs compared with the best."
     )
-    kind = "worse" if difference.significant else "equal" if difference.p >= LEVEL else "unsure"
-    return {"sign": f"{difference.difference:+.3f}", "text": sentence(difference), "kind": kind, "why": why}
+    kind = "worse" if difference.significant else "equal" if difference.p >= SIGNIFICANCE_LEVEL else "unsure"
+    return {"sign": f"{difference.difference:+.3f}", "text": describe_difference(difference), "kind": kind, "why": why}
 
 
-def scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:
+def choose_scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:
     """Return the ends of a scale for all intervals, and the number of digits of its labels."""
     done = [line for line in lines if line.status == "done"]
     if not done:
@@ -190,11 +192,11 @@ def scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:
     return 0.0, 1.0, 1
 
 
-def against_latency(outcome: ExperimentOutcome) -> None:
+def show_quality_against_latency(outcome: ExperimentOutcome) -> None:
     """Show quality against latency."""
     spots = [
-        Spot(
-            run_title(cell),
+        ChartPoint(
+            format_run_title(cell),
             cell.cell.strategy,
             line.latency_ms["p50"],
             line.metrics[outcome.metric],
@@ -202,8 +204,8 @@ def against_latency(outcome: ExperimentOutcome) -> None:
         )
         for line, cell in zip(outcome.lines, outcome.measured, strict=False)
     ]
-    front_chart(spots, "quality_latency")
+    show_quality_chart(spots, "quality_latency")
 
 
-def _nothing() -> None:
+def _ignore_event() -> None:
     """Do nothing: Streamlit requires a callback, and triggers are read from the result."""

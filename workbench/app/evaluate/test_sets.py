@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import streamlit as st
 
-from evals.gateway import deleted_parts
-from evals.test_set import GRADES, Judgment, Question, TestSet
+from evals.gateway import describe_deleted
+from evals.test_set import GRADE_VALUES, Judgment, Question, TestSet
 from evals.test_sets.exchange import ImportReport, add_agent_queries, import_csv, to_csv
-from evals.test_sets.folders import SAMPLE
+from evals.test_sets.folders import SAMPLE_NAME
 from evals.test_sets.import_job import enqueue_import
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.app.evaluate.questions import JudgedDocuments
-from workbench.app.shell.scope_bar import measured_text, place_scope
-from workbench.app.shell.states import message
+from workbench.app.shell.scope_bar import format_scope, read_lasting_scope
+from workbench.app.shell.states import show_message
 from workbench.app.state import address
 from workbench.app.state.shared import note_change
-from workbench.app.widgets.looks import escaped
-from workbench.app.widgets.notices import act, leave_notice
-from workbench.app.widgets.table import Column, moment, table
+from workbench.app.widgets.looks import escape_markdown
+from workbench.app.widgets.notices import run_change, store_notice
+from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import InvalidInput, WorkbenchError
-from workbench.formatting import counted
-from workbench.models.llm import HOW_TO_SET
+from workbench.formatting import count_text
+from workbench.models.llm import SETUP_HINT
 
 if TYPE_CHECKING:
     import pandas
@@ -34,22 +34,23 @@ if TYPE_CHECKING:
 # New test sets and more questions
 
 
-def new_form(wb: Workbench, expanded: bool) -> None:
+def show_new_form(wb: Workbench, expanded: bool) -> None:
     """Show the ways to create a test set."""
     with st.expander("New test set", expanded=expanded, icon=":material/add:"):
         empty, folder, sample = st.tabs(["Your documents", "BEIR folder", "Sample questions"])
         with empty:
-            scope = place_scope()
-            over = measured_text(wb, scope)
+            scope = read_lasting_scope()
+            over = format_scope(wb, scope)
             with st.form("new_empty", border=False):
                 title = st.text_input("Title", key="new_title", placeholder="Questions about the manuals")
                 st.caption(
-                    f"Corpus: {escaped(over)}. The test set keeps this scope; its experiments search only these "
+                    f"Corpus: {escape_markdown(over)}. The test set keeps this scope; its experiments search "
+                    f"only these "
                     "documents."
                 )
                 create = st.form_submit_button("Create", type="primary", key="new_create")
             if create:
-                _open(lambda: TestSetStore(wb).create(title, scope=scope))
+                _create_and_open(lambda: TestSetStore(wb).create(title, scope=scope))
         with folder:
             st.caption(
                 "Needs corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv). Its corpus is kept separate from "
@@ -58,14 +59,14 @@ def new_form(wb: Workbench, expanded: bool) -> None:
             upload = st.file_uploader("Zip archive of the folder", type="zip", key="new_zip")
             path = st.text_input("Or path on this machine", key="new_path")
             if st.button("Import", type="primary", key="new_bring"):
-                _import(wb, upload, path.strip())
+                _start_import(wb, upload, path.strip())
         with sample:
             st.caption("Questions on the sample articles: plain, paraphrased, names and codes, misspelled.")
             if st.button("Import sample questions", type="primary", key="new_sample"):
-                _import(wb, None, SAMPLE)
+                _start_import(wb, None, SAMPLE_NAME)
 
 
-def _import(wb: Workbench, upload: UploadedFile | None, path: str) -> None:
+def _start_import(wb: Workbench, upload: UploadedFile | None, path: str) -> None:
     """Import in the background; the tray shows progress and a link to the test set."""
     try:
         if upload is not None:
@@ -73,38 +74,38 @@ def _import(wb: Workbench, upload: UploadedFile | None, path: str) -> None:
         else:
             job = enqueue_import(wb, path or None)
     except WorkbenchError as error:
-        st.error(escaped(str(error)))
+        st.error(escape_markdown(str(error)))
         return
-    leave_notice(f"{job.title} started. A link to the test set appears below when it is ready.")
+    store_notice(f"{job.title} started. A link to the test set appears below when it is ready.")
     st.rerun()
 
 
-def _open(make: Callable[[], TestSetInfo]) -> None:
+def _create_and_open(make: Callable[[], TestSetInfo]) -> None:
     try:
         test_set = make()
     except WorkbenchError as error:
-        st.error(escaped(str(error)))
+        st.error(escape_markdown(str(error)))
         return
     note_change()
     address.put(open=test_set.id)
     st.rerun()
 
 
-def add_view(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def show_add_view(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     """Show the ways to add questions and judgments."""
     left, right = st.columns(2, gap="large")
     with left:
-        _typed(store, info)
-        _csv(wb, store, info)
+        _add_typed(store, info)
+        _add_csv(wb, store, info)
     with right:
-        _asked_by_agents(wb, store, info)
-        _generated(wb, store, info)
+        _add_agent_queries(wb, store, info)
+        _add_generated(wb, store, info)
     report = st.session_state.pop("add_problems", None)
     for problem in report or ():
-        st.warning(escaped(problem))
+        st.warning(escape_markdown(problem))
 
 
-def _typed(store: TestSetStore, info: TestSetInfo) -> None:
+def _add_typed(store: TestSetStore, info: TestSetInfo) -> None:
     st.subheader("Type questions", anchor=False)
     text = st.text_area("One question per line", key="add_typed", height=110)
     if st.button("Add questions", key="add_typed_go"):
@@ -112,10 +113,10 @@ def _typed(store: TestSetStore, info: TestSetInfo) -> None:
         if not lines:
             st.error("Enter at least one question, one per line.")
             return
-        _report(lambda: ImportReport(len(store.add_questions(info.id, lines)), 0))
+        _report_added(lambda: ImportReport(len(store.add_questions(info.id, lines)), 0))
 
 
-def _csv(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _add_csv(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     st.subheader("From CSV", anchor=False)
     st.caption("Required column: question. Optional: document, quote, grade, reference_answer, source, start, end, id.")
     upload = st.file_uploader("CSV file", type="csv", key="add_csv", label_visibility="collapsed")
@@ -123,61 +124,62 @@ def _csv(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
         if upload is None:
             st.error("Choose a CSV file.")
             return
-        _report(lambda: import_csv(wb, store, info.id, _decoded(upload.getvalue())))
+        _report_added(lambda: import_csv(wb, store, info.id, _decode_csv(upload.getvalue())))
 
 
-def _decoded(content: bytes) -> str:
+def _decode_csv(content: bytes) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidInput("The CSV is not UTF-8. Save it as UTF-8 and try again.") from None
 
 
-def _asked_by_agents(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _add_agent_queries(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     st.subheader("Questions from agents", anchor=False)
     zero = st.toggle("Only queries without results", key="add_zero")
     if st.button("Add agent queries", key="add_agents"):
-        _report(lambda: add_agent_queries(wb, store, info.id, zero_only=zero))
+        _report_added(lambda: add_agent_queries(wb, store, info.id, zero_only=zero))
 
 
-def _generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _add_generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     from evals.judges.endpoint import Endpoint
-    from evals.judges.generation import add_synthetic, add_written
+    from evals.judges.generation import add_llm_questions, add_synthetic
 
     st.subheader("Generate from documents", anchor=False)
     st.caption(
-        f"Corpus: {escaped(info.over)}. Rules turn English statements and headings into questions; these reuse words "
+        f"Corpus: {escape_markdown(info.over)}. Rules turn English statements and headings into questions; "
+        f"these reuse words "
         "of the text, which favours keyword search."
     )
     count = int(st.number_input("Number of questions", 1, 1000, 30, key="add_count", width=160))
     with st.container(horizontal=True):
         if st.button("Generate with rules", key="add_rule"):
-            _report(lambda: add_synthetic(wb, store, info.id, count))
+            _report_added(lambda: add_synthetic(wb, store, info.id, count))
         llm = wb.settings.has_llm
         if st.button(
             "Generate with LLM",
             key="add_llm",
             disabled=not llm,
-            help=None if llm else f"Needs an LLM: {HOW_TO_SET}.",
+            help=None if llm else f"Needs an LLM: {SETUP_HINT}.",
         ):
             with st.spinner("Writing questions…"):
-                _report(lambda: add_written(wb, store, info.id, count, Endpoint.of(wb)))
+                _report_added(lambda: add_llm_questions(wb, store, info.id, count, Endpoint.of(wb)))
 
 
-def _report(change: Callable[[], ImportReport]) -> None:
+def _report_added(change: Callable[[], ImportReport]) -> None:
     try:
         report = change()
     except WorkbenchError as error:
-        st.error(escaped(str(error)))
+        st.error(escape_markdown(str(error)))
         return
     st.session_state["add_problems"] = report.problems[:20]
-    leave_notice(f"{counted(report.questions, 'question')} and {counted(report.judgments, 'judgment')} added.")
+    store_notice(f"{count_text(report.questions, 'question')} and {count_text(report.judgments, 'judgment')} added.")
     st.rerun()
 
 
-MOST = 5_000  # rows in an editor
+MAX_ROWS = 5_000  # rows in an editor
 GRADE_NAMES = {0: "not relevant", 1: "partly", 2: "relevant", 3: "highly relevant"}
-ORIGINS = {
+ORIGIN_TITLES = {
     "folder": "folder",
     "person": "person",
     "csv": "CSV",
@@ -198,12 +200,12 @@ def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) ->
             "Question": q.text,
             "Reference answer": q.reference_answer,
             "Relevant": relevant_counts.get(q.id, 0),
-            "Origin": ORIGINS.get(q.origin, q.origin),
+            "Origin": ORIGIN_TITLES.get(q.origin, q.origin),
         }
-        for q in test_set.questions[:MOST]
+        for q in test_set.questions[:MAX_ROWS]
     ]
     sheet = st.data_editor(
-        _frame(rows, ("id", "Question", "Reference answer", "Origin"), ("Relevant",)),
+        _make_frame(rows, ("id", "Question", "Reference answer", "Origin"), ("Relevant",)),
         key=f"questions_{info.id}_{info.version}",
         num_rows="dynamic",
         hide_index=True,
@@ -215,10 +217,10 @@ def edit_questions(store: TestSetStore, info: TestSetInfo, test_set: TestSet) ->
             "Relevant": st.column_config.NumberColumn(help="Documents or passages judged relevant", width="small"),
         },
     )
-    if len(test_set.questions) > MOST:
-        st.caption(f"Showing the first {MOST:,}; export the test set to edit the rest.")
+    if len(test_set.questions) > MAX_ROWS:
+        st.caption(f"Showing the first {MAX_ROWS:,}; export the test set to edit the rest.")
     if st.button("Save questions", type="primary", key="save_questions"):
-        _save(lambda: save_questions(store, info.id, test_set, _records(sheet)))
+        _save_changes(lambda: save_questions(store, info.id, test_set, _read_rows(sheet)))
 
 
 def save_questions(store: TestSetStore, key: str, test_set: TestSet, rows: Sequence[SheetRow]) -> str:
@@ -227,7 +229,7 @@ def save_questions(store: TestSetStore, key: str, test_set: TestSet, rows: Seque
     Raises:
         InvalidInput: A question is invalid.
     """
-    before = {question.id: question for question in test_set.questions[:MOST]}
+    before = {question.id: question for question in test_set.questions[:MAX_ROWS]}
     ids = {row["id"] for row in rows if row.get("id")}
     removed_ids = [question_id for question_id in before if question_id not in ids]
     changed, added = [], []
@@ -243,7 +245,7 @@ def save_questions(store: TestSetStore, key: str, test_set: TestSet, rows: Seque
     new = store.add_questions(key, added)
     if removed_ids:
         store.remove_questions(key, removed_ids)
-    return f"{counted(len(new), 'question')} added, {len(changed)} changed, {len(removed_ids)} removed."
+    return f"{count_text(len(new), 'question')} added, {len(changed)} changed, {len(removed_ids)} removed."
 
 
 def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
@@ -253,19 +255,19 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
         return
     texts = {question.id: question.text for question in test_set.questions}
     documents = JudgedDocuments(wb, test_set)
-    listed = list(test_set.judgments[:MOST])
+    listed = list(test_set.judgments[:MAX_ROWS])
     rows = [
         {
             "place": place,
             "Question": texts.get(j.question_id, j.question_id),
             "Document": documents.name(j.document),
             "Grade": _grade_name(j.grade),
-            "Part": _part(j),
+            "Part": _describe_part(j),
         }
         for place, j in enumerate(listed)
     ]
     sheet = st.data_editor(
-        _frame(rows, ("Question", "Document", "Grade", "Part"), ("place",)),
+        _make_frame(rows, ("Question", "Document", "Grade", "Part"), ("place",)),
         key=f"judgments_{info.id}_{info.version}",
         num_rows="delete",
         hide_index=True,
@@ -277,10 +279,10 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
             "Question": st.column_config.TextColumn(width="large"),
         },
     )
-    if len(test_set.judgments) > MOST:
-        st.caption(f"Showing the first {MOST:,}; export the test set to edit the rest.")
+    if len(test_set.judgments) > MAX_ROWS:
+        st.caption(f"Showing the first {MAX_ROWS:,}; export the test set to edit the rest.")
     if st.button("Save judgments", type="primary", key="save_judgments"):
-        _save(lambda: save_judgments(store, info.id, listed, _records(sheet)))
+        _save_changes(lambda: save_judgments(store, info.id, listed, _read_rows(sheet)))
 
 
 def save_judgments(store: TestSetStore, key: str, listed: Sequence[Judgment], rows: Sequence[SheetRow]) -> str:
@@ -296,7 +298,7 @@ def save_judgments(store: TestSetStore, key: str, listed: Sequence[Judgment], ro
         store.judge_all(key, changed)
     for judgment in removals:
         store.judge(key, judgment.question_id, judgment.document, None, start=judgment.start, end=judgment.end)
-    return f"{counted(len(changed), 'judgment')} changed, {len(removals)} removed."
+    return f"{count_text(len(changed), 'judgment')} changed, {len(removals)} removed."
 
 
 def _grade_name(grade: int) -> str:
@@ -304,16 +306,16 @@ def _grade_name(grade: int) -> str:
 
 
 def _grade(name: str) -> int:
-    return next((grade for grade, title in GRADE_NAMES.items() if title == name), GRADES["relevant"])
+    return next((grade for grade, title in GRADE_NAMES.items() if title == name), GRADE_VALUES["relevant"])
 
 
-def _part(judgment: Judgment) -> str:
+def _describe_part(judgment: Judgment) -> str:
     if not judgment.is_span:
         return "whole document"
     return judgment.quote or f"characters {judgment.start} to {judgment.end}"
 
 
-def _frame(rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str]) -> pandas.DataFrame:
+def _make_frame(rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str]) -> pandas.DataFrame:
     """Return rows as a frame whose columns have their types even without rows."""
     import pandas as pd
 
@@ -321,23 +323,23 @@ def _frame(rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str
     return pd.DataFrame(rows, columns=pd.Index(kinds)).astype(kinds)
 
 
-def _records(sheet: pandas.DataFrame) -> list[SheetRow]:
+def _read_rows(sheet: pandas.DataFrame) -> list[SheetRow]:
     """Return the rows of an editor; empty cells are None."""
     return list(map(dict[str, str | int | None], sheet.astype(object).where(sheet.notna(), None).to_dict("records")))
 
 
-def _save(change: Callable[[], str]) -> None:
+def _save_changes(change: Callable[[], str]) -> None:
     try:
-        leave_notice(change())
+        store_notice(change())
     except WorkbenchError as error:
-        st.error(escaped(str(error)))
+        st.error(escape_markdown(str(error)))
         return
     st.rerun()
 
 
 # The list of test sets, and one of them
 
-COLUMNS = (
+TEST_SET_COLUMNS = (
     Column("title", "Test set"),
     Column("over", "Corpus"),
     Column("questions", "Questions", "number"),
@@ -347,27 +349,27 @@ COLUMNS = (
 )
 
 
-def test_sets_view(wb: Workbench) -> None:
+def show_test_sets(wb: Workbench) -> None:
     """Show the test sets, and the ways to create one."""
     test_sets = TestSetStore(wb).list()
     if not test_sets:
-        message(
+        show_message(
             "No test sets yet",
             "A test set has questions and the passages that answer them. Rate results in Compare, import a folder or "
             "CSV, add queries of agents, or start with the sample questions.",
         )
-    new_form(wb, expanded=not test_sets)
+    show_new_form(wb, expanded=not test_sets)
     if test_sets:
-        rows = [row_of(info) for info in test_sets]
-        chosen = table(
-            "datasets", COLUMNS, rows, label="Test sets", noun="test sets", opens=True, filters=len(rows) > 8
+        rows = [make_test_set_row(info) for info in test_sets]
+        chosen = show_table(
+            "datasets", TEST_SET_COLUMNS, rows, label="Test sets", noun="test sets", opens=True, filters=len(rows) > 8
         )
         if chosen.opened:
             address.put(open=chosen.opened)
             st.rerun()
 
 
-def row_of(info: TestSetInfo) -> dict[str, object]:
+def make_test_set_row(info: TestSetInfo) -> dict[str, object]:
     """Return a test set as a row of the list."""
     return {
         "id": info.id,
@@ -378,20 +380,20 @@ def row_of(info: TestSetInfo) -> dict[str, object]:
             "questions": info.questions,
             "judgments": info.judgments,
             "version": info.version,
-            "changed": moment(info.updated_at),
+            "changed": make_time_cell(info.updated_at),
         },
         "notes": {"title": info.description} if info.description else {},
     }
 
 
-def test_set_view(wb: Workbench, test_set_id: str) -> None:
+def show_test_set(wb: Workbench, test_set_id: str) -> None:
     """Show one test set."""
     store = TestSetStore(wb)
     info = store.info(test_set_id)
     test_set = store.load(info.id)
     st.button("Test sets", icon=":material/arrow_back:", type="tertiary", on_click=lambda: address.put(open=None))
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.header(escaped(info.title), anchor=False, width="stretch")
+        st.header(escape_markdown(info.title), anchor=False, width="stretch")
         if st.button("Run experiment", type="primary", disabled=not test_set.answerable):
             address.put(open=None, view=None, new="1", dataset=info.id)
             st.rerun()
@@ -400,14 +402,16 @@ def test_set_view(wb: Workbench, test_set_id: str) -> None:
         if st.button("Delete", icon=":material/delete:", type="tertiary"):
             _delete(store, info)
     if info.description:
-        st.markdown(escaped(info.description))
+        st.markdown(escape_markdown(info.description))
     st.caption(
-        f"Version {info.version} · corpus: {escaped(info.over)} · {counted(info.questions, 'question')} "
-        f"({len(test_set.answerable)} with relevant results) · {counted(info.judgments, 'judgment')}"
+        f"Version {info.version} · corpus: {escape_markdown(info.over)} · {count_text(info.questions, 'question')} "
+        f"({len(test_set.answerable)} with relevant results) · {count_text(info.judgments, 'judgment')}"
     )
-    if lost := deleted_parts(wb, info.scope):
+    if lost := describe_deleted(wb, info.scope):
         st.warning(
-            escaped(f"Deleted from the scope of this test set: {lost}. It can no longer be used for experiments.")
+            escape_markdown(
+                f"Deleted from the scope of this test set: {lost}. It can no longer be used for experiments."
+            )
         )
     questions, judgments, more, out = st.tabs(["Questions", "Judgments", "Add", "Export and versions"])
     with questions:
@@ -415,26 +419,28 @@ def test_set_view(wb: Workbench, test_set_id: str) -> None:
     with judgments:
         edit_judgments(wb, store, info, test_set)
     with more:
-        add_view(wb, store, info)
+        show_add_view(wb, store, info)
     with out:
-        _export(wb, store, info)
+        _show_export(wb, store, info)
 
 
-def _export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
+def _show_export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     st.caption("Each change creates a version. Any version can be exported.")
     version = st.number_input(
         "Version", 1, info.version, info.version, key=f"version_{info.id}_{info.version}", width=160
     )
     test_set = store.load(info.id, int(version))
     name = f"{''.join(c if c.isalnum() else '-' for c in info.title)[:60].strip('-') or 'test_set'}-v{test_set.version}"
-    st.markdown(f"{counted(len(test_set.questions), 'question')}, {counted(len(test_set.judgments), 'judgment')}.")
+    st.markdown(
+        f"{count_text(len(test_set.questions), 'question')}, {count_text(len(test_set.judgments), 'judgment')}."
+    )
     with st.container(horizontal=True):
         st.download_button(
             "CSV", to_csv(test_set), f"{name}.csv", "text/csv", icon=":material/download:", on_click="ignore"
         )
         st.download_button(
             "BEIR folder",
-            lambda: folder_zip(wb, test_set, name),
+            lambda: zip_folder(wb, test_set, name),
             f"{name}.zip",
             "application/zip",
             icon=":material/download:",
@@ -443,7 +449,7 @@ def _export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
         )
 
 
-def folder_zip(wb: Workbench, test_set: TestSet, name: str) -> bytes:
+def zip_folder(wb: Workbench, test_set: TestSet, name: str) -> bytes:
     """Return the test set as a zip archive in BEIR format."""
     import shutil
     import tempfile
@@ -461,15 +467,15 @@ def _rename(store: TestSetStore, info: TestSetInfo) -> None:
     title = st.text_input("Title", info.title, max_chars=300)
     description = st.text_area("Description", info.description, max_chars=2000)
     if st.button("Save", type="primary", key="confirm_rename"):
-        act(lambda: f'Saved "{store.update(info.id, title=title, description=description).title}".')
+        run_change(lambda: f'Saved "{store.update(info.id, title=title, description=description).title}".')
 
 
 @st.dialog("Delete test set")
 def _delete(store: TestSetStore, info: TestSetInfo) -> None:
     corpus = " and its corpus" if info.source_id else ""
     st.markdown(
-        f"This permanently deletes **{escaped(info.title)}** with {counted(info.questions, 'question')}, "
-        f"{counted(info.judgments, 'judgment')}, all versions and experiments{corpus}. Your documents are kept."
+        f"This permanently deletes **{escape_markdown(info.title)}** with {count_text(info.questions, 'question')}, "
+        f"{count_text(info.judgments, 'judgment')}, all versions and experiments{corpus}. Your documents are kept."
     )
 
     def change() -> str:
@@ -478,4 +484,4 @@ def _delete(store: TestSetStore, info: TestSetInfo) -> None:
         return f"Deleted {gone.title}."
 
     if st.button("Delete test set", type="primary", key="confirm_delete"):
-        act(change)
+        run_change(change)

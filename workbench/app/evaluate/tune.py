@@ -10,19 +10,19 @@ import streamlit as st
 from evals.background import enqueue_experiment, enqueue_optimise
 from evals.experiments.catalogue import Experiments
 from evals.experiments.runs import Cell
-from evals.experiments.tuning import FEWEST, StoredCandidate, StoredFinalist, search_of
+from evals.experiments.tuning import MIN_TUNING_QUESTIONS, StoredCandidate, StoredFinalist, read_tuning_result
 from evals.measures.metrics import DEFAULT_METRICS, metric_title
-from evals.measures.significance import Difference, sentence
+from evals.measures.significance import Difference, describe_difference
 from evals.test_sets.store import TestSetStore
-from workbench.app.evaluate.charts import Spot
-from workbench.app.evaluate.outcome import front_chart
-from workbench.app.evaluate.shared import live_job, preselected
-from workbench.app.shell.states import message
+from workbench.app.evaluate.charts import ChartPoint
+from workbench.app.evaluate.outcome import show_quality_chart
+from workbench.app.evaluate.shared import preselect_test_set, show_running_job
+from workbench.app.shell.states import show_message
 from workbench.app.state import address
-from workbench.app.widgets.looks import escaped, labelled, title_of
-from workbench.app.widgets.table import Column, table
+from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
+from workbench.app.widgets.table import Column, show_table
 from workbench.errors import WorkbenchError
-from workbench.formatting import counted
+from workbench.formatting import count_text
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import as_text, as_text_or_none
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
 
-SHOWN = 20  # tuning jobs in the list
-TUNABLE = ("hybrid", "rerank", "keyword", "mmr", "feedback")
-COLUMNS = (
+MAX_JOBS_SHOWN = 20  # tuning jobs in the list
+TUNABLE_STRATEGIES = ("hybrid", "rerank", "keyword", "mmr", "feedback")
+FINALIST_COLUMNS = (
     Column("what", "Settings"),
     Column("held", "Held-out", "shown", "right"),
     Column("interval", "95% CI", "shown", "right"),
@@ -43,46 +43,49 @@ COLUMNS = (
 )
 
 
-def tune_view(wb: Workbench) -> None:
+def show_tuning(wb: Workbench) -> None:
     """Show the form, and the tuning jobs with their finalists."""
-    ready = [info for info in TestSetStore(wb).list() if info.answerable >= FEWEST]
+    ready = [info for info in TestSetStore(wb).list() if info.answerable >= MIN_TUNING_QUESTIONS]
     if not ready:
-        message(
+        show_message(
             "Not enough judged questions",
-            f"Tuning needs a test set with at least {FEWEST} judged questions: half for the search, half held out.",
+            f"Tuning needs a test set with at least {MIN_TUNING_QUESTIONS} judged questions: half for the "
+            f"search, half held out.",
         )
         st.button("Go to test sets", key="tune_sets", icon=":material/add:", on_click=address.put,
                   kwargs={"view": "datasets"})  # fmt: skip
         return
-    _form(wb, ready)
-    jobs = wb.jobs.list(kind="optimise", limit=SHOWN)
+    _show_form(wb, ready)
+    jobs = wb.jobs.list(kind="optimise", limit=MAX_JOBS_SHOWN)
     for job in jobs:
         with st.container(border=True, key=f"tune_{job.id}"):
             if job.is_finished:
-                _outcome(wb, job)
+                _show_outcome(wb, job)
             else:
-                live_job(wb, job.id)
+                show_running_job(wb, job.id)
 
 
-def _form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
+def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
     titles = {info.id: info.label for info in ready}
     wanted = address.get("dataset")
-    place = list(titles).index(wanted if wanted in titles else preselected(ready))
+    place = list(titles).index(wanted if wanted in titles else preselect_test_set(ready))
     with st.container(border=True, key="tune_form"):
         first, second, third = st.columns([4, 3, 2])
         with first:
-            test_set = st.selectbox("Test set", list(titles), place, format_func=labelled(titles), key="tune_dataset")
+            test_set = st.selectbox(
+                "Test set", list(titles), place, format_func=make_label_function(titles), key="tune_dataset"
+            )
         with second:
             metric = st.selectbox("Metric", DEFAULT_METRICS, format_func=metric_title, key="tune_metric")
         with third:
             minutes = st.number_input("Minutes", 0.1, 600.0, 2.0, step=1.0, format="%g", key="tune_minutes")
-        offered = [name for name in TUNABLE if STRATEGIES[name].parameters]
+        offered = [name for name in TUNABLE_STRATEGIES if STRATEGIES[name].parameters]
         strategies = st.pills(
             "Strategies",
             offered,
             selection_mode="multi",
             default=offered[:2],
-            format_func=title_of,
+            format_func=strategy_title,
             key="tune_strategies",
         )
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -92,7 +95,7 @@ def _form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
         try:
             enqueue_optimise(wb, test_set, strategies, minutes * 60, metric)
         except WorkbenchError as error:
-            st.error(escaped(str(error)))
+            st.error(escape_markdown(str(error)))
             return
         st.rerun()
 
@@ -102,31 +105,32 @@ def _resume(wb: Workbench, job_id: str) -> None:
     try:
         wb.jobs.resume(job_id)
     except WorkbenchError as error:
-        st.toast(escaped(str(error)))
+        st.toast(escape_markdown(str(error)))
 
 
-def _outcome(wb: Workbench, job: Job) -> None:
+def _show_outcome(wb: Workbench, job: Job) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{escaped(job.title)}** · {escaped(job.message)}", width="stretch")
+        st.markdown(f"**{escape_markdown(job.title)}** · {escape_markdown(job.message)}", width="stretch")
         if job.result and st.button(
             "Compare on all questions", key=f"run_{job.id}", help="Run the finalists as an experiment"
         ):
-            _as_experiment(wb, job)
+            _start_experiment(wb, job)
         if job.status in ("cancelled", "failed"):
             st.button("Resume", key=f"resume_{job.id}", on_click=_resume, args=(wb, job.id))
-        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_put_away, args=(wb, job.id))
-    result = search_of(job)
+        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_dismiss_job, args=(wb, job.id))
+    result = read_tuning_result(job)
     if result is not None:
         st.caption(
-            f"{metric_title(result['metric'])} on {escaped(result.get('scope', 'all your documents'))}. Tuned on "
-            f"{counted(result['tuning_questions'], 'question')}, scored on {result['held_out_questions']} held out. "
+            f"{metric_title(result['metric'])} on "
+            f"{escape_markdown(result.get('scope', 'all your documents'))}. Tuned on "
+            f"{count_text(result['tuning_questions'], 'question')}, scored on {result['held_out_questions']} held out. "
             "★ = no other setting is both better and faster."
         )
-        front_chart([spot_of(finalist) for finalist in result["finalists"]], f"front_{job.id}")
-        table(
+        show_quality_chart([make_point(finalist) for finalist in result["finalists"]], f"front_{job.id}")
+        show_table(
             f"finalists_{job.id}",
-            COLUMNS,
-            [row_of(n, finalist) for n, finalist in enumerate(result["finalists"])],
+            FINALIST_COLUMNS,
+            [make_finalist_row(n, finalist) for n, finalist in enumerate(result["finalists"])],
             label="Finalists",
             noun="settings",
             filters=False,
@@ -134,26 +138,26 @@ def _outcome(wb: Workbench, job: Job) -> None:
         )
 
 
-def _put_away(wb: Workbench, job_id: str) -> None:
+def _dismiss_job(wb: Workbench, job_id: str) -> None:
     wb.jobs.delete(job_id)
 
 
-def spot_of(finalist: StoredFinalist) -> Spot:
+def make_point(finalist: StoredFinalist) -> ChartPoint:
     """Return a finalist as a point of the chart."""
     candidate = finalist["candidate"]
-    name = title_of(candidate["strategy"]) + ("" if finalist["is_default"] else ", tuned")
-    return Spot(
+    name = strategy_title(candidate["strategy"]) + ("" if finalist["is_default"] else ", tuned")
+    return ChartPoint(
         name, candidate["strategy"], finalist["latency_ms"]["p50"], finalist["held_out"], on_front=finalist["on_front"]
     )
 
 
-def row_of(place: int, finalist: StoredFinalist) -> dict[str, object]:
+def make_finalist_row(place: int, finalist: StoredFinalist) -> dict[str, object]:
     """Return a finalist as a row."""
     candidate, against = finalist["candidate"], finalist["against_default"]
-    name = title_of(candidate["strategy"]) + (", default settings" if finalist["is_default"] else "")
+    name = strategy_title(candidate["strategy"]) + (", default settings" if finalist["is_default"] else "")
     verdict = "–"
     if against:
-        verdict = f"{against['difference']:+.3f}, {sentence(Difference(**against))}"
+        verdict = f"{against['difference']:+.3f}, {describe_difference(Difference(**against))}"
     low, high = finalist["interval"]
     p50 = finalist["latency_ms"]["p50"]
     return {
@@ -167,19 +171,19 @@ def row_of(place: int, finalist: StoredFinalist) -> dict[str, object]:
             "verdict": verdict,
             "ms": {"text": f"{p50:.1f}{' ★' if finalist['on_front'] else ''}", "order": p50},
         },
-        "notes": {} if finalist["is_default"] else {"what": changed(candidate)},
+        "notes": {} if finalist["is_default"] else {"what": format_changed_parameters(candidate)},
     }
 
 
-def changed(candidate: StoredCandidate) -> str:
+def format_changed_parameters(candidate: StoredCandidate) -> str:
     """Return a candidate's parameters that are not the defaults, as text."""
     defaults = {parameter.name: parameter.default for parameter in STRATEGIES[candidate["strategy"]].parameters}
     parameters = candidate["parameters"].items()
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in parameters if value != defaults.get(name))
 
 
-def _as_experiment(wb: Workbench, job: Job) -> None:
-    search, index = search_of(job), as_text_or_none(job.parameters["index"])
+def _start_experiment(wb: Workbench, job: Job) -> None:
+    search, index = read_tuning_result(job), as_text_or_none(job.parameters["index"])
     cells = [
         Cell(finalist["candidate"]["strategy"], finalist["candidate"]["parameters"], index)
         for finalist in (search["finalists"] if search else ())

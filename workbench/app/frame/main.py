@@ -6,100 +6,102 @@ from pathlib import Path
 
 import streamlit as st
 
-from workbench.app.shell.navigation import PageEntry, navigation
-from workbench.app.shell.scope_bar import scope_bar
-from workbench.app.shell.states import failed, opening
-from workbench.app.shell.work import work_bar
+from workbench.app.shell.navigation import PageEntry, show_navigation
+from workbench.app.shell.scope_bar import show_scope_bar
+from workbench.app.shell.states import show_error, show_opening
+from workbench.app.shell.work import show_tray
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, begin_run, theme_of_run
-from workbench.app.widgets.notices import component, stylesheet
+from workbench.app.state.shared import OPENING, clear_run_cache, current_theme
+from workbench.app.widgets.notices import load_component, load_stylesheet
 from workbench.errors import WorkbenchError
 
 # Pages. A new page is a folder with page.py, a function here that imports it, and an entry in PAGES.
 
 
-def _compare() -> None:
+def _show_compare() -> None:
     from workbench.app.compare.page import page
 
     page()
 
 
-def _library() -> None:
+def _show_library() -> None:
     from workbench.app.library.page import page
 
     page()
 
 
-def _crawl() -> None:
+def _show_crawl() -> None:
     from workbench.app.crawl.page import page
 
     page()
 
 
-def _evaluate() -> None:
+def _show_evaluate() -> None:
     from workbench.app.evaluate.page import page
 
     page()
 
 
-def _graph() -> None:
+def _show_graph() -> None:
     from workbench.app.graph.page import page
 
     page()
 
 
-def _connect() -> None:
+def _show_connect() -> None:
     from workbench.app.connect.page import page
 
     page()
 
 
-def _system() -> None:
+def _show_system() -> None:
     from workbench.app.system.page import page
 
     page()
 
 
 PAGES = (
-    PageEntry("compare", "Compare", _compare),
-    PageEntry("library", "Library", _library, lists_files=True),
-    PageEntry("crawl", "Crawl", _crawl, jobs=("crawl",)),
-    PageEntry("evaluate", "Evaluate", _evaluate, jobs=("experiment", "optimise", "learn")),
-    PageEntry("graph", "Graph", _graph),
-    PageEntry("connect", "Connect", _connect),
-    PageEntry("system", "System", _system),
+    PageEntry("compare", "Compare", _show_compare),
+    PageEntry("library", "Library", _show_library, lists_files=True),
+    PageEntry("crawl", "Crawl", _show_crawl, jobs=("crawl",)),
+    PageEntry("evaluate", "Evaluate", _show_evaluate, jobs=("experiment", "optimise", "learn")),
+    PageEntry("graph", "Graph", _show_graph),
+    PageEntry("connect", "Connect", _show_connect),
+    PageEntry("system", "System", _show_system),
 )
 
 
-PATIENCE = 0.2  # seconds to wait for the workbench before a skeleton is shown
+OPENING_WAIT_S = 0.2  # seconds to wait for the workbench before a skeleton is shown
 
 
 def main() -> None:
     """Show the navigation, the scope bar, the tray and the page."""
     icon = Path(__file__).parent / "static" / "icon.svg"
     st.set_page_config(page_title="RAG Workbench", page_icon=str(icon), layout="wide")
-    st.html(stylesheet())
+    st.html(load_stylesheet())
     st.logo(str(icon), size="medium")
-    entry, page = navigation(PAGES)
+    entry, page = show_navigation(PAGES)
     address.arrive(entry.name)
-    begin_run()
+    clear_run_cache()
     in_the_meantime = st.empty()  # a slot of its own, which the page clears at once
     try:
-        wb = OPENING.wait(PATIENCE)
+        wb = OPENING.wait(OPENING_WAIT_S)
         if wb is None:
-            opening(in_the_meantime)
+            show_opening(in_the_meantime)
             return
-        scope_bar(wb)
-        work_bar(entry)
+        show_scope_bar(wb)
+        show_tray(entry)
         page.run()
     except WorkbenchError as error:
-        failed(error)
+        show_error(error)
     address.remember()
-    component("shell/shortcuts")(key="shortcuts", data={"theme": theme_of_run()}, on_theme_change=_drawn_anew)
+    load_component("shell/shortcuts")(
+        key="shortcuts", data={"theme": current_theme()}, on_theme_change=_rerun_for_theme
+    )
     OPENING.warm_now()
 
 
-def _drawn_anew() -> None:
+def _rerun_for_theme() -> None:
     """Do nothing: the callback reruns the page, so that charts get the colours of the new theme."""
 
 

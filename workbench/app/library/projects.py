@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.shell.states import message
-from workbench.app.widgets.looks import labelled
-from workbench.app.widgets.notices import act
-from workbench.formatting import counted
+from workbench.app.shell.states import show_message
+from workbench.app.widgets.looks import make_label_function
+from workbench.app.widgets.notices import run_change
+from workbench.formatting import count_text
 from workbench.services.sources import Deletion
 from workbench.types import Document, Folder, Project, Source
 
@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 # Dialogs for sources and documents
 
 
-def removed(deletions: Sequence[Deletion]) -> str:
+def describe_deletions(deletions: Sequence[Deletion]) -> str:
     """Describe what was deleted."""
     totals = (
         (sum(deletion.sources for deletion in deletions), "source"),
         (sum(deletion.documents for deletion in deletions), "document"),
         (sum(deletion.passages for deletion in deletions), "passage"),
     )
-    return "Deleted " + ", ".join(counted(number, noun) for number, noun in totals if number or noun == "passage") + "."
+    return (
+        "Deleted " + ", ".join(count_text(number, noun) for number, noun in totals if number or noun == "passage") + "."
+    )
 
 
 @st.dialog("Delete sources")
@@ -38,16 +40,16 @@ def delete_sources(wb: Workbench, sources: Sequence[Source]) -> None:
     documents = sum(source.documents_count for source in sources)
     passages = sum(source.passages_count for source in sources)
     for source in sources[:8]:
-        st.text(f"{source.title}  ({counted(source.documents_count, 'document')})")
+        st.text(f"{source.title}  ({count_text(source.documents_count, 'document')})")
     if len(sources) > 8:
         st.text(f"and {len(sources) - 8} more")
     st.markdown(
-        f"This permanently deletes {counted(len(sources), 'source')} with {counted(documents, 'document')} and "
-        f"{counted(passages, 'passage')}. Your original files are not affected."
+        f"This permanently deletes {count_text(len(sources), 'source')} with {count_text(documents, 'document')} and "
+        f"{count_text(passages, 'passage')}. Your original files are not affected."
     )
     _confirm(
-        f"Delete {counted(len(sources), 'source')}",
-        lambda: removed([wb.sources.delete(source.id) for source in sources]),
+        f"Delete {count_text(len(sources), 'source')}",
+        lambda: describe_deletions([wb.sources.delete(source.id) for source in sources]),
     )
 
 
@@ -59,17 +61,19 @@ def delete_documents(wb: Workbench, documents: Sequence[Document]) -> None:
     if len(documents) > 8:
         st.text(f"and {len(documents) - 8} more")
     passages = sum(document.passages_count for document in documents)
-    st.markdown(f"This permanently deletes {counted(len(documents), 'document')} and {counted(passages, 'passage')}.")
+    st.markdown(
+        f"This permanently deletes {count_text(len(documents), 'document')} and {count_text(passages, 'passage')}."
+    )
     _confirm(
-        f"Delete {counted(len(documents), 'document')}",
-        lambda: removed([wb.documents.delete(document.id) for document in documents]),
+        f"Delete {count_text(len(documents), 'document')}",
+        lambda: describe_deletions([wb.documents.delete(document.id) for document in documents]),
     )
 
 
 def _confirm(label: str, change: Callable[[], str]) -> None:
     with st.container(horizontal=True):
         if st.button(label, type="primary", key="confirm_delete"):
-            act(change)
+            run_change(change)
         if st.button("Cancel", key="keep"):
             st.rerun()
 
@@ -80,7 +84,7 @@ def move_sources(wb: Workbench, sources: Sequence[Source]) -> None:
     projects = {project.id: project.title for project in wb.projects.list()}
     st.text(", ".join(source.title for source in sources[:5]) + (" …" if len(sources) > 5 else ""))
     project = st.selectbox(
-        "Project", ["", *projects], format_func=labelled(projects, "No project (visible in every scope)")
+        "Project", ["", *projects], format_func=make_label_function(projects, "No project (visible in every scope)")
     )
     names = [folder.name for folder in wb.projects.folders(project)] if project else []
     folder = st.selectbox("Folder", ["", *names], format_func=lambda name: name or "None", disabled=not names)
@@ -91,10 +95,10 @@ def move_sources(wb: Workbench, sources: Sequence[Source]) -> None:
         for source in sources:
             wb.sources.update(source.id, project=project, folder=folder)
         where = f"{projects[project]}{' / ' + folder if folder else ''}" if project else "no project"
-        return f"Moved {counted(len(sources), 'source')} to {where}."
+        return f"Moved {count_text(len(sources), 'source')} to {where}."
 
     if st.button("Move", type="primary"):
-        act(change)
+        run_change(change)
 
 
 @st.dialog("Tag sources")
@@ -109,10 +113,10 @@ def tag_sources(wb: Workbench, sources: Sequence[Source]) -> None:
         for source in sources:
             staying = [tag for tag in source.tags if tag not in drop]
             wb.sources.update(source.id, tags=[*staying, *(tag for tag in add if tag not in staying)])
-        return f"Updated tags of {counted(len(sources), 'source')}."
+        return f"Updated tags of {count_text(len(sources), 'source')}."
 
     if st.button("Save", type="primary"):
-        act(change)
+        run_change(change)
 
 
 @st.dialog("Rename source")
@@ -120,7 +124,7 @@ def rename_source(wb: Workbench, source: Source) -> None:
     """Ask for a source's new title."""
     title = st.text_input("Title", source.title, max_chars=300)
     if st.button("Rename", type="primary"):
-        act(lambda: f'Renamed to "{wb.sources.update(source.id, title=title).title}".')
+        run_change(lambda: f'Renamed to "{wb.sources.update(source.id, title=title).title}".')
 
 
 @st.dialog("Rename document")
@@ -128,34 +132,34 @@ def rename_document(wb: Workbench, document: Document) -> None:
     """Ask for a document's new title."""
     title = st.text_input("Title", document.title, max_chars=300)
     if st.button("Rename", type="primary"):
-        act(lambda: f'Renamed to "{wb.documents.update(document.id, title=title).document.title}".')
+        run_change(lambda: f'Renamed to "{wb.documents.update(document.id, title=title).document.title}".')
 
 
 ICONS = ("folder", "book", "code", "science", "groups", "support_agent", "gavel", "payments", "bug_report", "public")
-_COLOUR = re.compile(r"#[0-9a-fA-F]{3,8}")
+_COLOUR_PATTERN = re.compile(r"#[0-9a-fA-F]{3,8}")
 
 
-def projects_view(wb: Workbench) -> None:
+def show_projects(wb: Workbench) -> None:
     """Show every project with its folders."""
     projects = wb.projects.list()
     if st.button("New project", type="primary", icon=":material/add:"):
         edit_project(wb, None)
     if not projects:
-        message(
+        show_message(
             "No projects yet",
             "A project groups sources. A search scoped to it sees its sources and those without a project, but none "
             "of other projects. Folders divide a project further.",
         )
     for project in projects:
         with st.container(border=True, key=f"project_{project.id}"):
-            _project(wb, project)
+            _show_project(wb, project)
 
 
-def _project(wb: Workbench, project: Project) -> None:
+def _show_project(wb: Workbench, project: Project) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(
             f'<div><b style="font-size: 15px">{escape(project.title)}</b> <span class="wb-kind">'
-            f"{counted(project.source_count, 'source')}</span><br>{escape(project.description)}</div>",
+            f"{count_text(project.source_count, 'source')}</span><br>{escape(project.description)}</div>",
             width="stretch",
         )
         if st.button("New folder", key=f"add_{project.id}", type="tertiary", icon=":material/create_new_folder:"):
@@ -165,26 +169,26 @@ def _project(wb: Workbench, project: Project) -> None:
         if st.button("Delete", key=f"delete_{project.id}", type="tertiary", icon=":material/delete:"):
             delete_project(wb, project)
     for folder in wb.projects.folders(project.id):
-        _folder(wb, project, folder)
+        _show_folder(wb, project, folder)
 
 
-def _folder(wb: Workbench, project: Project, folder: Folder) -> None:
+def _show_folder(wb: Workbench, project: Project, folder: Folder) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"folder_{folder.id}"):
-        colour = folder.color if _COLOUR.fullmatch(folder.color) else "#6e6961"
-        about = f"{counted(folder.source_count, 'source')} {folder.description}"
+        colour = folder.color if _COLOUR_PATTERN.fullmatch(folder.color) else "#6e6961"
+        about = f"{count_text(folder.source_count, 'source')} {folder.description}"
         st.html(
             f'<div style="display:flex;gap:10px;align-items:baseline"><span style="width:11px;height:11px;'
             f'border-radius:2px;background:{colour};display:inline-block"></span><span>{escape(folder.name)} '
             f'<span class="wb-kind">{escape(about)}</span></span></div>',
             width="stretch",
         )
-        if st.button("Edit", key=f"edit_{folder.id}", type="tertiary", icon=f":material/{_icon(folder)}:"):
+        if st.button("Edit", key=f"edit_{folder.id}", type="tertiary", icon=f":material/{_folder_icon(folder)}:"):
             edit_folder(wb, project, folder)
         if st.button("Delete", key=f"delete_{folder.id}", type="tertiary", icon=":material/delete:"):
             delete_folder(wb, project, folder)
 
 
-def _icon(folder: Folder) -> str:
+def _folder_icon(folder: Folder) -> str:
     return folder.icon_name if folder.icon_name in ICONS else "folder"
 
 
@@ -200,7 +204,7 @@ def edit_project(wb: Workbench, project: Project | None) -> None:
         return f'Project "{wb.projects.update(project.id, title=title, description=description).title}" saved.'
 
     if st.button("Save", type="primary"):
-        act(change)
+        run_change(change)
 
 
 @st.dialog("Folder")
@@ -210,7 +214,7 @@ def edit_folder(wb: Workbench, project: Project, folder: Folder | None) -> None:
     description = st.text_input("Description", folder.description if folder else "")
     colour = st.color_picker("Colour", folder.color if folder else "#6366f1")
     icon = st.pills(
-        "Icon", ICONS, default=_icon(folder) if folder else "folder", required=True,
+        "Icon", ICONS, default=_folder_icon(folder) if folder else "folder", required=True,
         format_func=lambda item: f":material/{item}:",
     )  # fmt: skip
 
@@ -224,7 +228,7 @@ def edit_folder(wb: Workbench, project: Project, folder: Folder | None) -> None:
         return f'Folder "{saved.name}" saved.'
 
     if st.button("Save", type="primary"):
-        act(change)
+        run_change(change)
 
 
 @st.dialog("Delete project")
@@ -234,12 +238,12 @@ def delete_project(wb: Workbench, project: Project) -> None:
     documents = sum(source.documents_count for source in sources)
     st.text(project.title)
     st.markdown(
-        f"This permanently deletes the project, its folders, {counted(len(sources), 'source')} and "
-        f"{counted(documents, 'document')}. Sources without a project are kept."
+        f"This permanently deletes the project, its folders, {count_text(len(sources), 'source')} and "
+        f"{count_text(documents, 'document')}. Sources without a project are kept."
     )
     with st.container(horizontal=True):
         if st.button("Delete project", type="primary", key="confirm_delete"):
-            act(lambda: removed([wb.projects.delete(project.id)]))
+            run_change(lambda: describe_deletions([wb.projects.delete(project.id)]))
         if st.button("Cancel", key="keep"):
             st.rerun()
 
@@ -248,9 +252,9 @@ def delete_project(wb: Workbench, project: Project) -> None:
 def delete_folder(wb: Workbench, project: Project, folder: Folder) -> None:
     """Ask for confirmation before a folder is deleted; its sources stay in the project."""
     st.text(f"{project.title} / {folder.name}")
-    st.markdown(f"This deletes the folder. Its {counted(folder.source_count, 'source')} stay in the project.")
+    st.markdown(f"This deletes the folder. Its {count_text(folder.source_count, 'source')} stay in the project.")
     with st.container(horizontal=True):
         if st.button("Delete folder", type="primary", key="confirm_delete"):
-            act(lambda: f'Folder "{wb.projects.delete_folder(project.id, folder.id).name}" deleted.')
+            run_change(lambda: f'Folder "{wb.projects.delete_folder(project.id, folder.id).name}" deleted.')
         if st.button("Cancel", key="keep"):
             st.rerun()

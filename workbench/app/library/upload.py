@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.state import address
-from workbench.app.widgets.looks import escaped, labelled, unread_sentence
+from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
 from workbench.errors import UnreadableDocument, WorkbenchError
-from workbench.formatting import counted
-from workbench.ingestion.readers.formats import MAX_BYTES, format_titles
-from workbench.services.sources import UPLOADS, PlaceNames
+from workbench.formatting import count_text
+from workbench.ingestion.readers.formats import MAX_BYTES, list_format_titles
+from workbench.services.sources import UPLOADS_TITLE, LocationNames
 from workbench.types import Source
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Files = Sequence[tuple[str, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Drop:
+class DroppedFiles:
     """Dropped files, sorted.
 
     Attributes:
@@ -42,45 +42,45 @@ class Drop:
     left_out: tuple[str, ...] = ()
 
 
-def of_files(files: Files) -> Drop:
+def sort_files(files: Files) -> DroppedFiles:
     """Sort dropped files; an archive counts as its readable files. A damaged one is rejected when it is added."""
-    from workbench.ingestion.incoming import below, is_zip
-    from workbench.ingestion.readers import wanted
+    from workbench.ingestion.incoming import is_zip, name_below
+    from workbench.ingestion.readers import is_wanted
 
-    archives = {name: _looked_into(data) for name, data in files if is_zip(name)}
-    others = [name for name, _ in files if name not in archives and not wanted(name)]
-    others += [below(archive, name) for archive, (_, unread) in archives.items() for name in unread]
-    kept = [(name, data) for name, data in files if (archives[name][0] if name in archives else wanted(name))]
+    archives = {name: _inspect_archive(data) for name, data in files if is_zip(name)}
+    others = [name for name, _ in files if name not in archives and not is_wanted(name)]
+    others += [name_below(archive, name) for archive, (_, unread) in archives.items() for name in unread]
+    kept = [(name, data) for name, data in files if (archives[name][0] if name in archives else is_wanted(name))]
     count = sum(archives[name][0] if name in archives else 1 for name, _ in kept)
-    title = PurePath(kept[0][0]).stem if len(kept) == 1 and kept[0][0] in archives else UPLOADS
-    return Drop(kept, title, count, tuple(others))
+    title = PurePath(kept[0][0]).stem if len(kept) == 1 and kept[0][0] in archives else UPLOADS_TITLE
+    return DroppedFiles(kept, title, count, tuple(others))
 
 
-def _looked_into(data: bytes) -> tuple[int, list[str]]:
+def _inspect_archive(data: bytes) -> tuple[int, list[str]]:
     """Return the number of readable files in an archive and the names of the others; a damaged one counts as 1."""
-    from workbench.ingestion.incoming import zip_members
+    from workbench.ingestion.incoming import list_zip_members
 
     try:
-        members, others = zip_members(data)
+        members, others = list_zip_members(data)
     except UnreadableDocument:
         return 1, []
     return len(members) if members or others else 1, others
 
 
-def of_folder(files: Files) -> Drop:
+def sort_folder(files: Files) -> DroppedFiles:
     """Sort the files of an uploaded folder; hidden ones are ignored.
 
     Browsers name them "folder/below/a.md". The folder's own name is removed, so that documents keep their identity if
     it is renamed, as with ``workbench ingest``.
     """
-    from workbench.ingestion.readers import passed_over, wanted
+    from workbench.ingestion.readers import is_skipped, is_wanted
 
     parted = [(name.partition("/"), data) for name, data in files]
     title = next((top for (top, separator, _), _ in parted if separator), "")
     inside = [(rest if separator else top, data) for (top, separator, rest), data in parted]
-    kept = [(name, data) for name, data in inside if wanted(name)]
-    others = [name for name, _ in inside if not wanted(name) and not passed_over(name)]
-    return Drop(kept, title or UPLOADS, len(kept), tuple(others))
+    kept = [(name, data) for name, data in inside if is_wanted(name)]
+    others = [name for name, _ in inside if not is_wanted(name) and not is_skipped(name)]
+    return DroppedFiles(kept, title or UPLOADS_TITLE, len(kept), tuple(others))
 
 
 def start_upload(
@@ -109,12 +109,12 @@ def start_upload(
     Raises:
         WorkbenchError: The project or folder does not exist, or an archive cannot be unpacked.
     """
-    from workbench.ingestion.incoming import taken_apart
+    from workbench.ingestion.incoming import unpack_uploads
 
-    uploads = taken_apart(files)
-    place = PlaceNames(project=project, folder=folder)
+    uploads = unpack_uploads(files)
+    place = LocationNames(project=project, folder=folder)
     target = wb.sources.ensure(source, **place, tags=tags, for_ingest=True)
-    title = f"Adding {counted(len(uploads.files), 'file')} to {target.title}"
+    title = f"Adding {count_text(len(uploads.files), 'file')} to {target.title}"
     job = wb.jobs.enqueue_ingest(
         files=uploads.files,
         source=source,
@@ -128,34 +128,34 @@ def start_upload(
     return job.id
 
 
-FILES_LABEL = f"Drop files or a zip archive here: {', '.join(format_titles())}"
+FILES_LABEL = f"Drop files or a zip archive here: {', '.join(list_format_titles())}"
 FOLDER_LABEL = "Drop a folder here; subfolders are included"
-_NUMBER = "upload_number"  # a new key empties the drop zone after its files are queued
+_DROP_ZONE_KEY = "upload_number"  # a new key empties the drop zone after its files are queued
 
 
-def upload_area(wb: Workbench, sources: Sequence[Source]) -> None:
+def show_upload_area(wb: Workbench, sources: Sequence[Source]) -> None:
     """Show the drop zone, and the destination once it has files."""
     with st.container(border=True, key="upload"):
-        drop = _drop_zone()
+        drop = _show_drop_zone()
         if drop is not None and drop.files:
-            _destination(wb, sources, drop)
+            _show_destination(wb, sources, drop)
 
 
-def add_to_source(wb: Workbench, source: Source) -> None:
+def ask_files(wb: Workbench, source: Source) -> None:
     """Ask for files to add to a source."""
 
-    @st.dialog(f"Add files to {escaped(source.title, 80)}")
+    @st.dialog(f"Add files to {escape_markdown(source.title, 80)}")
     def ask() -> None:
-        drop = _drop_zone()
-        if drop is not None and drop.files and _add_button(drop):
-            _start(wb, drop, source.id, None, None, ())
+        drop = _show_drop_zone()
+        if drop is not None and drop.files and _show_add_button(drop):
+            _start_and_rerun(wb, drop, source.id, None, None, ())
 
     ask()
 
 
-def _drop_zone() -> Drop | None:
+def _show_drop_zone() -> DroppedFiles | None:
     """Show the drop zone and the files of unsupported types; return None while it is empty."""
-    number = st.session_state.setdefault(_NUMBER, 0)
+    number = st.session_state.setdefault(_DROP_ZONE_KEY, 0)
     whole = st.segmented_control(
         "What to add", ["Files", "Folder"], default="Files", required=True, key="upload_kind",
         label_visibility="collapsed",
@@ -169,30 +169,31 @@ def _drop_zone() -> Drop | None:
     if not uploads:
         return None
     files = [(file.name, file.getvalue()) for file in uploads]
-    drop = of_folder(files) if whole else of_files(files)
+    drop = sort_folder(files) if whole else sort_files(files)
     if drop.left_out:
-        st.caption(escaped(unread_sentence(drop.left_out)))
+        st.caption(escape_markdown(describe_unsupported(drop.left_out)))
     return drop
 
 
-def _add_button(drop: Drop) -> bool:
-    return st.button(f"Add {counted(drop.count, 'file')}", type="primary", key="upload_go")
+def _show_add_button(drop: DroppedFiles) -> bool:
+    return st.button(f"Add {count_text(drop.count, 'file')}", type="primary", key="upload_go")
 
 
-def _destination(wb: Workbench, sources: Sequence[Source], drop: Drop) -> None:
+def _show_destination(wb: Workbench, sources: Sequence[Source], drop: DroppedFiles) -> None:
     titles = {source.id: source.title for source in sources}
     projects = {project.id: project.title for project in wb.projects.list()}
     preferred = address.get("project") if address.get("project") in projects else ""
     first, second, third, fourth = st.columns([3, 2, 2, 3])
     with first:
         source = st.selectbox(
-            "Into source", list(titles), index=None, format_func=labelled(titles),
+            "Into source", list(titles), index=None, format_func=make_label_function(titles),
             accept_new_options=True, placeholder=f"{drop.title}, or enter a new name", key="upload_source",
         )  # fmt: skip
     existing = source in titles
     with second:
         project = st.selectbox(
-            "Project", ["", *projects], format_func=labelled(projects, "No project (visible in every scope)"),
+            "Project", ["", *projects], format_func=make_label_function(projects,
+            "No project (visible in every scope)"),
             index=["", *projects].index(preferred), disabled=existing, key="upload_project",
         )  # fmt: skip
     folders = [folder.name for folder in wb.projects.folders(project)] if project and not existing else []
@@ -204,12 +205,12 @@ def _destination(wb: Workbench, sources: Sequence[Source], drop: Drop) -> None:
         tags = st.multiselect(
             "Tags", list(wb.sources.tags()), accept_new_options=True, placeholder="None", key="upload_tags"
         )
-    if _add_button(drop):
-        _start(wb, drop, source or drop.title, None if existing else project or None, folder or None, tags)
+    if _show_add_button(drop):
+        _start_and_rerun(wb, drop, source or drop.title, None if existing else project or None, folder or None, tags)
 
 
-def _start(
-    wb: Workbench, drop: Drop, source: str, project: str | None, folder: str | None, tags: Sequence[str]
+def _start_and_rerun(
+    wb: Workbench, drop: DroppedFiles, source: str, project: str | None, folder: str | None, tags: Sequence[str]
 ) -> None:
     try:
         start_upload(
@@ -223,7 +224,7 @@ def _start(
             left_out=drop.left_out,
         )
     except WorkbenchError as error:
-        st.error(escaped(str(error)))
+        st.error(escape_markdown(str(error)))
         return
-    st.session_state[_NUMBER] += 1
+    st.session_state[_DROP_ZONE_KEY] += 1
     st.rerun()

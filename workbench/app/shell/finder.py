@@ -19,13 +19,13 @@ from workbench.errors import WorkbenchError
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
-MOST = 6  # results of each kind
-MOST_DOCUMENTS = 20  # results of a search for documents only
-LONGEST = 200  # characters of a query
+MAX_PER_KIND = 6  # results of each kind
+MAX_DOCUMENTS = 20  # results of a search for documents only
+MAX_QUERY_CHARS = 200  # characters of a query
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
+class FinderResult:
     """A result of the finder: its kind, title, and URL relative to the app's root."""
 
     kind: str
@@ -34,89 +34,97 @@ class Find:
 
 
 ACTIONS = (
-    Find("Action", "Add documents", "library"),
-    Find("Action", "New project", "library?view=projects"),
-    Find("Action", "Crawl a website", "crawl"),
-    Find("Action", "New experiment", "evaluate?new=1"),
-    Find("Action", "New test set", "evaluate?view=datasets"),
-    Find("Action", "Tune parameters", "evaluate?view=tune"),
-    Find("Action", "Train a ranker", "evaluate?view=learn"),
-    Find("Action", "Search archives", "graph?view=archive"),
-    Find("Action", "Broken links and orphans", "graph?view=links"),
-    Find("Action", "Connect an agent", "connect"),
-    Find("Action", "Try a tool", "connect?view=tools"),
-    Find("Action", "View agent calls", "connect?view=calls"),
-    Find("Action", "New index", "system"),
+    FinderResult("Action", "Add documents", "library"),
+    FinderResult("Action", "New project", "library?view=projects"),
+    FinderResult("Action", "Crawl a website", "crawl"),
+    FinderResult("Action", "New experiment", "evaluate?new=1"),
+    FinderResult("Action", "New test set", "evaluate?view=datasets"),
+    FinderResult("Action", "Tune parameters", "evaluate?view=tune"),
+    FinderResult("Action", "Train a ranker", "evaluate?view=learn"),
+    FinderResult("Action", "Search archives", "graph?view=archive"),
+    FinderResult("Action", "Broken links and orphans", "graph?view=links"),
+    FinderResult("Action", "Connect an agent", "connect"),
+    FinderResult("Action", "Try a tool", "connect?view=tools"),
+    FinderResult("Action", "View agent calls", "connect?view=calls"),
+    FinderResult("Action", "New index", "system"),
 )
 
 
-def finds(wb: Workbench, query: str) -> list[Find]:
-    """Return everything whose title contains the query, at most ``MOST`` of a kind; all actions for an empty query."""
-    wanted = " ".join(query.split())[:LONGEST]
+def find_all(wb: Workbench, query: str) -> list[FinderResult]:
+    """Return everything whose title contains the query, at most ``MAX_PER_KIND`` of each kind.
+
+    An empty query returns all actions.
+    """
+    wanted = " ".join(query.split())[:MAX_QUERY_CHARS]
     if not wanted:
         return list(ACTIONS)
-    question = Find("Question", wanted, ".?" + urlencode({"q": wanted}))
-    library = [*_sources(wb, wanted), *_documents(wb, wanted)]
-    return [question, *_actions(wanted), *library, *_evaluations(wb, wanted)]
+    question = FinderResult("Question", wanted, ".?" + urlencode({"q": wanted}))
+    library = [*_find_sources(wb, wanted), *_find_documents(wb, wanted)]
+    return [question, *_find_actions(wanted), *library, *_find_evaluations(wb, wanted)]
 
 
-def _holds(title: str, wanted: str) -> bool:
+def _contains_words(title: str, wanted: str) -> bool:
     return all(word in title.casefold() for word in wanted.casefold().split())
 
 
-def _actions(wanted: str) -> Iterator[Find]:
-    return islice((action for action in ACTIONS if _holds(action.title, wanted)), MOST)
+def _find_actions(wanted: str) -> Iterator[FinderResult]:
+    return islice((action for action in ACTIONS if _contains_words(action.title, wanted)), MAX_PER_KIND)
 
 
-def _sources(wb: Workbench, wanted: str) -> Iterator[Find]:
-    sources = (source for source in wb.sources.list() if _holds(source.title, wanted))
-    for source in islice(sources, MOST):
-        yield Find("Source", source.title, f"library?open={source.id}")
+def _find_sources(wb: Workbench, wanted: str) -> Iterator[FinderResult]:
+    sources = (source for source in wb.sources.list() if _contains_words(source.title, wanted))
+    for source in islice(sources, MAX_PER_KIND):
+        yield FinderResult("Source", source.title, f"library?open={source.id}")
 
 
-def _documents(wb: Workbench, wanted: str) -> Iterator[Find]:
-    for document in wb.documents.list(contains=wanted, limit=MOST):
-        yield Find("Document", document.title, "library?" + urlencode({"open": document.source_id, "doc": document.id}))
+def _find_documents(wb: Workbench, wanted: str) -> Iterator[FinderResult]:
+    for document in wb.documents.list(contains=wanted, limit=MAX_PER_KIND):
+        yield FinderResult(
+            "Document", document.title, "library?" + urlencode({"open": document.source_id, "doc": document.id})
+        )
 
 
-def _evaluations(wb: Workbench, wanted: str) -> Iterator[Find]:
+def _find_evaluations(wb: Workbench, wanted: str) -> Iterator[FinderResult]:
     from evals.experiments.catalogue import Experiments
     from evals.test_sets.store import TestSetStore
 
-    sets = (info for info in TestSetStore(wb).list() if _holds(info.title, wanted))
-    yield from (Find("Test set", info.title, f"evaluate?open={info.id}") for info in islice(sets, MOST))
-    experiments = (item for item in Experiments(wb).list() if _holds(item.title, wanted))
-    yield from (Find("Experiment", item.title, f"evaluate?experiment={item.id}") for item in islice(experiments, MOST))
+    sets = (info for info in TestSetStore(wb).list() if _contains_words(info.title, wanted))
+    yield from (FinderResult("Test set", info.title, f"evaluate?open={info.id}") for info in islice(sets, MAX_PER_KIND))
+    experiments = (item for item in Experiments(wb).list() if _contains_words(item.title, wanted))
+    yield from (
+        FinderResult("Experiment", item.title, f"evaluate?experiment={item.id}")
+        for item in islice(experiments, MAX_PER_KIND)
+    )
 
 
-async def find(request: Request) -> Response:
+async def answer_find(request: Request) -> Response:
     """Answer ``/find?q=…`` with a JSON list of results."""
-    return await run_in_threadpool(_answer, request.query_params.get("q", ""))
+    return await run_in_threadpool(_respond, request.query_params.get("q", ""))
 
 
-def _answer(query: str) -> Response:
+def _respond(query: str) -> Response:
     try:
         wb = OPENING.wait(5)
-        rows = finds(wb, query) if wb else list(ACTIONS)
+        rows = find_all(wb, query) if wb else list(ACTIONS)
     except WorkbenchError as error:
         return JSONResponse({"error": str(error)}, status_code=503)
     return JSONResponse([asdict(row) for row in rows], headers={"Cache-Control": "no-store"})
 
 
-async def find_documents(request: Request) -> Response:
+async def answer_find_documents(request: Request) -> Response:
     """Answer ``/find/documents?q=…`` with the documents whose title, path or URL has these words."""
-    return await run_in_threadpool(_documents_answer, request.query_params.get("q", ""))
+    return await run_in_threadpool(_respond_documents, request.query_params.get("q", ""))
 
 
-def _documents_answer(query: str) -> Response:
-    wanted = " ".join(query.split())[:LONGEST]
+def _respond_documents(query: str) -> Response:
+    wanted = " ".join(query.split())[:MAX_QUERY_CHARS]
     try:
         wb = OPENING.wait(5)
-        documents = wb.documents.list(named=wanted, limit=MOST_DOCUMENTS) if wb and wanted else []
+        documents = wb.documents.list(named=wanted, limit=MAX_DOCUMENTS) if wb and wanted else []
     except WorkbenchError as error:
         return JSONResponse({"error": str(error)}, status_code=503)
     rows = [{"id": item.id, "title": item.title, "where": item.path or item.url or ""} for item in documents]
     return JSONResponse(rows, headers={"Cache-Control": "no-store"})
 
 
-ROUTES = [Route("/find", find), Route("/find/documents", find_documents)]
+ROUTES = [Route("/find", answer_find), Route("/find/documents", answer_find_documents)]

@@ -10,11 +10,11 @@ from urllib.parse import unquote, urlsplit
 import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
-from workbench.app.shell.serve import MISSING
+from workbench.app.shell.serve import MISSING_PAGE
 from workbench.app.state import address
 
-_PAGES = "pages_of_the_app"
-LONGEST_PATH = 80  # characters of an unknown path that are shown
+_PAGES_KEY = "pages_of_the_app"
+MAX_PATH_CHARS = 80  # characters of an unknown path that are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class PageEntry:
     lists_files: bool = False
 
 
-def navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitPage]:
+def show_navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitPage]:
     """Show the navigation bar, and return the current entry with its page to run. The first page is home.
 
     Unknown paths get a hidden page that reports them.
@@ -45,43 +45,43 @@ def navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitPage]:
         entry.name: st.Page(entry.draw, title=entry.title, url_path=entry.name, default=place == 0)
         for place, entry in enumerate(entries)
     }
-    st.session_state[_PAGES] = pages
-    asked = _asked_path()
-    missing = PageEntry(MISSING, "Page not found", lambda: _missing(asked))
+    st.session_state[_PAGES_KEY] = pages
+    asked = _requested_path()
+    missing = PageEntry(MISSING_PAGE, "Page not found", lambda: _show_missing(asked))
     if asked and asked not in pages:
-        entries, pages = [*entries, missing], {**pages, asked: _hidden(missing, asked)}
+        entries, pages = [*entries, missing], {**pages, asked: _make_hidden_page(missing, asked)}
     current = st.navigation(list(pages.values()), position="top")
     place = next((place for place, page in enumerate(pages.values()) if page.url_path == current.url_path), 0)
     return entries[place], current
 
 
-def _hidden(entry: PageEntry, path: str) -> StreamlitPage:
+def _make_hidden_page(entry: PageEntry, path: str) -> StreamlitPage:
     return st.Page(entry.draw, title=entry.title, url_path=path, visibility="hidden")
 
 
-def _asked_path() -> str:
+def _requested_path() -> str:
     """Return the last part of the path in the browser, "" for home."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     path = urlsplit(str(st.context.url or "")).path.strip("/")
     return unquote(path.removeprefix(base).rpartition("/")[2])
 
 
-def _missing(path: str) -> None:
+def _show_missing(path: str) -> None:
     """Report an unknown path, with links to all pages."""
-    known: dict[str, StreamlitPage] = st.session_state[_PAGES]
-    if path == MISSING:  # a path of several parts is passed as a value
+    known: dict[str, StreamlitPage] = st.session_state[_PAGES_KEY]
+    if path == MISSING_PAGE:  # a path of several parts is passed as a value
         path = address.get("path", path).strip("/")
     with st.container(key="failed"):
-        body = f"<h2>Page /{escape(path[:LONGEST_PATH])} not found</h2><p>Go to:</p>"
+        body = f"<h2>Page /{escape(path[:MAX_PATH_CHARS])} not found</h2><p>Go to:</p>"
         st.html(f'<div class="wb-state">{body}</div>')
         for page in known.values():
             st.page_link(page)
 
 
-def switch(name: str) -> None:
+def switch_page(name: str) -> None:
     """Go to a page, which ends the run.
 
     Raises:
         KeyError: There is no page with this name.
     """
-    st.switch_page(st.session_state[_PAGES][name])
+    st.switch_page(st.session_state[_PAGES_KEY][name])

@@ -13,10 +13,10 @@ from starlette.routing import Route
 
 from workbench.app.state.address import rooted
 from workbench.app.state.shared import OPENING
-from workbench.app.widgets.reader import read_place
+from workbench.app.widgets.reader import parse_place
 from workbench.errors import NotFound, UnreadableDocument, WorkbenchError
 
-SHOWN_INLINE = {
+INLINE_TYPES = {
     "application/pdf",
     "image/png",
     "image/jpeg",
@@ -24,12 +24,12 @@ SHOWN_INLINE = {
 }  # other types may contain scripts, so they are downloaded
 
 
-async def original(request: Request) -> Response:
+async def send_original(request: Request) -> Response:
     """Send the bytes a document was read from."""
-    return await run_in_threadpool(_answer, request.path_params["document"])
+    return await run_in_threadpool(_respond_original, request.path_params["document"])
 
 
-def _answer(document: str) -> Response:
+def _respond_original(document: str) -> Response:
     try:
         wb = OPENING.wait(30)
         original = wb.documents.file(document) if wb else None
@@ -38,7 +38,7 @@ def _answer(document: str) -> Response:
     if original is None:
         return PlainTextResponse("The original of this document is not stored.", status_code=404)
     name, media_type, data = original
-    disposition = "inline" if media_type in SHOWN_INLINE else "attachment"
+    disposition = "inline" if media_type in INLINE_TYPES else "attachment"
     headers = {
         "Content-Disposition": f"{disposition}; filename*=UTF-8''{quote(name)}",
         "X-Content-Type-Options": "nosniff",
@@ -48,15 +48,17 @@ def _answer(document: str) -> Response:
     return Response(data, media_type=media_type, headers=headers)
 
 
-ORIGINAL_ROUTES = [Route("/originals/{document}", original)]
+ORIGINAL_ROUTES = [Route("/originals/{document}", send_original)]
 
 
 # Page images with the found passage highlighted
 
-SAFE = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, max-age=300"}
-POLICY = "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; font-src 'self'; frame-ancestors 'self'"
-FONT = "/app/static/source-sans-3-latin-wght-normal.woff2"
-FRAME = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
+SAFE_HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "private, max-age=300"}
+CONTENT_POLICY = (
+    "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; font-src 'self'; frame-ancestors 'self'"
+)
+FONT_PATH = "/app/static/source-sans-3-latin-wght-normal.woff2"
+FRAME_HTML = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>
 <style>@font-face {{ font-family: "Source Sans 3"; src: url("{font}") format("woff2"); font-weight: 200 900 }}
 :root {{ color-scheme: light dark }} body {{ margin: 0; font: 13px/1.4 "Source Sans 3", system-ui, sans-serif }}
 p {{ display: flex; flex-wrap: wrap; gap: 2px 18px; margin: 8px 12px }}
@@ -66,17 +68,17 @@ img {{ display: block; width: 100%; height: auto }}</style>
 <img src="{picture}" alt="Image of {title}">"""
 
 
-async def picture(request: Request) -> Response:
+async def send_picture(request: Request) -> Response:
     """Send the image of a page as JPEG, with the span ``at`` ("120-480") highlighted."""
-    return await run_in_threadpool(_picture, *_asked(request))
+    return await run_in_threadpool(_respond_picture, *_read_request(request))
 
 
-async def frame(request: Request) -> Response:
+async def send_frame(request: Request) -> Response:
     """Send an HTML page that shows the image at full width."""
-    document, number, at = _asked(request)
+    document, number, at = _read_request(request)
     here = rooted(f"/originals/{quote(document, safe='')}")
-    label, pages = await run_in_threadpool(_told, document, number)
-    title = f"Page {number:,}{label}" + (" (found passage highlighted)" if read_place(at) else "")
+    label, pages = await run_in_threadpool(_load_page_label, document, number)
+    title = f"Page {number:,}{label}" + (" (found passage highlighted)" if parse_place(at) else "")
     address = f"{here}/pages/{number}" + (f"?at={quote(at)}" if at else "")
     turned = {"Previous page": number - 1, "Next page": number + 1}
     leaf = "".join(
@@ -84,17 +86,17 @@ async def frame(request: Request) -> Response:
         for words, other in turned.items()
         if 1 <= other <= pages
     )
-    page = FRAME.format(
-        leaf=leaf, title=escape(title), original=escape(here), picture=escape(address), font=escape(rooted(FONT))
+    page = FRAME_HTML.format(
+        leaf=leaf, title=escape(title), original=escape(here), picture=escape(address), font=escape(rooted(FONT_PATH))
     )
-    return HTMLResponse(page, headers=SAFE | {"Content-Security-Policy": POLICY})
+    return HTMLResponse(page, headers=SAFE_HEADERS | {"Content-Security-Policy": CONTENT_POLICY})
 
 
-def _asked(request: Request) -> tuple[str, int, str]:
+def _read_request(request: Request) -> tuple[str, int, str]:
     return request.path_params["document"], request.path_params["number"], request.query_params.get("at", "")
 
 
-def _told(document: str, number: int) -> tuple[str, int]:
+def _load_page_label(document: str, number: int) -> tuple[str, int]:
     """Return the printed number of a page in parentheses ("" if it is its position), and the number of pages."""
     try:
         wb = OPENING.wait(30)
@@ -106,22 +108,22 @@ def _told(document: str, number: int) -> tuple[str, int]:
         return "", 0
 
 
-def _picture(document: str, number: int, at: str) -> Response:
+def _respond_picture(document: str, number: int, at: str) -> Response:
     try:
         wb = OPENING.wait(30)
         if wb is None:
             return PlainTextResponse("The workbench is starting. Reload this page.", status_code=503)
-        seen = wb.pages.picture(document, number, read_place(at))
+        seen = wb.pages.picture(document, number, parse_place(at))
     except (NotFound, UnreadableDocument) as error:
         return PlainTextResponse(str(error), status_code=404)
     except WorkbenchError as error:
         return PlainTextResponse(str(error), status_code=503)
     target = io.BytesIO()
     seen.save(target, "JPEG", quality=88)
-    return Response(target.getvalue(), media_type="image/jpeg", headers=SAFE)
+    return Response(target.getvalue(), media_type="image/jpeg", headers=SAFE_HEADERS)
 
 
 PAGE_IMAGE_ROUTES = [
-    Route("/originals/{document}/pages/{number:int}", picture),
-    Route("/originals/{document}/seen/{number:int}", frame),
+    Route("/originals/{document}/pages/{number:int}", send_picture),
+    Route("/originals/{document}/seen/{number:int}", send_frame),
 ]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.state import address
-from workbench.app.state.shared import indexes_of_run, show_value
-from workbench.app.widgets.looks import escaped, labelled
+from workbench.app.state.shared import load_indexes, show_value
+from workbench.app.widgets.looks import escape_markdown, make_label_function
 from workbench.errors import NotFound, WorkbenchError
 from workbench.text import language_title
 from workbench.types import Scope
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from evals.test_set import MeasuredScope
     from workbench.workbench import Workbench
 
-_NARROWING = ("kind", "project", "folder", "tag", "source", "language")
+_SCOPE_PARAMETERS = ("kind", "project", "folder", "tag", "source", "language")
 
 
-def current_scope() -> Scope:
+def read_scope() -> Scope:
     """Return the scope of the URL; unknown names are kept, so that a search fails closed."""
     sources, kind = address.get_all("source"), address.get("kind")
     return Scope(
@@ -37,112 +37,115 @@ def current_scope() -> Scope:
     )
 
 
-def place_scope() -> Scope:
+def read_lasting_scope() -> Scope:
     """Return the scope of the URL without parts that apply to a single question, such as ignored names."""
-    return replace(current_scope(), names="prefer", ignored_names=())
+    return replace(read_scope(), names="prefer", ignored_names=())
 
 
-def measured_text(wb: Workbench, scope: Scope) -> str:
+def format_scope(wb: Workbench, scope: Scope) -> str:
     """Return a scope as text for Evaluate."""
-    from evals.gateway import measured_scope
+    from evals.gateway import describe_scope
 
     try:
-        return measured_scope(wb, scope).text
+        return describe_scope(wb, scope).text
     except WorkbenchError:
         return "a scope with deleted parts"
 
 
-def same_scope(wb: Workbench, measured: MeasuredScope, scope: Scope) -> bool:
+def is_same_scope(wb: Workbench, measured: MeasuredScope, scope: Scope) -> bool:
     """Return whether a test set's scope equals a scope that may have titles instead of ids."""
-    from evals.gateway import measured_scope
+    from evals.gateway import describe_scope
 
     try:
-        return measured_scope(wb, scope).scope == measured.scope
+        return describe_scope(wb, scope).scope == measured.scope
     except WorkbenchError:
         return False
 
 
-def current_index() -> str | None:
+def read_index() -> str | None:
     """Return the index of the URL; None is the default one."""
     return address.get("index") or None
 
 
-def scope_bar(wb: Workbench) -> None:
+def show_scope_bar(wb: Workbench) -> None:
     """Show the scope and the index, each in a popover whose label is the current choice."""
     projects = {project.id: project.title for project in wb.projects.list()}
     sources = wb.sources.titles()
-    indexes = {index.name: index for index in indexes_of_run(wb)}
+    indexes = {index.name: index for index in load_indexes(wb)}
     with st.container(key="scopebar", horizontal=True, gap="small", vertical_alignment="center"):
         with st.popover(
-            f"**Scope** {_summary(projects, sources)}", type="tertiary", key="scope_popover", help="Documents to search"
+            f"**Scope** {_summarise_scope(projects, sources)}",
+            type="tertiary",
+            key="scope_popover",
+            help="Documents to search",
         ):
-            _scope_choices(wb, projects, sources)
+            _show_scope_choices(wb, projects, sources)
         default = next((name for name, index in indexes.items() if index.is_default), "")
-        name = _named({name: name for name in indexes}, current_index() or default)
+        name = _format_value({name: name for name in indexes}, read_index() or default)
         with st.popover(f"**Index** {name}", type="tertiary", key="index_popover", help="Index to search"):
-            _choice("Index", "index", {n: n for n in indexes}, f"{default} (default)")
-            chosen = indexes.get(current_index() or default)
+            _show_choice("Index", "index", {n: n for n in indexes}, f"{default} (default)")
+            chosen = indexes.get(read_index() or default)
             if chosen:
-                settings = escaped(f"{chosen.chunker} passages, {chosen.embedding_model}")
+                settings = escape_markdown(f"{chosen.chunker} passages, {chosen.embedding_model}")
                 st.caption(f"{settings}, {chosen.passages_count:,} passages")
 
 
-def _scope_choices(wb: Workbench, projects: Mapping[str, str], sources: Mapping[str, str]) -> None:
-    _choice("Project", "project", projects, "All projects", clears=("folder", "kind"))
+def _show_scope_choices(wb: Workbench, projects: Mapping[str, str], sources: Mapping[str, str]) -> None:
+    _show_choice("Project", "project", projects, "All projects", clears=("folder", "kind"))
     chosen = address.get("project")
     if chosen in projects:
         folders = {folder.name: folder.name for folder in wb.projects.folders(chosen)}
         if folders or address.get("folder"):
-            _choice("Folder", "folder", folders, "All folders")
-    _choice("Include", "kind", _kinds(chosen), "Project and unassigned sources" if chosen else "All sources")
+            _show_choice("Folder", "folder", folders, "All folders")
+    _show_choice("Include", "kind", _list_kinds(chosen), "Project and unassigned sources" if chosen else "All sources")
     tags = wb.sources.tags()
-    _choices("Tags (any of)", "tag", {tag: f"{tag} · {count}" for tag, count in tags.items()})
-    _choices("Sources", "source", sources)
-    _choices("Languages", "language", _languages(wb))
+    _show_choices("Tags (any of)", "tag", {tag: f"{tag} · {count}" for tag, count in tags.items()})
+    _show_choices("Sources", "source", sources)
+    _show_choices("Languages", "language", _list_languages(wb))
     if is_scoped():
         st.button("Clear scope", on_click=clear_scope, type="tertiary", icon=":material/close:")
 
 
-def _languages(wb: Workbench) -> dict[str, str]:
+def _list_languages(wb: Workbench) -> dict[str, str]:
     """Return the languages of the current index with passage counts; {} if there is only one."""
     try:
-        languages = wb.indexes.languages(current_index())
+        languages = wb.indexes.languages(read_index())
     except NotFound:  # the search reports the unknown index
         return {}
     titles = {name: f"{language_title(name) or 'Other'} · {count:,}" for name, count in languages.items()}
     return titles if len(titles) > 1 else {}
 
 
-def _kinds(project: str) -> dict[str, str]:
+def _list_kinds(project: str) -> dict[str, str]:
     """Return the choices that restrict a scope to a kind of sources."""
     only_global = {"global": "Unassigned sources only"}
     return {"project": "This project only", **only_global} if project else only_global
 
 
-def _summary(projects: Mapping[str, str], sources: Mapping[str, str]) -> str:
+def _summarise_scope(projects: Mapping[str, str], sources: Mapping[str, str]) -> str:
     parts = []
     project, folder = address.get("project"), address.get("folder")
     if address.get("kind") == "global":
         parts.append("unassigned sources")
     if project:
         only = "only " if address.get("kind") == "project" else ""
-        parts.append(only + _named(projects, project) + (f" / {escaped(folder, 48)}" if folder else ""))
-    parts += [f"#{escaped(tag, 48)}" for tag in address.get_all("tag")]
-    parts += [escaped(language_title(name) or name, 48) for name in address.get_all("language")]
+        parts.append(only + _format_value(projects, project) + (f" / {escape_markdown(folder, 48)}" if folder else ""))
+    parts += [f"#{escape_markdown(tag, 48)}" for tag in address.get_all("tag")]
+    parts += [escape_markdown(language_title(name) or name, 48) for name in address.get_all("language")]
     chosen = address.get_all("source")
     if len(chosen) == 1:
-        parts.append(_named(sources, chosen[0]))
+        parts.append(_format_value(sources, chosen[0]))
     elif chosen:
         parts.append(f"{len(chosen)} sources")
     return " · ".join(parts) or "everything"
 
 
-def _named(titles: Mapping[str, str], value: str) -> str:
+def _format_value(titles: Mapping[str, str], value: str) -> str:
     """Return the title of a value of the URL, or the value marked as not found."""
-    return escaped(titles[value], 48) if value in titles else f"{escaped(value, 48)} :red[(not found)]"
+    return escape_markdown(titles[value], 48) if value in titles else f"{escape_markdown(value, 48)} :red[(not found)]"
 
 
-def _choice(label: str, name: str, options: Mapping[str, str], nothing: str, clears: Sequence[str] = ()) -> None:
+def _show_choice(label: str, name: str, options: Mapping[str, str], nothing: str, clears: Sequence[str] = ()) -> None:
     """Show a select box for a value of the URL; an unknown value is marked as not found."""
     key, value = f"scope_{name}", address.get(name)
     labels = {"": nothing, **options} | ({value: f"{value} (not found)"} if value and value not in options else {})
@@ -151,10 +154,10 @@ def _choice(label: str, name: str, options: Mapping[str, str], nothing: str, cle
     def change() -> None:
         address.put(**{name: st.session_state[key], **dict.fromkeys(clears)})
 
-    st.selectbox(label, list(labels), format_func=labelled(labels), key=key, on_change=change)
+    st.selectbox(label, list(labels), format_func=make_label_function(labels), key=key, on_change=change)
 
 
-def _choices(label: str, name: str, options: Mapping[str, str]) -> None:
+def _show_choices(label: str, name: str, options: Mapping[str, str]) -> None:
     key, values = f"scope_{name}", list(address.get_all(name))
     labels = dict(options) | {value: f"{value} (not found)" for value in values if value not in options}
     if not labels:
@@ -164,14 +167,14 @@ def _choices(label: str, name: str, options: Mapping[str, str]) -> None:
     def change() -> None:
         address.put(**{name: st.session_state[key]})
 
-    st.multiselect(label, list(labels), format_func=labelled(labels), key=key, on_change=change)
+    st.multiselect(label, list(labels), format_func=make_label_function(labels), key=key, on_change=change)
 
 
 def is_scoped() -> bool:
     """Return whether the URL restricts the scope."""
-    return any(address.get_all(name) for name in _NARROWING)
+    return any(address.get_all(name) for name in _SCOPE_PARAMETERS)
 
 
 def clear_scope() -> None:
     """Remove the scope from the URL, but not the index."""
-    address.put(**dict.fromkeys(_NARROWING))
+    address.put(**dict.fromkeys(_SCOPE_PARAMETERS))

@@ -24,12 +24,12 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mcp_app.guard import Gate, HostGuard, is_allowed
-from mcp_app.serving import web_app
+from mcp_app.guard import AccessPolicy, HostMiddleware, is_allowed
+from mcp_app.serving import make_web_app
 from workbench.app.state.shared import OPENING
 from workbench.errors import ConfigurationError
 from workbench.opening import open_configured, start_database
-from workbench.runtime import end_now
+from workbench.runtime import exit_now
 from workbench.settings import load_settings
 from workbench.types import ShouldStop
 
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
 
 # Unknown nested paths lead to the page "not found"
 
-MISSING = "missing"
-LONGEST = 200  # characters of a path that are forwarded
+MISSING_PAGE = "missing"
+MAX_PATH_CHARS = 200  # characters of a path that are forwarded
 # First parts of paths that Streamlit serves.
-STREAMLIT = ("_stcore", "app", "component", "media", "oauth2callback", "static", "vendor")
+STREAMLIT_PATHS = ("_stcore", "app", "component", "media", "oauth2callback", "static", "vendor")
 
 
 class NestedPaths:
@@ -60,13 +60,13 @@ class NestedPaths:
     """
 
     def __init__(self, app: ASGIApp, base_path: str = "", own: Sequence[str] = ()) -> None:
-        self._app, self._base, self._served = app, base_path, (*STREAMLIT, *own)
+        self._app, self._base, self._served = app, base_path, (*STREAMLIT_PATHS, *own)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = str(scope.get("path", "")).removeprefix(self._base)
         if scope["type"] == "http" and self._is_unknown(path) and _is_visit(Request(scope)):
-            query = urlencode({"path": path[:LONGEST]})
-            await RedirectResponse(f"{self._base}/{MISSING}?{query}", 302)(scope, receive, send)
+            query = urlencode({"path": path[:MAX_PATH_CHARS]})
+            await RedirectResponse(f"{self._base}/{MISSING_PAGE}?{query}", 302)(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -82,15 +82,16 @@ def _is_visit(request: Request) -> bool:
 
 # Password form and signed cookie
 
-COOKIE = "rag_workbench"
-DAYS = 30
-WANTED = "wanted"  # parameter of the form with the page to open
-WAIT = 0.5  # seconds of delay after a wrong password, against guessing
+COOKIE_NAME = "rag_workbench"
+COOKIE_DAYS = 30
+PAGE_PARAMETER = "wanted"  # parameter of the form with the page to open
+WRONG_PASSWORD_DELAY_S = 0.5  # seconds of delay after a wrong password, against guessing
 
 # One slash, not followed by another or a backslash (which browsers treat as one); no characters that end a header.
-_OF_THE_APP = re.compile(r"/(?![/\\])[!-\[\]-~]*")
+_APP_PATH_PATTERN = re.compile(r"/(?![/\\])[!-\[\]-~]*")
 
-_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+_LOGIN_HTML = """<!doctype html><html lang="en"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
 <title>RAG Workbench</title>
 <style>:root{{color-scheme:light dark}}
 body{{font:16px/1.5 system-ui,sans-serif;margin:15vh auto;max-width:20rem;padding:1rem}}
@@ -117,14 +118,14 @@ class Password:
         scheme, _, token = connection.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and self.fits(token.strip()):
             return True
-        until, _, signature = connection.cookies.get(COOKIE, "").partition(".")
+        until, _, signature = connection.cookies.get(COOKIE_NAME, "").partition(".")
         known = hmac.compare_digest(signature, self._signature(until))
         return known and until.isdigit() and int(until) > time.time()
 
     def form(self, said: str = "", *, wanted: str = "/") -> Response:
         """Return the login page; ``wanted`` is the page to open afterwards."""
-        action = f"{self.base_path}/login?{urlencode({WANTED: wanted})}"
-        page = _PAGE.format(action=escape(action), said=escape(said))
+        action = f"{self.base_path}/login?{urlencode({PAGE_PARAMETER: wanted})}"
+        page = _LOGIN_HTML.format(action=escape(action), said=escape(said))
         return HTMLResponse(page, 401 if said else 200, {"cache-control": "no-store"})
 
     def let_in(self, *, wanted: str = "/", secure: bool) -> Response:
@@ -132,13 +133,13 @@ class Password:
 
         The page is a path below the base path; anything else is replaced by the first page.
         """
-        until = str(int(time.time()) + DAYS * 86_400)
-        place = f"{self.base_path}{wanted if _OF_THE_APP.fullmatch(wanted) else '/'}"
+        until = str(int(time.time()) + COOKIE_DAYS * 86_400)
+        place = f"{self.base_path}{wanted if _APP_PATH_PATTERN.fullmatch(wanted) else '/'}"
         answer = Response(status_code=303, headers={"location": place, "cache-control": "no-store"})
         answer.set_cookie(
-            COOKIE,
+            COOKIE_NAME,
             f"{until}.{self._signature(until)}",
-            max_age=DAYS * 86_400,
+            max_age=COOKIE_DAYS * 86_400,
             path=f"{self.base_path}/",
             httponly=True,
             samesite="lax",
@@ -152,17 +153,17 @@ class Password:
 
 # App, MCP, HTTP API and health on one port
 
-AGENTS = ("/mcp", "/health", "/api")
-LONGEST_FORM = 10_000  # bytes
+AGENT_PATHS = ("/mcp", "/health", "/api")
+MAX_FORM_BYTES = 10_000  # bytes
 
 
-class AgentSide:
+class AgentApp:
     """The MCP server and HTTP API as an ASGI application within a larger one."""
 
-    def __init__(self, server: WorkbenchServer, gate: Gate) -> None:
+    def __init__(self, server: WorkbenchServer, gate: AccessPolicy) -> None:
         self.gate = gate
-        self._web: Starlette = web_app(server, gate)
-        self.app: ASGIApp = HostGuard(self._web, gate)
+        self._web: Starlette = make_web_app(server, gate)
+        self.app: ASGIApp = HostMiddleware(self._web, gate)
 
     @asynccontextmanager
     async def life(self) -> AsyncGenerator[None]:
@@ -171,10 +172,10 @@ class AgentSide:
             yield
 
 
-class OnePort:
+class PortRouter:
     """ASGI middleware that routes agents to their application, and checks the password for pages."""
 
-    def __init__(self, app: ASGIApp, agents: AgentSide, base_path: str = "", password: Password | None = None) -> None:
+    def __init__(self, app: ASGIApp, agents: AgentApp, base_path: str = "", password: Password | None = None) -> None:
         self._app, self._agents, self._base, self._password = app, agents, base_path, password
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -182,7 +183,7 @@ class OnePort:
             await self._app(scope, receive, send)
             return
         path = str(scope["path"]).removeprefix(self._base)
-        if path.startswith(tuple(f"{place}/" for place in AGENTS)) or path in AGENTS:
+        if path.startswith(tuple(f"{place}/" for place in AGENT_PATHS)) or path in AGENT_PATHS:
             await self._agents.app({**scope, "path": path, "raw_path": path.encode()}, receive, send)
             return
         if self._base and scope["type"] == "http" and scope["path"] in ("/", self._base):
@@ -194,41 +195,41 @@ class OnePort:
         connection, password = HTTPConnection(scope), self._password
         if not is_allowed(connection.headers.get("host", ""), self._agents.gate.hosts):
             refused = "Host not allowed. Add it to WORKBENCH_MCP_ALLOWED_HOSTS."
-            await _refused(refused, 421, scope, receive, send)
+            await _refuse(refused, 421, scope, receive, send)
         elif password is None or path == "/_stcore/health" or password.opens(connection):
             await self._app(scope, receive, send)
         elif scope["type"] != "http":
-            await _refused("", 403, scope, receive, send)
+            await _refuse("", 403, scope, receive, send)
         elif path == "/login" and scope["method"] == "POST":
             await self._login(password, Request(scope, receive), scope, receive, send)
         elif scope["method"] == "GET" and "text/html" in connection.headers.get("accept", ""):
-            await password.form(wanted=_wanted(path, connection))(scope, receive, send)
+            await password.form(wanted=_requested_page(path, connection))(scope, receive, send)
         else:
-            await _refused("Password required. Open the app in a browser and log in.", 401, scope, receive, send)
+            await _refuse("Password required. Open the app in a browser and log in.", 401, scope, receive, send)
 
     async def _login(self, password: Password, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
-        wanted = _wanted("/login", request)
+        wanted = _requested_page("/login", request)
         length = request.headers.get("content-length", "")
         given = ""
-        if length.isdigit() and int(length) <= LONGEST_FORM:
+        if length.isdigit() and int(length) <= MAX_FORM_BYTES:
             async with request.form() as form:
                 given = str(form.get("password", ""))
         if password.fits(given):
             await password.let_in(wanted=wanted, secure=request.url.scheme == "https")(scope, receive, send)
         else:
-            await anyio.sleep(WAIT)
+            await anyio.sleep(WRONG_PASSWORD_DELAY_S)
             await password.form("Wrong password.", wanted=wanted)(scope, receive, send)
 
 
-def _wanted(path: str, connection: HTTPConnection) -> str:
+def _requested_page(path: str, connection: HTTPConnection) -> str:
     """Return the requested page with its query; the login form has it as a parameter."""
     if path == "/login":
-        return connection.query_params.get(WANTED, "/")
+        return connection.query_params.get(PAGE_PARAMETER, "/")
     query = connection.url.query
     return f"{quote(path)}?{query}" if query else quote(path)
 
 
-async def _refused(sentence: str, status: int, scope: Scope, receive: Receive, send: Send) -> None:
+async def _refuse(sentence: str, status: int, scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008})
     else:
@@ -239,7 +240,7 @@ Prepare = Callable[["Workbench", ShouldStop], None]
 
 
 @dataclass(frozen=True, slots=True)
-class PublicPlace:
+class PublicServer:
     """What ``workbench serve`` offers: the base path, and the toolsets for agents."""
 
     base_path: str = ""
@@ -247,10 +248,10 @@ class PublicPlace:
     read_only: bool = False
 
 
-TURN = 0.0005  # thread switch interval in s, so that the first page can load its files during imports
-OPEN_AFTER = 0.1  # seconds after the server starts; the first page may open the workbench earlier
-LOOPBACK = ("127.0.0.1", "localhost")
-MAIN = Path(__file__).parent.parent / "frame" / "main.py"
+SWITCH_INTERVAL_S = 0.0005  # thread switch interval in s, so that the first page can load its files during imports
+OPENING_DELAY_S = 0.1  # seconds after the server starts; the first page may open the workbench earlier
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost")
+MAIN_SCRIPT = Path(__file__).parent.parent / "frame" / "main.py"
 
 
 def serve(
@@ -261,7 +262,7 @@ def serve(
     database_url: str | None = None,
     settings: Settings | None = None,
     prepare: Prepare | None = None,
-    public: PublicPlace | None = None,
+    public: PublicServer | None = None,
 ) -> int:
     """Serve the app until interrupted; the workbench opens in the background.
 
@@ -280,38 +281,38 @@ def serve(
     Raises:
         ConfigurationError: The port is in use, or ``public`` would be open to other machines without a token.
     """
-    _check_free(host, port)
-    sys.setswitchinterval(TURN)
+    _check_port(host, port)
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     with suppress(ConfigurationError):  # the first page shows it
         start_database(settings or load_settings(home=home, database_url=database_url))
     public_settings = (settings or load_settings()) if public is not None else None
-    agents = _agent_side(public, host, port, public_settings) if public and public_settings else None
+    agents = _make_agent_app(public, host, port, public_settings) if public and public_settings else None
     ending = threading.Event()
-    OPENING.configure(lambda: _prepared(open_configured(home, database_url, settings), prepare, ending.is_set))
+    OPENING.configure(lambda: _run_prepare(open_configured(home, database_url, settings), prepare, ending.is_set))
     base_path = public.base_path if public is not None else ""
     if agents is not None and public_settings is not None:
-        app = _application(base_path, _one_port(agents, base_path, public_settings), agents.life)
+        app = _make_application(base_path, _route_port(agents, base_path, public_settings), agents.life)
     else:
-        app = _application(base_path, _own_names_only(host), nullcontext)
+        app = _make_application(base_path, _reject_foreign_hosts(host), nullcontext)
     name = "localhost" if host in ("127.0.0.1", "::1") else host
     also = f", MCP at {base_path}/mcp" if agents else ""
     print(f"RAG Workbench: http://{name}:{port}{base_path}{also}  (press Ctrl+C to stop)", file=sys.stderr, flush=True)
-    look_for_no_components()
-    sys.argv = [str(MAIN)]  # Streamlit finds its configuration next to this script
+    skip_component_scan()
+    sys.argv = [str(MAIN_SCRIPT)]  # Streamlit finds its configuration next to this script
     os.environ.setdefault("STREAMLIT_BROWSER_GATHER_USAGE_STATS", "false")
     try:
         where = {"server.address": host, "server.port": port, "server.baseUrlPath": base_path.strip("/")}
-        app.run(config={**where, "server.headless": True, **_QUIET, **_ONE_RUN})
+        app.run(config={**where, "server.headless": True, **_QUIET_OPTIONS, **_RUN_OPTIONS})
     except KeyboardInterrupt:
         return 0
     finally:
         ending.set()
         if not OPENING.close():
-            end_now()
+            exit_now()
     return 0
 
 
-def _prepared(wb: Workbench, prepare: Prepare | None, should_stop: ShouldStop) -> Workbench:
+def _run_prepare(wb: Workbench, prepare: Prepare | None, should_stop: ShouldStop) -> Workbench:
     """Return the workbench after ``prepare``, or close it if that fails."""
     if prepare is not None:
         try:
@@ -322,7 +323,7 @@ def _prepared(wb: Workbench, prepare: Prepare | None, should_stop: ShouldStop) -
     return wb
 
 
-def _application(
+def _make_application(
     base_path: str, middleware: list[Middleware], beside: Callable[[], AbstractAsyncContextManager[None]]
 ) -> st.App:
     """Return the Streamlit application with its routes, middleware and a further lifespan."""
@@ -336,17 +337,17 @@ def _application(
     async def life(app: st.App) -> AsyncGenerator[None]:
         """Open the workbench once the server listens; imports in two threads would delay the first response."""
         del app
-        asyncio.get_running_loop().call_later(OPEN_AFTER, OPENING.start)
+        asyncio.get_running_loop().call_later(OPENING_DELAY_S, OPENING.start)
         async with beside():
             yield
 
     own = [*originals.ORIGINAL_ROUTES, *originals.PAGE_IMAGE_ROUTES, *finder.ROUTES]
     routes = [Route(f"{base_path}{route.path}", route.endpoint) for route in own]
     nested = Middleware(NestedPaths, base_path=base_path, own=[route.path.split("/")[1] for route in own])
-    return st.App(MAIN, routes=routes, middleware=[*middleware, nested], lifespan=life)
+    return st.App(MAIN_SCRIPT, routes=routes, middleware=[*middleware, nested], lifespan=life)
 
 
-def look_for_no_components() -> None:
+def skip_component_scan() -> None:
     """Turn off Streamlit's scan of all installed packages for components, which slows the start.
 
     The app registers its own by name, and uses no others.
@@ -363,44 +364,48 @@ def look_for_no_components() -> None:
     manifest_scanner.scan_component_manifests = none
 
 
-def _agent_side(public: PublicPlace, host: str, port: int, settings: Settings) -> AgentSide:
+def _make_agent_app(public: PublicServer, host: str, port: int, settings: Settings) -> AgentApp:
     """Return the agents' application on the app's workbench.
 
     Raises:
         ConfigurationError: The server would be open to other machines without a token.
         InvalidInput: A toolset is unknown.
     """
-    from mcp_app.guard import gate_for
+    from mcp_app.guard import make_access_policy
     from mcp_app.server import create_server
 
     token = settings.mcp_token.get_secret_value() if settings.mcp_token else None
-    gate = gate_for(host, port, token, settings.mcp_allowed_hosts, settings.mcp_allowed_origins)
-    return AgentSide(create_server(OPENING, toolsets=public.toolsets, read_only=public.read_only), gate)
+    gate = make_access_policy(host, port, token, settings.mcp_allowed_hosts, settings.mcp_allowed_origins)
+    return AgentApp(create_server(OPENING, toolsets=public.toolsets, read_only=public.read_only), gate)
 
 
-def _one_port(agents: AgentSide, base_path: str, settings: Settings) -> list[Middleware]:
+def _route_port(agents: AgentApp, base_path: str, settings: Settings) -> list[Middleware]:
     """Return the middleware that routes agents and users; the password is the app's, or else the MCP token."""
     from starlette.middleware import Middleware
 
     secret = settings.app_password or settings.mcp_token
     password = Password(secret.get_secret_value(), base_path) if secret else None
-    return [Middleware(OnePort, agents=agents, base_path=base_path, password=password)]
+    return [Middleware(PortRouter, agents=agents, base_path=base_path, password=password)]
 
 
-def _own_names_only(host: str) -> list[Middleware]:
+def _reject_foreign_hosts(host: str) -> list[Middleware]:
     """Reject other Host headers on loopback, against DNS rebinding."""
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-    return [Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK))] if host in LOOPBACK else []
+    return [Middleware(TrustedHostMiddleware, allowed_hosts=list(LOOPBACK_HOSTS))] if host in LOOPBACK_HOSTS else []
 
 
-_QUIET = {"browser.gatherUsageStats": False, "browser.serverAddress": "localhost", "logger.hideWelcomeMessage": True}
+_QUIET_OPTIONS = {
+    "browser.gatherUsageStats": False,
+    "browser.serverAddress": "localhost",
+    "logger.hideWelcomeMessage": True,
+}
 # One run of a page at a time: with fast reruns, a second click cancels the callback of the first.
-_ONE_RUN = {"runner.fastReruns": False}
+_RUN_OPTIONS = {"runner.fastReruns": False}
 
 
-def _check_free(host: str, port: int) -> None:
+def _check_port(host: str, port: int) -> None:
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -25,30 +25,30 @@ _HEADINGS: dict[type[Exception], str] = {
 }
 
 
-def message(heading: str, *sentences: str, said: str = "") -> None:
+def show_message(heading: str, *sentences: str, said: str = "") -> None:
     """Show a heading with sentences under it; ``said`` is an error message, shown verbatim."""
     body = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
     quoted = f'<p class="said">{escape(said)}</p>' if said else ""
     st.html(f'<div class="wb-state"><h2>{escape(heading)}</h2>{quoted}{body}</div>')
 
 
-def failed(error: Exception, remedies: Mapping[str, Callable[[], None]] | None = None) -> None:
+def show_error(error: Exception, remedies: Mapping[str, Callable[[], None]] | None = None) -> None:
     """Show an error and a button for each remedy, or a "Try again" button."""
     heading = next((text for kind, text in _HEADINGS.items() if isinstance(error, kind)), "Something went wrong")
     with st.container(key="failed"):
-        message(heading, said=str(error))
+        show_message(heading, said=str(error))
         if isinstance(error, ScopeError):  # trying again would not help
             st.button("Clear scope", on_click=clear_scope, icon=":material/close:")
             return
-        for label, remedy in (remedies or {"Try again": _open_again}).items():
+        for label, remedy in (remedies or {"Try again": _reopen}).items():
             st.button(label, on_click=remedy)
 
 
-def _open_again() -> None:
+def _reopen() -> None:
     OPENING.again()
 
 
-def opening(place: DeltaGenerator) -> None:
+def show_opening(place: DeltaGenerator) -> None:
     """Show a skeleton in ``place`` while the workbench starts, and rerun when it is ready."""
     with place.container(key="opening"):
         st.html(
@@ -61,16 +61,16 @@ def opening(place: DeltaGenerator) -> None:
                 st.skeleton(height=34)
                 st.skeleton(height=150)
                 st.skeleton(height=150)
-    _return_when_open()
+    _rerun_when_open()
 
 
 @st.fragment(run_every=0.4)
-def _return_when_open() -> None:
+def _rerun_when_open() -> None:
     if OPENING.settled:
         st.rerun()
 
 
-def board_skeleton(columns: int) -> None:
+def show_board_skeleton(columns: int) -> None:
     """Show a skeleton of the columns of a comparison."""
     for column in st.columns(columns):
         with column:

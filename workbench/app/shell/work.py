@@ -11,39 +11,39 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app.shell.navigation import PageEntry, switch
+from workbench.app.shell.navigation import PageEntry, switch_page
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, note_change
-from workbench.app.widgets.looks import escaped, unread_sentence
-from workbench.app.widgets.table import Column, table
+from workbench.app.widgets.looks import describe_unsupported, escape_markdown
+from workbench.app.widgets.table import Column, show_table
 from workbench.errors import StorageError, WorkbenchError
-from workbench.formatting import counted
-from workbench.jobs.worker import STALLED
-from workbench.storage.job_parts import SETTLED, FileTally, JobFile
+from workbench.formatting import count_text
+from workbench.jobs.worker import STALLED_AFTER_S
+from workbench.storage.job_parts import SETTLED_STATES, FileTally, JobFile
 from workbench.storage.jobs import Job
-from workbench.types import JsonValue, as_texts, far_text, time_left
+from workbench.types import JsonValue, as_texts, progress_text, time_left_text
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 # Loading the sample as a job
 
-TITLE = "Loading the sample"
+SAMPLE_JOB_TITLE = "Loading the sample"
 
 
 def start_sample(wb: Workbench) -> str:
     """Queue the sample articles, unless they are queued already, and return the job's id."""
-    from workbench.services.sample_corpus import SAMPLE_TAGS, SAMPLE_TITLE, sample_files
+    from workbench.services.sample_corpus import SAMPLE_TAGS, SAMPLE_TITLE, read_sample_files
 
     for job in wb.jobs.in_view():
-        if job.title == TITLE and not job.is_finished:
+        if job.title == SAMPLE_JOB_TITLE and not job.is_finished:
             return job.id
-    files = sample_files()
-    return wb.jobs.enqueue_ingest(files=files, source=SAMPLE_TITLE, tags=SAMPLE_TAGS, title=TITLE).id
+    files = read_sample_files()
+    return wb.jobs.enqueue_ingest(files=files, source=SAMPLE_TITLE, tags=SAMPLE_TAGS, title=SAMPLE_JOB_TITLE).id
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class JobView:
     """A job at a point in time.
 
     Attributes:
@@ -79,13 +79,13 @@ class Work:
         if self.job.status != "running" or self.job.updated_at is None:
             return 0.0
         silence = (self.moment - max(self.job.updated_at, self.heard or self.job.updated_at)).total_seconds()
-        return silence if silence > STALLED else 0.0
+        return silence if silence > STALLED_AFTER_S else 0.0
 
 
-class Works:
+class JobViews:
     """The jobs in view, oldest first: running ones, and finished ones until they are dismissed."""
 
-    def all(self) -> dict[str, Work]:
+    def all(self) -> dict[str, JobView]:
         """Return the jobs in view by id.
 
         Raises:
@@ -95,151 +95,160 @@ class Works:
         view = jobs.in_view()
         heard = jobs.heard() if any(job.status == "running" for job in view) else {}
         return {
-            job.id: Work(job, jobs.tally(job.id) if job.kind == "ingest" else FileTally(), moment, heard.get(job.id))
+            job.id: JobView(job, jobs.tally(job.id) if job.kind == "ingest" else FileTally(), moment, heard.get(job.id))
             for job in view
         }
 
 
-WORKS = Works()
+JOB_VIEWS = JobViews()
 
 
 # Buttons to add documents
 
-PAGES = {"library": ("Add files", ":material/upload_file:"), "crawl": ("Crawl a website", ":material/travel_explore:")}
+START_PAGES = {
+    "library": ("Add files", ":material/upload_file:"),
+    "crawl": ("Crawl a website", ":material/travel_explore:"),
+}
 
 
-def way_to(page: str, *, is_chief: bool = False) -> None:
+def show_add_button(page: str, *, is_chief: bool = False) -> None:
     """Show the button to a page that adds documents."""
-    label, icon = PAGES[page]
+    label, icon = START_PAGES[page]
     if st.button(label, icon=icon, type="primary" if is_chief else "secondary", key=f"to_{page}"):
-        switch(page)
+        switch_page(page)
 
 
-def way_to_sample(wb: Workbench) -> None:
+def show_sample_button(wb: Workbench) -> None:
     """Show the button that loads the sample, disabled while jobs are running."""
-    loading = any(work.running for work in WORKS.all().values())
+    loading = any(work.running for work in JOB_VIEWS.all().values())
     why = "Available when the running jobs have finished." if loading else None
     if st.button("Load sample", icon=":material/auto_stories:", disabled=loading, help=why, key="to_sample"):
         start_sample(wb)
         st.rerun()
 
 
-def ways_on(wb: Workbench, *pages: str) -> None:
+def show_start_buttons(wb: Workbench, *pages: str) -> None:
     """Show a row of buttons to these pages, with the one for files as primary, and for the sample."""
     with st.container(horizontal=True, key="ways_on"):
         for page in pages:
-            way_to(page, is_chief=page == "library")
-        way_to_sample(wb)
+            show_add_button(page, is_chief=page == "library")
+        show_sample_button(wb)
 
 
 # The tray of jobs
 
-FOLD = 60.0  # seconds for which a completed job stays in the tray
-TICK, IDLE = 0.7, 2.0  # seconds between refreshes with and without running jobs
-SCROLLED, FILTERED = 3, 30  # rows from which a list scrolls, and has a filter
-ROOM = 140  # pixels
-ENDED = {
+COMPLETED_SHOWN_S = 60.0  # seconds for which a completed job stays in the tray
+BUSY_REFRESH_S, IDLE_REFRESH_S = 0.7, 2.0  # seconds between refreshes with and without running jobs
+MIN_ROWS_SCROLLED, MIN_ROWS_FILTERED = 3, 30  # rows from which a list scrolls, and has a filter
+LIST_HEIGHT_PX = 140  # pixels
+STATUS_TITLES = {
     "completed": "done", "completed_with_errors": "done with errors", "cancelled": "cancelled", "failed": "failed",
 }  # fmt: skip
-READABLE = ("added", "changed", "unchanged")  # outcomes of a file that is in its source
-STATES = {"added": "done", "changed": "done", "unchanged": "same"}
+STORED_OUTCOMES = ("added", "changed", "unchanged")  # outcomes of a file that is in its source
+OUTCOME_STATES = {"added": "done", "changed": "done", "unchanged": "same"}
 
 TrayState = tuple[tuple[str, bool, bool], ...]  # of each job: id, is running, has stored files
 
 
-def work_bar(page: PageEntry) -> None:
+def show_tray(page: PageEntry) -> None:
     """Show the tray; redraw the page when a job starts, stores its first files or ends."""
-    drawn = _standing(_works(page))
+    drawn = _tray_state(_list_jobs(page))
     going_on = any(running for _, running, _ in drawn)
-    st.fragment(_bar, run_every=TICK if going_on else IDLE)(page, drawn)
+    st.fragment(_refresh_tray, run_every=BUSY_REFRESH_S if going_on else IDLE_REFRESH_S)(page, drawn)
 
 
-def _works(page: PageEntry) -> dict[str, Work]:
-    return {key: work for key, work in WORKS.all().items() if work.job.kind not in page.jobs}
+def _list_jobs(page: PageEntry) -> dict[str, JobView]:
+    return {key: work for key, work in JOB_VIEWS.all().items() if work.job.kind not in page.jobs}
 
 
-def _standing(works: Mapping[str, Work]) -> TrayState:
-    return tuple((key, work.running, _is_filling(work)) for key, work in works.items())
+def _tray_state(works: Mapping[str, JobView]) -> TrayState:
+    return tuple((key, work.running, _has_stored_files(work)) for key, work in works.items())
 
 
-def _is_filling(work: Work) -> bool:
+def _has_stored_files(work: JobView) -> bool:
     """Return whether any files of a job are in their source already."""
-    return any(work.tally.files.get(state) for state in READABLE)
+    return any(work.tally.files.get(state) for state in STORED_OUTCOMES)
 
 
-def _bar(page: PageEntry, drawn: TrayState) -> None:
+def _refresh_tray(page: PageEntry, drawn: TrayState) -> None:
     try:
-        works = _works(page)
+        works = _list_jobs(page)
     except StorageError as error:
-        st.error(escaped(str(error)))
+        st.error(escape_markdown(str(error)))
         return
-    if _standing(works) != drawn:
+    if _tray_state(works) != drawn:
         note_change()
         st.rerun()
-    shown = in_tray(works)
+    shown = select_for_tray(works)
     if not shown:
         return
-    with st.container(key="tray"), st.expander(headline(shown.values()), expanded=True):
+    with st.container(key="tray"), st.expander(tray_title(shown.values()), expanded=True):
         for key, work in shown.items():
             with st.container(key=f"workbar_{key}"):
-                _line(key, work, detailed=page.lists_files)
+                _show_job(key, work, detailed=page.lists_files)
 
 
-def in_tray(works: Mapping[str, Work]) -> dict[str, Work]:
+def select_for_tray(works: Mapping[str, JobView]) -> dict[str, JobView]:
     """Return the jobs to show: failed, running, then finished ones, except those completed long ago."""
-    unfolded = {key: work for key, work in works.items() if not _is_folded(work)}
-    return dict(sorted(unfolded.items(), key=lambda item: _order(item[1])))
+    unfolded = {key: work for key, work in works.items() if not _is_hidden(work)}
+    return dict(sorted(unfolded.items(), key=lambda item: _sort_key(item[1])))
 
 
-def _is_folded(work: Work) -> bool:
+def _is_hidden(work: JobView) -> bool:
     ended = work.job.completed_at
-    return work.job.status == "completed" and ended is not None and (work.moment - ended).total_seconds() > FOLD
+    return (
+        work.job.status == "completed"
+        and ended is not None
+        and (work.moment - ended).total_seconds() > COMPLETED_SHOWN_S
+    )
 
 
-def _order(work: Work) -> int:
+def _sort_key(work: JobView) -> int:
     if work.job.status in ("failed", "completed_with_errors"):
         return 0
     return 1 if work.running else 2
 
 
-def headline(works: Iterable[Work]) -> str:
+def tray_title(works: Iterable[JobView]) -> str:
     """Return the tray's title: "1 failed · 2 running · 1 finished"."""
     counts = {"failed": 0, "running": 0, "finished": 0}
     for work in works:
-        counts[("failed", "running", "finished")[_order(work)]] += 1
+        counts[("failed", "running", "finished")[_sort_key(work)]] += 1
     return " · ".join(f"{count} {word}" for word, count in counts.items() if count)
 
 
-def _line(key: str, work: Work, detailed: bool) -> None:
+def _show_job(key: str, work: JobView, detailed: bool) -> None:
     jobs = OPENING.workbench.jobs
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{escaped(work.job.title, 120)}** · {escaped(sentence(work), 200)}", width="stretch")
-        if work.job.source_id and _is_filling(work):
-            st.html(f'<a href="library?{source_address(work.job.source_id)}">Open source</a>', width="content")
-        if link := _link_to_result(work.job.result):
+        st.markdown(
+            f"**{escape_markdown(work.job.title, 120)}** · {escape_markdown(describe_job(work), 200)}", width="stretch"
+        )
+        if work.job.source_id and _has_stored_files(work):
+            st.html(f'<a href="library?{source_query(work.job.source_id)}">Open source</a>', width="content")
+        if link := _result_link(work.job.result):
             st.html(link, width="content")
         if work.running:
             stopping = work.job.cancel_requested
-            _button("Cancel", f"stop_{key}", lambda: jobs.cancel(key), disabled=stopping)
+            _show_button("Cancel", f"stop_{key}", lambda: jobs.cancel(key), disabled=stopping)
         else:
             if work.job.status in ("cancelled", "failed", "completed_with_errors"):
-                _button(
+                _show_button(
                     "Retry failed" if work.job.status == "completed_with_errors" else "Resume",
                     f"resume_{key}",
                     lambda: jobs.resume(key),
                 )
-            _button("Dismiss", f"away_{key}", lambda: jobs.put_away(key))
+            _show_button("Dismiss", f"away_{key}", lambda: jobs.put_away(key))
     if work.running:
         st.progress(work.share)
     if unread := as_texts(work.job.parameters.get("left_out")):
-        st.html(f'<p class="wb-kind">{escape(unread_sentence(unread))}</p>')
+        st.html(f'<p class="wb-kind">{escape(describe_unsupported(unread))}</p>')
     if work.job.error:
         st.html(f'<p class="wb-work-error" role="alert">{escape(work.job.error)}</p>')
     if detailed and work.tally.total:
-        _files(key, work)
+        _show_files(key, work)
 
 
-def _link_to_result(result: Mapping[str, JsonValue]) -> str:
+def _result_link(result: Mapping[str, JsonValue]) -> str:
     """Return a link to the experiment or test set that a job made, or ""."""
     for name, parameter, label in (
         ("experiment", "experiment", "Open experiment"),
@@ -250,35 +259,37 @@ def _link_to_result(result: Mapping[str, JsonValue]) -> str:
     return ""
 
 
-def source_address(source_id: str) -> str:
+def source_query(source_id: str) -> str:
     """Return the query of a source's URL as HTML, with the current scope and index."""
     scope = {name: address.get_all(name) for name in address.EVERYWHERE}
     return escape(urlencode({**scope, "open": source_id}, doseq=True))
 
 
-def _button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
+def _show_button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
     def clicked() -> None:
         try:
             act()
         except WorkbenchError as error:
-            st.toast(escaped(str(error)))
+            st.toast(escape_markdown(str(error)))
 
     st.button(label, key=key, type="tertiary", on_click=clicked, disabled=disabled)
 
 
-def _files(key: str, work: Work) -> None:
+def _show_files(key: str, work: JobView) -> None:
     files = OPENING.workbench.jobs.files(key)
     columns = (Column("file", "File"), Column("state", "Outcome", "state"))
-    rows = [_row(file, work.running) for file in sorted(files, key=lambda file: file.state != "failed")]
-    room = ROOM if len(rows) > SCROLLED else "content"
+    rows = [_make_row(file, work.running) for file in sorted(files, key=lambda file: file.state != "failed")]
+    room = LIST_HEIGHT_PX if len(rows) > MIN_ROWS_SCROLLED else "content"
     with st.container(height=room, border=False, key=f"files_{key}"):
-        table(f"rows_{key}", columns, rows, label=work.job.title, noun="files", filters=len(rows) > FILTERED)
+        show_table(
+            f"rows_{key}", columns, rows, label=work.job.title, noun="files", filters=len(rows) > MIN_ROWS_FILTERED
+        )
     if work.tally.total > len(files):
         st.caption(f"{len(files):,} of {work.tally.total:,} files: failed, in progress and latest ones.")
 
 
-def _row(file: JobFile, running: bool) -> dict[str, Any]:
-    state, text = outcome(file, running)
+def _make_row(file: JobFile, running: bool) -> dict[str, Any]:
+    state, text = describe_file(file, running)
     return {
         "id": str(file.position),
         "name": file.name,
@@ -286,10 +297,10 @@ def _row(file: JobFile, running: bool) -> dict[str, Any]:
     }
 
 
-def outcome(file: JobFile, running: bool) -> tuple[str, str]:
+def describe_file(file: JobFile, running: bool) -> tuple[str, str]:
     """Return the state of a file for the table, and its outcome as text."""
     if file.state in ("added", "changed"):
-        return STATES[file.state], f"{file.state}, {counted(file.passages, 'passage')}"
+        return OUTCOME_STATES[file.state], f"{file.state}, {count_text(file.passages, 'passage')}"
     if file.state == "failed":
         return "failed", file.error or "Could not be read."
     if file.state == "unchanged":
@@ -299,12 +310,12 @@ def outcome(file: JobFile, running: bool) -> tuple[str, str]:
     return ("busy", "embedding") if file.state == "busy" else ("waiting", "waiting")
 
 
-def sentence(work: Work) -> str:
+def describe_job(work: JobView) -> str:
     """Describe the state of a job in one line."""
     job = work.job
     if not work.running:
-        detail = "" if job.error else _counts(work) or job.message
-        return ENDED[job.status] + (f": {detail}" if detail else "")
+        detail = "" if job.error else _describe_counts(work) or job.message
+        return STATUS_TITLES[job.status] + (f": {detail}" if detail else "")
     if job.cancel_requested:
         return "cancelling; finished parts are kept"
     if job.stalled:
@@ -315,20 +326,20 @@ def sentence(work: Work) -> str:
         )
     if work.quiet_for:
         return f"no heartbeat from its worker for {work.quiet_for:.0f} s; another worker will take over"
-    parts = [_far(work), time_left(work.seconds_left), job.message]
+    parts = [_describe_progress(work), time_left_text(work.seconds_left), job.message]
     return " · ".join(part for part in parts if part)
 
 
-def _counts(work: Work) -> str:
+def _describe_counts(work: JobView) -> str:
     """Return the counts of file outcomes as text."""
-    words = {state: state for state in SETTLED} | {"busy": "not added", "waiting": "not added"}
+    words = {state: state for state in SETTLED_STATES} | {"busy": "not added", "waiting": "not added"}
     counts: dict[str, int] = {}
     for state, word in words.items():
         counts[word] = counts.get(word, 0) + work.tally.files.get(state, 0)
     return ", ".join(f"{count:,} {word}" for word, count in counts.items() if count)
 
 
-def _far(work: Work) -> str:
+def _describe_progress(work: JobView) -> str:
     if work.tally.total:
-        return far_text(work.share, work.tally.settled_files, work.tally.total)
+        return progress_text(work.share, work.tally.settled_files, work.tally.total)
     return f"{work.share:.0%}" if work.job.total else ""

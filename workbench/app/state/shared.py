@@ -14,7 +14,7 @@ import streamlit as st
 from workbench.opening import Opening, warm_model
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategies import DEFAULT_STRATEGY
-from workbench.telemetry import untold
+from workbench.telemetry import suppress_telemetry
 
 if TYPE_CHECKING:
     from workbench.types import Index
@@ -41,50 +41,50 @@ def show_value(key: str, value: object, among: Iterable[str] = ()) -> None:
 
 # Values read once per run of the script
 
-_INDEXES = "indexes_of_run"
+_INDEXES_KEY = "indexes_of_run"
 
 
-def begin_run() -> None:
+def clear_run_cache() -> None:
     """Clear the values of the last run."""
-    st.session_state.pop(_INDEXES, None)
+    st.session_state.pop(_INDEXES_KEY, None)
 
 
-def indexes_of_run(wb: Workbench) -> Sequence[Index]:
+def load_indexes(wb: Workbench) -> Sequence[Index]:
     """Return the indexes with their counts, read once per run.
 
     Raises:
         StorageError: The database is not available.
     """
-    if _INDEXES not in st.session_state:
-        st.session_state[_INDEXES] = tuple(wb.indexes.list())
-    return st.session_state[_INDEXES]
+    if _INDEXES_KEY not in st.session_state:
+        st.session_state[_INDEXES_KEY] = tuple(wb.indexes.list())
+    return st.session_state[_INDEXES_KEY]
 
 
-def theme_of_run() -> str:
+def current_theme() -> str:
     """Return the theme of this run, "light" or "dark"."""
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def _warm(wb: Workbench) -> None:
+def _warm_up(wb: Workbench) -> None:
     """Load the model, the retrieval framework and the LLM client, which take seconds to import."""
     import_framework()
     warm_model(wb)
-    with untold():  # not a user's search
+    with suppress_telemetry():  # not a user's search
         wb.search("warm", strategy=DEFAULT_STRATEGY, limit=1)
     if wb.corpus.llm is not None:
         _ = wb.corpus.llm.framework  # otherwise the first answer waits for its import
 
 
-LONGEST_UNDRAWN = 2.0  # seconds for the first page to be drawn before the model is loaded
-OPENING = Opening(warmer=_warm, patience=LONGEST_UNDRAWN)  # imports would delay the first page
-_changes = [0]
+WARM_UP_DELAY_S = 2.0  # seconds for the first page to be drawn before the model is loaded
+OPENING = Opening(warmer=_warm_up, patience=WARM_UP_DELAY_S)  # imports would delay the first page
+_change_count = [0]
 
 
-def changes() -> int:
+def change_count() -> int:
     """Return how often this process has changed the corpus; part of cache keys."""
-    return _changes[0]
+    return _change_count[0]
 
 
 def note_change() -> None:
     """Record a change of documents, sources, projects or indexes."""
-    _changes[0] += 1
+    _change_count[0] += 1

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.state.shared import OPENING
-from workbench.app.system.indexes import indexes_section
-from workbench.app.widgets.looks import escaped
+from workbench.app.system.indexes import show_indexes
+from workbench.app.widgets.looks import escape_markdown
 from workbench.app.widgets.notices import show_notice
-from workbench.app.widgets.table import Column, table
+from workbench.app.widgets.table import Column, show_table
 from workbench.formatting import size_text
-from workbench.types import far_text, span_text
+from workbench.types import duration_text, progress_text
 
 if TYPE_CHECKING:
     from workbench.services.health import Status
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 # Workers and jobs
 
-TICK = 2.0  # seconds between refreshes
-COLUMNS = (
+REFRESH_S = 2.0  # seconds between refreshes
+JOB_COLUMNS = (
     Column("title", "Job"),
     Column("progress", "Progress", "shown", "right"),
     Column("parts", "Parts", "shown", "right"),
@@ -33,10 +33,10 @@ COLUMNS = (
     Column("left", "Time left"),
     Column("status", "Status", "state"),
 )
-STATES = {"running": "running", "queued": "waiting"}
+STATUS_STATES = {"running": "running", "queued": "waiting"}
 
 
-def work_section(wb: Workbench, stalled: int) -> None:
+def show_jobs(wb: Workbench, stalled: int) -> None:
     """Show workers and jobs; run as a fragment that refreshes itself.
 
     If the number of stalled jobs is not ``stalled``, redraw the page, whose checks depend on it.
@@ -47,23 +47,23 @@ def work_section(wb: Workbench, stalled: int) -> None:
     st.header("Jobs", anchor=False)
     st.markdown(work.sentence)
     if work.jobs:
-        rows = [_row(job) for job in work.jobs]
+        rows = [_make_row(job) for job in work.jobs]
         for job in work.stalled:
-            st.warning(f"**{escaped(job.title, 120)}** · {escaped(job.stalled or '')}")
-        table("work", COLUMNS, rows, label="Queued and running jobs", noun="jobs", filters=False, stacks=True)
+            st.warning(f"**{escape_markdown(job.title, 120)}** · {escape_markdown(job.stalled or '')}")
+        show_table("work", JOB_COLUMNS, rows, label="Queued and running jobs", noun="jobs", filters=False, stacks=True)
 
 
-def _row(job: JobLoad) -> dict[str, object]:
-    progress = far_text(job.share, job.done, job.total)
+def _make_row(job: JobLoad) -> dict[str, object]:
+    progress = progress_text(job.share, job.done, job.total)
     cells = {
         "title": job.title,
         "status": {"state": "failed", "text": "stalled"}
         if job.stalled
-        else {"state": STATES.get(job.status, job.status), "text": job.status},
+        else {"state": STATUS_STATES.get(job.status, job.status), "text": job.status},
         "progress": {"text": progress, "order": job.done},
         "parts": {"text": f"{job.parts_done} of {job.parts}" if job.parts else "–", "order": job.parts},
         "hands": job.workers,
-        "left": span_text(job.seconds_left) or "–",
+        "left": duration_text(job.seconds_left) or "–",
     }
     return {"id": job.id, "name": job.title, "cells": cells}
 
@@ -81,25 +81,25 @@ def page() -> None:
     st.title("System", anchor=False)
     show_notice()
     replica = wb.health.replica()
-    _health(wb, replica)
+    _show_health(wb, replica)
     work = wb.health.work()
-    st.fragment(work_section, run_every=TICK)(wb, len(work.stalled))
+    st.fragment(show_jobs, run_every=REFRESH_S)(wb, len(work.stalled))
     status = wb.health.status(replica, work)
-    indexes_section(wb, status["indexes"])
+    show_indexes(wb, status["indexes"])
     left, right = st.columns(2, gap="large")
     with left:
         st.header("Database and disk", anchor=False)
-        facts(_database(status))
+        show_facts(_list_database_facts(status))
         st.header("Models", anchor=False)
-        facts(_models(wb))
+        show_facts(_list_model_facts(wb))
     with right:
         st.header("Corpus", anchor=False)
-        facts({name.capitalize(): f"{count:,}" for name, count in status["corpus"].items()})
+        show_facts({name.capitalize(): f"{count:,}" for name, count in status["corpus"].items()})
         st.header("Versions", anchor=False)
-        facts({"RAG Workbench": status["version"], "Python": status["python"], **status["packages"]})
+        show_facts({"RAG Workbench": status["version"], "Python": status["python"], **status["packages"]})
 
 
-def _health(wb: Workbench, replica: ReplicaState | None) -> None:
+def _show_health(wb: Workbench, replica: ReplicaState | None) -> None:
     checks = wb.health.doctor(replica)
     bad = [check for check in checks if not check.ok]
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -118,10 +118,10 @@ def _health(wb: Workbench, replica: ReplicaState | None) -> None:
         }
         for check in checks
     ]
-    table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False, stacks=True)
+    show_table("checks", CHECK_COLUMNS, rows, label="Health checks", noun="checks", filters=False, stacks=True)
 
 
-def _database(status: Status) -> dict[str, str]:
+def _list_database_facts(status: Status) -> dict[str, str]:
     """Return facts about the database; the checks report the state of the replica."""
     database = status["database"]
     return {
@@ -134,7 +134,7 @@ def _database(status: Status) -> dict[str, str]:
     }
 
 
-def _models(wb: Workbench) -> dict[str, str]:
+def _list_model_facts(wb: Workbench) -> dict[str, str]:
     settings = wb.settings
     answers = settings.llm_model or "None (answers are cited extracts)"
     if settings.has_llm:
@@ -149,7 +149,7 @@ def _models(wb: Workbench) -> dict[str, str]:
     }
 
 
-def facts(values: Mapping[str, str]) -> None:
+def show_facts(values: Mapping[str, str]) -> None:
     """Show names and values as a definition list."""
     items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in values.items())
     st.html(f'<dl class="wb-facts">{items}</dl>')

@@ -12,29 +12,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from workbench.app.widgets.elements import Element, Node, TextRun, code_lines, drawn, lines, shown_text
-from workbench.app.widgets.markdown import markdown_tree
+from workbench.app.widgets.elements import Element, Node, TextRun, plain_text, split_code, split_into_lines, to_json
+from workbench.app.widgets.markdown import parse_markdown
 from workbench.app.widgets.reader import has_records, is_code, is_markdown
-from workbench.app.widgets.tables import moved_back, with_table_header
-from workbench.marking import matched_spans, stem
+from workbench.app.widgets.tables import add_table_header, shift_back
+from workbench.marking import match_spans, stem
 from workbench.text import WORD
 from workbench.types.json import JsonValue
 from workbench.types.results import Span
 
 # Tables on a card
 
-NAMES, ROW = "row heading", "row"
-MOST_ROWS = 2  # below the header; a card has three lines
-MOST_COLUMNS = 4
-ASKED_COLUMNS = 3  # if the question names one; on a card 220 px wide, a fourth column is hidden
-LEAST_ALIKE = 2  # common first words of column names before they are shortened
-LONGEST_CELL = 22  # characters of a text cell in a column
-WIDEST = 34  # total characters of text columns, without the label
+HEADER_KIND, ROW_KIND = "row heading", "row"
+MAX_ROWS = 2  # below the header; a card has three lines
+MAX_COLUMNS = 4
+MAX_COLUMNS_IF_NAMED = 3  # if the question names one; on a card 220 px wide, a fourth column is hidden
+MIN_COMMON_WORDS = 2  # common first words of column names before they are shortened
+MAX_CELL_CHARS = 22  # characters of a text cell in a column
+MAX_ROW_CHARS = 34  # total characters of text columns, without the label
 
-SaidWords = Callable[[Element], Set[str]]
+FindWords = Callable[[Element], Set[str]]
 
 
-def telling_rows(lines: Sequence[Element], words: SaidWords) -> list[Element] | None:
+def select_rows(lines: Sequence[Element], words: FindWords) -> list[Element] | None:
     """Return the header of a table and its rows with most words of the question.
 
     Each word is weighted by 1 / the number of lines that contain it; a row also has the words of its header.
@@ -49,82 +49,86 @@ def telling_rows(lines: Sequence[Element], words: SaidWords) -> list[Element] | 
     said = [words(line) for line in lines]
     holding = Counter(word for line in said for word in line)
     scores = [sum(1 / holding[word] for word in line) for line in said]
-    rows = [place for place, line in enumerate(lines) if _kind(line) == ROW and scores[place]]
+    rows = [place for place, line in enumerate(lines) if _line_kind(line) == ROW_KIND and scores[place]]
     if not rows:
         return None
-    whole = {place: scores[place] + _names_score(lines, scores, place) for place in rows}
+    whole = {place: scores[place] + _header_score(lines, scores, place) for place in rows}
     best = max(rows, key=lambda place: (whole[place], -place))
-    if any(score > whole[best] for place, score in enumerate(scores) if _kind(lines[place]) not in (NAMES, ROW)):
+    if any(
+        score > whole[best]
+        for place, score in enumerate(scores)
+        if _line_kind(lines[place]) not in (HEADER_KIND, ROW_KIND)
+    ):
         return None
-    first, last = _table(lines, best)
+    first, last = _find_table(lines, best)
     others = sorted(
-        (place for place in range(first, last) if place != best), key=lambda place: _rank(scores, best, place)
+        (place for place in range(first, last) if place != best), key=lambda place: _row_sort_key(scores, best, place)
     )
-    shown = sorted([best, *others[: MOST_ROWS - 1]])
-    names = [lines[first - 1]] if first and _kind(lines[first - 1]) == NAMES else []
+    shown = sorted([best, *others[: MAX_ROWS - 1]])
+    names = [lines[first - 1]] if first and _line_kind(lines[first - 1]) == HEADER_KIND else []
     return [*names, *(lines[place] for place in shown)]
 
 
-def as_records(rows: Sequence[Element], words: SaidWords) -> list[Element] | None:
+def make_records(rows: Sequence[Element], words: FindWords) -> list[Element] | None:
     """Return rows as one line each, most words of the question first; None if their cells fit in columns."""
-    names = cells(rows[0]) if rows and _kind(rows[0]) == NAMES else []
-    body = [cells(row) for row in rows if _kind(row) == ROW]
-    if not _is_wordy(body):
+    names = row_cells(rows[0]) if rows and _line_kind(rows[0]) == HEADER_KIND else []
+    body = [row_cells(row) for row in rows if _line_kind(row) == ROW_KIND]
+    if not _has_long_cells(body):
         return None
-    made = [_record(names, row, words) for row in body if row]
+    made = [_make_record(names, row, words) for row in body if row]
     return sorted(made, key=lambda line: -len(words(line)))
 
 
-def with_tables(lines: Sequence[Element], words: SaidWords) -> list[Element]:
+def group_rows(lines: Sequence[Element], words: FindWords) -> list[Element]:
     """Return lines with consecutive rows as one table element, or as one line each if their cells are too long."""
     made: list[Element] = []
-    for is_row, group in groupby(lines, key=lambda line: _kind(line) in (NAMES, ROW)):
+    for is_row, group in groupby(lines, key=lambda line: _line_kind(line) in (HEADER_KIND, ROW_KIND)):
         rows = list(group)
-        records = as_records(rows, words) if is_row else None
+        records = make_records(rows, words) if is_row else None
         if records is not None:
             made.extend(records)
         elif is_row:
-            columns = _columns(rows, words)
-            narrow = [_narrow(row, columns) for row in rows]
-            if _kind(narrow[0]) == NAMES:
-                narrow[0] = replace(narrow[0], children=tuple(_spaced(_told_apart(cells(narrow[0])))))
-            made.append(Element("p", tuple(_spaced(narrow)), {"class": "rows"}))
+            columns = _select_columns(rows, words)
+            narrow = [_keep_columns(row, columns) for row in rows]
+            if _line_kind(narrow[0]) == HEADER_KIND:
+                narrow[0] = replace(narrow[0], children=tuple(_join_with_spaces(_shorten_names(row_cells(narrow[0])))))
+            made.append(Element("p", tuple(_join_with_spaces(narrow)), {"class": "rows"}))
         else:
             made.extend(rows)
     return made
 
 
-def cells(row: Element) -> list[Element]:
+def row_cells(row: Element) -> list[Element]:
     """Return the cells of a row."""
     return [child for child in row.children if isinstance(child, Element)]
 
 
 def is_row(line: Element) -> bool:
     """Return whether a line is a row or the header of a table."""
-    return _kind(line) in (NAMES, ROW)
+    return _line_kind(line) in (HEADER_KIND, ROW_KIND)
 
 
-def with_dots(row: Element, place: int, dots: TextRun) -> Element:
+def add_row_dots(row: Element, place: int, dots: TextRun) -> Element:
     """Return a row with dots at the start (``place`` 0) or the end (-1)."""
-    inside = list(cells(row))
+    inside = list(row_cells(row))
     if not inside:
         return row
     children = inside[place].children
     inside[place] = replace(inside[place], children=(*children, dots) if place else (dots, *children))
-    return replace(row, children=tuple(_spaced(inside)))
+    return replace(row, children=tuple(_join_with_spaces(inside)))
 
 
-def _is_wordy(rows: Sequence[Sequence[Element]]) -> bool:
+def _has_long_cells(rows: Sequence[Sequence[Element]]) -> bool:
     """Return whether the text cells of rows are too long for columns."""
     widest: dict[int, int] = {}
     for row in rows:
         for place, cell in enumerate(row):
             if place and "align" not in cell.attributes:
-                widest[place] = max(widest.get(place, 0), len(shown_text(cell.children)))
-    return max(widest.values(), default=0) > LONGEST_CELL or sum(widest.values()) > WIDEST
+                widest[place] = max(widest.get(place, 0), len(plain_text(cell.children)))
+    return max(widest.values(), default=0) > MAX_CELL_CHARS or sum(widest.values()) > MAX_ROW_CHARS
 
 
-def _record(names: Sequence[Element], row: Sequence[Element], words: SaidWords) -> Element:
+def _make_record(names: Sequence[Element], row: Sequence[Element], words: FindWords) -> Element:
     """Return a row as one line: its label, then "name: value" for each cell, most words of the question first.
 
     Args:
@@ -135,48 +139,48 @@ def _record(names: Sequence[Element], row: Sequence[Element], words: SaidWords) 
     parts: list[Node] = [*row[0].children] if row else []
     order = sorted(range(1, len(row)), key=lambda place: (-len(words(row[place])), place))
     for place in order:
-        if not shown_text(row[place].children).strip():
+        if not plain_text(row[place].children).strip():
             continue
         if parts:
             parts.append(TextRun(" · ", 0, 0))
-        if place < len(names) and shown_text(names[place].children).strip():
+        if place < len(names) and plain_text(names[place].children).strip():
             parts.append(Element("span", (*names[place].children, TextRun(": ", 0, 0)), {"class": "name"}))
         parts.extend(row[place].children)
     return Element("p", tuple(parts), {"class": "record"})
 
 
-def _kind(line: Element) -> str:
+def _line_kind(line: Element) -> str:
     return str(line.attributes.get("class", ""))
 
 
-def _names_score(lines: Sequence[Element], scores: Sequence[float], place: int) -> float:
-    first, _ = _table(lines, place)
-    return scores[first - 1] if first and _kind(lines[first - 1]) == NAMES else 0.0
+def _header_score(lines: Sequence[Element], scores: Sequence[float], place: int) -> float:
+    first, _ = _find_table(lines, place)
+    return scores[first - 1] if first and _line_kind(lines[first - 1]) == HEADER_KIND else 0.0
 
 
-def _table(lines: Sequence[Element], place: int) -> tuple[int, int]:
+def _find_table(lines: Sequence[Element], place: int) -> tuple[int, int]:
     """Return the start and end of the consecutive rows around a row."""
     first = last = place
-    while first and _kind(lines[first - 1]) == ROW:
+    while first and _line_kind(lines[first - 1]) == ROW_KIND:
         first -= 1
-    while last < len(lines) and _kind(lines[last]) == ROW:
+    while last < len(lines) and _line_kind(lines[last]) == ROW_KIND:
         last += 1
     return first, last
 
 
-def _rank(scores: Sequence[float], best: int, place: int) -> tuple[float, int, bool]:
+def _row_sort_key(scores: Sequence[float], best: int, place: int) -> tuple[float, int, bool]:
     """Return the sort key of a further row: highest score first, then closest to the best row."""
     return -scores[place], abs(place - best), place < best
 
 
-def _columns(rows: Sequence[Element], words: SaidWords) -> list[int]:
+def _select_columns(rows: Sequence[Element], words: FindWords) -> list[int]:
     """Return the columns to show: labels, columns with words of the question, and their neighbours.
 
     If no column has any, these are the first ones.
     """
-    width = max(len(cells(row)) for row in rows)
-    asked = {place for row in rows for place, cell in enumerate(cells(row)) if place and words(cell)}
-    most = min(MOST_COLUMNS, max(ASKED_COLUMNS, 1 + len(asked))) if asked else MOST_COLUMNS
+    width = max(len(row_cells(row)) for row in rows)
+    asked = {place for row in rows for place, cell in enumerate(row_cells(row)) if place and words(cell)}
+    most = min(MAX_COLUMNS, max(MAX_COLUMNS_IF_NAMED, 1 + len(asked))) if asked else MAX_COLUMNS
 
     def far(place: int) -> int:
         return min((abs(place - one) for one in asked), default=0)
@@ -184,21 +188,21 @@ def _columns(rows: Sequence[Element], words: SaidWords) -> list[int]:
     return sorted(sorted(range(width), key=lambda place: (place > 0, far(place), place))[:most])
 
 
-def _narrow(row: Element, columns: Sequence[int]) -> Element:
-    inside = cells(row)
+def _keep_columns(row: Element, columns: Sequence[int]) -> Element:
+    inside = row_cells(row)
     kept = [inside[place] for place in columns if place < len(inside)]
-    return Element("span", tuple(_spaced(kept)), row.attributes)
+    return Element("span", tuple(_join_with_spaces(kept)), row.attributes)
 
 
-def _told_apart(names: Sequence[Element]) -> list[Element]:
+def _shorten_names(names: Sequence[Element]) -> list[Element]:
     """Return the names of columns without first words shared with a neighbour ("Year ended May 31, 2020")."""
-    texts = [shown_text(name.children).split(" ") for name in names]
+    texts = [plain_text(name.children).split(" ") for name in names]
     made: list[Element] = []
     for place, name in enumerate(names):
         beside = [texts[other] for other in (place - 1, place + 1) if 0 <= other < len(texts)]
-        alike = max((_alike(texts[place], other) for other in beside), default=0)
+        alike = max((_count_common_words(texts[place], other) for other in beside), default=0)
         run = name.children[0] if len(name.children) == 1 else None
-        if alike >= LEAST_ALIKE and isinstance(run, TextRun):
+        if alike >= MIN_COMMON_WORDS and isinstance(run, TextRun):
             at = len(" ".join(texts[place][:alike])) + 1
             start = run.start + at if run.is_exact else run.start
             name = replace(name, children=(TextRun("… ", 0, 0), TextRun(run.text[at:], start, run.end)))
@@ -206,13 +210,13 @@ def _told_apart(names: Sequence[Element]) -> list[Element]:
     return made
 
 
-def _alike(words: Sequence[str], others: Sequence[str]) -> int:
+def _count_common_words(words: Sequence[str], others: Sequence[str]) -> int:
     """Return the number of common first words, leaving at least one in each."""
     pairs = zip(words[:-1], others[:-1], strict=False)
     return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(words), len(others)) - 1)
 
 
-def _spaced(elements: Sequence[Element]) -> list[Node]:
+def _join_with_spaces(elements: Sequence[Element]) -> list[Node]:
     """Return elements separated by spaces, for screen readers and copying."""
     return [part for element in elements for part in (TextRun(" ", 0, 0), element)][1:]
 
@@ -220,11 +224,11 @@ def _spaced(elements: Sequence[Element]) -> list[Node]:
 Segment = tuple[str, int]  # text, and its similarity to a word of the question, 0 to 3
 MarkedPiece = tuple[bool, list[Segment]]  # is a word of the question, segments
 
-LENGTH = 420  # characters of a card's text
-_SENTENCE_END = re.compile(r"[.!?:;—·]\s|\n")
+MAX_CARD_CHARS = 420  # characters of a card's text
+_SENTENCE_END_PATTERN = re.compile(r"[.!?:;—·]\s|\n")
 
 
-def card_text(
+def render_card(
     query: str,
     text: str,
     headings: Sequence[str] = (),
@@ -233,7 +237,7 @@ def card_text(
     document_type: str = "markdown",
     table_header: str = "",
 ) -> list[JsonValue]:
-    """Return about ``LENGTH`` characters of a passage as elements with marked pieces.
+    """Return about ``MAX_CARD_CHARS`` characters of a passage as elements with marked pieces.
 
     Args:
         query: The question.
@@ -244,128 +248,130 @@ def card_text(
         document_type: Type of the document.
         table_header: Markdown header of a table that starts before the passage.
     """
-    marks = _Marks(text, _joined(matched_spans(query, text, language), text), _whole_words(text, likes or {}))
-    made = _lines(text, headings, document_type, table_header)
+    marks = _Marks(text, _merge_spans(match_spans(query, text, language), text), _extend_to_words(text, likes or {}))
+    made = _render_lines(text, headings, document_type, table_header)
     words = _QuestionStems(query, language)
-    rows = telling_rows(made, words)
-    records = as_records(rows, words) if rows is not None else None
+    rows = select_rows(made, words)
+    records = make_records(rows, words) if rows is not None else None
     if records is not None:
-        shown = _cut(records[:1], marks.matched)
+        shown = _shorten_lines(records[:1], marks.matched)
     else:
-        shown = _cut(made, marks.matched) if rows is None else rows
-    return drawn(with_tables(shown, words), marks.pieces)
+        shown = _shorten_lines(made, marks.matched) if rows is None else rows
+    return to_json(group_rows(shown, words), marks.pieces)
 
 
-def best_start(text: str, matches: Sequence[int], length: int) -> int:
+def find_best_start(text: str, matches: Sequence[int], length: int) -> int:
     """Return the start of a cut of ``length`` characters: the sentence followed by most matches."""
     visible = length // 2  # three lines of a narrow column
     if not matches or matches[-1] < visible:
         return 0
-    sentences = [0, *(match.end() for match in _SENTENCE_END.finditer(text))]
+    sentences = [0, *(match.end() for match in _SENTENCE_END_PATTERN.finditer(text))]
     starts = [sentences[bisect_right(sentences, hit) - 1] for hit in matches]
     return max(starts, key=lambda start: (sum(start <= hit < start + visible for hit in matches), -start))
 
 
-def _lines(text: str, headings: Sequence[str], document_type: str, table_header: str) -> tuple[Element, ...]:
+def _render_lines(text: str, headings: Sequence[str], document_type: str, table_header: str) -> tuple[Element, ...]:
     if is_code(document_type):
-        return code_lines(text)
-    whole, lead = with_table_header(text, table_header)
-    tree = markdown_tree(whole, has_indented_code=is_markdown(document_type), has_records=has_records(document_type))
-    return lines(moved_back(tree.blocks, lead) if lead else tree.blocks, headings)
+        return split_code(text)
+    whole, lead = add_table_header(text, table_header)
+    tree = parse_markdown(whole, has_indented_code=is_markdown(document_type), has_records=has_records(document_type))
+    return split_into_lines(shift_back(tree.blocks, lead) if lead else tree.blocks, headings)
 
 
-def _cut(made: Sequence[Element], matched: Sequence[Span]) -> list[Element]:
+def _shorten_lines(made: Sequence[Element], matched: Sequence[Span]) -> list[Element]:
     """Return the part of the lines that is shown, with dots where text is omitted."""
-    start, end = _part(made, matched)
-    is_cut = end < sum(_length(line) + 1 for line in made) - 1
-    return _with_dots(_clipped(made, start, end), before=start > 0, after=is_cut)
+    start, end = _find_shown_span(made, matched)
+    is_cut = end < sum(_text_length(line) + 1 for line in made) - 1
+    return _add_dots(_clip_lines(made, start, end), before=start > 0, after=is_cut)
 
 
-def _part(made: Sequence[Element], matched: Sequence[Span]) -> Span:
+def _find_shown_span(made: Sequence[Element], matched: Sequence[Span]) -> Span:
     """Return the span of the part that is shown, in characters of the lines joined by newlines."""
-    words = "\n".join(shown_text(line.children) for line in made)
+    words = "\n".join(plain_text(line.children) for line in made)
     starts = [first for first, _ in matched]
     places = [
         at + first - run.start
-        for at, run in _places(made)
+        for at, run in _iterate_runs(made)
         if run.is_exact
         for first in starts[bisect_right(starts, run.start - 1) : bisect_right(starts, run.end - 1)]
     ]
-    start = best_start(words, places, LENGTH)
+    start = find_best_start(words, places, MAX_CARD_CHARS)
     end = len(words)
-    if start + LENGTH < end:
-        end = start + len(re.split(r"\s+\S*\Z", words[start : start + LENGTH])[0])
+    if start + MAX_CARD_CHARS < end:
+        end = start + len(re.split(r"\s+\S*\Z", words[start : start + MAX_CARD_CHARS])[0])
     return start, end
 
 
-def _places(made: Sequence[Element]) -> Iterator[tuple[int, TextRun]]:
+def _iterate_runs(made: Sequence[Element]) -> Iterator[tuple[int, TextRun]]:
     """Yield the runs of lines, each with its position in the joined lines."""
     at = 0
     for line in made:
-        for run in _runs(line.children):
+        for run in _flatten_runs(line.children):
             yield at, run
             at += len(run.text)
         at += 1
 
 
-def _runs(nodes: Sequence[Node]) -> Iterator[TextRun]:
+def _flatten_runs(nodes: Sequence[Node]) -> Iterator[TextRun]:
     for node in nodes:
         if isinstance(node, TextRun):
             yield node
         else:
-            yield from _runs(node.children)
+            yield from _flatten_runs(node.children)
 
 
-def _length(node: Node) -> int:
-    return len(node.text) if isinstance(node, TextRun) else len(shown_text(node.children))
+def _text_length(node: Node) -> int:
+    return len(node.text) if isinstance(node, TextRun) else len(plain_text(node.children))
 
 
-def _clipped(nodes: Sequence[Element], start: int, end: int) -> list[Element]:
+def _clip_lines(nodes: Sequence[Element], start: int, end: int) -> list[Element]:
     """Return the lines from ``start`` to ``end``, in characters of the joined lines."""
     kept: list[Element] = []
     at = 0
     for line in nodes:
-        length = _length(line)
+        length = _text_length(line)
         if at < end and at + length > start:
-            kept.append(Element(line.tag, _inside(line.children, start - at, end - at), line.attributes))
+            kept.append(Element(line.tag, _clip_nodes(line.children, start - at, end - at), line.attributes))
         at += length + 1
     return kept
 
 
-def _inside(nodes: Sequence[Node], start: int, end: int) -> tuple[Node, ...]:
+def _clip_nodes(nodes: Sequence[Node], start: int, end: int) -> tuple[Node, ...]:
     kept: list[Node] = []
     at = 0
     for node in nodes:
-        length = _length(node)
+        length = _text_length(node)
         if at < end and at + length > start:
-            kept.append(_inside_one(node, max(0, start - at), min(length, end - at)))
+            kept.append(_clip_node(node, max(0, start - at), min(length, end - at)))
         at += length
     return tuple(kept)
 
 
-def _inside_one(node: Node, first: int, last: int) -> Node:
+def _clip_node(node: Node, first: int, last: int) -> Node:
     if isinstance(node, Element):
         if node.span is not None:  # a formula stays whole
             return node
-        return Element(node.tag, _inside(node.children, first, last), node.attributes)
+        return Element(node.tag, _clip_nodes(node.children, first, last), node.attributes)
     span = (node.start + first, node.start + last) if node.is_exact else (node.start, node.end)
     return TextRun(node.text[first:last], *span)
 
 
-def _with_dots(shown: Sequence[Element], *, before: bool, after: bool) -> list[Element]:
+def _add_dots(shown: Sequence[Element], *, before: bool, after: bool) -> list[Element]:
     """Return the lines with dots where text is omitted."""
     made = list(shown)
     dots = TextRun("… ", 0, 0), TextRun(" …", 0, 0)
     if before and made:
         line = made[0]
-        made[0] = with_dots(line, 0, dots[0]) if is_row(line) else replace(line, children=(dots[0], *line.children))
+        made[0] = add_row_dots(line, 0, dots[0]) if is_row(line) else replace(line, children=(dots[0], *line.children))
     if after and made:
         line = made[-1]
-        made[-1] = with_dots(line, -1, dots[1]) if is_row(line) else replace(line, children=(*line.children, dots[1]))
+        made[-1] = (
+            add_row_dots(line, -1, dots[1]) if is_row(line) else replace(line, children=(*line.children, dots[1]))
+        )
     return made
 
 
-def _whole_words(text: str, likes: Mapping[Span, int]) -> dict[Span, int]:
+def _extend_to_words(text: str, likes: Mapping[Span, int]) -> dict[Span, int]:
     """Return the words that contain a span, each with the maximum strength of its spans."""
     if not likes:
         return {}
@@ -379,7 +385,7 @@ def _whole_words(text: str, likes: Mapping[Span, int]) -> dict[Span, int]:
     return marks
 
 
-def _joined(spans: Sequence[Span], text: str) -> list[Span]:
+def _merge_spans(spans: Sequence[Span], text: str) -> list[Span]:
     """Merge spans separated only by white space."""
     joined: list[Span] = []
     for start, end in spans:
@@ -398,8 +404,8 @@ class _QuestionStems:
     language: str
 
     def __call__(self, part: Element) -> frozenset[str]:
-        runs = " ".join(run.text for run in _runs(part.children))
-        spans = matched_spans(self.query, runs, self.language)
+        runs = " ".join(run.text for run in _flatten_runs(part.children))
+        spans = match_spans(self.query, runs, self.language)
         return frozenset(stem(runs[start:end].lower(), self.language) for start, end in spans)
 
 

@@ -53,7 +53,7 @@ class Element:
 Node: TypeAlias = Element | TextRun
 
 
-def drawn(
+def to_json(
     nodes: Sequence[Node],
     pieces: Callable[[TextRun], Sequence[JsonValue]],
     whole: Callable[[Span], JsonValue] = lambda _: None,
@@ -66,66 +66,66 @@ def drawn(
             continue
         made: JsonObject = {"tag": node.tag, **node.attributes}
         if node.children:
-            made["in"] = drawn(node.children, pieces, whole)
+            made["in"] = to_json(node.children, pieces, whole)
         if node.span is not None and (mark := whole(node.span)) is not None:
             made["mark"] = mark
         out.append(made)
     return out
 
 
-def shown_text(nodes: Sequence[Node]) -> str:
+def plain_text(nodes: Sequence[Node]) -> str:
     """Return the text of nodes."""
-    return "".join(node.text if isinstance(node, TextRun) else shown_text(node.children) for node in nodes)
+    return "".join(node.text if isinstance(node, TextRun) else plain_text(node.children) for node in nodes)
 
 
 # A rendered text as short lines
 
-_BLOCKS = frozenset(("p", "blockquote", "ul", "ol", "li", "table", "thead", "tbody", "pre", "hr"))
+_BLOCK_TAGS = frozenset(("p", "blockquote", "ul", "ol", "li", "table", "thead", "tbody", "pre", "hr"))
 
 
-def lines(blocks: Sequence[Node], headings: Iterable[str] = ()) -> tuple[Element, ...]:
+def split_into_lines(blocks: Sequence[Node], headings: Iterable[str] = ()) -> tuple[Element, ...]:
     """Return the lines of a text: paragraphs of the class "heading", "item", "row", "row heading", "code" or none.
 
     Headings at the start that are in ``headings`` are omitted.
     """
     shown = {" ".join(heading.split()) for heading in headings}
-    made = [line for block in blocks for line in _lines(block) if shown_text(line.children).strip()]
-    while made and made[0].attributes.get("class") == "heading" and _words(made[0]) in shown:
+    made = [line for block in blocks for line in _iterate_lines(block) if plain_text(line.children).strip()]
+    while made and made[0].attributes.get("class") == "heading" and _normalise_text(made[0]) in shown:
         made.pop(0)
     return tuple(made)
 
 
-def code_lines(text: str) -> tuple[Element, ...]:
+def split_code(text: str) -> tuple[Element, ...]:
     """Return the lines of a text of code."""
-    return tuple(_code_lines((TextRun(text, 0, len(text)),)))
+    return tuple(_iterate_code((TextRun(text, 0, len(text)),)))
 
 
-def _words(line: Element) -> str:
-    return " ".join(shown_text(line.children).split())
+def _normalise_text(line: Element) -> str:
+    return " ".join(plain_text(line.children).split())
 
 
-def _lines(node: Node) -> Iterator[Element]:
+def _iterate_lines(node: Node) -> Iterator[Element]:
     if isinstance(node, TextRun):
         yield Element("p", (node,))
     elif "level" in node.attributes:
         yield Element("p", node.children, {"class": "heading"})
     elif node.tag == "li":
-        yield from _item(node)
+        yield from _iterate_item(node)
     elif node.tag == "tr":
-        yield _row(node)
+        yield _make_row(node)
     elif node.tag == "pre":
-        yield from _code_lines(run for code in node.children if isinstance(code, Element) for run in code.children)
-    elif node.tag == "p" or node.tag not in _BLOCKS:
+        yield from _iterate_code(run for code in node.children if isinstance(code, Element) for run in code.children)
+    elif node.tag == "p" or node.tag not in _BLOCK_TAGS:
         yield node if node.tag == "p" else Element("p", (node,))
     else:
         for child in node.children:
-            yield from _lines(child)
+            yield from _iterate_lines(child)
 
 
-def _item(node: Element) -> Iterator[Element]:
+def _iterate_item(node: Element) -> Iterator[Element]:
     """Yield the lines of a list item; the first one has the bullet."""
-    words = tuple(child for child in node.children if isinstance(child, TextRun) or child.tag not in _BLOCKS)
-    inner = [line for child in node.children if child not in words for line in _lines(child)]
+    words = tuple(child for child in node.children if isinstance(child, TextRun) or child.tag not in _BLOCK_TAGS)
+    inner = [line for child in node.children if child not in words for line in _iterate_lines(child)]
     first = Element("p", words) if words else inner.pop(0) if inner else Element("p")
     if "class" not in first.attributes:
         first = Element("p", first.children, {"class": "item"})
@@ -133,7 +133,7 @@ def _item(node: Element) -> Iterator[Element]:
     yield from inner
 
 
-def _row(node: Element) -> Element:
+def _make_row(node: Element) -> Element:
     """Return a row of a table as a line of cells, separated by spaces for screen readers and copying."""
     inside = [cell for cell in node.children if isinstance(cell, Element)]
     cells = [Element("span", cell.children, {**cell.attributes, "class": "cell"}) for cell in inside]
@@ -141,15 +141,15 @@ def _row(node: Element) -> Element:
     return Element("p", tuple(spaced), {"class": "row heading" if any(cell.tag == "th" for cell in inside) else "row"})
 
 
-def _code_lines(runs: Iterable[Node]) -> Iterator[Element]:
+def _iterate_code(runs: Iterable[Node]) -> Iterator[Element]:
     for run in runs:
         if isinstance(run, TextRun):
-            for line in _cut_at_line_ends(run):
+            for line in _split_run(run):
                 if line.text.strip():
                     yield Element("p", (Element("code", (line,)),), {"class": "code", "dir": "ltr"})
 
 
-def _cut_at_line_ends(run: TextRun) -> Iterator[TextRun]:
+def _split_run(run: TextRun) -> Iterator[TextRun]:
     at = 0
     for line in run.text.split("\n"):
         exact = run.start + at, run.start + at + len(line)

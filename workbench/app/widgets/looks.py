@@ -7,24 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from workbench.formatting import counted
+from workbench.formatting import count_text
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Passage
 
 # Labels, which Streamlit reads as Markdown
 
-_MARKDOWN = frozenset("\\`*_{}[]#|~:$<>!&()+-=")
+_MARKDOWN_CHARS = frozenset("\\`*_{}[]#|~:$<>!&()+-=")
 _JOINER = "\u2060"  # has no width
 # Streamlit replaces these after it removes backslashes: URLs, icons and emoji, arrows and dashes.
-_AFTERWARDS = re.compile(
+_LATE_PATTERN = re.compile(
     r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=@)|(?<=:)(?=[\w+/-]+:)|(?<=-)(?=[->])|(?<=<)(?=[-=])|(?<=[>~])(?==)",
     re.IGNORECASE,
 )
-NAMED = 3  # files listed in a sentence
-_LIST = re.compile(r"^(\d+)\.")
+MAX_FILES_NAMED = 3  # files listed in a sentence
+_LIST_PATTERN = re.compile(r"^(\d+)\.")
 
 
-def escaped(text: str, longest: int | None = None) -> str:
+def escape_markdown(text: str, longest: int | None = None) -> str:
     """Return text that Streamlit's Markdown shows literally, on one line, cut to ``longest`` characters.
 
     Text from outside must pass through it before it is used as a label, title, toast or Markdown, so that it cannot
@@ -32,11 +32,11 @@ def escaped(text: str, longest: int | None = None) -> str:
     """
     line = " ".join(text.split())
     cut = line if longest is None or len(line) <= longest else line[: longest - 1] + "…"
-    safe = "".join(f"\\{char}" if char in _MARKDOWN else char for char in _AFTERWARDS.sub(_JOINER, cut))
-    return _LIST.sub(r"\1\\.", safe)
+    safe = "".join(f"\\{char}" if char in _MARKDOWN_CHARS else char for char in _LATE_PATTERN.sub(_JOINER, cut))
+    return _LIST_PATTERN.sub(r"\1\\.", safe)
 
 
-def labelled(names: Mapping[str, str], otherwise: str | None = None) -> Callable[[str | None], str]:
+def make_label_function(names: Mapping[str, str], otherwise: str | None = None) -> Callable[[str | None], str]:
     """Return a function that shows a key by its name; other keys as ``otherwise``, or unchanged."""
 
     def show(key: str | None) -> str:
@@ -45,14 +45,18 @@ def labelled(names: Mapping[str, str], otherwise: str | None = None) -> Callable
     return show
 
 
-def unread_sentence(names: Sequence[str]) -> str:
+def describe_unsupported(names: Sequence[str]) -> str:
     """Return "Unsupported file type: clip.mp4.", or the same for several files; "" for none."""
     if not names:
         return ""
     if len(names) == 1:
         return f"Unsupported file type: {names[0]}."
-    named, others = (names, 0) if len(names) <= NAMED else (names[: NAMED - 1], len(names) - NAMED + 1)
-    last = counted(others, "other file") if others else named[-1]
+    named, others = (
+        (names, 0)
+        if len(names) <= MAX_FILES_NAMED
+        else (names[: MAX_FILES_NAMED - 1], len(names) - MAX_FILES_NAMED + 1)
+    )
+    last = count_text(others, "other file") if others else named[-1]
     return f"Unsupported file types: {', '.join(named if others else named[:-1])} and {last}."
 
 
@@ -120,7 +124,7 @@ LOOKS: dict[str, Look] = {
     "cross-encoder": Look("plum", "▲", "triangle", "6 3"),
     "llamaindex-hybrid": Look("gray", "✕", "cross"),
 }
-_SPARE = (
+_SPARE_LOOKS = (
     Look("green", "○", "ring", "2 2"),
     Look("violet", "■", "square", "2 2"),
     Look("red", "○", "ring", "2 2"),
@@ -128,7 +132,7 @@ _SPARE = (
 )
 
 
-def look(strategy: str) -> Look:
+def get_look(strategy: str) -> Look:
     """Return a strategy's look; strategies without one get a spare look, always the same."""
     if strategy in LOOKS:
         return LOOKS[strategy]
@@ -136,19 +140,19 @@ def look(strategy: str) -> Look:
 
     others = [name for name in STRATEGIES if name not in LOOKS]
     place = others.index(strategy) if strategy in others else len(others)
-    return _SPARE[place % len(_SPARE)]
+    return _SPARE_LOOKS[place % len(_SPARE_LOOKS)]
 
 
-def hue_rules() -> str:
+def make_hue_css() -> str:
     """Return a CSS class for every hue: ``.hue-blue`` sets ``--hue`` for both themes."""
     return "\n".join(
         f".hue-{name} {{ --hue: light-dark({light}, {dark}); }}" for name, (light, dark) in PALETTE.items()
     )
 
 
-def mark_html(strategy: str) -> str:
+def render_mark(strategy: str) -> str:
     """Return a strategy's mark in its hue, as HTML."""
-    appearance = look(strategy)
+    appearance = get_look(strategy)
     light, dark = PALETTE[appearance.hue]
     return f'<span style="color:light-dark({light},{dark})" aria-hidden="true">{appearance.mark}</span>'
 
@@ -156,7 +160,7 @@ def mark_html(strategy: str) -> str:
 # Titles of strategies, parameters and places
 
 
-def title_of(name: str) -> str:
+def strategy_title(name: str) -> str:
     """Return the title of a strategy, or of "strategy@index"."""
     strategy, _, index = name.partition("@")
     title = STRATEGIES[strategy].title if strategy in STRATEGIES else strategy
@@ -181,7 +185,7 @@ def choice_title(choice: str) -> str:
     return _CHOICE_TITLES.get(choice, choice)
 
 
-def place_of(passage: Passage, headings: Sequence[str]) -> str:
+def format_place(passage: Passage, headings: Sequence[str]) -> str:
     """Return a passage's place in its document: heading path and page, or ""."""
     path = list(headings)
     if path and path[0].strip().lower() == passage.document_title.strip().lower():
@@ -191,7 +195,7 @@ def place_of(passage: Passage, headings: Sequence[str]) -> str:
 
 # Markdown as plain text
 
-_SIGNS = (
+_MARKDOWN_PATTERNS = (
     (re.compile(r"^```.*$", re.M), ""),  # fences
     (re.compile(r"^\s{0,3}#{1,6}\s+(.+?)\s*#*$", re.M), r"\1 —"),
     (re.compile(r"^\s*\|?[\s:|-]*-{3,}[\s:|-]*$", re.M), ""),  # delimiter row of a table
@@ -206,8 +210,8 @@ _SIGNS = (
 )
 
 
-def plain(text: str) -> str:
+def strip_markdown(text: str) -> str:
     """Return Markdown as plain text on one line."""
-    for pattern, replacement in _SIGNS:
+    for pattern, replacement in _MARKDOWN_PATTERNS:
         text = pattern.sub(replacement, text)
     return text.strip(" —")

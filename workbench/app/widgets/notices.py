@@ -13,10 +13,10 @@ from streamlit.components.v2.types import ComponentRenderer
 
 from workbench.app.state.address import rooted
 from workbench.app.state.shared import note_change
-from workbench.app.widgets.looks import escaped, hue_rules
+from workbench.app.widgets.looks import escape_markdown, make_hue_css
 from workbench.errors import WorkbenchError
 from workbench.models.registry import BUILT_IN
-from workbench.services.indexes import NOT_INSTALLED, OFFERED
+from workbench.services.indexes import INSTALL_HINT, OFFERED_MODEL
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
@@ -30,14 +30,14 @@ _SHARED = _APP / "widgets" / "scripts" / "shared"
 
 
 @cache
-def stylesheet() -> str:
+def load_stylesheet() -> str:
     """Return the style sheet of every page as an element, with the fonts under the app's base path."""
     text = _STYLESHEET.read_text(encoding="utf-8").replace(_STATIC, rooted(_STATIC))
     return f"<style>{text}</style>"
 
 
 @cache
-def component(name: str) -> ComponentRenderer:
+def load_component(name: str) -> ComponentRenderer:
     """Register the component "room/name" once per process, and return the function that mounts it.
 
     Its script is that of widgets/scripts/shared followed by the files of <room>/scripts/<name>, by name.
@@ -48,38 +48,38 @@ def component(name: str) -> ComponentRenderer:
         "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in sorted(folder.glob(kind)))
         for kind in ("*.js", "*.css")
     )
-    style = f"{hue_rules()}\n{style}"
+    style = f"{make_hue_css()}\n{style}"
     return v2.component(f"workbench_{own}", html='<div class="root"></div>', css=style, js=script)
 
 
-_NOTICE, _WARNING = "notice", "warning_of_the_last_visit"
+_NOTICE_KEY, _WARNING_KEY = "notice", "warning_of_the_last_visit"
 
 
 def show_notice() -> None:
     """Show the notice of the last change, once."""
-    notice, warning = st.session_state.pop(_NOTICE, None), st.session_state.pop(_WARNING, None)
+    notice, warning = st.session_state.pop(_NOTICE_KEY, None), st.session_state.pop(_WARNING_KEY, None)
     if notice:
-        st.success(escaped(notice), icon=":material/check:")
+        st.success(escape_markdown(notice), icon=":material/check:")
     if warning:
-        st.warning(escaped(warning), icon=":material/info:")
+        st.warning(escape_markdown(warning), icon=":material/info:")
 
 
-def leave_notice(sentence: str) -> None:
+def store_notice(sentence: str) -> None:
     """Store a notice for the next run of the page; it is shown literally."""
-    st.session_state[_NOTICE] = sentence
+    st.session_state[_NOTICE_KEY] = sentence
 
 
-def leave_warning(sentence: str) -> None:
+def store_warning(sentence: str) -> None:
     """Store a warning for the next run of the page; it is shown literally."""
-    st.session_state[_WARNING] = sentence
+    st.session_state[_WARNING_KEY] = sentence
 
 
-def act(change: Callable[[], str]) -> None:
+def run_change(change: Callable[[], str]) -> None:
     """Make a change and close the dialog with the notice it returns, or show the error."""
     try:
-        leave_notice(change())
+        store_notice(change())
     except WorkbenchError as error:
-        st.error(escaped(str(error)))
+        st.error(escape_markdown(str(error)))
         return
     note_change()
     st.rerun()
@@ -88,23 +88,23 @@ def act(change: Callable[[], str]) -> None:
 # Offer of an index for other languages
 
 
-def language_offer(wb: Workbench) -> None:
+def show_language_offer(wb: Workbench) -> None:
     """Offer a multilingual index if it would help, or explain how to install its package."""
     offer = wb.indexes.language_offer()
     if offer is None:
         return
     with st.container(key="language_offer"):
         st.markdown(offer.sentence)
-        if not BUILT_IN[OFFERED].is_installed:
-            st.caption(NOT_INSTALLED)
+        if not BUILT_IN[OFFERED_MODEL].is_installed:
+            st.caption(INSTALL_HINT)
         elif st.button("Build an index for these languages", icon=":material/translate:", key="index_languages"):
-            act(lambda: _build(wb))
+            run_change(lambda: _build_index(wb))
 
 
-def _build(wb: Workbench) -> str:
+def _build_index(wb: Workbench) -> str:
     taken = {index.name: index for index in wb.indexes.list()}
     chunker = next(index.chunker for index in taken.values() if index.is_default)
-    name = next(name for name in (OFFERED, *(f"{OFFERED}_{n}" for n in range(2, 100))) if name not in taken)
-    index = wb.indexes.create(name, chunker=chunker, embedding_model=OFFERED)
+    name = next(name for name in (OFFERED_MODEL, *(f"{OFFERED_MODEL}_{n}" for n in range(2, 100))) if name not in taken)
+    index = wb.indexes.create(name, chunker=chunker, embedding_model=OFFERED_MODEL)
     wb.jobs.enqueue_index_build(index.name)
     return f'Index "{index.name}" created. It is being built; searches continue to work.'

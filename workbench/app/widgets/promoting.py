@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from workbench.app.state.shared import indexes_of_run
-from workbench.app.widgets.looks import escaped, mark_html, title_of
-from workbench.app.widgets.notices import act
+from workbench.app.state.shared import load_indexes
+from workbench.app.widgets.looks import escape_markdown, render_mark, strategy_title
+from workbench.app.widgets.notices import run_change
 from workbench.errors import ScopeError, WorkbenchError
-from workbench.retrieval.options import named
+from workbench.retrieval.options import split_strategy
 from workbench.retrieval.strategies import UNPROMOTED_TOOL_STRATEGY, check_parameters
-from workbench.storage.promotions import EVERYWHERE
+from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.types import Comparison, ParameterValue, Promotion, Scope
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Serving:
+class LiveStrategy:
     """What searches in a scope use if they name no strategy.
 
     Attributes:
@@ -59,7 +59,7 @@ class Serving:
 
     def is_column(self, name: str, index: str, parameters: Mapping[str, ParameterValue] | None) -> bool:
         """Return whether a column of a comparison is live."""
-        return self._is(named(name, None)[0], index, parameters)
+        return self._is(split_strategy(name, None)[0], index, parameters)
 
     def is_run(self, cell: Cell) -> bool:
         """Return whether a run of an experiment used what is live."""
@@ -70,7 +70,7 @@ class Serving:
         return same and check_parameters(strategy, parameters) == dict(self.parameters)
 
 
-def serving_in(wb: Workbench, scope: Scope) -> Serving:
+def load_live_strategy(wb: Workbench, scope: Scope) -> LiveStrategy:
     """Return what is live in a scope.
 
     Raises:
@@ -86,12 +86,14 @@ def serving_in(wb: Workbench, scope: Scope) -> Serving:
         reason = str(error)
     strategy = promotion.strategy if promotion else promotions.built_in
     parameters = check_parameters(strategy, promotion.parameters if promotion else None)
-    default = next((index.name for index in indexes_of_run(wb) if index.is_default), "")
-    return Serving(promotion, strategy, parameters, (promotion and promotion.index) or default, own, reason, default)
+    default = next((index.name for index in load_indexes(wb) if index.is_default), "")
+    return LiveStrategy(
+        promotion, strategy, parameters, (promotion and promotion.index) or default, own, reason, default
+    )
 
 
-def serving_columns(
-    serving: Serving, comparison: Comparison, parameters: Mapping[str, Mapping[str, ParameterValue]]
+def find_live_columns(
+    serving: LiveStrategy, comparison: Comparison, parameters: Mapping[str, Mapping[str, ParameterValue]]
 ) -> list[str]:
     """Return the columns that show the live strategy."""
     return [
@@ -121,7 +123,7 @@ class PromotionPlace:
 
 
 @st.dialog("Promote")
-def promote_dialog(
+def open_promotion(
     wb: Workbench,
     candidate: PromotionCandidate,
     places: Sequence[PromotionPlace],
@@ -137,25 +139,25 @@ def promote_dialog(
     """
     settings = [f"{name.replace('_', ' ')} {value}" for name, value in candidate.parameters.items()]
     settings += [f"index {candidate.index}"] if candidate.index else []
-    title = f"{mark_html(candidate.strategy)} <b>{escape(title_of(candidate.strategy))}</b>"
+    title = f"{render_mark(candidate.strategy)} <b>{escape(strategy_title(candidate.strategy))}</b>"
     st.html(f"<p>{title} {escape(' · '.join(settings))}</p>" + "".join(f"<p>{line}</p>" for line in evidence))
-    chosen = places[st.radio("Apply to", range(len(places)), format_func=lambda at: escaped(places[at].title))]
+    chosen = places[st.radio("Apply to", range(len(places)), format_func=lambda at: escape_markdown(places[at].title))]
     if chosen.note:
-        st.warning(escaped(chosen.note))
+        st.warning(escape_markdown(chosen.note))
     st.caption("Searches in the app, MCP and Python use it if they name no strategy; you can undo this on Compare.")
     if st.button("Promote", type="primary", key="confirm_promote"):
-        act(lambda: _promoted(wb, candidate, chosen.scope))
+        run_change(lambda: _promote(wb, candidate, chosen.scope))
 
 
-def places_of_bar(wb: Workbench, scope: Scope) -> list[PromotionPlace]:
+def list_places(wb: Workbench, scope: Scope) -> list[PromotionPlace]:
     """Return the scopes a promotion may apply to: the scope of the bar, if possible, and all documents."""
     everywhere = PromotionPlace(Scope(), "All documents")
-    if promotion_key(wb, scope) in (None, EVERYWHERE):
+    if find_promotion_key(wb, scope) in (None, EVERYWHERE_KEY):
         return [everywhere]
     return [PromotionPlace(scope, _scope_title(wb, scope)), everywhere]
 
 
-def places_of_measured(wb: Workbench, measured: MeasuredScope | None, chosen: Scope) -> list[PromotionPlace]:
+def list_measured_places(wb: Workbench, measured: MeasuredScope | None, chosen: Scope) -> list[PromotionPlace]:
     """Return the scopes a promotion may apply to, the measured one first.
 
     Args:
@@ -163,18 +165,18 @@ def places_of_measured(wb: Workbench, measured: MeasuredScope | None, chosen: Sc
         measured: The scope of the experiment; None if it measured a corpus of its own.
         chosen: The scope of the bar.
     """
-    from evals.test_set import EVERYTHING, OWN_CORPUS
+    from evals.test_set import OWN_CORPUS_TEXT, WHOLE_CORPUS
 
-    key = None if measured is None else promotion_key(wb, measured.scope)
-    was = OWN_CORPUS if measured is None else measured.text
+    key = None if measured is None else find_promotion_key(wb, measured.scope)
+    was = OWN_CORPUS_TEXT if measured is None else measured.text
     note = f"This run was measured on {was}, so its scores may not hold for this scope."
     if measured is not None and key is None:
         note = f"This run was measured on {was}, which cannot have a promotion of its own."
     others: list[PromotionPlace] = []
-    if promotion_key(wb, chosen) not in (None, EVERYWHERE, key):
+    if find_promotion_key(wb, chosen) not in (None, EVERYWHERE_KEY, key):
         others.append(PromotionPlace(chosen, _scope_title(wb, chosen), note))
-    if key == EVERYWHERE:
-        return [PromotionPlace(Scope(), f"All documents ({EVERYTHING.text}), as measured"), *others]
+    if key == EVERYWHERE_KEY:
+        return [PromotionPlace(Scope(), f"All documents ({WHOLE_CORPUS.text}), as measured"), *others]
     others.append(PromotionPlace(Scope(), "All documents", note))
     if measured is None or key is None:
         return others[::-1]
@@ -182,12 +184,12 @@ def places_of_measured(wb: Workbench, measured: MeasuredScope | None, chosen: Sc
 
 
 def _scope_title(wb: Workbench, scope: Scope) -> str:
-    from evals.gateway import measured_scope
+    from evals.gateway import describe_scope
 
-    return f"Current scope: {measured_scope(wb, scope).text}"
+    return f"Current scope: {describe_scope(wb, scope).text}"
 
 
-def promotion_key(wb: Workbench, scope: Scope) -> str | None:
+def find_promotion_key(wb: Workbench, scope: Scope) -> str | None:
     """Return the key of a scope's own promotions; None if it cannot have any, or names something deleted."""
     try:
         return wb.promotions.key(scope)
@@ -195,7 +197,7 @@ def promotion_key(wb: Workbench, scope: Scope) -> str | None:
         return None
 
 
-def _promoted(wb: Workbench, candidate: PromotionCandidate, scope: Scope) -> str:
+def _promote(wb: Workbench, candidate: PromotionCandidate, scope: Scope) -> str:
     promotion = wb.promotions.promote(
         candidate.strategy,
         scope=scope,
@@ -203,36 +205,36 @@ def _promoted(wb: Workbench, candidate: PromotionCandidate, scope: Scope) -> str
         index=candidate.index,
         note=candidate.note,
     )
-    return f"{title_of(promotion.strategy)} is live (version {promotion.version}) in the app, MCP and Python."
+    return f"{strategy_title(promotion.strategy)} is live (version {promotion.version}) in the app, MCP and Python."
 
 
-def serving_line(wb: Workbench, serving: Serving, scope: Scope) -> None:
+def show_live_line(wb: Workbench, serving: LiveStrategy, scope: Scope) -> None:
     """Show what is live and since when, with an undo button."""
     with st.container(key="servingline", horizontal=True, gap="small", vertical_alignment="center"):
-        st.html(f'<p class="wb-serving">{serving_html(serving)}</p>', width="content")
+        st.html(f'<p class="wb-serving">{render_live_strategy(serving)}</p>', width="content")
         if serving.promotion is not None and serving.undoable:
             arguments = (wb, scope, serving.promotion.version)
             st.button("Undo", key="undo_promotion", type="tertiary", on_click=_undo, args=arguments)
 
 
-def serving_html(serving: Serving) -> str:
+def render_live_strategy(serving: LiveStrategy) -> str:
     """Return a sentence on what is live, as escaped HTML."""
     if serving.promotion is not None:
-        return promotion_html(serving.promotion)
+        return render_promotion(serving.promotion)
     return (
-        f"Default strategy: <b>{escape(title_of(serving.strategy))}</b> (MCP search_knowledge_base: "
-        f"<b>{escape(title_of(UNPROMOTED_TOOL_STRATEGY))}</b>). Promote one to replace it."
+        f"Default strategy: <b>{escape(strategy_title(serving.strategy))}</b> (MCP search_knowledge_base: "
+        f"<b>{escape(strategy_title(UNPROMOTED_TOOL_STRATEGY))}</b>). Promote one to replace it."
     )
 
 
-def promotion_html(promotion: Promotion) -> str:
+def render_promotion(promotion: Promotion) -> str:
     """Return what a promotion makes live, in which scope and since when, as escaped HTML."""
     kind = promotion.scope.partition(":")[0]
     place = "in all documents" if kind == "everywhere" else f"in the {kind} <b>{escape(promotion.scope_title)}</b>"
     since = f"{promotion.promoted_at.astimezone():%-d %b %Y, %H:%M}" if promotion.promoted_at else "–"
     defaults = check_parameters(promotion.strategy, None)
     facts = [
-        f"<b>{escape(title_of(promotion.strategy))}</b> is live {place}",
+        f"<b>{escape(strategy_title(promotion.strategy))}</b> is live {place}",
         f"since {since}",
         f"version {promotion.version}",
         *([f"index {escape(promotion.index)}"] if promotion.index else []),
@@ -252,44 +254,46 @@ def _undo(wb: Workbench, scope: Scope, version: int) -> None:
         if promotion is not None and (promotion.scope, promotion.version) == (wb.promotions.key(scope), version):
             wb.promotions.undo(scope)
     except WorkbenchError as error:
-        st.toast(escaped(str(error)))
+        st.toast(escape_markdown(str(error)))
 
 
 # Evidence for a promotion from experiments
 
-LOOKED_AT = 20  # newest experiments that are searched for evidence
+MAX_EXPERIMENTS_SEARCHED = 20  # newest experiments that are searched for evidence
 
 
-def beside_serving(results: Sequence[CellResult], metric: str, run_id: str, serving: Serving) -> str:
+def compare_with_live(results: Sequence[CellResult], metric: str, run_id: str, serving: LiveStrategy) -> str:
     """Return an HTML sentence that compares a run with what is live, by the paired test of an experiment."""
-    from evals.experiments.leaderboard import against
+    from evals.experiments.leaderboard import compare_with_run
 
     measured = [result for result in results if result.run is not None]
-    serves = f"{escape(title_of(serving.strategy))}, which is live"
+    serves = f"{escape(strategy_title(serving.strategy))}, which is live"
     reference = next((result for result in measured if serving.is_run(result.cell)), None)
     if reference is None:
         return f"This experiment does not include {serves}, so the two cannot be compared."
     if reference.run_id == run_id:
         return "It is already live."
-    differences = against(measured, metric, reference.run_id)
+    differences = compare_with_run(measured, metric, reference.run_id)
     clear = any(one.significant and one.difference > 0 for one in differences.values())
-    return _verdict(differences[run_id], serves) + ("" if clear else " Nothing in this experiment is clearly better.")
+    return _format_verdict(differences[run_id], serves) + (
+        "" if clear else " Nothing in this experiment is clearly better."
+    )
 
 
-def serving_of(candidate: PromotionCandidate, default_index: str) -> Serving:
+def make_live_strategy(candidate: PromotionCandidate, default_index: str) -> LiveStrategy:
     """Return what would be live if a candidate were promoted."""
     parameters = check_parameters(candidate.strategy, candidate.parameters)
     index = candidate.index or default_index
-    return Serving(None, candidate.strategy, parameters, index, own="", default_index=default_index)
+    return LiveStrategy(None, candidate.strategy, parameters, index, own="", default_index=default_index)
 
 
-def _verdict(difference: Difference, serves: str) -> str:
-    from evals.measures.significance import equal_everywhere, sentence
+def _format_verdict(difference: Difference, serves: str) -> str:
+    from evals.measures.significance import describe_difference, describe_tie
 
     if difference.is_tie:
-        return f"<b>It ties with {serves}</b>: {equal_everywhere(difference)}."
+        return f"<b>It ties with {serves}</b>: {describe_tie(difference)}."
     low, high = difference.interval
-    size = f"{difference.difference:+.3f}, 95% CI {low:+.3f} to {high:+.3f}; {escape(sentence(difference))}"
+    size = f"{difference.difference:+.3f}, 95% CI {low:+.3f} to {high:+.3f}; {escape(describe_difference(difference))}"
     if not difference.significant:
         clearly = "" if difference.difference < 0 else "clearly "
         return f"<b>It is not {clearly}better than {serves}</b>: {size}."
@@ -297,24 +301,24 @@ def _verdict(difference: Difference, serves: str) -> str:
     return f"<b>It is clearly {better} than {serves}</b>: {size}."
 
 
-def measured_together(wb: Workbench, candidate: PromotionCandidate, serving: Serving) -> str:
+def find_joint_evidence(wb: Workbench, candidate: PromotionCandidate, serving: LiveStrategy) -> str:
     """Return an HTML sentence from the newest experiment that measured a candidate and what is live."""
     from evals.experiments.catalogue import Experiments
     from evals.measures.metrics import metric_title
 
-    wanted = serving_of(candidate, serving.default_index)
+    wanted = make_live_strategy(candidate, serving.default_index)
     experiments = Experiments(wb)
     finished = [experiment for experiment in experiments.list() if experiment.status == "done"]
     newest = sorted(finished, key=lambda experiment: str(experiment.created_at), reverse=True)
-    for experiment in newest[:LOOKED_AT]:
+    for experiment in newest[:MAX_EXPERIMENTS_SEARCHED]:
         if any(map(wanted.is_run, experiment.cells)) and any(map(serving.is_run, experiment.cells)):
             results = [result for result in experiments.results(experiment.id) if result.run is not None]
             run = next((result for result in results if wanted.is_run(result.cell)), None)
             if run is not None:
                 metric = experiment.metrics[0]
                 ground = f"{metric_title(metric)} in {escape(experiment.title)}, corpus: {escape(experiment.over)}"
-                return f"{beside_serving(results, metric, run.run_id, serving)} ({ground})"
+                return f"{compare_with_live(results, metric, run.run_id, serving)} ({ground})"
     return (
-        f"No experiment includes both it and {escape(title_of(serving.strategy))}, which is live. "
+        f"No experiment includes both it and {escape(strategy_title(serving.strategy))}, which is live. "
         "Run one in Evaluate to compare them."
     )

@@ -11,11 +11,11 @@ import streamlit as st
 from workbench.app.state import address
 from workbench.app.state.address import rooted
 from workbench.app.state.shared import note_change
-from workbench.app.widgets.elements import drawn
-from workbench.app.widgets.looks import escaped
-from workbench.app.widgets.markdown import markdown_tree
-from workbench.app.widgets.notices import component
-from workbench.app.widgets.source_places import Tints, stretches, window
+from workbench.app.widgets.elements import to_json
+from workbench.app.widgets.looks import escape_markdown
+from workbench.app.widgets.markdown import parse_markdown
+from workbench.app.widgets.notices import load_component
+from workbench.app.widgets.source_places import TintedText, choose_part, split_by_passages
 from workbench.errors import NotFound
 from workbench.ingestion.metadata import scan_note
 from workbench.types import JsonObject
@@ -30,14 +30,16 @@ if TYPE_CHECKING:
 
 RENDERED, RAW = "rendered", "raw"
 # Types whose text is Markdown, as written or as made by their reader.
-_MARKDOWN = {"markdown", "html", "docx", "epub", "notebook", "pptx", "xlsx", "csv"}
-PDF = "pdf"
-_DRAWN_AT_FIRST = _MARKDOWN | {PDF}  # its reader writes headings and tables, but does not escape other characters
-_CODE = {"code", "json"}
-_SHEETS = {"xlsx", "csv"}
+_MARKDOWN_TYPES = {"markdown", "html", "docx", "epub", "notebook", "pptx", "xlsx", "csv"}
+PDF_TYPE = "pdf"
+_RENDERED_TYPES = _MARKDOWN_TYPES | {
+    PDF_TYPE
+}  # its reader writes headings and tables, but does not escape other characters
+_CODE_TYPES = {"code", "json"}
+_SHEET_TYPES = {"xlsx", "csv"}
 
 
-def reader_data(
+def build_reader_data(
     document: Document,
     passages: Sequence[StoredPassage],
     place: Span | None,
@@ -56,14 +58,14 @@ def reader_data(
         wanted: Start of the part of a long text; by default the part around ``place``.
     """
     text = document.text or ""
-    start, end = window(text, wanted, place)
+    start, end = choose_part(text, wanted, place)
     part = text[start:end]
     page = next((p.metadata.get("page") for p in passages if place and p.metadata["start"] == place[0]), None)
     spans = [
         (first - start, last - start) for first, last in (p.span for p in passages) if last > start and first < end
     ]
     own = (place[0] - start, place[1] - start) if place and place[1] > start and place[0] < end else None
-    form = form_of(document.document_type, form)
+    form = choose_form(document.document_type, form)
     return {
         "document": document.id,
         "title": document.title,
@@ -77,46 +79,46 @@ def reader_data(
         "original": original,
         "page": page,
         **(
-            _rendered(part, spans, own, document.document_type)
+            _build_rendered(part, spans, own, document.document_type)
             if form == RENDERED
-            else {"stretches": stretches(part, spans, own)}
+            else {"stretches": split_by_passages(part, spans, own)}
         ),
     }
 
 
-def form_of(document_type: str, wanted: str) -> str:
+def choose_form(document_type: str, wanted: str) -> str:
     """Return the form in which a document is shown: "rendered" or "raw"."""
     if is_code(document_type):
         return RAW
-    return wanted if wanted in (RENDERED, RAW) else RENDERED if document_type in _DRAWN_AT_FIRST else RAW
+    return wanted if wanted in (RENDERED, RAW) else RENDERED if document_type in _RENDERED_TYPES else RAW
 
 
 def is_code(document_type: str) -> bool:
     """Return whether a document is code, which is never rendered."""
-    return document_type in _CODE
+    return document_type in _CODE_TYPES
 
 
 def is_markdown(document_type: str) -> bool:
     """Return whether a document's text is Markdown, which is rendered by default."""
-    return document_type in _MARKDOWN
+    return document_type in _MARKDOWN_TYPES
 
 
 def has_records(document_type: str) -> bool:
     """Return whether rows of a document may be "name: value" lines, which are shown as a table."""
-    return document_type in _SHEETS
+    return document_type in _SHEET_TYPES
 
 
-def _rendered(text: str, spans: Sequence[Span], place: Span | None, document_type: str) -> JsonObject:
-    has_code = document_type != PDF  # indentation in a page's text is layout
-    tree = markdown_tree(text, has_indented_code=has_code, has_records=has_records(document_type))
-    tints = Tints(text, spans, place)
+def _build_rendered(text: str, spans: Sequence[Span], place: Span | None, document_type: str) -> JsonObject:
+    has_code = document_type != PDF_TYPE  # indentation in a page's text is layout
+    tree = parse_markdown(text, has_indented_code=has_code, has_records=has_records(document_type))
+    tints = TintedText(text, spans, place)
     return {
-        "blocks": drawn(tree.blocks, tints.pieces, tints.whole),
+        "blocks": to_json(tree.blocks, tints.pieces, tints.whole),
         "outline": [{"level": heading.level, "words": heading.words} for heading in tree.headings],
     }
 
 
-def read_place(value: str) -> tuple[int, int] | None:
+def parse_place(value: str) -> tuple[int, int] | None:
     """Parse "120-480" as a span; None if invalid."""
     first, _, last = value.partition("-")
     if not (first.isdecimal() and last.isdecimal()) or int(last) <= int(first):
@@ -124,16 +126,16 @@ def read_place(value: str) -> tuple[int, int] | None:
     return int(first), int(last)
 
 
-_KEY = "reader_sent"
+_COMPONENT_KEY = "reader_sent"
 
 
 def open_document(document_id: str, start: int | None = None, end: int | None = None) -> None:
-    """Put a document and the found span into the URL; ``reader`` shows them."""
+    """Put a document and the found span into the URL; ``show_reader`` shows them."""
     at = f"{start}-{end}" if start is not None and end is not None else None
     address.put(doc=document_id, at=at, form=None, part=None)
 
 
-def reader(wb: Workbench, index: str | None = None) -> None:
+def show_reader(wb: Workbench, index: str | None = None) -> None:
     """Show the document of the URL, if any; called at the end of every page that opens documents."""
     document_id = address.get("doc")
     if not document_id:
@@ -141,24 +143,24 @@ def reader(wb: Workbench, index: str | None = None) -> None:
     try:
         document = wb.documents.get(document_id)
     except NotFound:
-        close()
+        close_document()
         note_change()  # refreshes the results
         st.toast("This document no longer exists.")
         return
-    title, width = escaped(document.title, 120) or "Document", _width(wb, document)
-    st.dialog(title, width=width, position="right", on_dismiss=close)(_show)(wb, document, index)
+    title, width = escape_markdown(document.title, 120) or "Document", _dialog_width(wb, document)
+    st.dialog(title, width=width, position="right", on_dismiss=close_document)(_show_document)(wb, document, index)
 
 
-def close() -> None:
+def close_document() -> None:
     """Remove the document from the URL."""
     address.put(doc=None, at=None, form=None, part=None)
 
 
-def _width(wb: Workbench, document: Document) -> int:
+def _dialog_width(wb: Workbench, document: Document) -> int:
     return 1240 if wb.documents.file(document.id) else 980
 
 
-def _show(wb: Workbench, document: Document, index: str | None) -> None:
+def _show_document(wb: Workbench, document: Document, index: str | None) -> None:
     source = wb.sources.get(document.source_id)
     passages = wb.documents.passages(document.id, index=index)
     facts = [
@@ -170,34 +172,34 @@ def _show(wb: Workbench, document: Document, index: str | None) -> None:
     ]
     st.html(f'<p class="wb-kind" style="margin:0">{escape(" · ".join(fact for fact in facts if fact))}</p>')
     part = address.get("part")
-    component("widgets/reader")(
-        key=_KEY,
-        data=reader_data(
+    load_component("widgets/reader")(
+        key=_COMPONENT_KEY,
+        data=build_reader_data(
             document,
             passages,
-            read_place(address.get("at")),
-            _original(wb, document),
+            parse_place(address.get("at")),
+            _original_url(wb, document),
             form=address.get("form"),
             wanted=int(part) if part.isdecimal() else None,
         ),
-        on_form_change=lambda: _put("form"),
-        on_part_change=lambda: _put("part"),
+        on_form_change=lambda: _store_choice("form"),
+        on_part_change=lambda: _store_choice("part"),
     )
 
 
-def _put(name: str) -> None:
+def _store_choice(name: str) -> None:
     """Put the chosen form or part into the URL; "" is the default."""
-    state = st.session_state.get(_KEY)
+    state = st.session_state.get(_COMPONENT_KEY)
     chosen = state.get(name) if isinstance(state, Mapping) else None
     if isinstance(chosen, str):
         address.put(**{name: chosen or None})
 
 
-def _original(wb: Workbench, document: Document) -> str | None:
+def _original_url(wb: Workbench, document: Document) -> str | None:
     """Return the URL of a document's original, or of the page image of the found passage; None if not stored."""
     if not wb.documents.file(document.id):
         return None
-    place = read_place(address.get("at"))
+    place = parse_place(address.get("at"))
     page = wb.pages.page_of(document.id, place)
     if page is None:
         return rooted(f"/originals/{document.id}")

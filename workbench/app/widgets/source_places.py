@@ -23,29 +23,29 @@ from workbench.app.widgets.elements import TextRun
 from workbench.types.json import JsonObject, JsonValue
 from workbench.types.results import Span
 
-_AT, _BEFORE = "at", "before"  # keys of a token's start, or its end, in its block's content
+_START_KEY, _END_KEY = "at", "before"  # keys of a token's start, or its end, in its block's content
 
 
-class _NotingState(StateInline):
+class _RecordingState(StateInline):
     """Scanner state that records its position in every token."""
 
     def pushPending(self) -> Token:
         token = super().pushPending()
-        token.meta[_BEFORE] = self.pos
+        token.meta[_END_KEY] = self.pos
         return token
 
     def push(self, ttype: str, tag: str, nesting: Literal[-1, 0, 1]) -> Token:
         token = super().push(ttype, tag, nesting)
-        token.meta[_AT] = self.pos
+        token.meta[_START_KEY] = self.pos
         return token
 
 
-class NotingParser(ParserInline):
+class RecordingParser(ParserInline):
     """The inline parser of markdown-it with recorded positions."""
 
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
         """Parse like the base class, but with our state."""
-        state = _NotingState(src, md, env, tokens)
+        state = _RecordingState(src, md, env, tokens)
         self.tokenize(state)
         for rule in self.ruler2.getRules(""):
             rule(state)
@@ -93,7 +93,7 @@ class SourceLines:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ContentMap:
     """Maps a block's content to the document; ``pieces`` are (position in content, in document), in order."""
 
     content: str
@@ -108,24 +108,24 @@ class Places:
         return other + place - own
 
 
-def places_of(lines: SourceLines, token: Token) -> Places | None:
+def map_content(lines: SourceLines, token: Token) -> ContentMap | None:
     """Return the positions of an inline token's content; None if a line of it is not found verbatim."""
     if token.map is None:
         return None
     pieces: list[tuple[int, int]] = []
     at = 0
     for number, words in enumerate(token.content.split("\n")):
-        for part in _parts(words):
+        for part in _split_cell(words):
             found = lines.place(token.map[0] + number, part)
             if found is None:
                 return None
             pieces.append((at, found[0]))
             at += len(part)
         at += 1
-    return Places(token.content, tuple(pieces))
+    return ContentMap(token.content, tuple(pieces))
 
 
-def _parts(words: str) -> Iterator[str]:
+def _split_cell(words: str) -> Iterator[str]:
     """Yield a cell's text split before each bar, which is escaped in the source."""
     start = 0
     for place, sign in enumerate(words):
@@ -135,10 +135,10 @@ def _parts(words: str) -> Iterator[str]:
     yield words[start:]
 
 
-class Cursor:
+class TokenCursor:
     """Finds the tokens of one block, in order."""
 
-    def __init__(self, places: Places | None, fallback: tuple[int, int]) -> None:
+    def __init__(self, places: ContentMap | None, fallback: tuple[int, int]) -> None:
         """Start at the block's first character; ``fallback`` is used for text that is not found."""
         self._places, self._fallback, self._at = places, fallback, 0
         self._content = places.content.replace("\n", " ") if places else ""  # as in a code span
@@ -146,15 +146,15 @@ class Cursor:
     def run(self, token: Token, shown: str, written: str) -> TextRun:
         """Return the run of a token: ``shown`` in the rendered text, ``written`` in the document."""
         places = self._places
-        at = _found(self._content, token, written.replace("\n", " "), self._at)
+        at = _find_token(self._content, token, written.replace("\n", " "), self._at)
         if places is None or at < 0:
             return TextRun(shown, *self._fallback) if shown else TextRun("", 0, 0)
         self._at = at + len(written)
         return TextRun(shown, *places.span(at, at + len(written)))
 
 
-def _found(content: str, token: Token, written: str, cursor: int) -> int:
-    before, at = token.meta.get(_BEFORE), token.meta.get(_AT)
+def _find_token(content: str, token: Token, written: str, cursor: int) -> int:
+    before, at = token.meta.get(_END_KEY), token.meta.get(_START_KEY)
     if isinstance(before, int):  # plain text ends at or before the next special character
         return content.rfind(written, cursor, before)
     if isinstance(at, int):  # emphasis markers may be joined with the text before them
@@ -162,20 +162,20 @@ def _found(content: str, token: Token, written: str, cursor: int) -> int:
     return -1
 
 
-def flat(tokens: Sequence[Token]) -> str:
+def flatten_tokens(tokens: Sequence[Token]) -> str:
     """Return the text of tokens, such as an image's alt text."""
-    return "".join(token.content if not token.children else flat(token.children) for token in tokens)
+    return "".join(token.content if not token.children else flatten_tokens(token.children) for token in tokens)
 
 
 # Parts of long documents
 
-SIZE = 150_000  # characters shown at once
-_FENCE = re.compile(r"^ {0,3}(`{3,}(?!.*`)|~{3,})", re.MULTILINE)
-_HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
-_GAP = re.compile(r"\n\n(?=\S)")
+PART_CHARS = 150_000  # characters shown at once
+_FENCE_PATTERN = re.compile(r"^ {0,3}(`{3,}(?!.*`)|~{3,})", re.MULTILINE)
+_HEADING_PATTERN = re.compile(r"^#{1,6} ", re.MULTILINE)
+_GAP_PATTERN = re.compile(r"\n\n(?=\S)")
 
 
-def window(text: str, wanted: int | None, place: Span | None, size: int = SIZE) -> Span:
+def choose_part(text: str, wanted: int | None, place: Span | None, size: int = PART_CHARS) -> Span:
     """Return the part of a text to show, cut at blocks.
 
     Args:
@@ -188,33 +188,34 @@ def window(text: str, wanted: int | None, place: Span | None, size: int = SIZE) 
         return 0, len(text)
     if wanted is None or wanted >= len(text):
         wanted = min(place[0] - size // 2 if place else 0, len(text) - size)
-    start = block_start(text, wanted, size // 4)
+    start = find_block_start(text, wanted, size // 4)
     if len(text) - start <= size * 5 // 4:
         return start, len(text)
-    end = block_start(text, start + size, size // 4)
+    end = find_block_start(text, start + size, size // 4)
     if place and start <= place[0] < start + size < place[1]:  # a found span is not cut
         end = max(end, min(place[1], start + 2 * size))
     return start, end
 
 
-def block_start(text: str, wanted: int, slack: int) -> int:
+def find_block_start(text: str, wanted: int, slack: int) -> int:
     """Return the start of a block at ``wanted`` or up to ``slack`` characters before it.
 
     Headings are preferred, then gaps between blocks, then lines; within code, the start of the code.
     """
     if wanted <= 0:
         return 0
-    opening, closed = _fences(text, wanted)
-    if opening is None and _begins(text, wanted):
+    opening, closed = _find_fences(text, wanted)
+    if opening is None and _starts_block(text, wanted):
         return wanted
     lowest = max(0, wanted - slack)
     if opening is not None and opening >= lowest:
         return opening
     if opening is None:
         lowest = max(lowest, closed)
-        for pattern in (_HEADING, _GAP):
+        for pattern in (_HEADING_PATTERN, _GAP_PATTERN):
             places = [
-                match.end() if pattern is _GAP else match.start() for match in pattern.finditer(text, lowest, wanted)
+                match.end() if pattern is _GAP_PATTERN else match.start()
+                for match in pattern.finditer(text, lowest, wanted)
             ]
             if places:
                 return places[-1]
@@ -222,18 +223,20 @@ def block_start(text: str, wanted: int, slack: int) -> int:
     return line or wanted
 
 
-def _begins(text: str, place: int) -> bool:
+def _starts_block(text: str, place: int) -> bool:
     """Return whether a block starts at a position outside code."""
     if text[place - 1] != "\n":
         return False
-    return text[place - 2 : place] == "\n\n" or bool(_HEADING.match(text, place) or _FENCE.match(text, place))
+    return text[place - 2 : place] == "\n\n" or bool(
+        _HEADING_PATTERN.match(text, place) or _FENCE_PATTERN.match(text, place)
+    )
 
 
-def _fences(text: str, wanted: int) -> tuple[int | None, int]:
+def _find_fences(text: str, wanted: int) -> tuple[int | None, int]:
     """Return the start of the code around ``wanted`` (None outside code), and the end of the code before it."""
     opening: re.Match[str] | None = None
     closed = 0
-    for fence in _FENCE.finditer(text, 0, wanted):
+    for fence in _FENCE_PATTERN.finditer(text, 0, wanted):
         if opening is None:
             opening = fence
         elif fence[1][0] == opening[1][0] and len(fence[1]) >= len(opening[1]):
@@ -244,7 +247,7 @@ def _fences(text: str, wanted: int) -> tuple[int | None, int]:
 # Tints of passages
 
 
-class Tints:
+class TintedText:
     """The tinted pieces of a text, in order."""
 
     def __init__(self, text: str, spans: Sequence[Span], place: Span | None = None) -> None:
@@ -252,7 +255,7 @@ class Tints:
         self._starts: list[int] = []
         self._kinds: list[JsonObject] = []
         at = 0
-        for stretch in stretches(text, spans, place):
+        for stretch in split_by_passages(text, spans, place):
             self._starts.append(at)
             self._kinds.append({"kind": stretch["kind"], "passage": stretch["passage"]})
             at += len(str(stretch["text"]))
@@ -282,7 +285,9 @@ class Tints:
         return text if kind["kind"] == "bare" else {"text": text, **kind}
 
 
-def stretches(text: str, spans: Sequence[tuple[int, int]], place: tuple[int, int] | None = None) -> list[JsonObject]:
+def split_by_passages(
+    text: str, spans: Sequence[tuple[int, int]], place: tuple[int, int] | None = None
+) -> list[JsonObject]:
     """Split ``text`` at every edge of the passages' spans.
 
     The kind of a piece is "found" in the found span, "overlap" in several passages, "odd" or "even" in one, and "bare"
@@ -300,13 +305,13 @@ def stretches(text: str, spans: Sequence[tuple[int, int]], place: tuple[int, int
             {
                 "text": text[start:end],
                 "passage": holders[0] if holders else None,
-                "kind": _kind(start, end, holders, place),
+                "kind": _piece_kind(start, end, holders, place),
             }
         )
     return cut
 
 
-def _kind(start: int, end: int, holders: Sequence[int], place: tuple[int, int] | None) -> str:
+def _piece_kind(start: int, end: int, holders: Sequence[int], place: tuple[int, int] | None) -> str:
     if place and place[0] <= start and end <= place[1]:
         return "found"
     if len(holders) > 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from workbench.app.widgets.notices import component
+from workbench.app.widgets.notices import load_component
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class TableChoice:
     opened: str | None
 
 
-def table(
+def show_table(
     key: str,
     columns: Sequence[Column],
     rows: Sequence[Mapping[str, object]],
@@ -84,15 +84,15 @@ def table(
         "filters": filters,
         "stacks": stacks,
     }
-    result = component("widgets/table")(
-        key=key, data=data, default={"selected": []}, on_selected_change=_nothing, on_open_change=_nothing
+    result = load_component("widgets/table")(
+        key=key, data=data, default={"selected": []}, on_selected_change=_ignore_event, on_open_change=_ignore_event
     )
     ids = {row["id"] for row in rows}
     selected = tuple(item for item in (result.selected or ()) if item in ids)
     return TableChoice(selected, result.open if result.open in ids else None)
 
 
-def moment(at: datetime | None, *, seconds: bool = False) -> dict[str, str]:
+def make_time_cell(at: datetime | None, *, seconds: bool = False) -> dict[str, str]:
     """Return a point in time as a cell of kind "shown", in the local time zone."""
     if at is None:
         return {"text": "–", "order": ""}
@@ -100,5 +100,5 @@ def moment(at: datetime | None, *, seconds: bool = False) -> dict[str, str]:
     return {"text": at.astimezone().strftime(form), "order": at.isoformat()}
 
 
-def _nothing() -> None:
+def _ignore_event() -> None:
     """Do nothing: Streamlit requires a callback, and states and triggers are read from the result."""

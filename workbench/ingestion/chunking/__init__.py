@@ -1,6 +1,6 @@
 """Chunkers, which cut documents into passages."""
 
-from workbench.ingestion.chunking.chunkers import CHUNKERS, DEFAULT_CHUNKER, Chunker, chunk, complete, spans_of
+from workbench.ingestion.chunking.chunkers import CHUNKERS, DEFAULT_CHUNKER, Chunker, chunk, complete_options, cut_spans
 from workbench.ingestion.chunking.finish import Spans
 from workbench.ingestion.chunking.spans import ChunkInput, CutPassage, Tokenize
 
@@ -13,6 +13,6 @@ __all__ = [
     "Spans",
     "Tokenize",
     "chunk",
-    "complete",
-    "spans_of",
+    "complete_options",
+    "cut_spans",
 ]

@@ -8,17 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import overload
 
-from workbench.ingestion.chunking.spans import BlockKind, Ruler, strip
+from workbench.ingestion.chunking.spans import BlockKind, TokenCounter, strip_span
 from workbench.text import sentence_spans
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?[ \t]*$")
-UNDERLINE = re.compile(r" {0,3}(=+|-{2,})$")
+HEADING_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})$")
 TABLE_RULE = re.compile(r" {0,3}\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?$")
-ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t]+\S")
+LIST_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,9}[.)])[ \t]+\S")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 MARKUP = re.compile(r"\*\*|__|`|[ \t]#+$|\{#[^}]*\}$")
-HEADING_CHARACTERS = 120
+MAX_HEADING_CHARS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,31 +88,31 @@ class TextLines(Sequence[Line]):
         return Line(start, end, self._text[start:end])
 
 
-def lines_of(text: str, start: int = 0, end: int | None = None) -> TextLines:
+def split_lines(text: str, start: int = 0, end: int | None = None) -> TextLines:
     """Split ``text[start:end]`` into lines with their positions in ``text``."""
     return TextLines(text, start, len(text) if end is None else end)
 
 
-def blocks_of(text: str) -> list[Block]:
+def parse_blocks(text: str) -> list[Block]:
     """Return the blocks in order; every non-blank character is in exactly one of them."""
-    lines = lines_of(text)
+    lines = split_lines(text)
     blocks: list[Block] = []
     index = 0
     while index < len(lines):
         if lines[index].blank:
             index += 1
             continue
-        block, index = _block_at(lines, index)
+        block, index = _parse_block(lines, index)
         blocks.append(block)
-    return _with_paths(text, blocks)
+    return _add_paths(text, blocks)
 
 
-def _block_at(lines: TextLines, index: int) -> tuple[Block, int]:
+def _parse_block(lines: TextLines, index: int) -> tuple[Block, int]:
     """Return the block that starts at a line, and the index of the line after it."""
     line = lines[index]
     fence = FENCE.match(line.text)
     if fence:
-        after = _after_fence(lines, index, fence.group(1))
+        after = _find_fence_end(lines, index, fence.group(1))
         return Block(line.start, lines[after - 1].end, "code", body=line.start), after
     heading = HEADING.match(line.text)
     if heading:
@@ -123,13 +123,13 @@ def _block_at(lines: TextLines, index: int) -> tuple[Block, int]:
             after += 1
         body = lines[index + 2].start if after > index + 2 else lines[after - 1].end
         return Block(line.start, lines[after - 1].end, "table", body=body), after
-    if ITEM.match(line.text):
-        after = _after_list(lines, index)
+    if LIST_ITEM.match(line.text):
+        after = _find_list_end(lines, index)
         return Block(line.start, lines[after - 1].end, "list", body=line.start), after
-    return _paragraph(lines, index)
+    return _parse_paragraph(lines, index)
 
 
-def _after_fence(lines: TextLines, index: int, mark: str) -> int:
+def _find_fence_end(lines: TextLines, index: int, mark: str) -> int:
     """Return the index after a fence. An unclosed one extends to the end of the text, as in CommonMark."""
     for after in range(index + 1, len(lines)):
         text = lines[after].text.strip()
@@ -145,16 +145,16 @@ def _is_table(lines: TextLines, index: int) -> bool:
     return "|" in rule and "-" in rule and TABLE_RULE.match(rule) is not None
 
 
-def _after_list(lines: TextLines, index: int) -> int:
+def _find_list_end(lines: TextLines, index: int) -> int:
     """Return the index after a list, which includes lazy and indented lines, and a blank line before these."""
     after = index + 1
     while after < len(lines):
         line = lines[after]
         if line.blank:
             following = next((item for item in lines[after + 1 : after + 3] if not item.blank), None)
-            if following is None or not (ITEM.match(following.text) or following.text[:2] in ("  ", "\t")):
+            if following is None or not (LIST_ITEM.match(following.text) or following.text[:2] in ("  ", "\t")):
                 break
-        elif _interrupts(lines, after):
+        elif _interrupts_paragraph(lines, after):
             break
         after += 1
     while lines[after - 1].blank:
@@ -162,20 +162,20 @@ def _after_list(lines: TextLines, index: int) -> int:
     return after
 
 
-def _interrupts(lines: TextLines, index: int) -> bool:
+def _interrupts_paragraph(lines: TextLines, index: int) -> bool:
     text = lines[index].text
     return bool(FENCE.match(text) or HEADING.match(text) or _is_table(lines, index))
 
 
-def _paragraph(lines: TextLines, index: int) -> tuple[Block, int]:
+def _parse_paragraph(lines: TextLines, index: int) -> tuple[Block, int]:
     start = lines[index].start
     after = index + 1
     while after < len(lines) and not lines[after].blank:
-        underline = UNDERLINE.match(lines[after].text)
+        underline = HEADING_UNDERLINE.match(lines[after].text)
         if underline and after == index + 1:  # setext heading: one line underlined with = or -
             level = 1 if underline.group(1)[0] == "=" else 2
             return Block(start, lines[after].end, "heading", level), after + 1
-        if ITEM.match(lines[after].text) or _interrupts(lines, after):
+        if LIST_ITEM.match(lines[after].text) or _interrupts_paragraph(lines, after):
             break
         after += 1
     return Block(start, lines[after - 1].end, "text", body=start), after
@@ -184,10 +184,10 @@ def _paragraph(lines: TextLines, index: int) -> tuple[Block, int]:
 def heading_text(source: str) -> str:
     """Return a heading's words without markup, cut to 120 characters."""
     line = source.strip().split("\n")[0].lstrip("#").strip()
-    return MARKUP.sub("", LINK.sub(r"\1", line)).strip()[:HEADING_CHARACTERS].strip()
+    return MARKUP.sub("", LINK.sub(r"\1", line)).strip()[:MAX_HEADING_CHARS].strip()
 
 
-def _with_paths(text: str, blocks: list[Block]) -> list[Block]:
+def _add_paths(text: str, blocks: list[Block]) -> list[Block]:
     """Give each block the headings above it. A heading ends those of its own level and below."""
     open_headings: list[tuple[int, str]] = []
     placed: list[Block] = []
@@ -224,18 +224,18 @@ class Atom:
     metadata: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def atoms_of(blocks: Iterable[Block], ruler: Ruler, room: int, whole: int | None = None) -> list[Atom]:
+def split_atoms(blocks: Iterable[Block], ruler: TokenCounter, room: int, whole: int | None = None) -> list[Atom]:
     """Return the atoms of blocks, each of at most ``room`` tokens, or ``whole`` for an entire table or code block."""
     atoms: list[Atom] = []
     for block in blocks:
         atoms.extend(_block_atoms(block, ruler, room, room if whole is None else whole))
-    return _joined(atoms, ruler, room)
+    return _join_clinging(atoms, ruler, room)
 
 
-def _block_atoms(block: Block, ruler: Ruler, room: int, whole: int) -> Iterator[Atom]:
+def _block_atoms(block: Block, ruler: TokenCounter, room: int, whole: int) -> Iterator[Atom]:
     text = ruler.text
     if block.kind == "heading":
-        for start, end in fitting(ruler, block.start, block.end, room):
+        for start, end in split_to_fit(ruler, block.start, block.end, room):
             yield Atom(start, end, clings=end == block.end)
     elif block.kind in ("table", "code") and ruler.count(block.start, block.end) <= whole:
         yield Atom(block.start, block.end, ends=True)
@@ -253,46 +253,46 @@ def _block_atoms(block: Block, ruler: Ruler, room: int, whole: int) -> Iterator[
         yield from _sentence_atoms(ruler, block.start, block.end, room)
 
 
-def _sentence_atoms(ruler: Ruler, start: int, end: int, room: int) -> Iterator[Atom]:
+def _sentence_atoms(ruler: TokenCounter, start: int, end: int, room: int) -> Iterator[Atom]:
     for begin, stop in sentence_spans(ruler.text, start, end):
-        for part in fitting(ruler, begin, stop, room):
+        for part in split_to_fit(ruler, begin, stop, room):
             last = part[1] == end
             yield Atom(*part, clings=last and ruler.text[end - 1] in ":：", ends=last)
 
 
-def _table_atoms(block: Block, ruler: Ruler, room: int) -> Iterator[Atom]:
+def _table_atoms(block: Block, ruler: TokenCounter, room: int) -> Iterator[Atom]:
     """Yield the rows of a table too long for one passage; all but the first note the table's header."""
-    note = {"table_header": strip(ruler.text, block.start, block.body)}
-    for start, end in fitting(ruler, block.start, block.body, room):
+    note = {"table_header": strip_span(ruler.text, block.start, block.body)}
+    for start, end in split_to_fit(ruler, block.start, block.body, room):
         yield Atom(start, end, clings=True)
-    for line in lines_of(ruler.text, block.body, block.end):
-        for start, end in fitting(ruler, line.start, line.end, room):
+    for line in split_lines(ruler.text, block.body, block.end):
+        for start, end in split_to_fit(ruler, line.start, line.end, room):
             yield Atom(start, end, ends=True, metadata=note)
 
 
-def _line_spans(ruler: Ruler, start: int, end: int, room: int) -> Iterator[tuple[int, int]]:
-    for line in lines_of(ruler.text, start, end):
+def _line_spans(ruler: TokenCounter, start: int, end: int, room: int) -> Iterator[tuple[int, int]]:
+    for line in split_lines(ruler.text, start, end):
         if not line.blank:
-            yield from fitting(ruler, line.start, line.end, room)
+            yield from split_to_fit(ruler, line.start, line.end, room)
 
 
 def _item_spans(text: str, block: Block) -> list[tuple[int, int]]:
     """Return the spans of a list's top-level items, including nested items."""
-    starts = [line.start for line in lines_of(text, block.start, block.end) if ITEM.match(line.text)]
-    return [strip(text, start, end) for start, end in zip(starts, [*starts[1:], block.end], strict=True)]
+    starts = [line.start for line in split_lines(text, block.start, block.end) if LIST_ITEM.match(line.text)]
+    return [strip_span(text, start, end) for start, end in zip(starts, [*starts[1:], block.end], strict=True)]
 
 
-def fitting(ruler: Ruler, start: int, end: int, room: int) -> Iterator[tuple[int, int]]:
+def split_to_fit(ruler: TokenCounter, start: int, end: int, room: int) -> Iterator[tuple[int, int]]:
     """Yield stripped parts of ``text[start:end]`` of at most ``room`` tokens, cut between words if possible."""
     while start < end:
         stop = ruler.reach(start, room, end)
-        span = strip(ruler.text, start, stop)
+        span = strip_span(ruler.text, start, stop)
         if span[0] < span[1]:
             yield span
         start = stop
 
 
-def _joined(atoms: list[Atom], ruler: Ruler, room: int) -> list[Atom]:
+def _join_clinging(atoms: list[Atom], ruler: TokenCounter, room: int) -> list[Atom]:
     """Merge each clinging atom into the next one if both fit."""
     joined: list[Atom] = []
     for atom in atoms:
@@ -306,17 +306,17 @@ def _joined(atoms: list[Atom], ruler: Ruler, room: int) -> list[Atom]:
 
 # --- Blocks of source code ---
 
-DEFINITION = re.compile(
+DEFINITION_LINE = re.compile(
     r"[ \t]*(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|pub(?:\([^)]*\))?|"
     r"override|virtual|inline|unsafe|extern|sealed|partial|open|data)\s+)*"
     r"(?:def|class|function|fn|func|interface|struct|enum|trait|impl|module|namespace|type|object|sub|package|"
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|VIEW|FUNCTION|INDEX))\b[^\n]*"
 )
-CLOSING = re.compile(r"[ \t]*(?:[\])}]|end\b|else\b|elif\b|except\b|finally\b|catch\b|case\b)")
-NAME_CHARACTERS = 80
+CLOSING_LINE = re.compile(r"[ \t]*(?:[\])}]|end\b|else\b|elif\b|except\b|finally\b|catch\b|case\b)")
+MAX_DEFINITION_CHARS = 80
 
 
-def code_blocks_of(text: str) -> list[Block]:
+def parse_code_blocks(text: str) -> list[Block]:
     """Return one block per run of lines separated by blank lines or definitions; all non-blank lines are covered.
 
     The path of a block has the first lines of the enclosing definitions and its own: ("class Stack:", "def
@@ -325,44 +325,44 @@ def code_blocks_of(text: str) -> list[Block]:
     blocks: list[Block] = []
     scope: list[tuple[int, str]] = []
     run: list[Line] = []
-    for line in lines_of(text):
-        if _parts(run, line):
-            blocks.append(_block(run, scope))
+    for line in split_lines(text):
+        if _starts_block(run, line):
+            blocks.append(_close_run(run, scope))
             run = []
         if not line.blank or run:
             run.append(line)
     if any(not line.blank for line in run):
-        blocks.append(_block(run, scope))
+        blocks.append(_close_run(run, scope))
     return blocks
 
 
-def indent_of(line: str) -> int:
+def indent_width(line: str) -> int:
     """Return the width of a line's indentation; a tab counts four."""
     return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
 
 
-def _parts(run: list[Line], line: Line) -> bool:
+def _starts_block(run: list[Line], line: Line) -> bool:
     """Return whether a line starts a new block: after a blank line, or at a definition without decorators above."""
-    if not run or line.blank or CLOSING.match(line.text):
+    if not run or line.blank or CLOSING_LINE.match(line.text):
         return False
     if run[-1].blank:
         return True
-    if not DEFINITION.match(line.text):
+    if not DEFINITION_LINE.match(line.text):
         return False
     above = run[-1].text.strip()
     return not above.startswith(("@", "#", "//", "/*", "*", "--", '"""')) and not above.endswith((",", "("))
 
 
-def _block(run: list[Line], scope: list[tuple[int, str]]) -> Block:
+def _close_run(run: list[Line], scope: list[tuple[int, str]]) -> Block:
     """Return the run as a block; ``scope``, the stack of open definitions, is updated with the run's own."""
     lines = [line for line in run if not line.blank]
-    shallowest = min(indent_of(line.text) for line in lines)
+    shallowest = min(indent_width(line.text) for line in lines)
     while scope and scope[-1][0] >= shallowest:
         scope.pop()
     path = tuple(name for _, name in scope)
-    own = next((line for line in lines if DEFINITION.match(line.text)), None)
+    own = next((line for line in lines if DEFINITION_LINE.match(line.text)), None)
     if own is not None:
-        name = own.text.strip().rstrip("{").strip()[:NAME_CHARACTERS]
+        name = own.text.strip().rstrip("{").strip()[:MAX_DEFINITION_CHARS]
         path = (*path, name)
-        scope.append((indent_of(own.text), name))
+        scope.append((indent_width(own.text), name))
     return Block(lines[0].start, lines[-1].end, "code", 0, path, lines[0].start)

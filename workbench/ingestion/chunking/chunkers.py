@@ -11,11 +11,18 @@ from typing import cast
 
 import numpy as np
 
-from workbench.errors import InvalidInput, choices
-from workbench.ingestion.chunking.blocks import Atom, atoms_of, fitting
-from workbench.ingestion.chunking.finish import Spans, finished, pack, pack_full
-from workbench.ingestion.chunking.spans import ChunkInput, CutPassage, Piece, Ruler, Tokenize
-from workbench.ingestion.chunking.structure import Section, headed, merged, pieces_of, sections_of, structure
+from workbench.errors import InvalidInput, list_choices
+from workbench.ingestion.chunking.blocks import Atom, split_atoms, split_to_fit
+from workbench.ingestion.chunking.finish import Spans, finish_pieces, pack_evenly, pack_full
+from workbench.ingestion.chunking.spans import ChunkInput, CutPassage, Piece, TokenCounter, Tokenize
+from workbench.ingestion.chunking.structure import (
+    Section,
+    chunk_by_structure,
+    cut_section,
+    group_sections,
+    join_headings,
+    merge_sections,
+)
 from workbench.ingestion.chunking.task import CuttingTask, Embed
 from workbench.text import sentence_spans
 from workbench.types import Parameter, ParameterValue, read_parameters
@@ -23,16 +30,16 @@ from workbench.types import Parameter, ParameterValue, read_parameters
 # --- Source code ---
 
 
-def code(task: CuttingTask) -> list[Piece]:
+def chunk_code(task: CuttingTask) -> list[Piece]:
     """Keep classes whole if they fit, or else their methods; join small neighbours. Other text is cut by structure."""
     if task.document.document_type != "code":
-        return structure(task)
-    sections = whole_definitions(sections_of(task.blocks), task.ruler, task.size)
-    sections = merged(sections, task.ruler, task.size, int(task.options["small"]))
-    return [piece for section in sections for piece in pieces_of(section, task, task.size)]
+        return chunk_by_structure(task)
+    sections = join_definitions(group_sections(task.blocks), task.ruler, task.size)
+    sections = merge_sections(sections, task.ruler, task.size, int(task.options["small"]))
+    return [piece for section in sections for piece in cut_section(section, task, task.size)]
 
 
-def whole_definitions(sections: list[Section], ruler: Ruler, size: int) -> list[Section]:
+def join_definitions(sections: list[Section], ruler: TokenCounter, size: int) -> list[Section]:
     """Join each definition with everything inside it, outermost first, if they fit in ``size`` tokens."""
     whole: list[Section] = []
     index = 0
@@ -52,7 +59,7 @@ def whole_definitions(sections: list[Section], ruler: Ruler, size: int) -> list[
 # --- Windows of a fixed number of tokens ---
 
 
-def fixed(task: CuttingTask) -> list[Piece]:
+def chunk_fixed(task: CuttingTask) -> list[Piece]:
     """Slide a window over the tokens; each starts ``overlap`` tokens before the end of the previous one.
 
     A window with only headings joins its neighbour; if both exceed the size, they are split evenly.
@@ -66,13 +73,13 @@ def fixed(task: CuttingTask) -> list[Piece]:
         pieces.append(Piece(start, stop))
         if stop >= end:
             break
-        start = _back(task.ruler, start, stop, overlap)
+        start = _next_window_start(task.ruler, start, stop, overlap)
         if task.ruler.reach(start, task.size, end) <= stop:
             start = stop  # the overlap leaves no room for the long word after it
-    return headed(task, pieces, task.size, parts=not overlap)
+    return join_headings(task, pieces, task.size, parts=not overlap)
 
 
-def _back(ruler: Ruler, start: int, stop: int, overlap: int) -> int:
+def _next_window_start(ruler: TokenCounter, start: int, stop: int, overlap: int) -> int:
     """Return the start of the next window: ``overlap`` tokens before ``stop``, at a word, after ``start``."""
     if overlap == 0:
         return stop
@@ -89,7 +96,7 @@ SEPARATORS = ("\n\n", "\n", ".", "?", "!", " ", "")
 Bounds = tuple[int, int]
 
 
-def recursive(task: CuttingTask) -> list[Piece]:
+def chunk_recursive(task: CuttingTask) -> list[Piece]:
     """Split at the coarsest separator, split long pieces again at finer ones, and merge up to the size.
 
     Follows LangChain's RecursiveCharacterTextSplitter with ``keep_separator=True``: a separator starts the piece after
@@ -99,11 +106,13 @@ def recursive(task: CuttingTask) -> list[Piece]:
     takes half of it if both exceed the size; the original leaves it alone.
     """
     overlap = min(int(task.options["overlap"]), task.size - 1)
-    bounds = _cut(task.ruler, (0, len(task.text)), SEPARATORS, task.size, overlap)
-    return headed(task, [Piece(*piece) for piece in bounds], task.size, parts=not overlap)
+    bounds = _split_recursively(task.ruler, (0, len(task.text)), SEPARATORS, task.size, overlap)
+    return join_headings(task, [Piece(*piece) for piece in bounds], task.size, parts=not overlap)
 
 
-def _cut(ruler: Ruler, bounds: Bounds, separators: Sequence[str], size: int, overlap: int) -> Iterator[Bounds]:
+def _split_recursively(
+    ruler: TokenCounter, bounds: Bounds, separators: Sequence[str], size: int, overlap: int
+) -> Iterator[Bounds]:
     """Yield pieces of a span, each of at most ``size`` tokens."""
     text = ruler.text
     index = next(i for i, separator in enumerate(separators) if text.find(separator, *bounds) >= 0)
@@ -112,20 +121,20 @@ def _cut(ruler: Ruler, bounds: Bounds, separators: Sequence[str], size: int, ove
     def fits(split: Bounds) -> bool:
         return ruler.count(*split) < size or not finer
 
-    for merge, splits in groupby(_splits(ruler, bounds, separators[index]), key=fits):
+    for merge, splits in groupby(_split_at_separator(ruler, bounds, separators[index]), key=fits):
         if merge:
-            yield from _merged(ruler, splits, size, overlap)
+            yield from _merge_splits(ruler, splits, size, overlap)
             continue
         for split in splits:
-            yield from _cut(ruler, split, finer, size, overlap)
+            yield from _split_recursively(ruler, split, finer, size, overlap)
 
 
-def _splits(ruler: Ruler, bounds: Bounds, separator: str) -> Iterator[Bounds]:
+def _split_at_separator(ruler: TokenCounter, bounds: Bounds, separator: str) -> Iterator[Bounds]:
     """Yield consecutive spans, each except the first starting with the separator."""
-    return pairwise(_edges(ruler, *bounds, separator))
+    return pairwise(_separator_positions(ruler, *bounds, separator))
 
 
-def _edges(ruler: Ruler, start: int, end: int, separator: str) -> Iterator[int]:
+def _separator_positions(ruler: TokenCounter, start: int, end: int, separator: str) -> Iterator[int]:
     yield start
     if separator:
         place = ruler.text.find(separator, start, end)
@@ -138,7 +147,7 @@ def _edges(ruler: Ruler, start: int, end: int, separator: str) -> Iterator[int]:
     yield end
 
 
-def _merged(ruler: Ruler, splits: Iterable[Bounds], size: int, overlap: int) -> Iterator[Bounds]:
+def _merge_splits(ruler: TokenCounter, splits: Iterable[Bounds], size: int, overlap: int) -> Iterator[Bounds]:
     """Yield runs of neighbouring splits of at most ``size`` tokens, each starting up to ``overlap`` back."""
     window: deque[Bounds] = deque()
     for split in splits:
@@ -156,68 +165,70 @@ def _merged(ruler: Ruler, splits: Iterable[Bounds], size: int, overlap: int) -> 
 # --- Sections, whole or as parents ---
 
 
-def heading(task: CuttingTask) -> list[Piece]:
+def chunk_by_heading(task: CuttingTask) -> list[Piece]:
     """Make one passage per section. A heading without text stays with the section below it."""
-    sections = merged(sections_of(task.blocks), task.ruler, task.size, small=0)
-    return headed(task, [piece for section in sections for piece in pieces_of(section, task, task.size)])
+    sections = merge_sections(group_sections(task.blocks), task.ruler, task.size, small=0)
+    return join_headings(task, [piece for section in sections for piece in cut_section(section, task, task.size)])
 
 
-def hierarchical(task: CuttingTask) -> list[Piece]:
+def chunk_hierarchical(task: CuttingTask) -> list[Piece]:
     """Cut small passages inside larger ones; the larger ``parent`` is returned if enough of it is found.
 
     A parent is a section of at most ``parent`` tokens (small neighbours are joined, long ones split evenly).
     """
     limit = max(task.size, int(task.options["parent"]))
-    sections = merged(sections_of(task.blocks), task.ruler, limit, small=limit // 4)
-    return headed(task, [piece for section in sections for piece in _children(section, task, limit)])
+    sections = merge_sections(group_sections(task.blocks), task.ruler, limit, small=limit // 4)
+    return join_headings(task, [piece for section in sections for piece in _cut_children(section, task, limit)])
 
 
-def _children(section: Section, task: CuttingTask, limit: int) -> list[Piece]:
-    atoms = atoms_of(section.blocks, task.ruler, task.size, whole=task.room)
+def _cut_children(section: Section, task: CuttingTask, limit: int) -> list[Piece]:
+    atoms = split_atoms(section.blocks, task.ruler, task.size, whole=task.room)
     starts = [atom.start for atom in atoms]
     children: list[Piece] = []
-    for parent in pack(atoms, task.ruler, limit):
+    for parent in pack_evenly(atoms, task.ruler, limit):
         inside = atoms[bisect_left(starts, parent.start) : bisect_left(starts, parent.end)]
-        children += (replace(child, parent=(parent.start, parent.end)) for child in pack(inside, task.ruler, task.size))
+        children += (
+            replace(child, parent=(parent.start, parent.end)) for child in pack_evenly(inside, task.ruler, task.size)
+        )
     return children
 
 
 # --- Breaks between dissimilar sentences ---
 
-SLICE = 512  # atoms with vectors in memory at once
-BUFFER = 1  # sentences on either side embedded with each, to reduce noise
+SLICE_ATOMS = 512  # atoms with vectors in memory at once
+BUFFER_SENTENCES = 1  # sentences on either side embedded with each, to reduce noise
 
 
-def semantic(task: CuttingTask) -> list[Piece]:
+def chunk_semantic(task: CuttingTask) -> list[Piece]:
     """Break at the top ``100 - percentile`` percent of cosine distances between neighbours in the document.
 
     After Greg Kamradt's percentile breakpoints. Groups over ``size`` are split evenly; groups under ``small`` tokens
     join
     the next one, and headings join the text after them.
     """
-    atoms = atoms_of(task.blocks, task.ruler, task.size, whole=task.room)
+    atoms = split_atoms(task.blocks, task.ruler, task.size, whole=task.room)
     if len(atoms) < 3:
-        return headed(task, pack(atoms, task.ruler, task.size))
-    far = np.concatenate([distances(vectors) for vectors in _embedded(task, atoms)])
+        return join_headings(task, pack_evenly(atoms, task.ruler, task.size))
+    far = np.concatenate([cosine_distances(vectors) for vectors in _embed_atoms(task, atoms)])
     breaks = far > np.percentile(far, float(task.options["percentile"]))
     pieces: list[Piece] = []
     group: list[Atom] = [atoms[0]]
     for atom, parts in zip(atoms[1:], breaks, strict=True):
         if parts and task.ruler.count(group[0].start, group[-1].end) >= int(task.options["small"]):
-            pieces.extend(pack(group, task.ruler, task.size))
+            pieces.extend(pack_evenly(group, task.ruler, task.size))
             group = []
         group.append(atom)
-    return headed(task, pieces + pack(group, task.ruler, task.size))
+    return join_headings(task, pieces + pack_evenly(group, task.ruler, task.size))
 
 
-def distances(vectors: np.ndarray) -> np.ndarray:
+def cosine_distances(vectors: np.ndarray) -> np.ndarray:
     """Return 1 - cosine of each row and the next. A row of zeros has distance 1 to any other."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.where(lengths == 0, 1, lengths)
     return 1 - np.sum(unit[:-1] * unit[1:], axis=1)
 
 
-def _embedded(task: CuttingTask, atoms: Sequence[Atom]) -> Iterator[np.ndarray]:
+def _embed_atoms(task: CuttingTask, atoms: Sequence[Atom]) -> Iterator[np.ndarray]:
     """Yield the vectors of all atoms in arrays, each starting with the last row of the previous one.
 
     This bounds the vectors in memory while comparing neighbours.
@@ -226,9 +237,12 @@ def _embedded(task: CuttingTask, atoms: Sequence[Atom]) -> Iterator[np.ndarray]:
         raise InvalidInput("The chunker 'semantic' needs the option 'embed' to compare sentences.")
     last = len(atoms) - 1
     before: list[np.ndarray] = []
-    for first in range(0, len(atoms), SLICE):
-        places = range(first, min(first + SLICE, len(atoms)))
-        texts = [task.text[atoms[max(0, at - BUFFER)].start : atoms[min(last, at + BUFFER)].end] for at in places]
+    for first in range(0, len(atoms), SLICE_ATOMS):
+        places = range(first, min(first + SLICE_ATOMS, len(atoms)))
+        texts = [
+            task.text[atoms[max(0, at - BUFFER_SENTENCES)].start : atoms[min(last, at + BUFFER_SENTENCES)].end]
+            for at in places
+        ]
         vectors = np.asarray(task.embed(texts), dtype=np.float64)
         yield np.concatenate([*before, vectors])
         before = [vectors[-1:]]
@@ -237,21 +251,21 @@ def _embedded(task: CuttingTask, atoms: Sequence[Atom]) -> Iterator[np.ndarray]:
 # --- Sentences, packed or with their neighbours ---
 
 
-def sentence(task: CuttingTask) -> list[Piece]:
+def chunk_sentences(task: CuttingTask) -> list[Piece]:
     """Fill passages with consecutive sentences regardless of headings. No passage has only headings."""
     spans = sentence_spans(task.text)
-    atoms = [Atom(*part) for start, end in spans for part in fitting(task.ruler, start, end, task.size)]
-    return headed(task, pack_full(atoms, task.ruler, task.size))
+    atoms = [Atom(*part) for start, end in spans for part in split_to_fit(task.ruler, start, end, task.size)]
+    return join_headings(task, pack_full(atoms, task.ruler, task.size))
 
 
-def window(task: CuttingTask) -> list[Piece]:
+def chunk_windows(task: CuttingTask) -> list[Piece]:
     """Make each sentence, with headings before it, a passage, and note ``neighbours`` on either side as "window".
 
     The neighbours are in the same section. The window is for display and answers, so the encoder's limit does not
     apply.
     """
-    pieces = [piece for section in sections_of(task.blocks) for piece in _windows(section, task)]
-    return [_within_window(piece) for piece in headed(task, pieces)]
+    pieces = [piece for section in group_sections(task.blocks) for piece in _section_windows(section, task)]
+    return [_within_window(piece) for piece in join_headings(task, pieces)]
 
 
 def _within_window(piece: Piece) -> Piece:
@@ -259,9 +273,9 @@ def _within_window(piece: Piece) -> Piece:
     return replace(piece, metadata={**piece.metadata, "window": (min(first, piece.start), max(last, piece.end))})
 
 
-def _windows(section: Section, task: CuttingTask) -> list[Piece]:
+def _section_windows(section: Section, task: CuttingTask) -> list[Piece]:
     reach = int(task.options["neighbours"])
-    atoms = atoms_of(section.blocks, task.ruler, task.size, whole=task.room)
+    atoms = split_atoms(section.blocks, task.ruler, task.size, whole=task.room)
     pieces: list[Piece] = []
     for index, atom in enumerate(atoms):
         first, last = atoms[max(0, index - reach)], atoms[min(len(atoms) - 1, index + reach)]
@@ -270,8 +284,8 @@ def _windows(section: Section, task: CuttingTask) -> list[Piece]:
 
 
 DEFAULT_CHUNKER = "structure"
-DEFAULT_LIMIT = 254  # tokens; MiniLM's 256 without its two special tokens
-LOWEST_LIMIT = 32
+DEFAULT_LIMIT_TOKENS = 254  # tokens; MiniLM's 256 without its two special tokens
+MIN_LIMIT_TOKENS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,32 +307,66 @@ class Chunker:
     needs_embed: bool = False
 
 
-def _whole(name: str, low: int, high: int, default: int, why: str) -> Parameter:
+def _int_parameter(name: str, low: int, high: int, default: int, why: str) -> Parameter:
     return Parameter(name, "int", default, why, low, high)
 
 
-SIZE = _whole("size", 16, 8192, 200, "Tokens per passage: small passages are precise, large ones complete.")
-OVERLAP = _whole("overlap", 0, 1024, 0, "Tokens repeated from the previous passage, for statements across a cut.")
-SMALL = _whole("small", 0, 1024, 64, "Sections with fewer tokens join their neighbours.")
-SECTION = _whole("size", 16, 8192, 8192, "Tokens per section before it is split; the model's limit also applies.")
-CHILD = _whole("size", 16, 8192, 100, "Tokens per passage; its section is returned.")
-SENTENCE = _whole("size", 16, 8192, 200, "Tokens per sentence before it is split.")
-NEIGHBOURS = _whole("neighbours", 0, 10, 2, "Sentences shown on either side of the one found.")
-PARENT = _whole("parent", 64, 8192, 600, "Tokens of the section that is returned for its passages.")
-PERCENTILE = Parameter("percentile", "float", 90.0, "Breaks at distances above this percentile.", 50, 99.9)
+SIZE_PARAMETER = _int_parameter(
+    "size", 16, 8192, 200, "Tokens per passage: small passages are precise, large ones complete."
+)
+OVERLAP_PARAMETER = _int_parameter(
+    "overlap", 0, 1024, 0, "Tokens repeated from the previous passage, for statements across a cut."
+)
+SMALL_PARAMETER = _int_parameter("small", 0, 1024, 64, "Sections with fewer tokens join their neighbours.")
+SECTION_PARAMETER = _int_parameter(
+    "size", 16, 8192, 8192, "Tokens per section before it is split; the model's limit also applies."
+)
+CHILD_PARAMETER = _int_parameter("size", 16, 8192, 100, "Tokens per passage; its section is returned.")
+SENTENCE_PARAMETER = _int_parameter("size", 16, 8192, 200, "Tokens per sentence before it is split.")
+NEIGHBOURS_PARAMETER = _int_parameter("neighbours", 0, 10, 2, "Sentences shown on either side of the one found.")
+PARENT_PARAMETER = _int_parameter("parent", 64, 8192, 600, "Tokens of the section that is returned for its passages.")
+PERCENTILE_PARAMETER = Parameter("percentile", "float", 90.0, "Breaks at distances above this percentile.", 50, 99.9)
 
 CHUNKERS: dict[str, Chunker] = {
     chunker.name: chunker
     for chunker in (
-        Chunker("structure", "Headings, paragraphs, tables and code, packed evenly.", structure, (SIZE, SMALL)),
-        Chunker("recursive", "Coarse separators first, finer ones if needed.", recursive, (SIZE, OVERLAP)),
-        Chunker("token", "Windows of a fixed number of tokens.", fixed, (SIZE, OVERLAP)),
-        Chunker("sentence", "Whole sentences, packed to the size; headings are ignored.", sentence, (SIZE,)),
-        Chunker("window", "Single sentences, shown with their neighbours.", window, (SENTENCE, NEIGHBOURS)),
-        Chunker("heading", "One passage per section.", heading, (SECTION,)),
-        Chunker("hierarchical", "Small passages that lead to their section.", hierarchical, (CHILD, PARENT)),
-        Chunker("semantic", "Breaks where the topic changes.", semantic, (SIZE, SMALL, PERCENTILE), needs_embed=True),
-        Chunker("code", "Functions and classes kept whole.", code, (SIZE, SMALL)),
+        Chunker(
+            "structure",
+            "Headings, paragraphs, tables and code, packed evenly.",
+            chunk_by_structure,
+            (SIZE_PARAMETER, SMALL_PARAMETER),
+        ),
+        Chunker(
+            "recursive",
+            "Coarse separators first, finer ones if needed.",
+            chunk_recursive,
+            (SIZE_PARAMETER, OVERLAP_PARAMETER),
+        ),
+        Chunker("token", "Windows of a fixed number of tokens.", chunk_fixed, (SIZE_PARAMETER, OVERLAP_PARAMETER)),
+        Chunker(
+            "sentence", "Whole sentences, packed to the size; headings are ignored.", chunk_sentences, (SIZE_PARAMETER,)
+        ),
+        Chunker(
+            "window",
+            "Single sentences, shown with their neighbours.",
+            chunk_windows,
+            (SENTENCE_PARAMETER, NEIGHBOURS_PARAMETER),
+        ),
+        Chunker("heading", "One passage per section.", chunk_by_heading, (SECTION_PARAMETER,)),
+        Chunker(
+            "hierarchical",
+            "Small passages that lead to their section.",
+            chunk_hierarchical,
+            (CHILD_PARAMETER, PARENT_PARAMETER),
+        ),
+        Chunker(
+            "semantic",
+            "Breaks where the topic changes.",
+            chunk_semantic,
+            (SIZE_PARAMETER, SMALL_PARAMETER, PERCENTILE_PARAMETER),
+            needs_embed=True,
+        ),
+        Chunker("code", "Functions and classes kept whole.", chunk_code, (SIZE_PARAMETER, SMALL_PARAMETER)),
     )
 }
 
@@ -326,11 +374,11 @@ CHUNKERS: dict[str, Chunker] = {
 def chunk(
     name: str, document: ChunkInput, tokens: Tokenize, options: Mapping[str, object] | None = None
 ) -> list[CutPassage]:
-    """Cut a document as ``spans_of`` does, and return a list."""
-    return list(spans_of(name, document, tokens, options))
+    """Cut a document as ``cut_spans`` does, and return a list."""
+    return list(cut_spans(name, document, tokens, options))
 
 
-def spans_of(name: str, document: ChunkInput, tokens: Tokenize, options: Mapping[str, object] | None = None) -> Spans:
+def cut_spans(name: str, document: ChunkInput, tokens: Tokenize, options: Mapping[str, object] | None = None) -> Spans:
     """Cut a document so that every word is in a span and each span fits ``limit`` tokens with its header.
 
     Other characters are also in a span, except runs without a word that are too long for one. Spans are created on
@@ -349,18 +397,18 @@ def spans_of(name: str, document: ChunkInput, tokens: Tokenize, options: Mapping
     """
     chunker = CHUNKERS.get(name)
     if chunker is None:
-        raise InvalidInput(f"Unknown chunker '{name}'. Choose one of {choices(CHUNKERS)}.")
+        raise InvalidInput(f"Unknown chunker '{name}'. Choose one of {list_choices(CHUNKERS)}.")
     given = dict(options or {})
-    limit, embed = given.pop("limit", DEFAULT_LIMIT), cast("Embed | None", given.pop("embed", None))
-    if not isinstance(limit, int) or limit < LOWEST_LIMIT:
-        raise InvalidInput(f"Invalid option 'limit' {limit!r}: expected an integer of at least {LOWEST_LIMIT}.")
+    limit, embed = given.pop("limit", DEFAULT_LIMIT_TOKENS), cast("Embed | None", given.pop("embed", None))
+    if not isinstance(limit, int) or limit < MIN_LIMIT_TOKENS:
+        raise InvalidInput(f"Invalid option 'limit' {limit!r}: expected an integer of at least {MIN_LIMIT_TOKENS}.")
     if chunker.needs_embed and embed is None:
         raise InvalidInput(f"The chunker '{name}' needs the option 'embed' to compare sentences.")
-    task = CuttingTask(document, tokens, limit, complete(chunker, given), embed)
-    return finished(task, chunker.function(task) if document.text.strip() else [])
+    task = CuttingTask(document, tokens, limit, complete_options(chunker, given), embed)
+    return finish_pieces(task, chunker.function(task) if document.text.strip() else [])
 
 
-def complete(chunker: Chunker, given: Mapping[str, object]) -> dict[str, ParameterValue]:
+def complete_options(chunker: Chunker, given: Mapping[str, object]) -> dict[str, ParameterValue]:
     """Return all options of a chunker, with defaults for those not given.
 
     Raises:

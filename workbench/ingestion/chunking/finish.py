@@ -10,7 +10,7 @@ from math import ceil
 from typing import overload
 
 from workbench.ingestion.chunking.blocks import Atom, Block, heading_text
-from workbench.ingestion.chunking.spans import BlockKind, CutPassage, Piece, Ruler, strip
+from workbench.ingestion.chunking.spans import BlockKind, CutPassage, Piece, TokenCounter, strip_span
 from workbench.ingestion.chunking.task import CuttingTask
 
 # --- Packing of atoms into passages ---
@@ -19,7 +19,7 @@ WITHIN_COST = 0.15  # ending inside a block costs as much as missing the even le
 LEAD_IN_COST = 1.0  # ending with a heading or a lead-in line
 
 
-def pack(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
+def pack_evenly(atoms: Sequence[Atom], ruler: TokenCounter, size: int) -> list[Piece]:
     """Return pieces of consecutive atoms, each of at most ``size`` tokens unless a single atom has more.
 
     The rest is spread evenly (220 tokens at size 200 give two halves, not 200 and 20), and ends of blocks are
@@ -28,13 +28,13 @@ def pack(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
     pieces: list[Piece] = []
     first = 0
     while first < len(atoms):
-        last = _last(atoms, ruler, first, size)
+        last = _last_atom(atoms, ruler, first, size)
         pieces.append(Piece(atoms[first].start, atoms[last].end, metadata=atoms[first].metadata))
         first = last + 1
     return pieces
 
 
-def pack_full(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
+def pack_full(atoms: Sequence[Atom], ruler: TokenCounter, size: int) -> list[Piece]:
     """Return pieces filled with up to ``size`` tokens; the last one takes the rest."""
     pieces: list[Piece] = []
     first = 0
@@ -47,7 +47,7 @@ def pack_full(atoms: Sequence[Atom], ruler: Ruler, size: int) -> list[Piece]:
     return pieces
 
 
-def _last(atoms: Sequence[Atom], ruler: Ruler, first: int, size: int) -> int:
+def _last_atom(atoms: Sequence[Atom], ruler: TokenCounter, first: int, size: int) -> int:
     """Return the last atom of a piece: nearest to an even share of the rest, with a penalty inside blocks."""
     start = atoms[first].start
     remaining = ruler.count(start, atoms[-1].end)
@@ -72,7 +72,7 @@ def has_words(text: str, start: int, end: int) -> bool:
     return any(text[position].isalnum() for position in range(start, end))
 
 
-def joined(task: CuttingTask, pieces: Sequence[Piece]) -> list[Piece]:
+def join_wordless(task: CuttingTask, pieces: Sequence[Piece]) -> list[Piece]:
     """Return stripped pieces that each have a letter or digit, unless none has.
 
     A piece without words joins a neighbour; if both are full, it takes the last word of the one before. If it is too
@@ -86,18 +86,18 @@ def joined(task: CuttingTask, pieces: Sequence[Piece]) -> list[Piece]:
     waiting: Piece | None = None  # a piece without words that the next one may take
     for piece, good in zip(pieces, worded, strict=True):
         if good:
-            joined.append(_together(task, piece, waiting) or piece if waiting else piece)
+            joined.append(_extend_piece(task, piece, waiting) or piece if waiting else piece)
             waiting = None
-        elif joined and (longer := _together(task, joined[-1], piece)):
+        elif joined and (longer := _extend_piece(task, joined[-1], piece)):
             joined[-1] = longer
-        elif joined and (parted := _parted(task, joined, piece)):
+        elif joined and (parted := _move_last_word(task, joined, piece)):
             joined[-1:] = parted
         else:
-            waiting = (waiting and _together(task, piece, waiting)) or piece
+            waiting = (waiting and _extend_piece(task, piece, waiting)) or piece
     return joined
 
 
-def _together(task: CuttingTask, piece: Piece, more: Piece) -> Piece | None:
+def _extend_piece(task: CuttingTask, piece: Piece, more: Piece) -> Piece | None:
     """Return a piece extended by a neighbour without words, or None if there is no room or its section ends."""
     start, end = min(piece.start, more.start), max(piece.end, more.end)
     if piece.parent is not None and not (piece.parent[0] <= start and end <= piece.parent[1]):
@@ -112,19 +112,19 @@ def _together(task: CuttingTask, piece: Piece, more: Piece) -> Piece | None:
     return replace(piece, start=start, end=end, metadata=metadata)
 
 
-def _parted(task: CuttingTask, pieces: Sequence[Piece], piece: Piece) -> list[Piece] | None:
+def _move_last_word(task: CuttingTask, pieces: Sequence[Piece], piece: Piece) -> list[Piece] | None:
     """Return the last piece without its last word, and that word with ``piece``, or None if either does not fit."""
     before = pieces[-1]
     covered = pieces[-2].end if len(pieces) > 1 else before.start
-    word = _last_word(task, before)
-    start, end = strip(task.text, before.start, word)
+    word = _last_word_start(task, before)
+    start, end = strip_span(task.text, before.start, word)
     if end <= max(start, covered) or not has_words(task.text, start, end):
         return None
-    longer = _together(task, replace(before, start=word), piece)
+    longer = _extend_piece(task, replace(before, start=word), piece)
     return [replace(before, start=start, end=end), longer] if longer else None
 
 
-def _last_word(task: CuttingTask, piece: Piece) -> int:
+def _last_word_start(task: CuttingTask, piece: Piece) -> int:
     position = piece.end - 1
     while position > piece.start and not task.text[position].isalnum():
         position -= 1
@@ -133,12 +133,14 @@ def _last_word(task: CuttingTask, piece: Piece) -> int:
     return position
 
 
-def finished(task: CuttingTask, pieces: Iterable[Piece]) -> Spans:
+def finish_pieces(task: CuttingTask, pieces: Iterable[Piece]) -> Spans:
     """Return the spans of pieces that have words, in order."""
-    return Spans(task, _moving_on(joined(task, [piece for rough in pieces for piece in _fitting(task, rough)])))
+    return Spans(
+        task, _drop_nested(join_wordless(task, [piece for rough in pieces for piece in _fit_piece(task, rough)]))
+    )
 
 
-def _moving_on(pieces: Iterable[Piece]) -> list[Piece]:
+def _drop_nested(pieces: Iterable[Piece]) -> list[Piece]:
     """Return the pieces that are not inside a neighbour, as half of an overlapping piece may be."""
     apart: list[Piece] = []
     for piece in pieces:
@@ -150,16 +152,16 @@ def _moving_on(pieces: Iterable[Piece]) -> list[Piece]:
     return apart
 
 
-def _fitting(task: CuttingTask, piece: Piece) -> Iterator[Piece]:
+def _fit_piece(task: CuttingTask, piece: Piece) -> Iterator[Piece]:
     """Yield the stripped piece, or its halves if words cut at its ends made it exceed the limit."""
-    start, end = strip(task.text, piece.start, piece.end)
+    start, end = strip_span(task.text, piece.start, piece.end)
     if start == end:
         return
     halves_word = task.ruler.inside_word(start) or task.ruler.inside_word(end)
     if halves_word and end - start > 1 and len(task.tokens(task.text[start:end])) > task.room:
         middle = (start + end) // 2
-        yield from _fitting(task, replace(piece, start=start, end=middle))
-        yield from _fitting(task, replace(piece, start=middle, end=end))
+        yield from _fit_piece(task, replace(piece, start=start, end=middle))
+        yield from _fit_piece(task, replace(piece, start=middle, end=end))
         return
     yield replace(piece, start=start, end=end)
 
@@ -196,7 +198,7 @@ class Spans(Sequence[CutPassage]):
             piece.start,
             piece.end,
             path,
-            _kind(blocks),
+            _common_kind(blocks),
             self._page(piece.start),
             piece.parent,
             self.task.header(path[:-1] if self._shows(blocks, piece, path) else path, table),
@@ -240,7 +242,7 @@ def _common_path(blocks: list[Block]) -> tuple[str, ...]:
     return path
 
 
-def _kind(blocks: list[Block]) -> BlockKind:
+def _common_kind(blocks: list[Block]) -> BlockKind:
     """Return the kind shared by all blocks except headings, or "text" if they are mixed."""
     kinds: set[BlockKind] = {block.kind for block in blocks if block.kind != "heading"}
     if not kinds:

@@ -16,7 +16,7 @@ Owner = TypeVar("Owner")
 Computed = TypeVar("Computed")
 
 
-class computed_once(Generic[Owner, Computed]):
+class lock_free_cached_property(Generic[Owner, Computed]):
     """A cached property without a lock, so that documents chunked in parallel do not wait for each other."""
 
     def __init__(self, compute: Callable[[Owner], Computed]) -> None:
@@ -97,7 +97,7 @@ class Piece:
     metadata: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def strip(text: str, start: int, end: int) -> tuple[int, int]:
+def strip_span(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the bounds of ``text[start:end]`` without surrounding white space; equal bounds if nothing is left."""
     while start < end and text[end - 1].isspace():
         end -= 1
@@ -108,12 +108,12 @@ def strip(text: str, start: int, end: int) -> tuple[int, int]:
 
 # A tokenizer may return a whole base64 line as one unknown token. It counts as one token per STEP characters, so that
 # passages stay bounded (Postgres limits the size of indexed words and texts).
-LONG_TOKEN = 64  # characters
-STEP = 8  # characters
-PART = 16_000  # characters tokenized at once; the result takes thirty times the memory of the text
+LONG_TOKEN_CHARS = 64  # characters
+LONG_TOKEN_STEP_CHARS = 8  # characters
+MAX_TOKENIZED_CHARS = 16_000  # characters tokenized at once; the result takes thirty times the memory of the text
 
 
-class Ruler:
+class TokenCounter:
     """Token counts over one text by bisection; ``count`` does not call the tokenizer."""
 
     def __init__(self, text: str, tokens: Tokenize) -> None:
@@ -125,7 +125,7 @@ class Ruler:
         """
         self.text = text
         self.tokens = tokens
-        self.starts = _starts(text, tokens)
+        self.starts = _token_starts(text, tokens)
 
     def count(self, start: int, end: int) -> int:
         """Return how many tokens start in ``text[start:end]``."""
@@ -148,49 +148,49 @@ class Ruler:
     def inside_word(self, position: int) -> bool:
         """Return whether a cut here divides a word, so that its halves may have different token counts."""
         text = self.text
-        return 0 < position < len(text) and _joins(text[position - 1]) and _joins(text[position])
+        return 0 < position < len(text) and _joins_word(text[position - 1]) and _joins_word(text[position])
 
     def boundaries(self, start: int, end: int) -> Sequence[int]:
         """Return the token starts in ``text[start:end]``."""
         return self.starts[bisect_left(self.starts, start) : bisect_right(self.starts, end - 1)]
 
 
-def _joins(character: str) -> bool:
+def _joins_word(character: str) -> bool:
     """Return whether a character joins others to a word. Letters and digits do; Chinese characters and kana do not."""
     return character.isalnum() and not ("\u3040" <= character <= "\u30ff" or "\u3400" <= character <= "\u9fff")
 
 
-def _starts(text: str, tokens: Tokenize) -> array[int]:
+def _token_starts(text: str, tokens: Tokenize) -> array[int]:
     """Return token starts in order, in four bytes each, because a book has millions."""
     starts = array("I")
-    for first, last in _parts(text):
+    for first, last in _split_parts(text):
         for start, end in tokens(text[first:last]):
             begin, stop = first + start, first + end
             if stop <= begin or (starts and begin < starts[-1]):
                 continue
-            if stop - begin > LONG_TOKEN:
-                starts.extend(range(begin, stop, STEP))
+            if stop - begin > LONG_TOKEN_CHARS:
+                starts.extend(range(begin, stop, LONG_TOKEN_STEP_CHARS))
             else:
                 starts.append(begin)
     return starts
 
 
-def _parts(text: str) -> Iterator[tuple[int, int]]:
+def _split_parts(text: str) -> Iterator[tuple[int, int]]:
     """Yield parts of at most PART characters.
 
     Each ends before a single space between words, where every tokenizer starts a token, or else before white space, or
     anywhere if there is none.
     """
     start = 0
-    while len(text) - start > PART:
-        stop = _between_words(text, start + PART // 2, start + PART)
+    while len(text) - start > MAX_TOKENIZED_CHARS:
+        stop = _find_word_boundary(text, start + MAX_TOKENIZED_CHARS // 2, start + MAX_TOKENIZED_CHARS)
         yield start, stop
         start = stop
     if start < len(text):
         yield start, len(text)
 
 
-def _between_words(text: str, low: int, high: int) -> int:
+def _find_word_boundary(text: str, low: int, high: int) -> int:
     space = text.rfind(" ", low, high)
     while space > low and not (text[space - 1].isalnum() and text[space + 1].isalnum()):
         space = text.rfind(" ", low, space)

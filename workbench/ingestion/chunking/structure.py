@@ -6,15 +6,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from workbench.ingestion.chunking.blocks import Block, atoms_of
-from workbench.ingestion.chunking.finish import has_words, pack
-from workbench.ingestion.chunking.spans import Piece, Ruler, strip
-from workbench.ingestion.chunking.task import CuttingTask, is_naming, leads_to_table
+from workbench.ingestion.chunking.blocks import Block, split_atoms
+from workbench.ingestion.chunking.finish import has_words, pack_evenly
+from workbench.ingestion.chunking.spans import Piece, TokenCounter, strip_span
+from workbench.ingestion.chunking.task import CuttingTask, is_caption_line, leads_to_table
 
 # --- Joining of pieces with only headings ---
 
 
-def headed(task: CuttingTask, pieces: Sequence[Piece], most: int | None = None, *, parts: bool = True) -> list[Piece]:
+def join_headings(
+    task: CuttingTask, pieces: Sequence[Piece], most: int | None = None, *, parts: bool = True
+) -> list[Piece]:
     """Return pieces in order such that none has only headings or table names, if possible.
 
     Such a piece answers nothing but ranks high. It joins the piece after it; the last one joins the piece before. If
@@ -23,15 +25,15 @@ def headed(task: CuttingTask, pieces: Sequence[Piece], most: int | None = None, 
     pieces
     (without ``parts``) it stays whole, and its first half is repeated.
     """
-    bare = [_only_leads(task, piece) for piece in pieces]
+    bare = [_is_only_heading(task, piece) for piece in pieces]
     if not any(bare) or all(bare):
         return list(pieces)
 
     def fits(piece: Piece) -> bool:
-        return _fits(task, piece) if most is None else _within(task, piece, most)
+        return _fits_room(task, piece) if most is None else _fits_tokens(task, piece, most)
 
     def join(piece: Piece, start: int, end: int) -> list[Piece]:
-        made = _joined(task, piece, start, end, fits)
+        made = _join_or_split(task, piece, start, end, fits)
         if parts or len(made) < 2:
             return made
         repeated = [made[0], piece] if start < piece.start else [piece, made[1]]
@@ -50,9 +52,9 @@ def headed(task: CuttingTask, pieces: Sequence[Piece], most: int | None = None, 
     return joined
 
 
-def _only_leads(task: CuttingTask, piece: Piece) -> bool:
+def _is_only_heading(task: CuttingTask, piece: Piece) -> bool:
     """Return whether a piece has only headings, optionally followed by short lines that name a table."""
-    start, end = strip(task.text, piece.start, piece.end)  # a piece may start with blank lines
+    start, end = strip_span(task.text, piece.start, piece.end)  # a piece may start with blank lines
     first = max(0, bisect_right(task.blocks, start, key=lambda block: block.start) - 1)
     last = bisect_left(task.blocks, end, key=lambda block: block.start)
     inside = task.blocks[first:last]
@@ -61,12 +63,15 @@ def _only_leads(task: CuttingTask, piece: Piece) -> bool:
     before_table = leads_to_table(task.text, task.blocks, last)
     return all(
         block.kind == "heading"
-        or (before_table and is_naming(block, task.text[max(block.start, piece.start) : min(block.end, piece.end)]))
+        or (
+            before_table
+            and is_caption_line(block, task.text[max(block.start, piece.start) : min(block.end, piece.end)])
+        )
         for block in inside
     )
 
 
-def _joined(task: CuttingTask, piece: Piece, start: int, end: int, fits: Callable[[Piece], bool]) -> list[Piece]:
+def _join_or_split(task: CuttingTask, piece: Piece, start: int, end: int, fits: Callable[[Piece], bool]) -> list[Piece]:
     """Return a piece extended to ``text[start:end]``, cut in two if necessary, or no piece if no cut fits."""
     parent = piece.parent and (min(piece.parent[0], start), max(piece.parent[1], end))
     whole = replace(piece, start=start, end=end, parent=parent)
@@ -75,29 +80,29 @@ def _joined(task: CuttingTask, piece: Piece, start: int, end: int, fits: Callabl
     middle = task.ruler.reach(start, task.ruler.count(start, end) // 2, end)
     line = task.text.rfind("\n", max(start, piece.start) + 1, middle)
     middle = line if line > piece.start else middle
-    spans = [strip(task.text, start, middle), strip(task.text, middle, end)]
-    halves = [_noted(task, replace(whole, start=first, end=last)) for first, last in spans if first < last]
+    spans = [strip_span(task.text, start, middle), strip_span(task.text, middle, end)]
+    halves = [_note_table_header(task, replace(whole, start=first, end=last)) for first, last in spans if first < last]
     halves_word = task.ruler.inside_word(middle)
-    return halves if not halves_word and all(fits(half) and not _only_leads(task, half) for half in halves) else []
+    return halves if not halves_word and all(fits(half) and not _is_only_heading(task, half) for half in halves) else []
 
 
-def _noted(task: CuttingTask, piece: Piece) -> Piece:
+def _note_table_header(task: CuttingTask, piece: Piece) -> Piece:
     """Return a piece with the span of the table header if it starts among a table's rows."""
     block = task.blocks[max(0, bisect_right(task.blocks, piece.start, key=lambda block: block.start) - 1)]
     if block.kind != "table" or not block.body <= piece.start < block.end:
         return piece
-    return replace(piece, metadata={**piece.metadata, "table_header": strip(task.text, block.start, block.body)})
+    return replace(piece, metadata={**piece.metadata, "table_header": strip_span(task.text, block.start, block.body)})
 
 
-def _within(task: CuttingTask, piece: Piece, most: int) -> bool:
+def _fits_tokens(task: CuttingTask, piece: Piece, most: int) -> bool:
     """Return whether a piece has words and at most ``most`` tokens."""
-    start, end = strip(task.text, piece.start, piece.end)
+    start, end = strip_span(task.text, piece.start, piece.end)
     return has_words(task.text, start, end) and task.ruler.count(start, end) <= most
 
 
-def _fits(task: CuttingTask, piece: Piece) -> bool:
+def _fits_room(task: CuttingTask, piece: Piece) -> bool:
     """Return whether a piece has words and fits the model together with any header."""
-    start, end = strip(task.text, piece.start, piece.end)
+    start, end = strip_span(task.text, piece.start, piece.end)
     return has_words(task.text, start, end) and len(task.tokens(task.text[start:end])) <= task.room
 
 
@@ -129,20 +134,20 @@ class Section:
         return all(block.kind == "heading" for block in self.blocks)
 
 
-def structure(task: CuttingTask) -> list[Piece]:
+def chunk_by_structure(task: CuttingTask) -> list[Piece]:
     """Pack sentences and blocks within sections. Small sections join neighbours under the same parent."""
-    sections = merged(sections_of(task.blocks), task.ruler, task.size, int(task.options["small"]))
-    return headed(task, [piece for section in sections for piece in pieces_of(section, task, task.size)])
+    sections = merge_sections(group_sections(task.blocks), task.ruler, task.size, int(task.options["small"]))
+    return join_headings(task, [piece for section in sections for piece in cut_section(section, task, task.size)])
 
 
-def pieces_of(section: Section, task: CuttingTask, size: int) -> list[Piece]:
+def cut_section(section: Section, task: CuttingTask, size: int) -> list[Piece]:
     """Cut a section into pieces of at most ``size`` tokens, keeping tables and code whole if there is room."""
     if task.ruler.count(section.start, section.end) <= size:
         return [Piece(section.start, section.end)]
-    return pack(atoms_of(section.blocks, task.ruler, size, whole=task.room), task.ruler, size)
+    return pack_evenly(split_atoms(section.blocks, task.ruler, size, whole=task.room), task.ruler, size)
 
 
-def sections_of(blocks: list[Block]) -> list[Section]:
+def group_sections(blocks: list[Block]) -> list[Section]:
     """Group blocks into sections, which start at a heading or a change of path (definitions in code)."""
     groups: list[list[Block]] = []
     for block in blocks:
@@ -152,11 +157,11 @@ def sections_of(blocks: list[Block]) -> list[Section]:
     return [Section(tuple(group), group[0].path) for group in groups]
 
 
-def merged(sections: list[Section], ruler: Ruler, size: int, small: int) -> list[Section]:
+def merge_sections(sections: list[Section], ruler: TokenCounter, size: int, small: int) -> list[Section]:
     """Join related sections if both fit ``size`` tokens and one has fewer than ``small`` tokens."""
     joined: list[Section] = []
     for section in sections:
-        if joined and _belongs(joined[-1], section, ruler, size, small):
+        if joined and _belongs_together(joined[-1], section, ruler, size, small):
             last = joined.pop()
             joined.append(Section(last.blocks + section.blocks, last.path))
         else:
@@ -164,7 +169,7 @@ def merged(sections: list[Section], ruler: Ruler, size: int, small: int) -> list
     return joined
 
 
-def _belongs(last: Section, section: Section, ruler: Ruler, size: int, small: int) -> bool:
+def _belongs_together(last: Section, section: Section, ruler: TokenCounter, size: int, small: int) -> bool:
     below = section.path[: len(last.path)] == last.path
     if last.only_heading and below:
         return True  # a heading stays with the text after it

@@ -13,24 +13,27 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.ingestion.chunking.blocks import Block, blocks_of, code_blocks_of, heading_text
-from workbench.ingestion.chunking.spans import ChunkInput, Ruler, Tokenize, computed_once
-from workbench.ingestion.metadata import CONTENTS, context_header, with_sayings
+from workbench.ingestion.chunking.blocks import Block, heading_text, parse_blocks, parse_code_blocks
+from workbench.ingestion.chunking.spans import ChunkInput, TokenCounter, Tokenize, lock_free_cached_property
+from workbench.ingestion.metadata import CONTENTS_HEADINGS, append_description, context_header
 from workbench.types import ParameterValue
 
 # --- Names of tables: lines above and column names ---
 
-LINES = 3  # short blocks before a table that may name it: heading, company, units or years
-LONGEST = 200  # characters of such a line; longer ones are prose
-COLUMNS = 120  # characters of the column names
-RUNNING, RUNNING_SHARE = 5, 0.2  # pages, and share of pages, above which a heading is a running header
-OVER_MANY, OVER_SHARE = 10, 0.25  # pages, and share of a document, above which a heading is uninformative
+MAX_CAPTION_BLOCKS = 3  # short blocks before a table that may name it: heading, company, units or years
+MAX_CAPTION_LINE_CHARS = 200  # characters of such a line; longer ones are prose
+MAX_COLUMN_NAMES_CHARS = 120  # characters of the column names
+MIN_RUNNING_PAGES, MIN_RUNNING_SHARE = 5, 0.2  # pages, and share of pages, above which a heading is a running header
+MIN_COVERED_PAGES, MIN_COVERED_SHARE = (
+    10,
+    0.25,
+)  # pages, and share of a document, above which a heading is uninformative
 RULE = re.compile(r"[-*_\s]+")
 MARKUP = re.compile(r"\*\*|__|`")
 AMOUNT = re.compile(r"[$€£¥%]|\d[,.]\d|\(\d")  # a cell with a figure is not a column name
 
 
-def caption(text: str, blocks: Sequence[Block], table: Block, running: Collection[str], start: int = 0) -> str:
+def table_caption(text: str, blocks: Sequence[Block], table: Block, running: Collection[str], start: int = 0) -> str:
     """Return the lines that name a table and its column names on one line, or "" if there are none.
 
     Lines are searched upwards from the table to ``start``. Above a heading only headings count, and ``running``
@@ -44,79 +47,83 @@ def caption(text: str, blocks: Sequence[Block], table: Block, running: Collectio
         raw = text[block.start : block.end].strip()
         if RULE.fullmatch(raw) or (block.kind == "heading" and heading_text(raw) in running):
             continue
-        if not _names(block, raw, headed) or block.start < start or len(lines) == LINES:
+        if not _may_name_table(block, raw, headed) or block.start < start or len(lines) == MAX_CAPTION_BLOCKS:
             break
         headed = headed or block.kind == "heading"
         lines.append(heading_text(raw) if block.kind == "heading" else MARKUP.sub("", raw))
-    columns = _columns(text[table.start : table.body])
+    columns = _column_names(text[table.start : table.body])
     return " ".join(" ".join([*reversed(lines), columns]).split())
 
 
-def page_head(text: str, blocks: Sequence[Block], start: int, end: int, running: Collection[str]) -> tuple[int, str]:
+def find_page_head(
+    text: str, blocks: Sequence[Block], start: int, end: int, running: Collection[str]
+) -> tuple[int, str]:
     """Return the first line of ``text[start:end]`` that is not running, if it names the page, and its end."""
     for index in range(bisect_left(blocks, start, key=lambda block: block.start), len(blocks)):
         block = blocks[index]
         raw = text[block.start : block.end].strip()
         words = heading_text(raw) if block.kind == "heading" else " ".join(MARKUP.sub("", raw).split())
-        if block.start >= end or (words not in running and not _names(block, raw, headed=False)):
+        if block.start >= end or (words not in running and not _may_name_table(block, raw, headed=False)):
             break
         if words not in running and not RULE.fullmatch(raw):
             return block.end, words
     return start, ""
 
 
-def running_headings(blocks: Sequence[Block], pages: int) -> frozenset[str]:
+def find_running_headings(blocks: Sequence[Block], pages: int) -> frozenset[str]:
     """Return the headings that do not distinguish passages.
 
     They occur on many pages, belong to a table of contents, or are above many pages, like a line in large print on a
     cover.
     """
     times = Counter(block.path[-1] for block in blocks if block.kind == "heading" and block.path)
-    most = max(RUNNING, RUNNING_SHARE * pages)
+    most = max(MIN_RUNNING_PAGES, MIN_RUNNING_SHARE * pages)
     above = Counter[str]()
     for block in blocks:
         for heading in set(block.path):
             above[heading] += block.end - block.start
-    widest = max(OVER_SHARE, OVER_MANY / max(1, pages)) * sum(block.end - block.start for block in blocks)
+    widest = max(MIN_COVERED_SHARE, MIN_COVERED_PAGES / max(1, pages)) * sum(
+        block.end - block.start for block in blocks
+    )
     return frozenset(
         heading
         for heading, count in times.items()
-        if count > most or heading.casefold() in CONTENTS or above[heading] > widest
+        if count > most or heading.casefold() in CONTENTS_HEADINGS or above[heading] > widest
     )
 
 
 def leads_to_table(text: str, blocks: Sequence[Block], place: int) -> bool:
     """Return whether a table starts at a block, or after a few headings and lines that name it."""
-    for block in blocks[place : place + LINES]:
+    for block in blocks[place : place + MAX_CAPTION_BLOCKS]:
         if block.kind == "table":
             return True
-        if block.kind != "heading" and not is_naming(block, text[block.start : block.end]):
+        if block.kind != "heading" and not is_caption_line(block, text[block.start : block.end]):
             return False
     return False
 
 
-def is_naming(block: Block, raw: str) -> bool:
+def is_caption_line(block: Block, raw: str) -> bool:
     """Return whether a block is a short line that does not end a sentence, like lines that name a table."""
-    return block.kind == "text" and _names(block, raw.strip(), headed=False)
+    return block.kind == "text" and _may_name_table(block, raw.strip(), headed=False)
 
 
-def _names(block: Block, raw: str, headed: bool) -> bool:
+def _may_name_table(block: Block, raw: str, headed: bool) -> bool:
     """Return whether a block is a heading, or a short line below the first heading that does not end a sentence."""
-    if len(raw) > LONGEST:
+    if len(raw) > MAX_CAPTION_LINE_CHARS:
         return False
     if block.kind == "heading":
         return True
     return block.kind == "text" and not headed and not raw.rstrip("*_ ").endswith((".", ";", ","))
 
 
-def _columns(header: str) -> str:
+def _column_names(header: str) -> str:
     cells = [cell.strip() for cell in header.split("\n", 1)[0].strip().strip("|").split("|")]
     if any(AMOUNT.search(cell) for cell in cells):
         return ""
-    return MARKUP.sub("", " | ".join(_without_repeats([cell for cell in cells if cell])))[:COLUMNS]
+    return MARKUP.sub("", " | ".join(_drop_repeated_words([cell for cell in cells if cell])))[:MAX_COLUMN_NAMES_CHARS]
 
 
-def _without_repeats(names: Sequence[str]) -> list[str]:
+def _drop_repeated_words(names: Sequence[str]) -> list[str]:
     """Return column names without the leading words that each shares with the one before it.
 
     "Year ended May 31, 2020", "Year ended May 26, 2019" becomes "Year ended May 31, 2020", "26, 2019".
@@ -164,28 +171,30 @@ class CuttingTask:
         """Maximum characters of a context header, so that the passage keeps most of the limit."""
         return int(self.limit * HEADER_SHARE)
 
-    @computed_once
-    def ruler(self) -> Ruler:
+    @lock_free_cached_property
+    def ruler(self) -> TokenCounter:
         """Token counter for the document's text."""
-        return Ruler(self.document.text, self.tokens)
+        return TokenCounter(self.document.text, self.tokens)
 
-    @computed_once
+    @lock_free_cached_property
     def blocks(self) -> list[Block]:
         """The document's blocks: definitions for source code, Markdown blocks for everything else."""
-        return code_blocks_of(self.text) if self.document.document_type == "code" else blocks_of(self.text)
+        return parse_code_blocks(self.text) if self.document.document_type == "code" else parse_blocks(self.text)
 
-    @computed_once
+    @lock_free_cached_property
     def running(self) -> frozenset[str]:
         """Headings that do not distinguish passages, because they are on many pages."""
         pages = len(self.document.pages)
-        return running_headings(self.blocks, pages) if pages else frozenset()
+        return find_running_headings(self.blocks, pages) if pages else frozenset()
 
-    @computed_once
+    @lock_free_cached_property
     def page_heads(self) -> list[tuple[int, str]]:
         """The line that names each page, and its end."""
-        return [page_head(self.text, self.blocks, start, end, self.running) for _, start, end in self.document.pages]
+        return [
+            find_page_head(self.text, self.blocks, start, end, self.running) for _, start, end in self.document.pages
+        ]
 
-    @computed_once
+    @lock_free_cached_property
     def captions(self) -> Mapping[int, str]:
         """The names of each table by its start."""
         captions: dict[int, str] = {}
@@ -193,12 +202,12 @@ class CuttingTask:
             if block.kind == "table":
                 page = self.page_index(block.start)
                 start = 0 if page is None else self.document.pages[page][1]
-                near = caption(self.text, self.blocks, block, self.running, start)
+                near = table_caption(self.text, self.blocks, block, self.running, start)
                 head = "" if page is None else self.page_heads[page][1]
                 captions[block.start] = near if head in near else f"{head} {near}".strip()
         return captions
 
-    @computed_once
+    @lock_free_cached_property
     def page_starts(self) -> list[int]:
         """The first character of each page, in order; empty if the document has no pages."""
         return [start for _, start, _ in self.document.pages]
@@ -207,7 +216,7 @@ class CuttingTask:
         """Return the index of the page that contains a position, or None if the document has no pages."""
         return max(0, bisect_right(self.page_starts, position) - 1) if self.page_starts else None
 
-    @computed_once
+    @lock_free_cached_property
     def header_tokens(self) -> int:
         """Tokens of the document's longest context header, measured in one call of the tokenizer."""
         paths = {block.path for block in self.blocks} | {()}
@@ -217,14 +226,14 @@ class CuttingTask:
             self.header(block.path, self.captions[block.start]) for block in self.blocks if block.kind == "table"
         }
         headers = sorted(headers - {""})
-        ruler = Ruler("\n\n".join(headers), self.tokens)
+        ruler = TokenCounter("\n\n".join(headers), self.tokens)
         start = longest = 0
         for header in headers:
             longest = max(longest, ruler.count(start, start + len(header)))
             start += len(header) + 2
         return longest
 
-    @computed_once
+    @lock_free_cached_property
     def room(self) -> int:
         """Maximum tokens of a passage, so that any header fits before it."""
         return max(1, self.limit - self.header_tokens)
@@ -241,4 +250,4 @@ class CuttingTask:
         parts = [about.name, about.title or ("" if about.name else self.document.title), *headings, table]
         first, *others = [part for part in parts if part] or [""]
         header = context_header(first, others, self.header_characters)
-        return with_sayings(header, about.says, self.header_characters)
+        return append_description(header, about.says, self.header_characters)

@@ -12,8 +12,8 @@ import numpy as np
 
 from workbench.errors import Cancelled
 from workbench.ingestion.ocr.images import Box
-from workbench.ingestion.ocr.page_text import PageText, read_page, rows
-from workbench.ingestion.ocr.recognition import ReadLine, recogniser
+from workbench.ingestion.ocr.page_text import PageText, group_rows, read_page
+from workbench.ingestion.ocr.recognition import ReadLine, get_recogniser
 from workbench.types.results import WordPlace
 
 if TYPE_CHECKING:
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 # --- The extra ``ocr`` ---
 
-ADVICE = "To read scans, install the extra: pip install 'rag-workbench[ocr]'."
+INSTALL_ADVICE = "To read scans, install the extra: pip install 'rag-workbench[ocr]'."
 
 
-def reads_scans() -> bool:
+def is_ocr_installed() -> bool:
     """Return whether the extra ``ocr`` is installed."""
     try:
         return find_spec("rapidocr") is not None
@@ -32,13 +32,13 @@ def reads_scans() -> bool:
         return False
 
 
-SURE = 0.8  # minimum mean confidence of a line, because images have shapes that look like letters
-APART = 6.0  # line heights; minimum white between two images side by side
+MIN_LINE_CONFIDENCE = 0.8  # minimum mean confidence of a line, because images have shapes that look like letters
+IMAGE_GAP_LINES = 6.0  # line heights; minimum white between two images side by side
 WORD = re.compile(r"[^\W\d_]{2}")  # a group without a word is a page number or axis labels
-INK = 230  # of 255; lighter pixels are paper
-WHITE = 0.06  # of the page's height; minimum white between two images
-LOWEST = 0.02  # of the page's height; images are taller than a rule or a page number
-AROUND = 2  # pixels masked around the page's own text
+MAX_INK_LEVEL = 230  # of 255; lighter pixels are paper
+MIN_WHITE_SHARE = 0.06  # of the page's height; minimum white between two images
+MIN_IMAGE_SHARE = 0.02  # of the page's height; images are taller than a rule or a page number
+MASK_MARGIN_PX = 2  # pixels masked around the page's own text
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class PictureWords:
     places: tuple[WordPlace, ...] = ()
 
 
-def picture_words(picture: Image, own_text: Sequence[Box]) -> list[PictureWords]:
+def read_picture_words(picture: Image, own_text: Sequence[Box]) -> list[PictureWords]:
     """Read the words on a page image that are not part of its own text.
 
     Args:
@@ -70,63 +70,65 @@ def picture_words(picture: Image, own_text: Sequence[Box]) -> list[PictureWords]
     for left, top, right, bottom in own_text:
         draw.rectangle(
             (
-                left * picture.width - AROUND,
-                top * picture.height - AROUND,
-                right * picture.width + AROUND,
-                bottom * picture.height + AROUND,
+                left * picture.width - MASK_MARGIN_PX,
+                top * picture.height - MASK_MARGIN_PX,
+                right * picture.width + MASK_MARGIN_PX,
+                bottom * picture.height + MASK_MARGIN_PX,
             ),
             fill="white",
         )
-    groups = (group for band in _bands(covered) for group in _read(covered, band))
+    groups = (group for band in _find_bands(covered) for group in _read_band(covered, band))
     return [group for group in groups if WORD.search(group.text)]
 
 
-def _read(page: Image, band: tuple[int, int]) -> list[PictureWords]:
+def _read_band(page: Image, band: tuple[int, int]) -> list[PictureWords]:
     """Read a horizontal band of a page, given in pixels. Bands need less memory than pages."""
     top, bottom = band
-    lines, _ = recogniser().read(page.crop((0, top, page.width, bottom)))
-    return [_words(group, top, page.size) for group in _groups([line for line in lines if _is_sure(line)])]
-
-
-def _bands(page: Image) -> list[tuple[int, int]]:
-    """Return the bands of a page that have ink, in pixels, without those only as high as a line."""
-    rows_inked = np.flatnonzero((np.asarray(page.convert("L")) < INK).any(axis=1))
-    if not len(rows_inked):
-        return []
-    breaks = np.flatnonzero(np.diff(rows_inked) > WHITE * page.height)
-    tops = [int(rows_inked[0]), *(int(row) for row in rows_inked[breaks + 1])]
-    bottoms = [*(int(row) for row in rows_inked[breaks]), int(rows_inked[-1])]
-    margin = round(WHITE * page.height / 2)
+    lines, _ = get_recogniser().read(page.crop((0, top, page.width, bottom)))
     return [
-        (max(0, top - margin), min(page.height, bottom + margin))
-        for top, bottom in zip(tops, bottoms, strict=True)
-        if bottom - top > LOWEST * page.height
+        _join_lines(group, top, page.size) for group in _group_lines([line for line in lines if _is_confident(line)])
     ]
 
 
-def _is_sure(line: ReadLine) -> bool:
+def _find_bands(page: Image) -> list[tuple[int, int]]:
+    """Return the bands of a page that have ink, in pixels, without those only as high as a line."""
+    rows_inked = np.flatnonzero((np.asarray(page.convert("L")) < MAX_INK_LEVEL).any(axis=1))
+    if not len(rows_inked):
+        return []
+    breaks = np.flatnonzero(np.diff(rows_inked) > MIN_WHITE_SHARE * page.height)
+    tops = [int(rows_inked[0]), *(int(row) for row in rows_inked[breaks + 1])]
+    bottoms = [*(int(row) for row in rows_inked[breaks]), int(rows_inked[-1])]
+    margin = round(MIN_WHITE_SHARE * page.height / 2)
+    return [
+        (max(0, top - margin), min(page.height, bottom + margin))
+        for top, bottom in zip(tops, bottoms, strict=True)
+        if bottom - top > MIN_IMAGE_SHARE * page.height
+    ]
+
+
+def _is_confident(line: ReadLine) -> bool:
     letters = sum(len(word.text) for word in line.words)
     certainty = sum(len(word.text) * word.confidence for word in line.words)
-    return letters > 1 and certainty >= SURE * letters
+    return letters > 1 and certainty >= MIN_LINE_CONFIDENCE * letters
 
 
-def _groups(lines: Sequence[ReadLine]) -> list[list[ReadLine]]:
+def _group_lines(lines: Sequence[ReadLine]) -> list[list[ReadLine]]:
     """Group lines by image, from top to bottom."""
     groups: list[list[ReadLine]] = []
     reached = 0.0
     for line in sorted(lines, key=lambda line: line.box[1]):
-        if not groups or line.box[1] - reached > APART * (line.box[3] - line.box[1]):
+        if not groups or line.box[1] - reached > IMAGE_GAP_LINES * (line.box[3] - line.box[1]):
             groups.append([])
         groups[-1].append(line)
         reached = max(reached, line.box[3])
     return groups
 
 
-def _words(group: Sequence[ReadLine], top: int, size: tuple[int, int]) -> PictureWords:
+def _join_lines(group: Sequence[ReadLine], top: int, size: tuple[int, int]) -> PictureWords:
     """Join the lines of an image in a band that starts ``top`` pixels down a page of the given size in pixels."""
     width, height = size
     text, places = "", []
-    for row in rows(group):
+    for row in group_rows(group):
         text += ", " if text else ""
         for number, word in enumerate(word for line in row for word in line.words):
             text += " " if number else ""
@@ -153,7 +155,7 @@ def _share(value: float, whole: int) -> float:
 
 # --- Pages read by OCR ---
 
-UNSURE = 0.9  # mean confidence of a page's words; pages below it are reported
+MIN_PAGE_CONFIDENCE = 0.9  # mean confidence of a page's words; pages below it are reported
 OnPage = Callable[[int, int], None]  # called with (page, pages) before each page; may raise to stop
 
 
@@ -170,7 +172,7 @@ class ReadScans:
             return {}
         sizes = {number: len(page.text) for number, page in self.pages.items()}
         sure = sum(page.scan.confidence * sizes[number] for number, page in self.pages.items()) / sum(sizes.values())
-        unsure = [number for number, page in self.pages.items() if page.scan.confidence < UNSURE]
+        unsure = [number for number, page in self.pages.items() if page.scan.confidence < MIN_PAGE_CONFIDENCE]
         facts: dict[str, object] = {"scanned_pages": sorted(self.pages), "ocr_confidence": round(sure, 3)}
         return facts | ({"uncertain_pages": unsure} if unsure else {})
 

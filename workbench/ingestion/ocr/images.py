@@ -14,19 +14,19 @@ from workbench.errors import UnreadableDocument
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-DOTS = 150  # dots per inch of a rendered page
-LONGEST = 2000  # pixels of an image's longer side
-POINTS = 72  # per inch
-PDF = "application/pdf"
+RENDER_DPI = 150  # dots per inch of a rendered page
+MAX_SIDE_PX = 2000  # pixels of an image's longer side
+POINTS_PER_INCH = 72  # per inch
+PDF_MEDIA_TYPE = "application/pdf"
 
 
-def page_picture(
+def render_page(
     data: bytes,
     media_type: str,
     number: int,
     points: tuple[float, float] | None = None,
     turned: int = 0,
-    dots: float = DOTS,
+    dots: float = RENDER_DPI,
 ) -> Image:
     """Return the image of a page.
 
@@ -41,10 +41,14 @@ def page_picture(
     Raises:
         UnreadableDocument: There is no such page, or it cannot be rendered.
     """
-    return _pdf_page(data, number, points, turned, dots) if media_type == PDF else picture_page(data, number)
+    return (
+        _render_pdf_page(data, number, points, turned, dots)
+        if media_type == PDF_MEDIA_TYPE
+        else load_image_page(data, number)
+    )
 
 
-def picture_pages(data: bytes) -> int:
+def count_image_pages(data: bytes) -> int:
     """Return the number of pages in an image file, including a damaged last one.
 
     Raises:
@@ -54,12 +58,12 @@ def picture_pages(data: bytes) -> int:
 
     try:
         with Image.open(io.BytesIO(data)) as file:
-            return _count(file) if file.format == "TIFF" else 1
+            return _count_frames(file) if file.format == "TIFF" else 1
     except Exception as error:  # decoders raise any exception
         raise UnreadableDocument(f"It is not an image that can be opened: {error}.") from error
 
 
-def _count(file: Image) -> int:
+def _count_frames(file: Image) -> int:
     count = 1
     while True:
         try:
@@ -71,7 +75,7 @@ def _count(file: Image) -> int:
         count += 1
 
 
-def picture_page(data: bytes, number: int) -> Image:
+def load_image_page(data: bytes, number: int) -> Image:
     """Return a page (from 1) of an image file, upright, in RGB, and scaled down to the size that is read.
 
     Raises:
@@ -83,15 +87,15 @@ def picture_page(data: bytes, number: int) -> Image:
         with Image.open(io.BytesIO(data)) as file:
             if number > 1:
                 file.seek(number - 1)
-            file.draft("RGB", (LONGEST, LONGEST))  # scales a large JPEG down while decoding
-            picture = _on_white(ImageOps.exif_transpose(file))
-            picture.thumbnail((LONGEST, LONGEST), Image.Resampling.LANCZOS)
+            file.draft("RGB", (MAX_SIDE_PX, MAX_SIDE_PX))  # scales a large JPEG down while decoding
+            picture = _flatten_on_white(ImageOps.exif_transpose(file))
+            picture.thumbnail((MAX_SIDE_PX, MAX_SIDE_PX), Image.Resampling.LANCZOS)
             return picture
     except Exception as error:  # decoders raise any exception
         raise UnreadableDocument(f"Page {number} cannot be rendered: {error}.") from error
 
 
-def _on_white(picture: Image) -> Image:
+def _flatten_on_white(picture: Image) -> Image:
     from PIL import Image
 
     if picture.mode not in ("RGBA", "LA", "PA") and "transparency" not in picture.info:
@@ -102,12 +106,12 @@ def _on_white(picture: Image) -> Image:
     return paper.convert("RGB")
 
 
-def _pdf_page(data: bytes, number: int, points: tuple[float, float] | None, turned: int, most: float) -> Image:
+def _render_pdf_page(data: bytes, number: int, points: tuple[float, float] | None, turned: int, most: float) -> Image:
     from liteparse.parser import LiteParse
     from liteparse.types import ParseError
     from PIL import Image
 
-    dots = most if points is None else min(most, LONGEST * POINTS / max(1.0, *points))
+    dots = most if points is None else min(most, MAX_SIDE_PX * POINTS_PER_INCH / max(1.0, *points))
     parser = LiteParse(
         ocr_enabled=False, quiet=True, image_mode="off", output_format="text",
         target_pages=str(number), extract_screenshots=True, dpi=dots,
@@ -127,10 +131,10 @@ def _pdf_page(data: bytes, number: int, points: tuple[float, float] | None, turn
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
-LOOKED_AT = 700  # pixels of the longer side, enough to separate lines
-WIDEST = 8.0  # degrees in either direction
-STEPS = (1.0, 0.2, 0.05)  # degrees; each refines the one before
-LEAST = 0.15  # degrees; a smaller skew is ignored
+SKEW_SIDE_PX = 700  # pixels of the longer side, enough to separate lines
+MAX_SKEW_DEG = 8.0  # degrees in either direction
+SKEW_STEPS_DEG = (1.0, 0.2, 0.05)  # degrees; each refines the one before
+MIN_SKEW_DEG = 0.15  # degrees; a smaller skew is ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,21 +175,21 @@ class UprightPage:
         return share
 
 
-def upright(picture: Image, quarters: int = 0) -> UprightPage:
+def deskew(picture: Image, quarters: int = 0) -> UprightPage:
     """Turn a page image by ``quarters`` counterclockwise, then deskew it if its lines are not level."""
     from PIL.Image import Resampling, Transpose
 
     ways = (None, Transpose.ROTATE_90, Transpose.ROTATE_180, Transpose.ROTATE_270)
     way = ways[quarters % len(ways)]
     picture = picture if way is None else picture.transpose(way)
-    angle = skew(picture)
-    if abs(angle) < LEAST:
+    angle = measure_skew(picture)
+    if abs(angle) < MIN_SKEW_DEG:
         return UprightPage(picture, 0.0, picture.width, picture.height, quarters)
-    turned = picture.rotate(angle, resample=Resampling.BICUBIC, expand=True, fillcolor=_paper(picture))
+    turned = picture.rotate(angle, resample=Resampling.BICUBIC, expand=True, fillcolor=_paper_colour(picture))
     return UprightPage(turned, angle, picture.width, picture.height, quarters)
 
 
-def skew(picture: Image) -> float:
+def measure_skew(picture: Image) -> float:
     """Return the degrees, counterclockwise, that make a page's lines level; 0 if it has none.
 
     This is the angle at which the ink of neighbouring pixel rows differs most (W. Postl, Detection of linear oblique
@@ -194,26 +198,26 @@ def skew(picture: Image) -> float:
     from PIL.Image import Resampling, fromarray
 
     grey = picture.convert("L")
-    grey.thumbnail((LOOKED_AT, LOOKED_AT), Resampling.BILINEAR)
+    grey.thumbnail((SKEW_SIDE_PX, SKEW_SIDE_PX), Resampling.BILINEAR)
     pixels = np.asarray(grey, dtype=np.float32)
     ink = fromarray(np.abs(pixels - np.median(pixels)).astype(np.uint8))
-    best, reach = 0.0, WIDEST
-    for step in STEPS:
+    best, reach = 0.0, MAX_SKEW_DEG
+    for step in SKEW_STEPS_DEG:
         count = round(reach / step)
         angles = [best + step * number for number in range(-count, count + 1)]
-        best = max(angles, key=lambda angle: (_sharpness(ink, angle), -abs(angle)))
+        best = max(angles, key=lambda angle: (_row_sharpness(ink, angle), -abs(angle)))
         reach = step
     return best
 
 
-def _sharpness(ink: Image, angle: float) -> float:
+def _row_sharpness(ink: Image, angle: float) -> float:
     from PIL.Image import Resampling
 
     rows = np.asarray(ink.rotate(angle, resample=Resampling.BILINEAR), dtype=np.float32).sum(axis=1)
     return float(np.square(np.diff(rows)).sum())
 
 
-def _paper(picture: Image) -> int | tuple[int, ...]:
+def _paper_colour(picture: Image) -> int | tuple[int, ...]:
     """Return the most frequent colour of an image, to fill its corners with."""
     pixels = np.asarray(picture)
     if pixels.ndim == 2:

@@ -8,8 +8,8 @@ from itertools import pairwise
 from statistics import median, median_low
 from typing import TYPE_CHECKING
 
-from workbench.ingestion.ocr.images import Box, UprightPage, upright
-from workbench.ingestion.ocr.recognition import ReadLine, ReadWord, around, recogniser
+from workbench.ingestion.ocr.images import Box, UprightPage, deskew
+from workbench.ingestion.ocr.recognition import ReadLine, ReadWord, bounding_box, get_recogniser
 from workbench.types.results import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
@@ -17,25 +17,29 @@ if TYPE_CHECKING:
 
 # --- Reading order: paragraphs within columns ---
 
-COLUMN_GAP = 0.8  # line heights; minimum white between two columns
-COLUMN_WIDTH = 6.0  # line heights; a narrower column belongs to a table, whose rows stay together
-PARAGRAPH_GAP = 0.25  # line heights above the median distance of rows that separate paragraphs
-OTHER_SIZE = 1.3  # ratio of row heights that separates paragraphs
-SAME_ROW = 0.5  # of the lower line's height that lines of one row share
+MIN_COLUMN_GAP = 0.8  # line heights; minimum white between two columns
+MIN_COLUMN_WIDTH = 6.0  # line heights; a narrower column belongs to a table, whose rows stay together
+MIN_PARAGRAPH_GAP = 0.25  # line heights above the median distance of rows that separate paragraphs
+SIZE_RATIO = 1.3  # ratio of row heights that separates paragraphs
+MIN_ROW_OVERLAP = 0.5  # of the lower line's height that lines of one row share
 
 LineRow = tuple[ReadLine, ...]  # lines side by side, from left to right
 Paragraph = tuple[LineRow, ...]
 
 
-def paragraphs(lines: Sequence[ReadLine]) -> list[Paragraph]:
+def order_paragraphs(lines: Sequence[ReadLine]) -> list[Paragraph]:
     """Return a page's lines as paragraphs in reading order."""
     if not lines:
         return []
     height = median(line.box[3] - line.box[1] for line in lines)
-    return [paragraph for block in _blocks(list(lines), height) for paragraph in _paragraphs(rows(block), height)]
+    return [
+        paragraph
+        for block in _split_blocks(list(lines), height)
+        for paragraph in _split_paragraphs(group_rows(block), height)
+    ]
 
 
-def rows(lines: Sequence[ReadLine]) -> list[LineRow]:
+def group_rows(lines: Sequence[ReadLine]) -> list[LineRow]:
     """Group lines that are side by side into rows; rows from top to bottom, their lines from left to right."""
     found: list[list[ReadLine]] = []
     for line in sorted(lines, key=lambda line: line.box[1] + line.box[3]):
@@ -48,26 +52,26 @@ def rows(lines: Sequence[ReadLine]) -> list[LineRow]:
 
 def _shares_row(one: ReadLine, other: ReadLine) -> bool:
     shared = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
-    return shared > SAME_ROW * min(one.box[3] - one.box[1], other.box[3] - other.box[1])
+    return shared > MIN_ROW_OVERLAP * min(one.box[3] - one.box[1], other.box[3] - other.box[1])
 
 
-def _blocks(lines: list[ReadLine], height: float) -> list[list[ReadLine]]:
+def _split_blocks(lines: list[ReadLine], height: float) -> list[list[ReadLine]]:
     """Split lines into columns at vertical white, or else at the widest horizontal white, recursively."""
     if len(lines) < 4:
         return [lines]
-    columns = _divided(lines, 0, COLUMN_GAP * height)
+    columns = _split_at_gaps(lines, 0, MIN_COLUMN_GAP * height)
     if len(columns) > 1 and all(_is_prose(column, height) for column in columns):
-        return [block for column in columns for block in _blocks(column, height)]
-    bands = _divided(lines, 1, PARAGRAPH_GAP * height)
+        return [block for column in columns for block in _split_blocks(column, height)]
+    bands = _split_at_gaps(lines, 1, MIN_PARAGRAPH_GAP * height)
     if len(bands) == 1:
         return [lines]
-    divided = [_blocks(band, height) for band in bands]
+    divided = [_split_blocks(band, height) for band in bands]
     if all(len(band) == 1 for band in divided):  # without columns, one block keeps the median distance of its rows
         return [lines]
     return [block for band in divided for block in band]
 
 
-def _divided(lines: Sequence[ReadLine], axis: int, gap: float) -> list[list[ReadLine]]:
+def _split_at_gaps(lines: Sequence[ReadLine], axis: int, gap: float) -> list[list[ReadLine]]:
     """Split lines at gaps of at least ``gap`` pixels along an axis (0 horizontal, 1 vertical)."""
     parts: list[list[ReadLine]] = []
     reached = float("-inf")
@@ -80,16 +84,16 @@ def _divided(lines: Sequence[ReadLine], axis: int, gap: float) -> list[list[Read
 
 
 def _is_prose(column: Sequence[ReadLine], height: float) -> bool:
-    return len(column) > 1 and median(line.box[2] - line.box[0] for line in column) >= COLUMN_WIDTH * height
+    return len(column) > 1 and median(line.box[2] - line.box[0] for line in column) >= MIN_COLUMN_WIDTH * height
 
 
-def _paragraphs(rows_of_block: Sequence[LineRow], height: float) -> list[Paragraph]:
-    boxes = [around([line.box for line in row]) for row in rows_of_block]
+def _split_paragraphs(rows_of_block: Sequence[LineRow], height: float) -> list[Paragraph]:
+    boxes = [bounding_box([line.box for line in row]) for row in rows_of_block]
     white = [after[1] - before[3] for before, after in pairwise(boxes)]
     usual = median(white) if white else 0.0
     found: list[list[LineRow]] = []
     for number, row in enumerate(rows_of_block):
-        if not number or white[number - 1] > usual + PARAGRAPH_GAP * height or _sizes_differ(boxes[number - 1 :]):
+        if not number or white[number - 1] > usual + MIN_PARAGRAPH_GAP * height or _sizes_differ(boxes[number - 1 :]):
             found.append([])
         found[-1].append(row)
     return [tuple(paragraph) for paragraph in found]
@@ -98,12 +102,12 @@ def _paragraphs(rows_of_block: Sequence[LineRow], height: float) -> list[Paragra
 def _sizes_differ(boxes: Sequence[Box]) -> bool:
     """Return whether the first two rows have different print sizes, like a heading and its text."""
     lesser, larger = sorted(bottom - top for _, top, _, bottom in boxes[:2])
-    return larger > OTHER_SIZE * lesser
+    return larger > SIZE_RATIO * lesser
 
 
-HEADING = 1.2  # times the median line height
-FULL = 0.75  # of a paragraph's width; a shorter row is followed by a line break
-LONGEST_HEADING = 2  # rows
+HEADING_HEIGHT_RATIO = 1.2  # times the median line height
+FULL_ROW_SHARE = 0.75  # of a paragraph's width; a shorter row is followed by a line break
+MAX_HEADING_ROWS = 2  # rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class PageText:
 
 
 @dataclass(slots=True)
-class _Writer:
+class _TextBuilder:
     """A text that grows word by word, and the positions of its words."""
 
     page: UprightPage
@@ -135,57 +139,59 @@ def read_page(picture: Image, number: int) -> PageText | None:
     Raises:
         ConfigurationError: The models of the extra are missing.
     """
-    page = upright(picture)
-    lines, side = recogniser().read(page.picture)
+    page = deskew(picture)
+    lines, side = get_recogniser().read(page.picture)
     if side == "side":
-        page = upright(picture, 1)
-        lines, side = recogniser().read(page.picture)
+        page = deskew(picture, 1)
+        lines, side = get_recogniser().read(page.picture)
     if side == "head":  # uncertain, so keep the orientation with more confident text
-        other = upright(picture, page.quarters + 2)
-        others, _ = recogniser().read(other.picture)
-        if _certainty(others) > _certainty(lines):
+        other = deskew(picture, page.quarters + 2)
+        others, _ = get_recogniser().read(other.picture)
+        if _total_confidence(others) > _total_confidence(lines):
             page, lines = other, others
-    return written(page, lines, number)
+    return write_page(page, lines, number)
 
 
-def _certainty(lines: Sequence[ReadLine]) -> float:
+def _total_confidence(lines: Sequence[ReadLine]) -> float:
     return sum(len(word.text) * word.confidence for line in lines for word in line.words)
 
 
-def written(page: UprightPage, lines: Sequence[ReadLine], number: int) -> PageText | None:
+def write_page(page: UprightPage, lines: Sequence[ReadLine], number: int) -> PageText | None:
     """Return the lines of an upright page as text in reading order, or None if there are none."""
     if not lines:
         return None
     usual = median_low(line.box[3] - line.box[1] for line in lines)
-    writer = _Writer(page)
-    for paragraph in paragraphs(lines):
+    writer = _TextBuilder(page)
+    for paragraph in order_paragraphs(lines):
         writer.text += "\n\n" if writer.text else ""
         if _is_heading(paragraph, usual):
             writer.text += "## "
-        _write(writer, paragraph)
+        _write_paragraph(writer, paragraph)
     return PageText(writer.text, ScannedPage(number, mean_confidence(writer.places), tuple(writer.places)))
 
 
 def _is_heading(paragraph: Paragraph, usual: float) -> bool:
     heights = [line.box[3] - line.box[1] for row in paragraph for line in row]
-    return len(paragraph) <= LONGEST_HEADING and min(heights) >= HEADING * usual
+    return len(paragraph) <= MAX_HEADING_ROWS and min(heights) >= HEADING_HEIGHT_RATIO * usual
 
 
-def _write(writer: _Writer, paragraph: Paragraph) -> None:
+def _write_paragraph(writer: _TextBuilder, paragraph: Paragraph) -> None:
     """Add a paragraph. Full rows are joined, and words divided at a row's end are restored."""
-    left, _, right, _ = around([line.box for row in paragraph for line in row])
+    left, _, right, _ = bounding_box([line.box for row in paragraph for line in row])
     before: LineRow | None = None
     for row in paragraph:
         words = [word for line in row for word in line.words]
         if before is not None:
-            _break(writer, ends_full=before[-1].box[2] >= left + FULL * (right - left), first=words[0].text)
+            _write_break(
+                writer, ends_full=before[-1].box[2] >= left + FULL_ROW_SHARE * (right - left), first=words[0].text
+            )
         for number, word in enumerate(words):
             writer.text += " " if number else ""
             writer.add(word)
         before = row
 
 
-def _break(writer: _Writer, *, ends_full: bool, first: str) -> None:
+def _write_break(writer: _TextBuilder, *, ends_full: bool, first: str) -> None:
     """Add the separator between two rows."""
     divided = writer.text[-1:] == "-" and writer.text[-2:-1].isalpha() and first[:1].islower()
     if ends_full and divided:

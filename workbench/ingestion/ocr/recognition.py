@@ -25,42 +25,42 @@ if TYPE_CHECKING:
 
 # --- Detection of lines, in bands to bound memory ---
 
-DETECTED = 1280  # pixels of the longer side for detection; 960 loses 6-point print
-BAND = 256  # of these pixels; maximum height of a band
-SHARED = 64  # of these pixels; overlap of two bands, so that any lower line is whole in one of them
-STEP = 32  # pixels; the model requires multiples
-SAME_LINE = 0.5  # share of the smaller box inside the other if both are the same line
+DETECTION_SIDE_PX = 1280  # pixels of the longer side for detection; 960 loses 6-point print
+MAX_BAND_PX = 256  # of these pixels; maximum height of a band
+BAND_OVERLAP_PX = 64  # of these pixels; overlap of two bands, so that any lower line is whole in one of them
+SIZE_MULTIPLE_PX = 32  # pixels; the model requires multiples
+MIN_BOX_OVERLAP = 0.5  # share of the smaller box inside the other if both are the same line
 
 
-def line_places(engine: RapidOCR, colours: NDArray[np.uint8]) -> list[Box]:
+def detect_lines(engine: RapidOCR, colours: NDArray[np.uint8]) -> list[Box]:
     """Return the bounding boxes, in pixels, of the lines in an image (height, width, 3), unordered."""
     import cv2
 
     height, width = colours.shape[:2]
-    scale = min(1.0, DETECTED / max(height, width))
-    size = (_steps(width * scale), _steps(height * scale))
+    scale = min(1.0, DETECTION_SIDE_PX / max(height, width))
+    size = (_round_to_multiple(width * scale), _round_to_multiple(height * scale))
     looked_at = cv2.resize(colours, size).astype(np.uint8, copy=False)
     found: list[Box] = []
-    for top, bottom in _bands(size[1]):
-        found = _join_boxes(found, [_lower(box, top) for box in _places(engine, looked_at[top:bottom])])
+    for top, bottom in _split_bands(size[1]):
+        found = _join_boxes(found, [_shift_down(box, top) for box in _detect_band_lines(engine, looked_at[top:bottom])])
     across, down = width / size[0], height / size[1]
     return [(left * across, top * down, right * across, bottom * down) for left, top, right, bottom in found]
 
 
-def _steps(length: float) -> int:
-    return max(STEP, round(length / STEP) * STEP)
+def _round_to_multiple(length: float) -> int:
+    return max(SIZE_MULTIPLE_PX, round(length / SIZE_MULTIPLE_PX) * SIZE_MULTIPLE_PX)
 
 
-def _bands(height: int) -> list[tuple[int, int]]:
+def _split_bands(height: int) -> list[tuple[int, int]]:
     """Return bands from top to bottom, each overlapping the one before."""
-    bands = [(0, min(BAND, height))]
+    bands = [(0, min(MAX_BAND_PX, height))]
     while bands[-1][1] < height:
-        top = bands[-1][1] - SHARED
-        bands.append((top, min(top + BAND, height)))
+        top = bands[-1][1] - BAND_OVERLAP_PX
+        bands.append((top, min(top + MAX_BAND_PX, height)))
     return bands
 
 
-def _places(engine: RapidOCR, band: NDArray[np.uint8]) -> list[Box]:
+def _detect_band_lines(engine: RapidOCR, band: NDArray[np.uint8]) -> list[Box]:
     from rapidocr.main import RapidOCRError
 
     padding: dict[str, dict[str, int]] = {}
@@ -75,7 +75,7 @@ def _places(engine: RapidOCR, band: NDArray[np.uint8]) -> list[Box]:
     ]
 
 
-def _lower(box: Box, rows: int) -> Box:
+def _shift_down(box: Box, rows: int) -> Box:
     left, top, right, bottom = box
     return left, top + rows, right, bottom + rows
 
@@ -85,7 +85,7 @@ def _join_boxes(above: list[Box], band: list[Box]) -> list[Box]:
     joined = list(band)
     kept: list[Box] = []
     for box in above:
-        same = [other for other in joined if _is_same(box, other)]
+        same = [other for other in joined if _is_same_line(box, other)]
         if not same:
             kept.append(box)
             continue
@@ -96,28 +96,28 @@ def _join_boxes(above: list[Box], band: list[Box]) -> list[Box]:
     return kept + joined
 
 
-def _is_same(one: Box, other: Box) -> bool:
+def _is_same_line(one: Box, other: Box) -> bool:
     across = min(one[2], other[2]) - max(one[0], other[0])
     down = min(one[3], other[3]) - max(one[1], other[1])
     if across <= 0 or down <= 0:
         return False
-    return across * down > SAME_LINE * min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
+    return across * down > MIN_BOX_OVERLAP * min((box[2] - box[0]) * (box[3] - box[1]) for box in (one, other))
 
 
-MODELS = {
+MODEL_FILES = {
     "Det.model_path": "PP-OCRv6_det_small.onnx",
     "Cls.model_path": "ch_ppocr_mobile_v2.0_cls_mobile.onnx",
     "Rec.model_path": "PP-OCRv6_rec_small.onnx",
 }
 THREADS = 2
-WIDEST = 20  # times its height; the recogniser squeezes wider lines until letters touch
-LEAST_SURE = 0.5  # minimum mean confidence of a line segment
-GAP = 0.15  # of a line's height; minimum width of a gap between words
-STRETCHED = 2  # aspect ratio of a line with several letters
-MANY = 0.3  # of the length of all lines; the classifier is often wrong about single lines
-INK = 0.04  # of the darkest column's ink; less is paper
+MAX_LINE_ASPECT = 20  # times its height; the recogniser squeezes wider lines until letters touch
+MIN_LINE_CONFIDENCE = 0.5  # minimum mean confidence of a line segment
+MIN_GAP_SHARE = 0.15  # of a line's height; minimum width of a gap between words
+MIN_LINE_ASPECT = 2  # aspect ratio of a line with several letters
+MIN_TURNED_SHARE = 0.3  # of the length of all lines; the classifier is often wrong about single lines
+MIN_INK_SHARE = 0.04  # of the darkest column's ink; less is paper
 
-Lying = Literal["upright", "side", "head"]
+Orientation = Literal["upright", "side", "head"]
 _Pixels = tuple[int, int, int, int]
 
 
@@ -155,13 +155,13 @@ class Recogniser:
         """
         from rapidocr import RapidOCR
 
-        missing = [name for name in MODELS.values() if not (folder / name).is_file()]
+        missing = [name for name in MODEL_FILES.values() if not (folder / name).is_file()]
         if missing:
             raise ConfigurationError(
                 f"OCR models are missing from the rapidocr package ({', '.join(missing)}). "
                 "Reinstall it: pip install --force-reinstall rapidocr."
             )
-        paths: dict[str, str | int | bool] = {option: str(folder / name) for option, name in MODELS.items()}
+        paths: dict[str, str | int | bool] = {option: str(folder / name) for option, name in MODEL_FILES.items()}
         threads: dict[str, str | int | bool] = {
             "EngineConfig.onnxruntime.intra_op_num_threads": THREADS,
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,
@@ -170,13 +170,13 @@ class Recogniser:
             "Global.log_level": "critical",
             "Global.return_word_box": True,
             "Det.limit_type": "max",
-            "Det.limit_side_len": DETECTED,
+            "Det.limit_side_len": DETECTION_SIDE_PX,
             "Rec.rec_batch_num": 1,  # larger batches are no faster on a CPU and need more memory
         }
         self._engine: RapidOCR = RapidOCR(params=paths | threads | wishes)
         self._turn = threading.Lock()
 
-    def read(self, picture: Image) -> tuple[list[ReadLine], Lying]:
+    def read(self, picture: Image) -> tuple[list[ReadLine], Orientation]:
         """Return the lines of text in an image, unordered, and its orientation.
 
         On its "side" no lines are returned; turn it once. "head" means that it may be upside down; compare the lines.
@@ -187,19 +187,19 @@ class Recogniser:
         colours, grey = np.asarray(rgb), np.asarray(picture.convert("L"))
         with self._turn:
             try:
-                bounds = [_bounds(place, grey) for place in line_places(self._engine, colours)]
+                bounds = [_pixel_bounds(place, grey) for place in detect_lines(self._engine, colours)]
                 boxes = [box for box in bounds if box is not None]
-                if _on_side(boxes):
+                if _is_sideways(boxes):
                     return [], "side"
-                pieces = [piece for box in boxes for piece in _pieces(grey, box)]
+                pieces = [piece for box in boxes for piece in _split_wide_line(grey, box)]
                 return self._read(colours, pieces) if pieces else ([], "upright")
             except RapidOCRError:  # no text found
                 return [], "upright"
 
-    def _read(self, colours: NDArray[np.uint8], boxes: Sequence[_Pixels]) -> tuple[list[ReadLine], Lying]:
+    def _read(self, colours: NDArray[np.uint8], boxes: Sequence[_Pixels]) -> tuple[list[ReadLine], Orientation]:
         crops = [colours[top:bottom, left:right] for left, top, right, bottom in boxes]
         turned, ways = self._engine.cls_and_rotate(crops)
-        lying: Lying = "head" if _may_lie_on_head(boxes, ways.cls_res or ()) else "upright"
+        lying: Orientation = "head" if _may_be_upside_down(boxes, ways.cls_res or ()) else "upright"
         found = self._engine.recognize_txt(turned)
         texts, results = list(found.txts or ()), list(found.word_results)
         kept = [number for number, text in enumerate(texts) if text.strip() and results[number]]
@@ -214,33 +214,33 @@ class Recogniser:
         )
         places = self._engine.calc_word_boxes([turned[number] for number in kept], corners[kept], chosen)
         lines = (
-            ReadLine(_words(texts[number], pieces), boxes[number])
+            ReadLine(_assemble_words(texts[number], pieces), boxes[number])
             for number, pieces in zip(kept, places, strict=True)
-            if found.scores[number] >= LEAST_SURE
+            if found.scores[number] >= MIN_LINE_CONFIDENCE
         )
         return [line for line in lines if _has_text(line)], lying
 
 
 @lru_cache(maxsize=1)
-def recogniser() -> Recogniser:
+def get_recogniser() -> Recogniser:
     """Return the recogniser of this process, created on first use."""
     import rapidocr
 
     return Recogniser(Path(rapidocr.__file__).parent / "models")
 
 
-def _on_side(boxes: Sequence[_Pixels]) -> bool:
+def _is_sideways(boxes: Sequence[_Pixels]) -> bool:
     """Return whether most lines are vertical, weighted by length."""
     lengths = [(bottom - top, right - left) for left, top, right, bottom in boxes]
-    tall = sum(height for height, width in lengths if height > STRETCHED * width)
-    return tall > sum(width for height, width in lengths if width > STRETCHED * height)
+    tall = sum(height for height, width in lengths if height > MIN_LINE_ASPECT * width)
+    return tall > sum(width for height, width in lengths if width > MIN_LINE_ASPECT * height)
 
 
-def _may_lie_on_head(boxes: Sequence[_Pixels], ways: Sequence[tuple[str, float]]) -> bool:
+def _may_be_upside_down(boxes: Sequence[_Pixels], ways: Sequence[tuple[str, float]]) -> bool:
     """Return whether the classifier takes many lines as upside down, weighted by length."""
     lengths = [right - left for left, _, right, _ in boxes]
     turned = sum(length for length, (way, _) in zip(lengths, ways, strict=False) if way == "180")
-    return turned > MANY * sum(lengths)
+    return turned > MIN_TURNED_SHARE * sum(lengths)
 
 
 def _has_text(line: ReadLine) -> bool:
@@ -248,7 +248,7 @@ def _has_text(line: ReadLine) -> bool:
     return any(character.isalnum() for word in line.words for character in word.text)
 
 
-def _words(text: str, pieces: Sequence[tuple[str, float, Sequence[Sequence[float]]]]) -> tuple[ReadWord, ...]:
+def _assemble_words(text: str, pieces: Sequence[tuple[str, float, Sequence[Sequence[float]]]]) -> tuple[ReadWord, ...]:
     """Assemble the words of a line from the engine's pieces (parts of words, single symbols)."""
     words: list[ReadWord] = []
     cursor, ended = 0, 0
@@ -270,16 +270,16 @@ def _words(text: str, pieces: Sequence[tuple[str, float, Sequence[Sequence[float
 def _join_words(first: ReadWord, second: ReadWord) -> ReadWord:
     sizes = len(first.text), len(second.text)
     confidence = (first.confidence * sizes[0] + second.confidence * sizes[1]) / sum(sizes)
-    return ReadWord(first.text + second.text, confidence, around((first.box, second.box)))
+    return ReadWord(first.text + second.text, confidence, bounding_box((first.box, second.box)))
 
 
-def around(boxes: Sequence[Box]) -> Box:
+def bounding_box(boxes: Sequence[Box]) -> Box:
     """Return the bounding box of some boxes."""
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def _bounds(place: Box, grey: NDArray[np.uint8]) -> _Pixels | None:
+def _pixel_bounds(place: Box, grey: NDArray[np.uint8]) -> _Pixels | None:
     """Return a detected line's box in whole pixels, or None if it is empty."""
     left, top = (max(0, int(value)) for value in place[:2])
     right, bottom = (int(np.ceil(value)) for value in place[2:])
@@ -287,22 +287,22 @@ def _bounds(place: Box, grey: NDArray[np.uint8]) -> _Pixels | None:
     return (left, top, right, bottom) if right - left > 1 and bottom - top > 1 else None
 
 
-def _pieces(grey: NDArray[np.uint8], box: _Pixels) -> list[_Pixels]:
+def _split_wide_line(grey: NDArray[np.uint8], box: _Pixels) -> list[_Pixels]:
     """Split a line that is too wide to be read at once between two words near its middle, recursively."""
     left, top, right, bottom = box
     height, width = bottom - top, right - left
-    if width <= WIDEST * height:
+    if width <= MAX_LINE_ASPECT * height:
         return [box]
     crop = grey[top:bottom, left:right].astype(np.float32)
     ink = np.abs(crop - np.median(crop)).sum(axis=0)
-    edges = np.flatnonzero(np.diff(np.concatenate(([1], ink > INK * ink.max(), [1]))))
+    edges = np.flatnonzero(np.diff(np.concatenate(([1], ink > MIN_INK_SHARE * ink.max(), [1]))))
     gaps = [
         (int(first), int(last))
         for first, last in zip(edges[::2], edges[1::2], strict=True)
-        if last - first >= GAP * height and first > height and last < width - height
+        if last - first >= MIN_GAP_SHARE * height and first > height and last < width - height
     ]
     if not gaps:
         return [box]
     first, last = min(gaps, key=lambda gap: abs(sum(gap) - width) / 2 - (gap[1] - gap[0]))
     middle = left + (first + last) // 2
-    return _pieces(grey, (left, top, middle, bottom)) + _pieces(grey, (middle, top, right, bottom))
+    return _split_wide_line(grey, (left, top, middle, bottom)) + _split_wide_line(grey, (middle, top, right, bottom))

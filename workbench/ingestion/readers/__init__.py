@@ -3,26 +3,33 @@
 from workbench.ingestion.readers.discovery import (
     Discovery,
     SkippedPath,
-    absence,
+    describe_missing,
     discover,
-    expanded,
-    passed_over,
-    wanted,
+    expand_home,
+    is_skipped,
+    is_wanted,
 )
-from workbench.ingestion.readers.formats import MAX_BYTES, READERS, Reader, read_bytes, read_file, supported_suffixes
+from workbench.ingestion.readers.formats import (
+    MAX_BYTES,
+    READERS_BY_SUFFIX,
+    Reader,
+    list_suffixes,
+    read_bytes,
+    read_file,
+)
 
 __all__ = [
     "MAX_BYTES",
-    "READERS",
+    "READERS_BY_SUFFIX",
     "Discovery",
     "Reader",
     "SkippedPath",
-    "absence",
+    "describe_missing",
     "discover",
-    "expanded",
-    "passed_over",
+    "expand_home",
+    "is_skipped",
     "read_bytes",
     "read_file",
-    "supported_suffixes",
-    "wanted",
+    "list_suffixes",
+    "is_wanted",
 ]

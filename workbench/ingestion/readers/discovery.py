@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.errors import InvalidInput
-from workbench.ingestion.readers.formats import format_titles, lacking_extra, reader_for
+from workbench.ingestion.readers.formats import describe_missing_extra, find_reader, list_format_titles
 from workbench.ingestion.text import looks_binary
 
 SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
@@ -53,19 +53,19 @@ def discover(paths: Iterable[Path | str]) -> Discovery:
     files: dict[Path, Path] = {}
     skipped: list[SkippedPath] = []
     for path in (Path(path) for path in paths if str(path)):
-        if _is(path.is_dir):
-            for file in _walk(path, (), skipped):
+        if _check_path(path.is_dir):
+            for file in _walk_folder(path, (), skipped):
                 files.setdefault(file.resolve(), file)
         elif not os.path.lexists(path):
             skipped.append(SkippedPath(path, "It does not exist.", missed=True))
-        elif (reason := _refusal(path)) is not None:
+        elif (reason := _skip_reason(path)) is not None:
             skipped.append(SkippedPath(path, reason, missed=True))
         else:
             files.setdefault(path.resolve(), path)
     return Discovery(tuple(files.values()), tuple(skipped))
 
 
-def expanded(path: Path | str) -> Path | str:
+def expand_home(path: Path | str) -> Path | str:
     """Return a path with a leading "~" expanded, unless there is no such home or a file has that exact name.
 
     Raises:
@@ -73,7 +73,7 @@ def expanded(path: Path | str) -> Path | str:
     """
     if not isinstance(path, Path | str):
         raise InvalidInput(f"Invalid path {path!r}: expected str or Path.")
-    if not str(path).startswith("~") or _is(Path(path).exists):
+    if not str(path).startswith("~") or _check_path(Path(path).exists):
         return path
     try:
         return Path(path).expanduser()
@@ -81,34 +81,34 @@ def expanded(path: Path | str) -> Path | str:
         return path
 
 
-def absence(paths: Sequence[Path | str]) -> str | None:
+def describe_missing(paths: Sequence[Path | str]) -> str | None:
     """Return an error message if none of the paths exists, else None. An empty path does not exist."""
-    reasons = [_absence(path) for path in paths]
+    reasons = [_missing_path(path) for path in paths]
     if any(reason is None for reason in reasons):
         return None
     return f"There is no such file or folder: {', '.join(filter(None, reasons)) or 'no path was given'}."
 
 
-def _absence(path: Path | str) -> str | None:
+def _missing_path(path: Path | str) -> str | None:
     try:
         return None if str(path) and Path(path).exists() else f"'{path}'"
     except OSError as error:  # no permission for a parent folder, or the name is too long
         return f"'{path}' ({error.strerror})"
 
 
-def wanted(relative: str) -> bool:
+def is_wanted(relative: str) -> bool:
     """Return whether ``discover`` would read a file, given its path relative to an uploaded folder."""
-    return not passed_over(relative) and reader_for(relative.rpartition("/")[2]) is not None
+    return not is_skipped(relative) and find_reader(relative.rpartition("/")[2]) is not None
 
 
-def passed_over(relative: str) -> bool:
+def is_skipped(relative: str) -> bool:
     """Return whether a file of an uploaded folder is hidden or in a folder of installed packages."""
     *folders, name = relative.split("/")
     hidden = any(part.startswith(".") for part in (*folders, name))
     return hidden or bool(SKIPPED_FOLDERS.intersection(folders))
 
 
-def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedPath]) -> Iterator[Path]:
+def _walk_folder(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedPath]) -> Iterator[Path]:
     real = folder.resolve()
     if real in parents:
         skipped.append(SkippedPath(folder, "It links to one of its parent folders."))
@@ -122,18 +122,18 @@ def _walk(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedPath]) -
         path = Path(entry.path)
         if entry.name.startswith("."):
             skipped.append(SkippedPath(path, "It is hidden."))
-        elif _is(path.is_dir):
+        elif _check_path(path.is_dir):
             if entry.name in SKIPPED_FOLDERS:
                 skipped.append(SkippedPath(path, "It contains installed packages."))
             else:
-                yield from _walk(path, (*parents, real), skipped)
-        elif (reason := _refusal(path)) is not None:
-            skipped.append(SkippedPath(path, reason, unread_kind=_is(path.is_file)))
+                yield from _walk_folder(path, (*parents, real), skipped)
+        elif (reason := _skip_reason(path)) is not None:
+            skipped.append(SkippedPath(path, reason, unread_kind=_check_path(path.is_file)))
         else:
             yield path
 
 
-def _is(kind: Callable[[], bool]) -> bool:
+def _check_path(kind: Callable[[], bool]) -> bool:
     """Return a path's answer, or False if it cannot be examined (no permission, or its name is too long)."""
     try:
         return kind()
@@ -141,11 +141,11 @@ def _is(kind: Callable[[], bool]) -> bool:
         return False
 
 
-def _refusal(path: Path) -> str | None:
+def _skip_reason(path: Path) -> str | None:
     """Return why a file is not read, or None if it is."""
-    if not _is(path.is_file):
+    if not _check_path(path.is_file):
         return "It is not a regular file (a broken link, socket or device)."
-    if reader_for(path.name) is not None:
+    if find_reader(path.name) is not None:
         return None
     suffix = path.suffix or "without suffix"
     try:
@@ -153,8 +153,8 @@ def _refusal(path: Path) -> str | None:
             binary = looks_binary(file.read(4096))
     except OSError as error:
         return f"It cannot be opened: {error.strerror}."
-    if (sentence := lacking_extra(path.name)) is not None:
+    if (sentence := describe_missing_extra(path.name)) is not None:
         return sentence
     if binary:
         return f"It is a binary file ({suffix})."
-    return f"Its format is not supported ({suffix}). Supported: {', '.join(format_titles())}."
+    return f"Its format is not supported ({suffix}). Supported: {', '.join(list_format_titles())}."

@@ -8,15 +8,15 @@ from pathlib import Path, PurePath
 
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.formatting import KB, MB, size_text
-from workbench.ingestion.ocr.document import ADVICE, OnPage, reads_scans
-from workbench.ingestion.raw import Draft, RawDocument, normalised_pages, placed_scans, plain_metadata
+from workbench.ingestion.ocr.document import INSTALL_ADVICE, OnPage, is_ocr_installed
+from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans, to_json_metadata
 from workbench.ingestion.readers.html import read_html
 from workbench.ingestion.readers.isolation import ParserProcess
 from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx
 from workbench.ingestion.readers.pdf.reader import read_pdf
 from workbench.ingestion.readers.picture import read_picture
 from workbench.ingestion.readers.plain_text import (
-    LANGUAGES,
+    LANGUAGES_BY_SUFFIX,
     read_code,
     read_json,
     read_json_lines,
@@ -26,11 +26,11 @@ from workbench.ingestion.readers.plain_text import (
     read_separated,
 )
 from workbench.ingestion.readers.spreadsheet import read_xlsx
-from workbench.ingestion.text import language_of_text, normalise
+from workbench.ingestion.text import detect_document_language, normalise
 
 MAX_BYTES = 50 * MB  # largest file that is read
-LARGE = 50 * KB  # bytes; smaller office files are read in less time than a process takes to start
-TITLE_CHARACTERS = 300
+MIN_ISOLATED_OFFICE_BYTES = 50 * KB  # bytes; smaller office files are read in less time than a process takes to start
+MAX_TITLE_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Reader:
     beside_from: int | None = None
 
 
-MARKDOWN = Reader(
+MARKDOWN_READER = Reader(
     "markdown",
     read_markdown,
     (".md", ".markdown", ".mdx", ".mdown"),
@@ -71,7 +71,7 @@ MARKDOWN = Reader(
     media_types=("text/markdown", "text/x-markdown"),
     is_prose=True,
 )
-TEXT = Reader(
+TEXT_READER = Reader(
     "text",
     read_plain,
     (".txt", ".text", ".log", ".rst", ".adoc", ".tex", ".org"),
@@ -79,16 +79,16 @@ TEXT = Reader(
     media_types=("text/plain",),
     is_prose=True,
 )
-HTML = Reader(
+HTML_READER = Reader(
     "html",
     read_html,
     (".html", ".htm", ".xhtml"),
     title="HTML",
     media_types=("text/html", "application/xhtml+xml", "application/xml+xhtml"),
 )
-OFFICE = "application/vnd.openxmlformats-officedocument."
+OFFICE_MEDIA_TYPE_PREFIX = "application/vnd.openxmlformats-officedocument."
 
-PICTURES = (
+IMAGE_FORMATS = (
     ((".png",), "image/png"),
     ((".jpg", ".jpeg"), "image/jpeg"),
     ((".tif", ".tiff"), "image/tiff"),
@@ -96,11 +96,11 @@ PICTURES = (
 )
 
 # Readers import their parsers (PDF, Word, ...) when they are called, so this table is cheap to import.
-ALL_ROWS = (
-    MARKDOWN,
-    TEXT,
-    HTML,
-    Reader("code", read_code, tuple(LANGUAGES), title="code"),
+ALL_READERS = (
+    MARKDOWN_READER,
+    TEXT_READER,
+    HTML_READER,
+    Reader("code", read_code, tuple(LANGUAGES_BY_SUFFIX), title="code"),
     Reader("csv", read_separated, (".csv", ".tsv"), title="CSV", media_types=("text/csv",)),
     Reader("json", read_json_lines, (".jsonl", ".ndjson"), title="JSON"),
     Reader("json", read_json, (".json",), title="JSON", media_types=("application/json",)),
@@ -127,10 +127,17 @@ ALL_ROWS = (
             needs_ocr=True,
             beside_from=0,
         )
-        for suffixes, media_type in PICTURES
+        for suffixes, media_type in IMAGE_FORMATS
     ),
     *(
-        Reader(suffix, read, (f".{suffix}",), title=title, media_types=(OFFICE + media_type,), beside_from=LARGE)
+        Reader(
+            suffix,
+            read,
+            (f".{suffix}",),
+            title=title,
+            media_types=(OFFICE_MEDIA_TYPE_PREFIX + media_type,),
+            beside_from=MIN_ISOLATED_OFFICE_BYTES,
+        )
         for suffix, read, title, media_type in (
             ("docx", read_docx, "Word", "wordprocessingml.document"),
             ("pptx", read_pptx, "PowerPoint", "presentationml.presentation"),
@@ -139,48 +146,50 @@ ALL_ROWS = (
     ),
     Reader("epub", read_epub, (".epub",), title="EPUB", media_types=("application/epub+zip",)),
 )
-ROWS = tuple(reader for reader in ALL_ROWS if not reader.needs_ocr or reads_scans())
-READERS: dict[str, Reader] = {suffix: reader for reader in ROWS for suffix in reader.suffixes}
-BY_MEDIA_TYPE: dict[str, Reader] = {media_type: reader for reader in ROWS for media_type in reader.media_types}
-PLAIN_NAMES = frozenset(
+INSTALLED_READERS = tuple(reader for reader in ALL_READERS if not reader.needs_ocr or is_ocr_installed())
+READERS_BY_SUFFIX: dict[str, Reader] = {suffix: reader for reader in INSTALLED_READERS for suffix in reader.suffixes}
+READERS_BY_MEDIA_TYPE: dict[str, Reader] = {
+    media_type: reader for reader in INSTALLED_READERS for media_type in reader.media_types
+}
+TEXT_FILE_NAMES = frozenset(
     ("readme", "license", "licence", "changelog", "authors", "contributing", "notice", "copying", "todo")
 )
 
 
-def supported_suffixes() -> tuple[str, ...]:
+def list_suffixes() -> tuple[str, ...]:
     """Return the supported suffixes, sorted, each with its dot."""
-    return tuple(sorted(READERS))
+    return tuple(sorted(READERS_BY_SUFFIX))
 
 
-def format_titles() -> tuple[str, ...]:
+def list_format_titles() -> tuple[str, ...]:
     """Return the display names of the supported formats, without duplicates."""
-    return tuple(dict.fromkeys(reader.title for reader in ROWS))
+    return tuple(dict.fromkeys(reader.title for reader in INSTALLED_READERS))
 
 
-def reader_for(name: str) -> Reader | None:
+def find_reader(name: str) -> Reader | None:
     """Return the reader for a file name, or None if the format is not supported."""
     path = PurePath(name)
-    if not path.suffix and path.name.lower() in PLAIN_NAMES:
-        return TEXT
-    return READERS.get(path.suffix.lower())
+    if not path.suffix and path.name.lower() in TEXT_FILE_NAMES:
+        return TEXT_READER
+    return READERS_BY_SUFFIX.get(path.suffix.lower())
 
 
-def lacking_extra(name: str) -> str | None:
+def describe_missing_extra(name: str) -> str | None:
     """Return a message that names the extra needed to read a file, or None if none is missing."""
     suffix = PurePath(name).suffix.lower()
-    wants = any(reader.needs_ocr and suffix in reader.suffixes for reader in ALL_ROWS)
-    return f"It is an image. {ADVICE}" if wants and suffix not in READERS else None
+    wants = any(reader.needs_ocr and suffix in reader.suffixes for reader in ALL_READERS)
+    return f"It is an image. {INSTALL_ADVICE}" if wants and suffix not in READERS_BY_SUFFIX else None
 
 
 def is_prose(name: str) -> bool:
     """Return whether a file name is that of plain text or Markdown, whose bytes are the text."""
-    reader = reader_for(name)
+    reader = find_reader(name)
     return reader is not None and reader.is_prose
 
 
 def original_type(name: str) -> str | None:
     """Return the media type under which a file's original is stored, or None if it is not stored."""
-    reader = reader_for(name)
+    reader = find_reader(name)
     return reader.media_types[0] if reader is not None and reader.keeps_original else None
 
 
@@ -194,7 +203,7 @@ def read_file(path: Path, max_bytes: int = MAX_BYTES) -> RawDocument:
     try:
         size = path.stat().st_size
         if size > max_bytes:
-            raise UnreadableDocument(_too_large(path.name, size, max_bytes))
+            raise UnreadableDocument(_size_message(path.name, size, max_bytes))
         data = path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -221,30 +230,30 @@ def read_bytes(
     Raises:
         UnreadableDocument: As for ``read_file``.
     """
-    reader = reader_for(name)
-    if reader is None and (sentence := lacking_extra(name)) is not None:
+    reader = find_reader(name)
+    if reader is None and (sentence := describe_missing_extra(name)) is not None:
         raise UnreadableDocument(f"'{name}' cannot be read. {sentence}")
     if reader is None:
         kind = PurePath(name).suffix or "no suffix"
         raise UnreadableDocument(
-            f"'{name}' has an unsupported format ({kind}). Supported: {', '.join(format_titles())}."
+            f"'{name}' has an unsupported format ({kind}). Supported: {', '.join(list_format_titles())}."
         )
     if len(data) > max_bytes:
-        raise UnreadableDocument(_too_large(name, len(data), max_bytes))
+        raise UnreadableDocument(_size_message(name, len(data), max_bytes))
     if not data:
         raise UnreadableDocument(f"'{name}' is empty.")
     beside = reader.beside_from is not None and len(data) >= reader.beside_from
-    draft = parser.draft(data, name, on_page) if parser is not None and beside else draft_of(data, name, on_page)
-    return _finish(draft, reader.document_type, name)
+    draft = parser.draft(data, name, on_page) if parser is not None and beside else read_draft(data, name, on_page)
+    return _finish_draft(draft, reader.document_type, name)
 
 
-def draft_of(data: bytes, name: str, on_page: OnPage | None = None, left_out: Collection[int] = ()) -> Draft:
+def read_draft(data: bytes, name: str, on_page: OnPage | None = None, left_out: Collection[int] = ()) -> Draft:
     """Read a file except for the pages in ``left_out``. Parser errors become ``UnreadableDocument``.
 
     Raises:
         UnreadableDocument: The file is damaged, encrypted, without text, or of an unsupported format.
     """
-    reader = reader_for(name)
+    reader = find_reader(name)
     if reader is None:
         raise UnreadableDocument(f"'{name}' has an unsupported format.")
     try:
@@ -259,16 +268,16 @@ def draft_of(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
         ) from error
 
 
-def _finish(draft: Draft, document_type: str, name: str) -> RawDocument:
-    text, pages = normalised_pages(draft.pages) if draft.pages else (normalise(draft.text), ())
+def _finish_draft(draft: Draft, document_type: str, name: str) -> RawDocument:
+    text, pages = join_pages(draft.pages) if draft.pages else (normalise(draft.text), ())
     if not text.strip():
         raise UnreadableDocument(f"'{name}' contains no text.")
     titles = (" ".join(normalise(words).split()) for words in (draft.title, PurePath(name).stem, name))
-    title = next(filter(None, titles), "")[:TITLE_CHARACTERS]
-    language = language_of_text(text, document_type)
-    scans = placed_scans(draft.scans, pages)
-    return RawDocument(title, text, document_type, plain_metadata(draft.metadata), language, pages, scans)
+    title = next(filter(None, titles), "")[:MAX_TITLE_CHARS]
+    language = detect_document_language(text, document_type)
+    scans = place_scans(draft.scans, pages)
+    return RawDocument(title, text, document_type, to_json_metadata(draft.metadata), language, pages, scans)
 
 
-def _too_large(name: str, size: int, max_bytes: int) -> str:
+def _size_message(name: str, size: int, max_bytes: int) -> str:
     return f"'{name}' is too large ({size_text(size)}; the limit is {size_text(max_bytes)}). Split it."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-TABLE_CHARACTERS = 4_000
-TABLE_COLUMNS = 8
+MAX_TABLE_CHARS = 4_000
+MAX_TABLE_COLUMNS = 8
 
 
 def rows_to_text(rows: Sequence[Sequence[str]]) -> str:
@@ -13,27 +13,27 @@ def rows_to_text(rows: Sequence[Sequence[str]]) -> str:
 
     The first row has the column names. Empty columns are removed.
     """
-    rows = filled(rows)
+    rows = drop_empty(rows)
     if not rows:
         return ""
     if len(rows) == 1:
         return " | ".join(cell for cell in rows[0] if cell)
-    return markdown_table(rows) if fits_table(rows) else records(rows)
+    return format_markdown_table(rows) if fits_table(rows) else format_records(rows)
 
 
 def fits_table(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether rows are few and narrow enough for one table."""
-    return sum(len(cell) for row in rows for cell in row) <= TABLE_CHARACTERS and len(rows[0]) <= TABLE_COLUMNS
+    return sum(len(cell) for row in rows for cell in row) <= MAX_TABLE_CHARS and len(rows[0]) <= MAX_TABLE_COLUMNS
 
 
-def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+def format_markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """Return rows of equal length as a Markdown table whose header is the first row."""
     lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     lines.insert(1, "|" + " --- |" * len(rows[0]))
     return "\n".join(lines)
 
 
-def records(rows: Sequence[Sequence[str]]) -> str:
+def format_records(rows: Sequence[Sequence[str]]) -> str:
     """Return one paragraph per row, with a line for each cell that is not empty."""
     names = [name or f"column {number}" for number, name in enumerate(rows[0], 1)]
     paragraphs = (
@@ -42,12 +42,12 @@ def records(rows: Sequence[Sequence[str]]) -> str:
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def one_line(value: object) -> str:
+def format_cell(value: object) -> str:
     """Return a cell's text on one line, or "" for None."""
     return "" if value is None else " ".join(str(value).split())
 
 
-def filled(rows: Iterable[Sequence[str]]) -> list[list[str]]:
+def drop_empty(rows: Iterable[Sequence[str]]) -> list[list[str]]:
     """Return the rows that are not empty, padded to equal length, without empty columns."""
     filled = [list(row) for row in rows if any(row)]
     width = max(map(len, filled), default=0)

@@ -6,40 +6,40 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-YEAR = re.compile(r"(?:19|20)\d\d(?: [^\W\d_]{1,3})?")
-AMOUNT = re.compile(  # 1,204 or CHF 1,204 or (€ 5.1) or 12 % or 2.5x or 5 kg
+YEAR_CELL = re.compile(r"(?:19|20)\d\d(?: [^\W\d_]{1,3})?")
+AMOUNT_CELL = re.compile(  # 1,204 or CHF 1,204 or (€ 5.1) or 12 % or 2.5x or 5 kg
     r"(?:[A-Z]{3} )?[$€£¥(+-]*(?:(?<=[$€£¥]) )?\.?\d[\d.,' ]*[)%]*(?: ?[$€£¥x]| [^\W\d_]{1,3})?\)?"
 )
 # Marks of an amount, which column names lack: a currency, decimals, thousands separators, a percent sign, or brackets
 # around a negative number
-MARKED = re.compile(r"[$€£¥]\s*(?:\(?\.?\d|$)|\d\.\d|\d,\d{3}(?!\d)|\d\s?%|(?<!\w)\(\d[\d,.]*\)")
-SHARE = re.compile(r"[^%]*\d\s?%")
-FIGURES = re.compile(  # only figures, signs, footnote marks, and units of up to three letters
+AMOUNT_MARK = re.compile(r"[$€£¥]\s*(?:\(?\.?\d|$)|\d\.\d|\d,\d{3}(?!\d)|\d\s?%|(?<!\w)\(\d[\d,.]*\)")
+PERCENT_CELL = re.compile(r"[^%]*\d\s?%")
+FIGURES_CELL = re.compile(  # only figures, signs, footnote marks, and units of up to three letters
     r"(?:[$€£¥%()+–—.,-]|(?<![^\W\d_])[\d.,]+|\([a-z]{1,2}\)|(?<![^\W\d_])[^\W\d_]{1,3}(?![^\W\d_])|\s)*"
 )
 ANY_YEAR = re.compile(r"(?<![\d,.$€£¥])(?:19|20)\d\d(?![\d,.%])")
-RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
-CELLS = re.compile(r"(?<!\\)\|")
-LEAST_ALIKE = 2  # rows below the first needed to judge a column
-MOST_ROWS = 4  # header rows of one table
+TABLE_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
+CELL_SEPARATOR = re.compile(r"(?<!\\)\|")
+MIN_ALIKE_ROWS = 2  # rows below the first needed to judge a column
+MAX_HEADER_ROWS = 4  # header rows of one table
 
 
-def with_one_header(rows: Sequence[Sequence[str]], header: int | None = None) -> list[list[str]]:
+def merge_header_rows(rows: Sequence[Sequence[str]], header: int | None = None) -> list[list[str]]:
     """Return rows of equal length with a single header row.
 
     Args:
         rows: Rows of equal length.
         header: Number of header rows; detected from the cells if None.
     """
-    count = header_rows(rows) if header is None else min(header, MOST_ROWS)
+    count = count_header_rows(rows) if header is None else min(header, MAX_HEADER_ROWS)
     if count < 2:
         return [list(row) for row in rows]
-    spread = [*(_spread(row) for row in rows[: count - 1]), list(rows[count - 1])]
+    spread = [*(_fill_gaps(row) for row in rows[: count - 1]), list(rows[count - 1])]
     names = [" ".join(dict.fromkeys(filter(None, column))) for column in zip(*spread, strict=True)]
     return [names, *(list(row) for row in rows[count:])]
 
 
-def header_rows(rows: Sequence[Sequence[str]]) -> int:
+def count_header_rows(rows: Sequence[Sequence[str]]) -> int:
     """Return the number of header rows (1 or 2), judged by gaps in the first row.
 
     The second row names columns if one of the two rows has no label and the first row has gaps.
@@ -63,12 +63,12 @@ def is_data_row(cells: Sequence[str]) -> bool:
     figures = [cell for cell in cells[1:] if cell.strip()]
     if not is_label(cells[0]) and cells[0].strip():
         figures.append(cells[0])
-    marked = [cell for cell in figures if MARKED.search(cell)]
-    if not marked or not all(FIGURES.fullmatch(cell) for cell in figures):
+    marked = [cell for cell in figures if AMOUNT_MARK.search(cell)]
+    if not marked or not all(FIGURES_CELL.fullmatch(cell) for cell in figures):
         return False
     if any(ANY_YEAR.search(cell) for cell in marked) or ANY_YEAR.fullmatch(cells[0].strip()):
         return False
-    return is_label(cells[0]) or not all(SHARE.fullmatch(cell) for cell in marked)
+    return is_label(cells[0]) or not all(PERCENT_CELL.fullmatch(cell) for cell in marked)
 
 
 def is_label(cell: str) -> bool:
@@ -78,10 +78,10 @@ def is_label(cell: str) -> bool:
 
 def is_amount(cell: str) -> bool:
     """Return whether a cell is a figure but not a year, which may be a column name."""
-    return AMOUNT.fullmatch(cell) is not None and YEAR.fullmatch(cell) is None
+    return AMOUNT_CELL.fullmatch(cell) is not None and YEAR_CELL.fullmatch(cell) is None
 
 
-def _spread(row: Sequence[str]) -> list[str]:
+def _fill_gaps(row: Sequence[str]) -> list[str]:
     """Return a header row with each gap filled by the name before it. The label cell does not spread."""
     spread = [row[0]]
     for name in row[1:]:
@@ -98,36 +98,36 @@ def is_first_row(rows: Sequence[Sequence[str]]) -> bool:
     names, below = rows[0], rows[1:]
     if is_data_row(names):
         return True
-    if below and _goes_on_by_one(names[0], below[0][0]):
-        return any(MARKED.search(name) or is_amount(name) for name in names[1:])
+    if below and _is_next_year(names[0], below[0][0]):
+        return any(AMOUNT_MARK.search(name) or is_amount(name) for name in names[1:])
     columns = zip(names, *below, strict=True)
-    return len(below) >= LEAST_ALIKE and any(_is_marked(name) and _are_amounts(cells) for name, *cells in columns)
+    return len(below) >= MIN_ALIKE_ROWS and any(_is_marked(name) and _are_amounts(cells) for name, *cells in columns)
 
 
-def _goes_on_by_one(year: str, other: str) -> bool:
+def _is_next_year(year: str, other: str) -> bool:
     both = ANY_YEAR.fullmatch(year.strip()), ANY_YEAR.fullmatch(other.strip())
     return all(both) and abs(int(year) - int(other)) == 1
 
 
 def _is_marked(cell: str) -> bool:
-    return MARKED.search(cell) is not None and is_amount(cell) and ANY_YEAR.search(cell) is None
+    return AMOUNT_MARK.search(cell) is not None and is_amount(cell) and ANY_YEAR.search(cell) is None
 
 
 def _are_amounts(cells: Sequence[str]) -> bool:
     said = [cell for cell in cells if cell.strip("-–— ")]
-    return len(said) >= LEAST_ALIKE and all(is_amount(cell) for cell in said)
+    return len(said) >= MIN_ALIKE_ROWS and all(is_amount(cell) for cell in said)
 
 
-def with_nameless_columns(markdown: str) -> str:
+def clear_data_headers(markdown: str) -> str:
     """Return Markdown in which each table whose header is a data row gets an empty header instead."""
-    return "\n\n".join(map(_nameless, markdown.split("\n\n")))
+    return "\n\n".join(map(_clear_data_header, markdown.split("\n\n")))
 
 
-def _nameless(markdown: str) -> str:
+def _clear_data_header(markdown: str) -> str:
     header, rule, *below = [*markdown.split("\n"), ""][: max(2, markdown.count("\n") + 1)]
-    if not header.startswith("|") or not RULE.fullmatch(rule):
+    if not header.startswith("|") or not TABLE_RULE.fullmatch(rule):
         return markdown
-    rows = [_cells(line) for line in (header, *below)]
+    rows = [_split_cells(line) for line in (header, *below)]
     if any(len(row) != len(rows[0]) for row in rows):
         rows = rows[:1]
     if is_first_row(rows):
@@ -135,5 +135,5 @@ def _nameless(markdown: str) -> str:
     return "\n".join([header, rule, *below])
 
 
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in CELLS.split(line.strip().removeprefix("|").removesuffix("|"))]
+def _split_cells(line: str) -> list[str]:
+    return [cell.strip() for cell in CELL_SEPARATOR.split(line.strip().removeprefix("|").removesuffix("|"))]

@@ -21,28 +21,28 @@ from typing import IO, TYPE_CHECKING, Literal, Self, TypeAlias
 from workbench.errors import UnreadableDocument
 from workbench.formatting import GB, MB
 from workbench.ingestion.raw import Draft
-from workbench.types.progress import slow_step
+from workbench.types.progress import mark_slow_step
 
 if TYPE_CHECKING:
     from workbench.ingestion.ocr.document import OnPage
 
 # --- Search for pages that crash the parser ---
 
-STEP = 16  # pages tried at once
-FEW = 5  # lost pages before a file with more lost than readable pages is given up
-UNKNOWN = 1_000_000_000  # page count before the parser has reported it
+TRIAL_PAGES = 16  # pages tried at once
+MAX_LOST_PAGES = 5  # lost pages before a file with more lost than readable pages is given up
+UNKNOWN_PAGE_COUNT = 1_000_000_000  # page count before the parser has reported it
 
 
-def lost_pages(try_pages: Callable[[int, int], int | None]) -> tuple[int, ...] | None:
+def find_lost_pages(try_pages: Callable[[int, int], int | None]) -> tuple[int, ...] | None:
     """Return the pages (from 1) that crash the parser, or None if most of them do.
 
     Args:
         try_pages: Function from (first, last) to the number of pages in the file, or None if the process crashed.
     """
     lost: list[int] = []
-    first, total, singly = 1, UNKNOWN, 0
+    first, total, singly = 1, UNKNOWN_PAGE_COUNT, 0
     while first <= total:
-        last = first if first <= singly else min(first + STEP - 1, total)
+        last = first if first <= singly else min(first + TRIAL_PAGES - 1, total)
         count = try_pages(first, last)
         if count is not None:
             total, first = count, last + 1
@@ -58,12 +58,12 @@ def lost_pages(try_pages: Callable[[int, int], int | None]) -> tuple[int, ...] |
 
 def is_hopeless(lost: int, pages: int) -> bool:
     """Return whether to give up on a file that lost ``lost`` of its first ``pages`` pages."""
-    return lost >= FEW and 2 * lost > pages
+    return lost >= MAX_LOST_PAGES and 2 * lost > pages
 
 
 # --- Messages to and from the parser process ---
 
-OUT_OF_MEMORY = 77  # exit code of a process that reached its memory limit
+OUT_OF_MEMORY_EXIT_CODE = 77  # exit code of a process that reached its memory limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +94,16 @@ Frame: TypeAlias = (
 )
 
 
-ANEW = 16 * MB  # bytes read after which the process is replaced, because parsers rarely release memory
-MEMORY = 2 * GB  # memory limit of the process, on systems that support one
-PATIENCE = 300.0  # timeout in seconds for a window of pages or one OCR page
-PATIENCE_FOR_FEW = 60.0  # timeout in seconds for a trial of a few pages
-ASK = 0.1  # seconds between checks for cancellation
-ENDS_WITHIN = 5.0  # seconds to wait for a killed process
+MAX_BYTES_PER_PROCESS = 16 * MB  # bytes read after which the process is replaced, because parsers rarely release memory
+MEMORY_LIMIT_BYTES = 2 * GB  # memory limit of the process, on systems that support one
+WINDOW_TIMEOUT_S = 300.0  # timeout in seconds for a window of pages or one OCR page
+TRIAL_TIMEOUT_S = 60.0  # timeout in seconds for a trial of a few pages
+CANCEL_CHECK_INTERVAL_S = 0.1  # seconds between checks for cancellation
+KILL_TIMEOUT_S = 5.0  # seconds to wait for a killed process
 _Frames: TypeAlias = queue.SimpleQueue[Frame | None]
 
 
-class ProcessEnded(Exception):
+class ParserCrashed(Exception):
     """The process ended during a request. ``page`` is the last page that it reported, or None."""
 
     def __init__(self, cause: str, page: int | None) -> None:
@@ -114,7 +114,9 @@ class ProcessEnded(Exception):
 class ParserProcess:
     """A process that reads files. It starts with the first file and serves one thread at a time."""
 
-    def __init__(self, ask: Callable[[], None], memory: int = MEMORY, patience: float = PATIENCE) -> None:
+    def __init__(
+        self, ask: Callable[[], None], memory: int = MEMORY_LIMIT_BYTES, patience: float = WINDOW_TIMEOUT_S
+    ) -> None:
         """Args:
         ask: Called while a file is being read; may raise to stop.
         memory: Memory limit in bytes.
@@ -148,19 +150,19 @@ class ParserProcess:
             request = ParserRequest(name, data, tuple(sorted(lost)))
             try:
                 frame = self._answer(request, on_page, self._patience)
-            except ProcessEnded as end:
+            except ParserCrashed as end:
                 if end.page is not None and end.page not in lost and not is_hopeless(len(lost), end.page):
                     lost.add(end.page)
                     continue
-                pages = None if searched or not _has_windows(name) else self._lost_pages(request, on_page)
+                pages = None if searched or not _has_pages(name) else self._lost_pages(request, on_page)
                 if pages is None:
-                    raise _unreadable(name, end) from None
+                    raise _crash_error(name, end) from None
                 searched = True
                 lost.update(pages)
                 continue
             if frame[0] == "draft":
                 self._read += len(data)
-                if self._read > ANEW:
+                if self._read > MAX_BYTES_PER_PROCESS:
                     self.close()
                 return frame[1]
 
@@ -169,9 +171,9 @@ class ParserProcess:
         process, self._process, self._read = self._process, None, 0
         if process is not None:
             process.kill()
-            process.wait(ENDS_WITHIN)
+            process.wait(KILL_TIMEOUT_S)
             if process.stdin is not None:
-                _close(process.stdin)
+                _close_stream(process.stdin)
 
     def _lost_pages(self, request: ParserRequest, on_page: OnPage | None) -> tuple[int, ...] | None:
         """Return the pages that crash the parser, or None if most of them do."""
@@ -179,12 +181,12 @@ class ParserProcess:
         def try_pages(first: int, last: int) -> int | None:
             trial = ParserRequest(request.name, request.data, only=(first, last))
             try:
-                frame = self._answer(trial, on_page, min(self._patience, PATIENCE_FOR_FEW))
-            except ProcessEnded:
+                frame = self._answer(trial, on_page, min(self._patience, TRIAL_TIMEOUT_S))
+            except ParserCrashed:
                 return None
             return frame[1] if frame[0] == "pages" else None
 
-        return lost_pages(try_pages)
+        return find_lost_pages(try_pages)
 
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "workbench.ingestion.readers.parser_process", str(self._memory)]
@@ -194,7 +196,7 @@ class ParserProcess:
         )
         self._frames = queue.SimpleQueue()
         threading.Thread(
-            target=_receive, args=(self._process.stdout, self._frames), name="parser-frames", daemon=True
+            target=_receive_frames, args=(self._process.stdout, self._frames), name="parser-frames", daemon=True
         ).start()
         return self._process
 
@@ -205,10 +207,10 @@ class ParserProcess:
             ProcessEnded: The process crashed, or was killed after its timeout.
             UnreadableDocument: The file cannot be read.
         """
-        first = PATIENCE if self._process is None else patience  # a new process first reports that it is ready
+        first = WINDOW_TIMEOUT_S if self._process is None else patience  # a new process first reports that it is ready
         process = self._process or self._start()
         try:
-            with slow_step():  # killed after its timeout
+            with mark_slow_step():  # killed after its timeout
                 return self._exchange(process, request, on_page, patience, first)
         except UnreadableDocument:
             raise
@@ -234,11 +236,11 @@ class ParserProcess:
         ends = time.monotonic() + first
         while True:
             try:
-                frame = self._frames.get(timeout=ASK)
+                frame = self._frames.get(timeout=CANCEL_CHECK_INTERVAL_S)
             except queue.Empty:
                 self._ask()
                 if time.monotonic() > ends:
-                    raise ProcessEnded(f"no answer in {patience:,.0f} seconds", page) from None
+                    raise ParserCrashed(f"no answer in {patience:,.0f} seconds", page) from None
                 continue
             if frame is None:
                 raise self._end(process, page)
@@ -252,24 +254,24 @@ class ParserProcess:
                 return frame
             ends = time.monotonic() + patience
 
-    def _end(self, process: subprocess.Popen[bytes], page: int | None) -> ProcessEnded:
+    def _end(self, process: subprocess.Popen[bytes], page: int | None) -> ParserCrashed:
         self.close()
         code = process.returncode
-        if code == OUT_OF_MEMORY:
-            return ProcessEnded("out of memory", page)
-        return ProcessEnded(signal.Signals(-code).name if code < 0 else f"code {code}", page)
+        if code == OUT_OF_MEMORY_EXIT_CODE:
+            return ParserCrashed("out of memory", page)
+        return ParserCrashed(signal.Signals(-code).name if code < 0 else f"code {code}", page)
 
 
-def _has_windows(name: str) -> bool:
+def _has_pages(name: str) -> bool:
     """Return whether a format has pages that can be tried separately."""
     return PurePath(name).suffix.lower() == ".pdf"
 
 
-def _unreadable(name: str, end: ProcessEnded) -> UnreadableDocument:
+def _crash_error(name: str, end: ParserCrashed) -> UnreadableDocument:
     return UnreadableDocument(f"Parsing '{name}' crashed the parser ({end.cause}). Re-save or split the file.")
 
 
-def _receive(stream: IO[bytes], frames: _Frames) -> None:
+def _receive_frames(stream: IO[bytes], frames: _Frames) -> None:
     """Put each frame into the queue, then None."""
     with stream:
         while True:
@@ -280,7 +282,7 @@ def _receive(stream: IO[bytes], frames: _Frames) -> None:
                 return
 
 
-def _close(stream: IO[bytes]) -> None:
+def _close_stream(stream: IO[bytes]) -> None:
     try:
         stream.close()
     except OSError:  # unwritten bytes remain in its buffer

@@ -13,19 +13,21 @@ from urllib.parse import unquote
 from workbench.errors import UnreadableDocument
 from workbench.formatting import GB
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.grid import filled, markdown_table, one_line
-from workbench.ingestion.readers.header_rows import with_one_header
-from workbench.ingestion.readers.html import declared_charset, fragment_to_markdown
-from workbench.ingestion.readers.plain_text import first_heading
-from workbench.ingestion.text import decode
+from workbench.ingestion.readers.grid import drop_empty, format_cell, format_markdown_table
+from workbench.ingestion.readers.header_rows import merge_header_rows
+from workbench.ingestion.readers.html import convert_fragment, declared_charset
+from workbench.ingestion.readers.plain_text import find_first_heading
+from workbench.ingestion.text import decode_text
 
 if TYPE_CHECKING:
     from pptx.shapes.base import BaseShape
     from pptx.slide import Slide
 
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file, or a binary format from before 2007
-MAX_UNPACKED = GB
-MADE = re.compile(r"\s*generated (?:by|using|with) ", re.IGNORECASE)  # written by a program, not a description
+OLE_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # an encrypted office file, or a binary format from before 2007
+MAX_UNPACKED_BYTES = GB
+GENERATOR_NOTE = re.compile(
+    r"\s*generated (?:by|using|with) ", re.IGNORECASE
+)  # written by a program, not a description
 OFFICE_PROPERTIES = {
     "title": "title",
     "creator": "author",
@@ -43,7 +45,7 @@ def open_package(data: bytes, name: str) -> zipfile.ZipFile:
     Raises:
         UnreadableDocument: It is encrypted, in an old binary format, not a zip archive, or over 1 GB when unpacked.
     """
-    if data.startswith(OLE):
+    if data.startswith(OLE_SIGNATURE):
         raise UnreadableDocument(
             f"'{name}' is password-protected or in a format from before 2007. "
             "Save it without a password as docx, xlsx or pptx."
@@ -55,7 +57,7 @@ def open_package(data: bytes, name: str) -> zipfile.ZipFile:
         raise UnreadableDocument(f"'{name}' is damaged or has the wrong suffix. Re-save it.") from error
     if any(entry.flag_bits & 1 for entry in entries):
         raise UnreadableDocument(f"'{name}' is password-protected. Save a copy without a password.")
-    if sum(entry.file_size for entry in entries) > MAX_UNPACKED:
+    if sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
         raise UnreadableDocument(f"'{name}' is over 1 GB when unpacked. Split it.")
     return package
 
@@ -99,7 +101,7 @@ def parse_xml(data: bytes) -> XmlElement | None:
     return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
 
 
-def core_properties(package: zipfile.ZipFile) -> dict[str, str]:
+def read_core_properties(package: zipfile.ZipFile) -> dict[str, str]:
     """Return title, author and dates of an office file, if set."""
     if "docProps/core.xml" not in package.namelist():
         return {}
@@ -107,33 +109,33 @@ def core_properties(package: zipfile.ZipFile) -> dict[str, str]:
     properties: dict[str, str] = {}
     for element in root if root is not None else ():
         key = OFFICE_PROPERTIES.get(str(element.tag).rpartition("}")[2])
-        if key and element.text and element.text.strip() and not MADE.match(element.text):
+        if key and element.text and element.text.strip() and not GENERATOR_NOTE.match(element.text):
             properties[key] = element.text.strip()
     return properties
 
 
-def without_title(properties: dict[str, str]) -> dict[str, str]:
+def drop_title(properties: dict[str, str]) -> dict[str, str]:
     """Return the properties as metadata without the title, which has its own field."""
     return {key: value for key, value in properties.items() if key != "title"}
 
 
 # --- Word: converted to HTML by mammoth, then to Markdown ---
 
-STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
+DOCX_STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
 
 
 def read_docx(data: bytes, name: str) -> Draft:
     """Return headings, paragraphs, lists, tables and footnotes, without images."""
     with open_package(data, name) as package:
-        properties = core_properties(package)
+        properties = read_core_properties(package)
     import mammoth
 
     html = mammoth.convert_to_html(
-        io.BytesIO(data), style_map=STYLES, convert_image=mammoth.images.img_element(lambda image: {})
+        io.BytesIO(data), style_map=DOCX_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
     ).value
-    text = fragment_to_markdown(html)
-    heading = first_heading(text)
-    return Draft(text, properties.get("title") or heading, without_title(properties))
+    text = convert_fragment(html)
+    heading = find_first_heading(text)
+    return Draft(text, properties.get("title") or heading, drop_title(properties))
 
 
 # --- EPUB: the chapters in spine order, as Markdown ---
@@ -148,22 +150,22 @@ def read_epub(data: bytes, name: str) -> Draft:
         UnreadableDocument: It is not an EPUB book, or its chapters are encrypted (DRM).
     """
     with open_package(data, name) as package:
-        opf_path = _opf_path(package, name)
+        opf_path = _find_opf_path(package, name)
         opf = parse_xml(package.read(opf_path))
         if opf is None:
             raise UnreadableDocument(f"'{name}' is not an EPUB book: it has no list of chapters. Download it again.")
-        chapters = _spine(opf, posixpath.dirname(opf_path))
-        if set(chapters) & _encrypted(package):
+        chapters = _list_spine(opf, posixpath.dirname(opf_path))
+        if set(chapters) & _encrypted_files(package):
             raise UnreadableDocument(f"'{name}' is protected by DRM. Only books without DRM can be read.")
         present = [chapter for chapter in chapters if chapter in package.namelist()]
         sources = ((package.read(chapter), chapter) for chapter in present)
-        texts = [fragment_to_markdown(decode(data, name, declared_charset(data))) for data, name in sources]
-        described = _described(opf)
+        texts = [convert_fragment(decode_text(data, name, declared_charset(data))) for data, name in sources]
+        described = _read_description(opf)
     title = described.pop("title", "")
     return Draft("\n\n".join(text.strip() for text in texts if text.strip()), title, described)
 
 
-def _opf_path(package: zipfile.ZipFile, name: str) -> str:
+def _find_opf_path(package: zipfile.ZipFile, name: str) -> str:
     try:
         container = parse_xml(package.read("META-INF/container.xml"))
         rootfile = container.find(".//{*}rootfile") if container is not None else None
@@ -176,14 +178,14 @@ def _opf_path(package: zipfile.ZipFile, name: str) -> str:
         ) from error
 
 
-def _spine(opf: XmlElement, folder: str) -> list[str]:
+def _list_spine(opf: XmlElement, folder: str) -> list[str]:
     items = {item.get("id"): item for item in opf.iterfind(".//{*}manifest/{*}item")}
     order = [items.get(entry.get("idref")) for entry in opf.iterfind(".//{*}spine/{*}itemref")]
     chapters = [item for item in order if item is not None and "nav" not in (item.get("properties") or "").split()]
     return [posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or ""))) for item in chapters]
 
 
-def _encrypted(package: zipfile.ZipFile) -> set[str]:
+def _encrypted_files(package: zipfile.ZipFile) -> set[str]:
     """Return the encrypted files. Fonts often are, which does not matter here."""
     if "META-INF/encryption.xml" not in package.namelist():
         return set()
@@ -195,7 +197,7 @@ def _encrypted(package: zipfile.ZipFile) -> set[str]:
     )
 
 
-def _described(opf: XmlElement) -> dict[str, str]:
+def _read_description(opf: XmlElement) -> dict[str, str]:
     properties: dict[str, str] = {}
     for element in opf.iterfind(".//{*}metadata/*"):
         name = str(element.tag).rpartition("}")[2]
@@ -211,31 +213,33 @@ def _described(opf: XmlElement) -> dict[str, str]:
 def read_pptx(data: bytes, name: str) -> Draft:
     """Return the slides in order."""
     with open_package(data, name) as package:
-        properties = core_properties(package)
+        properties = read_core_properties(package)
     from pptx import Presentation
 
     presentation = Presentation(io.BytesIO(data))
-    pages = tuple((number, _slide(slide)) for number, slide in enumerate(presentation.slides, 1))
-    first = next((_title(slide) for slide in presentation.slides if _title(slide)), "")
+    pages = tuple((number, _slide_text(slide)) for number, slide in enumerate(presentation.slides, 1))
+    first = next((_slide_title(slide) for slide in presentation.slides if _slide_title(slide)), "")
     title = properties.get("title", "")
     # the title in python-pptx's default template
     return Draft(
         title=first if title in ("", "PowerPoint Presentation") else title,
         pages=pages,
-        metadata=without_title(properties),
+        metadata=drop_title(properties),
     )
 
 
-def _title(slide: Slide) -> str:
+def _slide_title(slide: Slide) -> str:
     shape = slide.shapes.title
-    return one_line(shape.text_frame.text) if shape is not None and shape.has_text_frame else ""
+    return format_cell(shape.text_frame.text) if shape is not None and shape.has_text_frame else ""
 
 
-def _slide(slide: Slide) -> str:
-    title = _title(slide)
+def _slide_text(slide: Slide) -> str:
+    title = _slide_title(slide)
     parts = [f"## {title}"] if title else []
     title_id = slide.shapes.title.shape_id if slide.shapes.title is not None else None
-    parts.extend(text for shape in _shapes(slide.shapes) if shape.shape_id != title_id and (text := _shape(shape)))
+    parts.extend(
+        text for shape in _flatten_shapes(slide.shapes) if shape.shape_id != title_id and (text := _shape_text(shape))
+    )
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
         notes = slide.notes_slide.notes_text_frame.text.strip()
         if notes:
@@ -243,27 +247,27 @@ def _slide(slide: Slide) -> str:
     return "\n\n".join(parts)
 
 
-def _shapes(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
+def _flatten_shapes(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
     """Yield shapes in reading order, including those inside groups."""
     from pptx.shapes.group import GroupShape
 
     for shape in shapes:
         if isinstance(shape, GroupShape):
-            yield from _shapes(shape.shapes)
+            yield from _flatten_shapes(shape.shapes)
         else:
             yield shape
 
 
-def _shape(shape: BaseShape) -> str:
+def _shape_text(shape: BaseShape) -> str:
     from pptx.shapes.autoshape import Shape
     from pptx.shapes.graphfrm import GraphicFrame
 
     if isinstance(shape, GraphicFrame) and shape.has_table:
-        rows = filled([[one_line(cell.text) for cell in row.cells] for row in shape.table.rows])
-        return markdown_table(with_one_header(rows)) if rows else ""
+        rows = drop_empty([[format_cell(cell.text) for cell in row.cells] for row in shape.table.rows])
+        return format_markdown_table(merge_header_rows(rows)) if rows else ""
     if not isinstance(shape, Shape):
         return ""
-    lines = [(paragraph.level, one_line(paragraph.text)) for paragraph in shape.text_frame.paragraphs]
+    lines = [(paragraph.level, format_cell(paragraph.text)) for paragraph in shape.text_frame.paragraphs]
     lines = [(level, text) for level, text in lines if text]
     if len(lines) == 1:
         return lines[0][1]

@@ -21,35 +21,35 @@ from typing import BinaryIO
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import MB
-from workbench.ingestion.readers.formats import draft_of
-from workbench.ingestion.readers.isolation import OUT_OF_MEMORY, Frame, ParserRequest
-from workbench.ingestion.readers.pdf.pages import try_pages
+from workbench.ingestion.readers.formats import read_draft
+from workbench.ingestion.readers.isolation import OUT_OF_MEMORY_EXIT_CODE, Frame, ParserRequest
+from workbench.ingestion.readers.pdf.pages import parse_trial_pages
 
-LARGE_PIECES = -3  # M_MMAP_THRESHOLD of glibc's mallopt
-KEEP_NOTHING = ("MIMALLOC_PURGE_DELAY", "0")  # read by the PDF parser's allocator on import
+M_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of glibc's mallopt
+PURGE_AT_ONCE = ("MIMALLOC_PURGE_DELAY", "0")  # read by the PDF parser's allocator on import
 
 
 def main() -> None:
     """Answer requests until the input closes."""
     if len(sys.argv) > 1:
-        _limit(int(sys.argv[1]))
-    give_back = _thrift()
+        _limit_memory(int(sys.argv[1]))
+    give_back = _return_freed_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches this process; its parent decides
     frames = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of a parser must not mix with the frames
     requests: queue.SimpleQueue[ParserRequest] = queue.SimpleQueue()
-    threading.Thread(target=_take, args=(sys.stdin.buffer, requests), daemon=True).start()
-    _send(frames, ("ready", os.getpid()))
+    threading.Thread(target=_read_requests, args=(sys.stdin.buffer, requests), daemon=True).start()
+    _send_frame(frames, ("ready", os.getpid()))
     while True:
         request = requests.get()
         try:
-            _send(frames, _answer(frames, request, give_back))
+            _send_frame(frames, _answer_request(frames, request, give_back))
         except MemoryError:
-            os._exit(OUT_OF_MEMORY)
+            os._exit(OUT_OF_MEMORY_EXIT_CODE)
         del request
 
 
-def _limit(memory: int) -> None:
+def _limit_memory(memory: int) -> None:
     """Limit the memory of this process and disable core dumps."""
     if sys.platform == "win32":
         return
@@ -60,45 +60,45 @@ def _limit(memory: int) -> None:
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
-def _thrift() -> Callable[[], object]:
+def _return_freed_memory() -> Callable[[], object]:
     """Make freed memory return to the system; return a function that releases small blocks.
 
     glibc keeps freed blocks for reuse. OCR allocates blocks of many sizes, so keeping them doubles its memory. The PDF
     parser's allocator keeps the pixels of rendered images.
     """
-    os.putenv(*KEEP_NOTHING)
+    os.putenv(*PURGE_AT_ONCE)
     try:
         library = ctypes.CDLL(None)
-        library.mallopt(LARGE_PIECES, MB // 4)
+        library.mallopt(M_MMAP_THRESHOLD, MB // 4)
         return lambda: library.malloc_trim(0)
     except (OSError, TypeError, AttributeError):  # not glibc
         return lambda: None
 
 
-def _take(stream: BinaryIO, requests: queue.SimpleQueue[ParserRequest]) -> None:
+def _read_requests(stream: BinaryIO, requests: queue.SimpleQueue[ParserRequest]) -> None:
     while True:
         try:
             requests.put(pickle.load(stream))
         except MemoryError:
-            os._exit(OUT_OF_MEMORY)
+            os._exit(OUT_OF_MEMORY_EXIT_CODE)
         except (EOFError, pickle.UnpicklingError):
             os._exit(0)
 
 
-def _answer(frames: BinaryIO, request: ParserRequest, give_back: Callable[[], object]) -> Frame:
+def _answer_request(frames: BinaryIO, request: ParserRequest, give_back: Callable[[], object]) -> Frame:
     def on_page(page: int, pages: int) -> None:
         give_back()
-        _send(frames, ("page", (page, pages)))
+        _send_frame(frames, ("page", (page, pages)))
 
     try:
         if request.only is not None:
-            return "pages", try_pages(request.data, request.name, *request.only)
-        return "draft", draft_of(request.data, request.name, on_page, request.left_out)
+            return "pages", parse_trial_pages(request.data, request.name, *request.only)
+        return "draft", read_draft(request.data, request.name, on_page, request.left_out)
     except UnreadableDocument as error:
         return "error", str(error)
 
 
-def _send(frames: BinaryIO, frame: Frame) -> None:
+def _send_frame(frames: BinaryIO, frame: Frame) -> None:
     pickle.dump(frame, frames, pickle.HIGHEST_PROTOCOL)
     frames.flush()
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from workbench.models.bert.graph import Precision
 from workbench.models.bert.onnx_file import OnnxFile
-from workbench.models.bert.session import PublishedWeights, chosen_precision
+from workbench.models.bert.session import PublishedWeights, choose_precision
 from workbench.models.bert.tokens import Tokens
 from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch
 from workbench.models.token_axes import TokenAxes, load_token_axes
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # The forward pass
 
-ASK = 0.1  # seconds between calls of a callback that may cancel
+CANCEL_CHECK_INTERVAL_S = 0.1  # seconds between calls of a callback that may cancel
 BATCH_TOKENS = 2048  # tokens per run, of texts of one length
 Output = tuple[
     FloatArray, ...
@@ -69,9 +69,9 @@ class ForwardPass:
                 for places in self._parts(ids):
                     pending.append((places, pool.submit(self.run, [ids[place] for place in places], options)))
                     if len(pending) > 2 * self.workers:
-                        yield _finished(*pending.popleft(), ask)
+                        yield _await_result(*pending.popleft(), ask)
                 while pending:
-                    yield _finished(*pending.popleft(), ask)
+                    yield _await_result(*pending.popleft(), ask)
             except BaseException:
                 options.terminate = True
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -85,13 +85,15 @@ class ForwardPass:
             yield from (places[start : start + size] for start in range(0, len(places), size))
 
 
-def _finished(places: list[int], future: Future[Output], ask: Callable[[], None] | None) -> tuple[list[int], Output]:
-    while ask is not None and not wait([future], timeout=ASK).done:
+def _await_result(
+    places: list[int], future: Future[Output], ask: Callable[[], None] | None
+) -> tuple[list[int], Output]:
+    while ask is not None and not wait([future], timeout=CANCEL_CHECK_INTERVAL_S).done:
         ask()
     return places, future.result()
 
 
-def usable_cores() -> int:
+def count_usable_cores() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
@@ -175,7 +177,7 @@ class BertEncoder:
         self.languages: frozenset[str] | None = model.languages
         self._model = model
         self._models_dir = models_dir
-        self._threads = threads or usable_cores()
+        self._threads = threads or count_usable_cores()
         self._passages: Precision | None = passages
         self._lock = RLock()
 
@@ -255,5 +257,5 @@ class BertEncoder:
         def opened(precision: Precision) -> InferenceSession:
             return self._model.published.opened(self._models_dir, precision, threads=1)
 
-        chosen = self._passages or chosen_precision(self.name, self._models_dir, opened)
+        chosen = self._passages or choose_precision(self.name, self._models_dir, opened)
         return self._queries if chosen == "float" else ForwardPass(opened("int8"), self._threads, together=False)

@@ -21,7 +21,7 @@ from workbench.models.encoder import FloatArray
 
 # Weights of a BERT encoder, independent of their file
 
-BLOCK = 32  # weights that share a scale in a table of four-bit numbers
+BLOCK_SIZE = 32  # weights that share a scale in a table of four-bit numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,12 @@ class BertWeights:
 
 Precision = Literal["float", "int8"]
 
-FUSED = "com.microsoft"  # domain of ONNX Runtime's own operators
-LARGEST = 127  # absolute value of an 8-bit weight
-TINY = np.float32(1e-12)  # smallest scale
+FUSED_DOMAIN = "com.microsoft"  # domain of ONNX Runtime's own operators
+MAX_INT8 = 127  # absolute value of an 8-bit weight
+MIN_SCALE = np.float32(1e-12)  # smallest scale
 
 
-class Scaled(NamedTuple):
+class QuantisedInput(NamedTuple):
     """A layer's input in 8 bits, by node names: ``numbers`` times ``scale`` times each token's ``rows``."""
 
     numbers: str
@@ -116,24 +116,24 @@ class GraphBlocks:
         even = self.node("MeanVarianceNormalization", [hidden], axes=[2])
         return self.node("Add", [self.node("Mul", [even, self.constant(norm.gain)]), self.constant(norm.bias)])
 
-    def scaled(self, hidden: str) -> Scaled | None:
+    def scaled(self, hidden: str) -> QuantisedInput | None:
         """Scale to 8 bits, if dense layers need it: first each token by its largest number, then all of them."""
         if self.precision == "float":
             return None
         largest = self.node("ReduceMax", [self.node("Abs", [hidden]), self.constant(np.array([2]))], keepdims=1)
-        rows = self.node("Max", [largest, self.constant(np.array(TINY))])
+        rows = self.node("Max", [largest, self.constant(np.array(MIN_SCALE))])
         numbers = self.node("DynamicQuantizeLinear", [self.node("Div", [hidden, rows])], outputs=3)
-        return Scaled(numbers, f"{numbers}.1", f"{numbers}.2", rows)
+        return QuantisedInput(numbers, f"{numbers}.1", f"{numbers}.2", rows)
 
-    def dense(self, dense: Dense, hidden: str, scaled: Scaled | None) -> str:
+    def dense(self, dense: Dense, hidden: str, scaled: QuantisedInput | None) -> str:
         """Multiply by a dense layer's matrix and add its bias."""
         if scaled is None:
             product = self.node("MatMul", [hidden, self.constant(dense.matrix)])
         else:
-            scales = np.maximum(np.abs(dense.matrix).max(axis=0) / LARGEST, TINY)
+            scales = np.maximum(np.abs(dense.matrix).max(axis=0) / MAX_INT8, MIN_SCALE)
             integers = np.rint(dense.matrix / scales).astype(np.int8)
             inputs = [scaled.numbers, self.constant(integers), scaled.scale, self.constant(scales), scaled.zero]
-            product = self.node("Mul", [self.node("MatMulIntegerToFloat", inputs, FUSED), scaled.rows])
+            product = self.node("Mul", [self.node("MatMulIntegerToFloat", inputs, FUSED_DOMAIN), scaled.rows])
         return self.node("Add", [product, self.constant(dense.bias)])
 
     def constant(self, value: Constant) -> str:
@@ -154,7 +154,7 @@ class GraphBlocks:
         return name
 
 
-SIGNS = np.uint8(0x88)  # converts two numbers 0..15 around 8 to signed ones around 0
+SIGN_MASK = np.uint8(0x88)  # converts two numbers 0..15 around 8 to signed ones around 0
 
 
 def build_graph(weights: BertWeights, precision: Precision = "float") -> bytes:
@@ -171,7 +171,7 @@ def build_graph(weights: BertWeights, precision: Precision = "float") -> bytes:
     graph.file.add_input("input_ids", "int32", ["texts", "tokens"])
     graph.file.add_output("sentence_embedding", "float32", ["texts", weights.dimensions])
     graph.file.add_output("token_embeddings", "float32", ["texts", "tokens", weights.dimensions])
-    return graph.file.to_bytes({FUSED: 1})
+    return graph.file.to_bytes({FUSED_DOMAIN: 1})
 
 
 class _BertGraph(GraphBlocks):
@@ -193,19 +193,21 @@ class _BertGraph(GraphBlocks):
         words = self.weights.words
         if not isinstance(words, PackedTable):
             return self.node("Gather", [self.constant(words), "input_ids"])
-        shape = (len(words.scales), words.scales.shape[1] * BLOCK)
-        self.file.add_packed("words", shape, (words.numbers ^ SIGNS).tobytes())
+        shape = (len(words.scales), words.scales.shape[1] * BLOCK_SIZE)
+        self.file.add_packed("words", shape, (words.numbers ^ SIGN_MASK).tobytes())
         self.constants += 1
         inputs = ["words", "input_ids", self.constant(words.scales)]
-        return self.node("GatherBlockQuantized", inputs, FUSED, block_size=BLOCK, gather_axis=0, quantize_axis=1)
+        return self.node(
+            "GatherBlockQuantized", inputs, FUSED_DOMAIN, block_size=BLOCK_SIZE, gather_axis=0, quantize_axis=1
+        )
 
     def layer(self, layer: Layer, hidden: str) -> str:
         """Add one transformer layer."""
         scaled = self.scaled(hidden)
         parts = [self.dense(part, hidden, scaled) for part in (layer.query, layer.key, layer.value)]
-        context = self.node("MultiHeadAttention", parts, FUSED, num_heads=self.weights.heads)
+        context = self.node("MultiHeadAttention", parts, FUSED_DOMAIN, num_heads=self.weights.heads)
         hidden = self.added(layer.context, context, hidden, layer.context_norm)
-        inner = self.node("Gelu", [self.dense(layer.inner, hidden, self.scaled(hidden))], FUSED)
+        inner = self.node("Gelu", [self.dense(layer.inner, hidden, self.scaled(hidden))], FUSED_DOMAIN)
         return self.added(layer.outer, inner, hidden, layer.outer_norm)
 
     def added(self, dense: Dense, hidden: str, skip: str, norm: Norm) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # Model files: published weights and graphs built from them
 
 
-def packaged_file(package: str, name: str, install: str) -> Path:
+def find_packaged_file(package: str, name: str, install: str) -> Path:
     """Return a data file of an installed package without importing it.
 
     Raises:
@@ -40,7 +40,7 @@ def packaged_file(package: str, name: str, install: str) -> Path:
     raise ModelError(f"The model file {Path(name).name} is missing; run: pip install {install}.")
 
 
-def checked_bytes(path: Path, sha256: str, install: str) -> bytes:
+def read_checked_bytes(path: Path, sha256: str, install: str) -> bytes:
     """Read a file and check its digest.
 
     Raises:
@@ -59,7 +59,7 @@ def checked_bytes(path: Path, sha256: str, install: str) -> bytes:
     return data
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Write a file atomically: readers find the whole file or none, and concurrent writers do not mix.
 
     Raises:
@@ -105,7 +105,7 @@ class PublishedWeights:
         """
         path = self.graph_path(models_dir, precision)
         if not path.is_file():
-            write_whole(path, self.build(precision))
+            write_atomically(path, self.build(precision))
         return path
 
     def opened(self, models_dir: Path, precision: Precision, threads: int) -> InferenceSession:
@@ -141,10 +141,10 @@ def open_session(path: Path, threads: int) -> InferenceSession:
 
 # Trial of 8 bits against full precision for passages
 
-TOKENS = 128  # of the trial text
-RUNS = 4  # per precision; the fastest counts
-FASTER = 1.1  # minimum speedup for 8 bits
-ALIKE = 0.98  # minimum cosine of the two vectors; 0.99 is usual, integer overflow gives far less
+TRIAL_TOKENS = 128  # of the trial text
+TRIAL_RUNS = 4  # per precision; the fastest counts
+MIN_SPEEDUP = 1.1  # minimum speedup for 8 bits
+MIN_COSINE = 0.98  # minimum cosine of the two vectors; 0.99 is usual, integer overflow gives far less
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +164,9 @@ class PrecisionChoice(Value):
         return f"passages in full precision; {rest}"
 
 
-def remembered_choice(name: str, models_dir: Path) -> PrecisionChoice | None:
+def load_precision_choice(name: str, models_dir: Path) -> PrecisionChoice | None:
     """Return the stored choice for a model on this machine; None without a trial."""
-    remembered = _remembered(models_dir / f"{name}-passages.json")
+    remembered = _read_choice(models_dir / f"{name}-passages.json")
     if remembered is None or remembered.get("machine") != machine_key():
         return None
     try:
@@ -176,36 +176,36 @@ def remembered_choice(name: str, models_dir: Path) -> PrecisionChoice | None:
     return PrecisionChoice("int8" if remembered.get("precision") == "int8" else "float", times, cosine)
 
 
-def chosen_precision(name: str, models_dir: Path, opened: Callable[[Precision], InferenceSession]) -> Precision:
+def choose_precision(name: str, models_dir: Path, opened: Callable[[Precision], InferenceSession]) -> Precision:
     """Return the precision for passages: the stored choice, or the result of a trial.
 
     ``opened`` opens a graph for one thread. If the folder is not writable, the next process repeats the trial.
     """
     path = models_dir / f"{name}-passages.json"
     machine = machine_key()
-    remembered = _remembered(path)
+    remembered = _read_choice(path)
     if remembered is not None and remembered.get("machine") == machine:
         return "int8" if remembered.get("precision") == "int8" else "float"
-    speedup, cosine = tried(opened("float"), opened("int8"))
-    precision: Precision = "int8" if speedup >= FASTER and cosine >= ALIKE else "float"
+    speedup, cosine = compare_sessions(opened("float"), opened("int8"))
+    precision: Precision = "int8" if speedup >= MIN_SPEEDUP and cosine >= MIN_COSINE else "float"
     outcome = {"machine": machine, "precision": precision, "times": round(speedup, 2), "cosine": round(cosine, 4)}
     try:
-        write_whole(path, json.dumps(outcome, indent=1).encode())
+        write_atomically(path, json.dumps(outcome, indent=1).encode())
     except ModelError:
         return precision
     return precision
 
 
-def tried(full: InferenceSession, integers: InferenceSession) -> tuple[float, float]:
+def compare_sessions(full: InferenceSession, integers: InferenceSession) -> tuple[float, float]:
     """Return the speedup of the second session, and the cosine of the sessions' vectors for the same tokens.
 
     The thread's processor time is measured, so that other processes do not disturb it.
     """
-    ids = np.random.default_rng(0).integers(1000, 20_000, (1, TOKENS)).astype(np.int32)
+    ids = np.random.default_rng(0).integers(1000, 20_000, (1, TRIAL_TOKENS)).astype(np.int32)
     sessions = (full, integers)
     first, second = (session.run(["sentence_embedding"], {"input_ids": ids})[0] for session in sessions)
     fastest = [float("inf"), float("inf")]
-    for _ in range(RUNS):
+    for _ in range(TRIAL_RUNS):
         for place, session in enumerate(sessions):
             begun = time.thread_time()
             session.run(["sentence_embedding"], {"input_ids": ids})
@@ -230,7 +230,7 @@ def _processor() -> str:
     return model or platform.processor() or platform.machine()
 
 
-def _remembered(path: Path) -> dict[str, object] | None:
+def _read_choice(path: Path) -> dict[str, object] | None:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

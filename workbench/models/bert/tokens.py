@@ -15,13 +15,13 @@ from itertools import accumulate, islice
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from workbench.models.encoder import SAMPLE, share_read
+from workbench.models.encoder import MAX_SAMPLE_CHARS, readable_share
 from workbench.types.results import Span
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-PIECE = 16_000  # characters: about ten milliseconds
+MAX_PIECE_CHARS = 16_000  # characters: about ten milliseconds
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # not text, and rejected by the tokenizer
 SPACE = re.compile(r"\s")
 
@@ -51,10 +51,10 @@ class Tokens:
         ``ask`` is called often and may raise to cancel.
         """
         rows: list[list[int]] = []
-        for group in _groups(texts):
+        for group in _group_texts(texts):
             if ask is not None:
                 ask()
-            first = [next(_pieces(whole_characters(text))) for text in group]
+            first = [next(_split_pieces(replace_surrogates(text))) for text in group]
             for text, piece, encoding in zip(group, first, self._encoded(first), strict=True):
                 enough = len(piece) == len(text) or len(encoding.ids) >= most
                 rows.append(encoding.ids[:most] if enough else self._first(text, most))
@@ -66,16 +66,16 @@ class Tokens:
 
     def reads(self, text: str) -> float:
         """Return the share (0..1) of the text's letters and digits that the model distinguishes."""
-        part = whole_characters(text[:SAMPLE])
+        part = replace_surrogates(text[:MAX_SAMPLE_CHARS])
         (encoding,) = self._encoded([part])
         in_vocabulary = (number != self.special.unknown for number in encoding.ids)
-        return share_read(
+        return readable_share(
             part, zip(encoding.offsets, in_vocabulary, strict=True), letters_are_words=self._letters_are_words
         )
 
     def _spans(self, text: str) -> Iterator[Span]:
         start = 0
-        for piece in _pieces(whole_characters(text)):
+        for piece in _split_pieces(replace_surrogates(text)):
             (encoding,) = self._encoded([piece])
             for first, last in encoding.offsets:
                 yield start + first, start + last
@@ -83,7 +83,7 @@ class Tokens:
 
     def _first(self, text: str, most: int) -> list[int]:
         ids: list[int] = []
-        for piece in _pieces(whole_characters(text)):
+        for piece in _split_pieces(replace_surrogates(text)):
             ids += self._encoded([piece])[0].ids
             if len(ids) >= most:
                 break
@@ -105,32 +105,32 @@ class Tokens:
         return tokenizer
 
 
-def whole_characters(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """Return the text with every lone surrogate replaced; positions do not change."""
     return LONE_SURROGATE.sub("\ufffd", text)
 
 
-def _pieces(text: str) -> Iterator[str]:
+def _split_pieces(text: str) -> Iterator[str]:
     """Yield the text in pieces of at most PIECE characters, split before a space if possible; "" is one piece."""
     start = 0
-    while len(text) - start > PIECE:
-        end = start + PIECE
-        spaces = [match.start() for match in SPACE.finditer(text, start + PIECE // 2, end)]
+    while len(text) - start > MAX_PIECE_CHARS:
+        end = start + MAX_PIECE_CHARS
+        spaces = [match.start() for match in SPACE.finditer(text, start + MAX_PIECE_CHARS // 2, end)]
         end = spaces[-1] if spaces else end
         yield text[start:end]
         start = end
     yield text[start:]
 
 
-def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
+def _group_texts(texts: Sequence[str]) -> Iterator[list[str]]:
     """Yield groups of neighbouring texts of at most PIECE characters in total, with at least one text each."""
-    sizes = accumulate(min(len(text), PIECE) for text in texts)
+    sizes = accumulate(min(len(text), MAX_PIECE_CHARS) for text in texts)
     group: list[str] = []
     begun = 0
     for text, size in zip(texts, sizes, strict=True):
-        if group and size - begun > PIECE:
+        if group and size - begun > MAX_PIECE_CHARS:
             yield group
-            group, begun = [], size - min(len(text), PIECE)
+            group, begun = [], size - min(len(text), MAX_PIECE_CHARS)
         group.append(text)
     if group:
         yield group

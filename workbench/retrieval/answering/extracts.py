@@ -11,9 +11,9 @@ from itertools import pairwise, zip_longest
 
 import numpy as np
 
-from workbench.marking import ROW, RULE, cells, matched_spans, stem
+from workbench.marking import ROW, RULE, match_spans, split_cells, stem
 from workbench.models.encoder import EncodedQuery, Encoder, FloatArray
-from workbench.retrieval.stages.late_interaction import beyond_chance, max_sim
+from workbench.retrieval.stages.late_interaction import compute_max_sim, subtract_chance
 from workbench.text import sentence_spans
 from workbench.types import Passage
 
@@ -88,14 +88,14 @@ def labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
     says nothing by itself and is left out.
     """
     lines = list(ROW.finditer(text))
-    columns = cells(next(iter(header.strip().splitlines()), ""))
+    columns = split_cells(next(iter(header.strip().splitlines()), ""))
     for line, following in zip_longest(lines, lines[1:]):
         if RULE.match(line.group()):
             continue
         if following is not None and following.start() == line.end() + 1 and RULE.match(following.group()):
-            columns = cells(line.group())
+            columns = split_cells(line.group())
             continue
-        row = cells(line.group())
+        row = split_cells(line.group())
         words = _row_sentence(row, columns, "", ": ")
         if words:
             yield LabelledRow(line.start(), line.end(), words, _row_sentence(row, columns, ":", ", "), " ".join(row))
@@ -367,7 +367,7 @@ def _likeness(encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]) 
     cosines = texts.vectors @ encoded.vector
     likeness: FloatArray = np.float32(MEANING) * cosines
     if encoded.token_axes is not None and texts.token_bits is not None:
-        tokens = beyond_chance(max_sim(encoded.token_axes, texts.token_bits), texts.token_bits)
+        tokens = subtract_chance(compute_max_sim(encoded.token_axes, texts.token_bits), texts.token_bits)
         likeness = (likeness + np.float32(TOKENS) * tokens).astype(np.float32)
     return cosines.tolist(), likeness
 
@@ -397,4 +397,4 @@ def quoted(quotes: Sequence[Quote]) -> str:
 
 def _shared_words(query: str, text: str) -> set[str]:
     """Return the stems of the question's words that stand in a text."""
-    return {stem(text[start:end].lower()) for start, end in matched_spans(query, text)}
+    return {stem(text[start:end].lower()) for start, end in match_spans(query, text)}

@@ -13,33 +13,33 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from workbench.errors import ModelError
 from workbench.retrieval.answering.extracts import Quote, best_sentences, known_marks, numbers_in, quoted
-from workbench.retrieval.evidence import evidence_of, is_sentence_evidence
-from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, cited_passages
+from workbench.retrieval.evidence import is_sentence_evidence, judge_evidence
+from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, number_passages
 from workbench.retrieval.nodes import to_passages
 from workbench.retrieval.query import Query, Request
-from workbench.storage.ranking import document_slices
-from workbench.types import Evidence, Passage, as_items, as_whole
+from workbench.storage.ranking import fetch_document_slices
+from workbench.types import Evidence, Passage, as_integer, as_items
 from workbench.types.results import TimedStep
 
 # Headers of tables that start before a passage
 
 
-def table_headers(request: Request, passages: Sequence[Passage]) -> dict[int, str]:
+def fetch_table_headers(request: Request, passages: Sequence[Passage]) -> dict[int, str]:
     """Return the Markdown of the headers, by the passages' numbers from 1; passages that need none are left out."""
     spans = {number: as_items(hit.metadata.get("table_header")) for number, hit in enumerate(passages, start=1)}
     places = {
-        number: (passages[number - 1].document_id, as_whole(span[0]), as_whole(span[1]))
+        number: (passages[number - 1].document_id, as_integer(span[0]), as_integer(span[1]))
         for number, span in spans.items()
-        if span and as_whole(span[0]) < passages[number - 1].start
+        if span and as_integer(span[0]) < passages[number - 1].start
     }
     if not places:
         return {}
     with request.store.reading() as connection:
-        texts = document_slices(connection, request.index.name, list(places.values()))
+        texts = fetch_document_slices(connection, request.index.name, list(places.values()))
     return {number: text for number, text in zip(places, texts, strict=True) if text is not None}
 
 
-REFUSED = "Nothing in the documents answers this question."
+REFUSAL_TEXT = "Nothing in the documents answers this question."
 
 
 @dataclass(slots=True)
@@ -69,27 +69,27 @@ class AnswerDraft:
         return numbers_in(self.text) if self.kind == "llm" else []
 
 
-def draft(query: Query, passages: Sequence[Passage], evidence: Evidence) -> AnswerDraft:
+def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) -> AnswerDraft:
     """Begin an answer from passages, best first; without evidence among them or their sentences it is refused.
 
     Raises:
         ModelError: later, if the LLM fails in the middle of its answer.
     """
     request, sources = query.request, tuple(passages)
-    quotes = _quotes(query, sources) if sources and not (evidence.close and request.llm) else []
+    quotes = _find_quotes(query, sources) if sources and not (evidence.close and request.llm) else []
     similarities = (quote.similarity for quote in quotes)
     if not sources or not (evidence.close or is_sentence_evidence(query, similarities)):
-        return AnswerDraft("refused", iter([REFUSED]), ())
+        return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
     if request.llm is not None:
-        prompt = ANSWER.format(query=query.text, passages=cited_passages(sources))
+        prompt = ANSWER.format(query=query.text, passages=number_passages(sources))
         try:
-            return _begun(request.llm.stream(ANSWER_SYSTEM, prompt), sources)
+            return _start_llm_answer(request.llm.stream(ANSWER_SYSTEM, prompt), sources)
         except ModelError as error:
             request.trace.note(f"answer: {error} These are extracts instead.")
-    return _extracted(quotes or _quotes(query, sources), sources)
+    return _quote_answer(quotes or _find_quotes(query, sources), sources)
 
 
-def _quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
+def _find_quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
     """Return the sentences that would be quoted as the answer."""
     request = query.request
     try:
@@ -97,17 +97,17 @@ def _quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
     except ModelError:  # the search has said so already
         encoded = None
     with request.trace.stage(TimedStep.EXTRACT):
-        return best_sentences(query.text, encoded, request.encoder, passages, table_headers(request, passages))
+        return best_sentences(query.text, encoded, request.encoder, passages, fetch_table_headers(request, passages))
 
 
-def _extracted(quotes: Sequence[Quote], passages: tuple[Passage, ...]) -> AnswerDraft:
+def _quote_answer(quotes: Sequence[Quote], passages: tuple[Passage, ...]) -> AnswerDraft:
     """Answer by quoting sentences."""
     if not quotes:
-        return AnswerDraft("refused", iter([REFUSED]), ())
+        return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
     return AnswerDraft("extracts", iter([quoted(quotes)]), passages, tuple(quotes))
 
 
-def _begun(pieces: Iterator[str], passages: tuple[Passage, ...]) -> AnswerDraft:
+def _start_llm_answer(pieces: Iterator[str], passages: tuple[Passage, ...]) -> AnswerDraft:
     """Read as far as it takes to know whether the LLM refuses."""
     start = ""
     for piece in pieces:
@@ -115,7 +115,7 @@ def _begun(pieces: Iterator[str], passages: tuple[Passage, ...]) -> AnswerDraft:
         if not REFUSAL.startswith(start.strip()[: len(REFUSAL)]) or len(start.strip()) >= len(REFUSAL):
             break
     if not start.strip() or start.strip().startswith(REFUSAL):
-        return AnswerDraft("refused", iter([REFUSED]), ())
+        return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
     return AnswerDraft("llm", known_marks(chain([start], pieces), len(passages)), passages)
 
 
@@ -135,7 +135,7 @@ class CitingSynthesizer(NoText):
     ) -> Response:
         """Answer from nodes that came from this request."""
         asked = self._request.question(query)
-        answer = draft(asked, to_passages(nodes, self._request.draw_page), evidence_of(asked, nodes))
+        answer = draft_answer(asked, to_passages(nodes, self._request.draw_page), judge_evidence(asked, nodes))
         text = "".join(answer)
         sources = [*nodes, *(additional_source_nodes or ())]
         return Response(text, source_nodes=sources, metadata={"kind": answer.kind, "cited": answer.cited})

@@ -12,17 +12,23 @@ import numpy as np
 
 from workbench.models.encoder import TOKEN_BYTES, FloatArray
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.legs import of_words, votes
-from workbench.retrieval.name_matching import named_shares
+from workbench.retrieval.legs import keyword_confidence, leg_confidences
+from workbench.retrieval.name_matching import matched_name_shares
 from workbench.retrieval.query import Query
-from workbench.retrieval.ranker import FEATURES, shares, weight_row
-from workbench.retrieval.stages.late_interaction import Match, align, late_scores, token_similarities, token_weights
+from workbench.retrieval.ranker import FEATURES, compute_shares, make_weight_row
+from workbench.retrieval.stages.late_interaction import (
+    Match,
+    align_tokens,
+    compute_late_scores,
+    compute_token_similarities,
+    compute_token_weights,
+)
 from workbench.storage.database import Connection
-from workbench.storage.passages import StoredPassage, embedded_text, token_bits
-from workbench.storage.postings import term_shares
-from workbench.storage.ranking import bm25_standing, vector_standing
+from workbench.storage.passages import StoredPassage, embedded_text, fetch_token_bits
+from workbench.storage.postings import fetch_term_contributions
+from workbench.storage.ranking import fetch_bm25_rank, fetch_vector_rank
 from workbench.text import WORD
-from workbench.types import Name, Passage, Value
+from workbench.types import DocumentName, Passage, Value
 from workbench.types.parameter import DOCUMENT, KEYWORD, LATE, VECTOR
 from workbench.types.results import Span
 
@@ -131,42 +137,42 @@ class Explanation(Value):
     features: tuple[FeatureView, ...] = ()
     elsewhere: Mapping[str, int | None] = field(default_factory=dict)
     course: tuple[Step, ...] = ()
-    preferring: tuple[Name, ...] = ()
+    preferring: tuple[DocumentName, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def shows(hit: Passage, passage: StoredPassage) -> bool:
+def covers(hit: Passage, passage: StoredPassage) -> bool:
     """Return whether a result's text holds a passage of the same document."""
     start, end = passage.span
     return hit.document_id == passage.document_id and hit.start <= start and end <= hit.end
 
 
-def leg_views(query: Query, connection: Connection, passage: StoredPassage) -> dict[str, LegView]:
+def view_legs(query: Query, connection: Connection, passage: StoredPassage) -> dict[str, LegView]:
     """Return what each leg says of a passage, with its exact rank in the scope; "late" has none over a whole scope."""
     request, words = query.request, query.read_words(connection)
     index = request.index.name
-    vector = vector_standing(connection, index, query.encoded.vector, request.scope, passage.id)
+    vector = fetch_vector_rank(connection, index, query.encoded.vector, request.scope, passage.id)
     views = {VECTOR: LegView(*vector)}
-    worded = bm25_standing(connection, index, words.weights, request.scope, passage.id)
+    worded = fetch_bm25_rank(connection, index, words.weights, request.scope, passage.id)
     if worded is not None:
         views[KEYWORD] = LegView(*worded)
-    late = late_scores(query, connection, [Hit(passage.id, 0.0, {})])
+    late = compute_late_scores(query, connection, [Hit(passage.id, 0.0, {})])
     if passage.id in late:
         views[LATE] = LegView(late[passage.id])
-    name_shares = named_shares(query, connection, [passage.id])
+    name_shares = matched_name_shares(query, connection, [passage.id])
     if passage.id in name_shares:
         views[DOCUMENT] = LegView(name_shares[passage.id])
-    counts = votes(query)
+    counts = leg_confidences(query)
     return {name: replace(view, vote=counts.get(name, 1.0)) for name, view in views.items()}
 
 
-def term_views(
+def view_terms(
     query: Query, connection: Connection, passage: StoredPassage
 ) -> tuple[tuple[TermView, ...], tuple[str, ...]]:
     """Return the question's terms that the passage has, most telling first, and those it lacks."""
     words = query.read_words(connection)
     names = {term.id: term.term for term in words.terms}
-    shares = term_shares(connection, query.request.index.name, words.weights, passage.id)
+    shares = fetch_term_contributions(connection, query.request.index.name, words.weights, passage.id)
     total = sum(score for _, _, score in shares) or 1.0
     views = tuple(TermView(names[term], frequency, score, score / total) for term, frequency, score in shares)
     terms = {view.term for view in views}
@@ -180,12 +186,12 @@ def term_views(
     return views, tuple(dict.fromkeys(lacking))
 
 
-def alignment(query: Query, connection: Connection, passage: StoredPassage) -> tuple[Alignment, ...]:
+def align_passage(query: Query, connection: Connection, passage: StoredPassage) -> tuple[Alignment, ...]:
     """Return for each token of the question its like in the passage; nothing if there are no token vectors."""
-    return alignments(query, connection, [passage]).get(passage.node_id, ())
+    return align_passages(query, connection, [passage]).get(passage.node_id, ())
 
 
-def alignments(
+def align_passages(
     query: Query, connection: Connection, passages: Sequence[StoredPassage]
 ) -> dict[str, tuple[Alignment, ...]]:
     """Return passage id -> its alignment, for those that have token vectors."""
@@ -193,9 +199,9 @@ def alignments(
     if encoded.token_axes is None:
         return {}
     words = query.read_words(connection)
-    weights = token_weights(query.text, encoded.token_spans, words, 1 - of_words(query))
+    weights = compute_token_weights(query.text, encoded.token_spans, words, 1 - keyword_confidence(query))
     shares = weights / (float(weights.sum()) or 1.0)
-    stored_bits = token_bits(connection, request.index.name, [passage.id for passage in passages])
+    stored_bits = fetch_token_bits(connection, request.index.name, [passage.id for passage in passages])
     by_passage = {}
     for passage in passages:
         context = str(passage.metadata.get("context", ""))
@@ -207,16 +213,16 @@ def alignments(
                 (query.text[start:end], float(share))
                 for (start, end), share in zip(encoded.token_spans, shares, strict=True)
             ]
-            matches = align(encoded.token_axes, bits)
+            matches = align_tokens(encoded.token_axes, bits)
             offset = passage.span[0] - len(before)
             by_passage[passage.node_id] = tuple(
-                _aligned(*of_query, match, text, spans[match.token], len(before), offset)
+                _make_alignment(*of_query, match, text, spans[match.token], len(before), offset)
                 for of_query, match in zip(query_tokens, matches, strict=True)
             )
     return by_passage
 
 
-def _aligned(
+def _make_alignment(
     query_token: str, weight: float, match: Match, text: str, span: tuple[int, int], before: int, offset: int
 ) -> Alignment:
     first, last = span
@@ -234,7 +240,7 @@ def _aligned(
 # Parts of a learned score
 
 
-def feature_views(query: Query, passage: int) -> tuple[FeatureView, ...]:
+def view_features(query: Query, passage: int) -> tuple[FeatureView, ...]:
     """Return what the ranker of a request that was served made of a passage, the heaviest part first.
 
     Nothing if the strategy has no ranker, or the passage was no candidate.
@@ -242,8 +248,8 @@ def feature_views(query: Query, passage: int) -> tuple[FeatureView, ...]:
     sheet, ranker = query.sheet, query.request.ranker
     if sheet is None or ranker is None or passage not in sheet.ids:
         return ()
-    row, weights = sheet.ids.index(passage), weight_row(ranker.weights)
-    parts = shares(sheet.scaled, weights)[row]
+    row, weights = sheet.ids.index(passage), make_weight_row(ranker.weights)
+    parts = compute_shares(sheet.scaled, weights)[row]
     total = float(parts.sum()) or 1.0
     views = [
         FeatureView(
@@ -262,12 +268,12 @@ def feature_views(query: Query, passage: int) -> tuple[FeatureView, ...]:
 
 # Word-by-word comparison of question and passage
 
-ALIKE = 0.3  # below that a similarity of stored token vectors is chance (measured on the sample corpus)
-MOST_LIKES = 12  # of one word
+MIN_TOKEN_SIMILARITY = 0.3  # below that a similarity of stored token vectors is chance (measured on the sample corpus)
+MAX_MATCHES = 12  # of one word
 
 
 @dataclass(frozen=True, slots=True)
-class Like(Value):
+class WordMatch(Value):
     """A word of the passage's text from ``start`` to ``end``, and its similarity (-1..1) to the question's word."""
 
     start: int
@@ -282,11 +288,11 @@ class QuestionWord(Value):
     start: int
     end: int
     weight: float
-    likes: tuple[Like, ...] = ()
+    likes: tuple[WordMatch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class WordByWord(Value):
+class WordComparison(Value):
     """A question beside the text that the model read of a passage: ``context`` (title, headings), then the passage.
 
     ``words`` is empty if the index keeps no token vectors; spans of likes are in ``text``.
@@ -299,30 +305,30 @@ class WordByWord(Value):
     words: tuple[QuestionWord, ...] = ()
 
 
-def word_by_word(query: Query, connection: Connection, passage: StoredPassage) -> WordByWord:
+def compare_words(query: Query, connection: Connection, passage: StoredPassage) -> WordComparison:
     """Hold each word of the question against each word of a passage, by the stored token vectors."""
     request, question = query.request, query.text
     context = str(passage.metadata.get("context", ""))
     before = f"{context}\n\n" if context else ""
     text = before + passage.text
-    compared = WordByWord(question, text, before, str(passage.metadata.get("language", "english")))
+    compared = WordComparison(question, text, before, str(passage.metadata.get("language", "english")))
     encoded = query.encoded
-    bits = token_bits(connection, request.index.name, [passage.id]).get(passage.id, b"")
+    bits = fetch_token_bits(connection, request.index.name, [passage.id]).get(passage.id, b"")
     spans = request.encoder.token_spans(embedded_text(context, passage.text))[: request.encoder.max_tokens]
     if encoded.token_axes is None or not spans or len(bits) != TOKEN_BYTES * len(spans):
         return compared
-    weights = token_weights(question, encoded.token_spans, query.read_words(connection))
-    matrix = token_similarities(encoded.token_axes, bits)
-    return WordByWord(
+    weights = compute_token_weights(question, encoded.token_spans, query.read_words(connection))
+    matrix = compute_token_similarities(encoded.token_axes, bits)
+    return WordComparison(
         question,
         text,
         before,
         compared.language,
-        _question_words(question, encoded.token_spans, weights, matrix, _words_of(text, spans)),
+        _match_question_words(question, encoded.token_spans, weights, matrix, _group_tokens_by_word(text, spans)),
     )
 
 
-def _question_words(
+def _match_question_words(
     question: str,
     spans: Sequence[Span],
     weights: FloatArray,
@@ -331,18 +337,20 @@ def _question_words(
 ) -> tuple[QuestionWord, ...]:
     total = float(weights.sum()) or 1.0
     compared: list[QuestionWord] = []
-    for (start, end), tokens in _words_of(question, spans):
+    for (start, end), tokens in _group_tokens_by_word(question, spans):
         likes = [
-            Like(first, last, float(matrix[np.ix_(of_word, tokens)].max(axis=0).mean()))
+            WordMatch(first, last, float(matrix[np.ix_(of_word, tokens)].max(axis=0).mean()))
             for (first, last), of_word in words
         ]
-        best = sorted((like for like in likes if like.similarity >= ALIKE), key=lambda like: -like.similarity)
+        best = sorted(
+            (like for like in likes if like.similarity >= MIN_TOKEN_SIMILARITY), key=lambda like: -like.similarity
+        )
         weight = float(weights[tokens].sum()) / total
-        compared.append(QuestionWord(start, end, weight, tuple(best[:MOST_LIKES])))
+        compared.append(QuestionWord(start, end, weight, tuple(best[:MAX_MATCHES])))
     return tuple(compared)
 
 
-def _words_of(text: str, spans: Sequence[Span]) -> list[tuple[Span, list[int]]]:
+def _group_tokens_by_word(text: str, spans: Sequence[Span]) -> list[tuple[Span, list[int]]]:
     """Return the words of a text that tokens stand in, each with the places of its tokens."""
     words: list[tuple[Span, list[int]]] = []
     place = 0

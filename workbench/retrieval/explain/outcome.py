@@ -23,7 +23,7 @@ NOT_RETRIEVED = "not in the first of either leg"
 LOST_IN_FUSION = "lost in fusion"
 LOST_IN_RERANK = "lost in rerank"
 LOST_IN_STAGE = "lost in a later stage"
-FATES = (FOUND, SHOWN, NOT_INDEXED, NOT_IN_SCOPE, NOT_RETRIEVED, LOST_IN_FUSION, LOST_IN_RERANK, LOST_IN_STAGE)
+OUTCOMES = (FOUND, SHOWN, NOT_INDEXED, NOT_IN_SCOPE, NOT_RETRIEVED, LOST_IN_FUSION, LOST_IN_RERANK, LOST_IN_STAGE)
 
 
 # Outcome of a passage in a strategy
@@ -32,7 +32,7 @@ _LEGS = {VECTOR: "by meaning", KEYWORD: "by words"}
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class PipelineTrace:
     """The record of a watched request: ids after each step, all fused candidates, the limit and a leg's pool."""
 
     strategy: Strategy
@@ -42,7 +42,7 @@ class Way:
     pool: int
 
 
-def fate_of(passage: int, way: Way, legs: Mapping[str, LegView]) -> tuple[str, str]:
+def find_outcome(passage: int, way: PipelineTrace, legs: Mapping[str, LegView]) -> tuple[str, str]:
     """Return (fate, reason) of a passage in scope that is not among the results."""
     retrieved = way.passed.get(RETRIEVED, ())
     if passage not in retrieved:
@@ -50,25 +50,28 @@ def fate_of(passage: int, way: Way, legs: Mapping[str, LegView]) -> tuple[str, s
             rank = way.fused.index(passage) + 1
             first = len(retrieved)
             return LOST_IN_FUSION, f"Fused it is number {rank} of {len(way.fused)}; the first {first} went on."
-        return NOT_RETRIEVED, f"{leg_standings(legs)}; {brought(way)}."
+        return NOT_RETRIEVED, f"{describe_leg_ranks(legs)}; {describe_pool(way)}."
     steps = list(way.passed.items())
-    dropped = dropped_between(passage, way)
+    dropped = find_drop(passage, way)
     if dropped is not None:
         before, name = dropped
         earlier, later = way.passed[before], way.passed[name]
         fate = LOST_IN_RERANK if name in RERANKERS else LOST_IN_STAGE
         place = f"number {later.index(passage) + 1}" if passage in later else "left out"
-        return fate, f"It was number {earlier.index(passage) + 1} {after(before)} and {place} {after(name)}."
+        return (
+            fate,
+            f"It was number {earlier.index(passage) + 1} {describe_step(before)} and {place} {describe_step(name)}.",
+        )
     last, order = steps[-1]
     place = f"number {order.index(passage) + 1}" if passage in order else "left out"
     limit = f"{way.limit} were asked for"
     if last == RETRIEVED or (passage not in order and len(steps) < 2):
-        return LOST_IN_FUSION, f"It is {place} {after(last)}, and {limit}."
+        return LOST_IN_FUSION, f"It is {place} {describe_step(last)}, and {limit}."
     reranked = any(name in RERANKERS for name, _ in steps)
-    return (LOST_IN_RERANK if reranked else LOST_IN_STAGE), _course(passage, steps, limit)
+    return (LOST_IN_RERANK if reranked else LOST_IN_STAGE), _describe_ranks(passage, steps, limit)
 
 
-def dropped_between(passage: int, way: Way) -> tuple[str, str] | None:
+def find_drop(passage: int, way: PipelineTrace) -> tuple[str, str] | None:
     """Return the two neighbouring steps between which a passage left the first ``limit``; None if it never did."""
     for (before, earlier), (name, later) in pairwise(way.passed.items()):
         if passage in earlier[: way.limit] and passage not in later[: way.limit]:
@@ -76,15 +79,15 @@ def dropped_between(passage: int, way: Way) -> tuple[str, str] | None:
     return None
 
 
-def _course(passage: int, steps: Sequence[tuple[str, tuple[int, ...]]], limit: str) -> str:
+def _describe_ranks(passage: int, steps: Sequence[tuple[str, tuple[int, ...]]], limit: str) -> str:
     places = [
-        f"{f'number {order.index(passage) + 1}' if passage in order else 'left out'} {after(name)}"
+        f"{f'number {order.index(passage) + 1}' if passage in order else 'left out'} {describe_step(name)}"
         for name, order in steps
     ]
     return f"It is {', '.join(places)}, and {limit}."
 
 
-def after(name: str) -> str:
+def describe_step(name: str) -> str:
     """Return the words for the moment after a step."""
     if name == RETRIEVED:
         return "after the first stage"
@@ -93,7 +96,7 @@ def after(name: str) -> str:
     return "after rerank" if name in RERANKERS else f"after {name}"
 
 
-def leg_standings(legs: Mapping[str, LegView]) -> str:
+def describe_leg_ranks(legs: Mapping[str, LegView]) -> str:
     """Return where the two legs that find see a passage in the whole scope, as the beginning of a sentence."""
     parts = [
         f"{phrase} it is number {legs[name].rank} in scope ({legs[name].score:.3f})"
@@ -105,7 +108,7 @@ def leg_standings(legs: Mapping[str, LegView]) -> str:
     return text[0].upper() + text[1:]
 
 
-def brought(way: Way) -> str:
+def describe_pool(way: PipelineTrace) -> str:
     """Return how many passages the first stage of a strategy brings, as a clause."""
     strategy = way.strategy
     if strategy.is_one_leg:
@@ -127,7 +130,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class FinalRank:
     """The end of a passage's course: its fate, and its rank among the results (None if it is not shown)."""
 
     fate: str
@@ -136,7 +139,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class StageCounts:
     """The numbers of passages in index and scope (None: too many to count), and of those that are shown.
 
     ``index`` is None for a search within a scope, which counts nothing outside it.
@@ -147,15 +150,15 @@ class Sizes:
     shown: int
 
 
-def course(passage: int, way: Way, standing: Standing, sizes: Sizes) -> tuple[Step, ...]:
+def trace_stages(passage: int, way: PipelineTrace, standing: FinalRank, sizes: StageCounts) -> tuple[Step, ...]:
     """Return the steps of a watched request as a passage met them; from the one where it fell out none is ``kept``."""
     steps = [
         *([] if sizes.index is None else [Step(INDEXED_STEP, _TITLES[INDEXED_STEP], sizes.index)]),
         Step(SCOPE_STEP, _TITLES[SCOPE_STEP], sizes.scope),
-        *_stages(passage, way, standing),
+        *_stage_steps(passage, way, standing),
         Step(SHOWN_STEP, _TITLES[SHOWN_STEP], sizes.shown, standing.rank, said=f"The first {way.limit} are shown."),
     ]
-    lost = _lost_at(passage, way, standing)
+    lost = _dropping_step(passage, way, standing)
     names = [step.name for step in steps]
     kept_steps = names.index(lost) if lost in names else len(steps)
     return tuple(
@@ -166,44 +169,44 @@ def course(passage: int, way: Way, standing: Standing, sizes: Sizes) -> tuple[St
     )
 
 
-def course_outside(index_passages: int) -> tuple[Step, ...]:
+def trace_unindexed(index_passages: int) -> tuple[Step, ...]:
     """Return the course of a document of which the index holds no passage."""
     return (Step(INDEXED_STEP, _TITLES[INDEXED_STEP], index_passages, kept=False),)
 
 
-def course_out_of_scope(scope_passages: int | None) -> tuple[Step, ...]:
+def trace_out_of_scope(scope_passages: int | None) -> tuple[Step, ...]:
     """Return the course of a document that a scope of so many passages leaves out."""
     return (Step(SCOPE_STEP, _TITLES[SCOPE_STEP], scope_passages, kept=False),)
 
 
-def _stages(passage: int, way: Way, standing: Standing) -> list[Step]:
+def _stage_steps(passage: int, way: PipelineTrace, standing: FinalRank) -> list[Step]:
     passed = dict(way.passed)
     retrieved = passed.pop(RETRIEVED, ())
-    said = f"{leg_standings(standing.legs)}; {brought(way)}."
+    said = f"{describe_leg_ranks(standing.legs)}; {describe_pool(way)}."
     steps = [Step(LEGS_STEP, _TITLES[LEGS_STEP], len(way.fused or retrieved), said=said)]
     if way.fused:
         said = f"The first {len(retrieved)} of {len(way.fused)} go on." if len(retrieved) < len(way.fused) else ""
-        steps.append(Step(FUSED_STEP, _TITLES[FUSED_STEP], len(retrieved), _place(passage, way.fused), said=said))
-    return [*steps, *(_stage(passage, way.limit, name, order) for name, order in passed.items())]
+        steps.append(Step(FUSED_STEP, _TITLES[FUSED_STEP], len(retrieved), _rank_in(passage, way.fused), said=said))
+    return [*steps, *(_stage_step(passage, way.limit, name, order) for name, order in passed.items())]
 
 
-def _stage(passage: int, limit: int, name: str, order: tuple[int, ...]) -> Step:
-    rank = _place(passage, order)
+def _stage_step(passage: int, limit: int, name: str, order: tuple[int, ...]) -> Step:
+    rank = _rank_in(passage, order)
     said = f"Only the first {limit} are shown." if rank is not None and rank > limit else ""
-    return Step(name, _title(name), len(order), rank, said=said)
+    return Step(name, _step_title(name), len(order), rank, said=said)
 
 
-def _title(name: str) -> str:
+def _step_title(name: str) -> str:
     if name in RERANKERS:
         return f"Reranked: {leg_kind(name).title.lower()}"
     return _CAMEL.sub(" ", leg_kind(name).title).capitalize()
 
 
-def _place(passage: int, order: tuple[int, ...]) -> int | None:
+def _rank_in(passage: int, order: tuple[int, ...]) -> int | None:
     return order.index(passage) + 1 if passage in order else None
 
 
-def _lost_at(passage: int, way: Way, standing: Standing) -> str | None:
+def _dropping_step(passage: int, way: PipelineTrace, standing: FinalRank) -> str | None:
     """Return the name of the step that a passage did not get beyond."""
     if standing.fate in (FOUND, SHOWN):
         return None
@@ -214,7 +217,7 @@ def _lost_at(passage: int, way: Way, standing: Standing) -> str | None:
     later = [name for name in way.passed if name != RETRIEVED]
     if standing.fate == LOST_IN_FUSION or not later:
         return FUSED_STEP if way.fused else SHOWN_STEP
-    dropped = dropped_between(passage, way)
+    dropped = find_drop(passage, way)
     if dropped is not None:
         return dropped[1]
     reranked = [name for name in later if name in RERANKERS]

@@ -17,19 +17,19 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
-from workbench.models.encoder import FloatArray, unit_rows
+from workbench.models.encoder import FloatArray, normalise_rows
 from workbench.retrieval.bm25 import idf
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.llm_prompts import HYDE, RETRIEVAL_SYSTEM
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, HYDE_WEIGHT, TERM_WEIGHT, TERMS
 from workbench.retrieval.query import Query, Words
-from workbench.retrieval.retrievers.hybrid import depth, hybrid_hits
+from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.database import Connection
-from workbench.storage.passages import TermWeights, vectors
-from workbench.storage.postings import cosines
-from workbench.storage.ranking import terms_of_passages
+from workbench.storage.passages import TermWeights, fetch_vectors
+from workbench.storage.postings import fetch_cosines
+from workbench.storage.ranking import fetch_passage_terms
 from workbench.types import Leg, parameter
 from workbench.types.parameter import FEEDBACK, KEYWORD, VECTOR
 from workbench.types.results import TimedStep
@@ -37,7 +37,7 @@ from workbench.types.results import TimedStep
 # Hybrid with a moved question vector
 
 
-def moved_hits(
+def find_moved_hits(
     query: Query,
     connection: Connection,
     vector: FloatArray,
@@ -49,19 +49,19 @@ def moved_hits(
     request = query.request
     query.read_words(connection)
     moved = query.rebind(replace(request, min_similarity=0.0), vector, words)
-    hits = hybrid_hits(moved, connection, pool)
+    hits = find_hybrid_hits(moved, connection, pool)
     query.names, query.titles, query.spread = moved.names, moved.titles, moved.spread
     index, found = request.index, [hit.id for hit in hits]
-    near = cosines(connection, index.name, query.encoded.vector, found)
+    near = fetch_cosines(connection, index.name, query.encoded.vector, found)
     hits = [hit for hit in hits if hit.id in near]  # others were deleted in the meantime
-    return [_relabelled(hit, leg, near[hit.id]) for hit in hits if _similar(query, hit, near[hit.id])]
+    return [_relabel(hit, leg, near[hit.id]) for hit in hits if _is_similar(query, hit, near[hit.id])]
 
 
-def _similar(query: Query, hit: Hit, cosine: float) -> bool:
+def _is_similar(query: Query, hit: Hit, cosine: float) -> bool:
     return query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs)
 
 
-def _relabelled(hit: Hit, leg: str, cosine: float) -> Hit:
+def _relabel(hit: Hit, leg: str, cosine: float) -> Hit:
     others = {name: value for name, value in hit.legs.items() if name != VECTOR}
     return Hit(hit.id, hit.score, {leg: hit.legs[VECTOR], **others, VECTOR: Leg(cosine)})
 
@@ -72,17 +72,17 @@ class FeedbackRetriever(Retriever):
     def find(self, query: Query) -> list[NodeWithScore]:
         """Return the candidates of the second search."""
         request = self._request
-        pool = depth(request)
+        pool = leg_depth(request)
         with request.store.reading() as connection:
-            first = [hit.id for hit in hybrid_hits(query, connection, pool)]
+            first = [hit.id for hit in find_hybrid_hits(query, connection, pool)]
             first = first[: int(request.number(FEEDBACK_PASSAGES))]
             if not first:
                 return []
-            stored = vectors(connection, request.index.name, first)
+            stored = fetch_vectors(connection, request.index.name, first)
             rows = np.stack([stored[key] for key in first if key in stored])
-            moved = towards(query.encoded.vector, rows, request.number(FEEDBACK_WEIGHT))
+            moved = move_towards(query.encoded.vector, rows, request.number(FEEDBACK_WEIGHT))
             words = self._expanded(connection, query.read_words(connection), first)
-            hits = moved_hits(query, connection, moved, FEEDBACK, pool, words)
+            hits = find_moved_hits(query, connection, moved, FEEDBACK, pool, words)
             return to_nodes(request, connection, self._kept(hits))
 
     def _expanded(self, connection: Connection, words: Words, passages: list[int]) -> Words:
@@ -91,7 +91,7 @@ class FeedbackRetriever(Retriever):
         asked_ids = set(words.weights.ids)
         if not share or not most or not asked_ids:
             return words
-        telling = terms_of_passages(connection, self._request.index.name, passages)
+        telling = fetch_passage_terms(connection, self._request.index.name, passages)
         rated = {
             term.id: term.share * idf(term.df, words.totals.passages)
             for term in telling
@@ -114,9 +114,9 @@ class FeedbackRetriever(Retriever):
         return Words(words.terms, words.totals, weights)
 
 
-def towards(query: FloatArray, passages: FloatArray, weight: float) -> FloatArray:
+def move_towards(query: FloatArray, passages: FloatArray, weight: float) -> FloatArray:
     """Return q + weight * mean(p) at length 1."""
-    return unit_rows((query + np.float32(weight) * passages.mean(axis=0))[None, :])[0]
+    return normalise_rows((query + np.float32(weight) * passages.mean(axis=0))[None, :])[0]
 
 
 # HyDE: search near an imagined answer
@@ -136,10 +136,10 @@ class HydeRetriever(Retriever):
             if imagined:
                 with request.trace.stage(TimedStep.EMBED):
                     passage = request.encoder.encode([imagined]).vectors
-                vector = towards(query.encoded.vector, passage, request.number(HYDE_WEIGHT))
-                hits = moved_hits(query, connection, vector, parameter.HYDE, pool)
+                vector = move_towards(query.encoded.vector, passage, request.number(HYDE_WEIGHT))
+                hits = find_moved_hits(query, connection, vector, parameter.HYDE, pool)
             else:
-                hits = hybrid_hits(query, connection, pool)
+                hits = find_hybrid_hits(query, connection, pool)
             return to_nodes(request, connection, self._kept(hits))
 
     def _imagined(self, query: str) -> str:

@@ -13,10 +13,15 @@ from llama_index.core.vector_stores.types import (
 )
 
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import node_of
+from workbench.retrieval.nodes import make_node
 from workbench.retrieval.retrievers.retriever import Query, Retriever
-from workbench.storage.passages import documents_in_scope, internal_ids, passages_by_id, scope_statement
-from workbench.storage.postings import cosines
+from workbench.storage.passages import (
+    choose_scope_predicate,
+    fetch_documents_in_scope,
+    fetch_internal_ids,
+    fetch_passages,
+)
+from workbench.storage.postings import fetch_cosines
 from workbench.types import Leg
 from workbench.types.parameter import VECTOR
 from workbench.types.results import TimedStep
@@ -43,9 +48,9 @@ class FrameworkHybridRetriever(Retriever):
         order = list(result.ids or [])[: request.depth]
         request.trace.has_more |= len(order) == request.depth
         with request.store.reading() as connection:
-            keys = internal_ids(connection, request.index.name, order)
-            passages = passages_by_id(connection, request.index.name, list(keys.values()), request.same_as)
-            near = cosines(connection, request.index.name, vector, list(passages))  # deleted passages have none
+            keys = fetch_internal_ids(connection, request.index.name, order)
+            passages = fetch_passages(connection, request.index.name, list(keys.values()), request.same_as)
+            near = fetch_cosines(connection, request.index.name, vector, list(passages))  # deleted passages have none
         nodes: list[NodeWithScore] = []
         for rank, node_id in enumerate(order, start=1):
             key = keys.get(node_id)
@@ -53,20 +58,20 @@ class FrameworkHybridRetriever(Retriever):
                 continue
             score = max(0.0, near[key])
             leg = Leg(score=near[key], rank=rank, contribution=score)
-            nodes.append(node_of(passages[key], Hit(key, score, {VECTOR: leg})))
+            nodes.append(make_node(passages[key], Hit(key, score, {VECTOR: leg})))
         return nodes[: self._keep]
 
     def _filters(self) -> MetadataFilters | None:
         """Return the scope as the framework's filters: ids that we resolved, never a caller's text."""
         request = self._request
-        predicate = scope_statement(request.scope)
+        predicate = choose_scope_predicate(request.scope)
         if predicate == "scope_everything":
             return None
         if predicate == "scope_sources":
             key, values = "source_id", list(request.scope.source_ids or ())
         else:
             with request.store.reading() as connection:
-                key, values = "document_id", documents_in_scope(connection, request.index.name, request.scope)
+                key, values = "document_id", fetch_documents_in_scope(connection, request.index.name, request.scope)
         chosen: list[MetadataFilter | MetadataFilters] = [
             MetadataFilter(key=key, value=values, operator=FilterOperator.IN)
         ]

@@ -10,12 +10,12 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import to_nodes
-from workbench.retrieval.parameters import FORGIVE, LEAST_MEANING
-from workbench.retrieval.retrievers.hybrid import hybrid_hits
+from workbench.retrieval.parameters import MIN_SIMILARITY, TYPO_TOLERANCE
+from workbench.retrieval.retrievers.hybrid import find_hybrid_hits
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.types.parameter import KEYWORD, VECTOR
 
-POOL = 100  # candidates a leg brings at least: several passages of each of the documents that are shown
+MIN_POOL = 100  # candidates a leg brings at least: several passages of each of the documents that are shown
 
 
 class FuzzyRetriever(Retriever):
@@ -25,12 +25,12 @@ class FuzzyRetriever(Retriever):
         """Return the fused candidates that have one of the words, or nearly the question's meaning."""
         request = self._request
         with request.store.reading() as connection:
-            hits = hybrid_hits(query, connection, max(POOL, request.depth))
+            hits = find_hybrid_hits(query, connection, max(MIN_POOL, request.depth))
             return to_nodes(request, connection, self._kept([hit for hit in hits if self._counts(hit)]))
 
     def _counts(self, hit: Hit) -> bool:
         keyword = hit.legs.get(KEYWORD)
         if keyword is not None and keyword.score > 0:
             return True
-        near = hit.legs[VECTOR].score >= self._request.number(LEAST_MEANING)
-        return self._request.is_on(FORGIVE) and near
+        near = hit.legs[VECTOR].score >= self._request.number(MIN_SIMILARITY)
+        return self._request.is_on(TYPO_TOLERANCE) and near

@@ -11,18 +11,18 @@ from dataclasses import replace
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.retrieval.hits import Contributions, Hit, convex, min_max, reciprocal_rank
-from workbench.retrieval.legs import of_words, spread, votes
-from workbench.retrieval.name_matching import named_shares, strength
+from workbench.retrieval.hits import Contributions, Hit, fuse_convex, fuse_reciprocal_rank, scale_min_max
+from workbench.retrieval.legs import compute_spread, keyword_confidence, leg_confidences
+from workbench.retrieval.name_matching import matched_name_shares, name_confidence
 from workbench.retrieval.nodes import to_nodes
-from workbench.retrieval.parameters import CANDIDATES, DOCUMENT_WEIGHT, FUSION, RANKS, VECTOR_WEIGHT
+from workbench.retrieval.parameters import CANDIDATES, DOCUMENT_WEIGHT, FUSION, RRF, VECTOR_WEIGHT
 from workbench.retrieval.query import Query, Request
-from workbench.retrieval.retrievers.keyword import keyword_ranking
+from workbench.retrieval.retrievers.keyword import rank_by_keywords
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.retrieval.retrievers.vector import vector_ranking
+from workbench.retrieval.retrievers.vector import rank_by_vector
 from workbench.storage.database import Connection
-from workbench.storage.passages import likeness_to_all
-from workbench.storage.postings import reads_all
+from workbench.storage.passages import hubness
+from workbench.storage.postings import reads_all_postings
 from workbench.storage.ranking import LegRanking
 from workbench.types import Leg, ParameterValue
 from workbench.types.parameter import DOCUMENT, KEYWORD, VECTOR
@@ -32,8 +32,8 @@ from workbench.types.results import TimedStep
 # across languages similarities lie so close together that they come first: half of a passage's likeness to all others
 # is taken off. nDCG@10 of 150 of XQuAD's questions each on the English paragraphs: Chinese .803 to .850, Arabic .806
 # to .830, German .956 to .948; all of it, or the mean of the candidates alone, gave less.
-POOL_ACROSS = 200
-LIKENESS_TO_ALL = 0.5
+CROSS_LANGUAGE_POOL = 200
+HUBNESS_SHARE = 0.5
 
 
 class HybridRetriever(Retriever):
@@ -43,11 +43,11 @@ class HybridRetriever(Retriever):
         """Return the fused candidates of both legs."""
         request = self._request
         with request.store.reading() as connection:
-            hits = hybrid_hits(query, connection, depth(request), self._keep)
+            hits = find_hybrid_hits(query, connection, leg_depth(request), self._keep)
             return to_nodes(request, connection, hits)
 
 
-def depth(request: Request) -> int:
+def leg_depth(request: Request) -> int:
     """Return how many passages each leg brings: the request's depth, or half of the candidates if those are more.
 
     It does not depend on the limit, so that every page of results is cut from the same ranking.
@@ -56,25 +56,25 @@ def depth(request: Request) -> int:
     return max(request.depth, (candidates + 1) // 2)
 
 
-def hybrid_hits(query: Query, connection: Connection, pool: int, keep: int | None = None) -> list[Hit]:
+def find_hybrid_hits(query: Query, connection: Connection, pool: int, keep: int | None = None) -> list[Hit]:
     """Return the candidates of both legs, fused, best first: all of them, or the first ``keep``."""
     request = query.request
     query.read_words(connection)
-    across = 1 - of_words(query)
+    across = 1 - keyword_confidence(query)
     if across:
-        pool = max(pool, POOL_ACROSS)
+        pool = max(pool, CROSS_LANGUAGE_POOL)
         request.trace.note(
             "keyword: the question seems to be in a language that the index does not hold, so its words count less; "
             "passages are found by its meaning"
         )
-    nearest, worded = _both_legs(query, connection, pool)
+    nearest, worded = _search_both_legs(query, connection, pool)
     with request.trace.stage(TimedStep.FUSE):
-        cosines, bm25 = scores_of_both(nearest, worded)
-        query.spread = spread(cosines.values())
-        telling = _telling(query, connection, cosines, across)
-        contributions = fuse(telling, bm25, request.parameters, votes(query))
-        name_shares = _named(query, connection, list(contributions))
-        contributions = with_document(contributions, name_shares, request.number(DOCUMENT_WEIGHT))
+        cosines, bm25 = merge_leg_scores(nearest, worded)
+        query.spread = compute_spread(cosines.values())
+        telling = _subtract_hubness(query, connection, cosines, across)
+        contributions = fuse(telling, bm25, request.parameters, leg_confidences(query))
+        name_shares = _match_document_names(query, connection, list(contributions))
+        contributions = add_document_leg(contributions, name_shares, request.number(DOCUMENT_WEIGHT))
         scores = {
             key: sum(parts.values())
             for key, parts in contributions.items()
@@ -83,7 +83,7 @@ def hybrid_hits(query: Query, connection: Connection, pool: int, keep: int | Non
         # Of equals the one with more of the words goes first: the only passage with a rare word ties with the nearest
         # one where it is itself the farthest of all candidates.
         order = sorted(scores, key=lambda key: (-scores[key], -contributions[key].get(KEYWORD, 0.0), key))[:keep]
-        request.trace.has_more |= len(order) < len(scores) or _may_bring_more(query, nearest, worded, pool)
+        request.trace.has_more |= len(order) < len(scores) or _has_more(query, nearest, worded, pool)
     vector_ranks = {key: rank for rank, key in enumerate(nearest.scores, start=1)}
     keyword_ranks = {key: rank for rank, key in enumerate(worded.scores, start=1)}
     hits: list[Hit] = []
@@ -98,14 +98,14 @@ def hybrid_hits(query: Query, connection: Connection, pool: int, keep: int | Non
     return hits
 
 
-def _may_bring_more(query: Query, nearest: LegRanking, worded: LegRanking, pool: int) -> bool:
+def _has_more(query: Query, nearest: LegRanking, worded: LegRanking, pool: int) -> bool:
     """Return whether a deeper pool can hold further passages that are similar enough to be shown."""
     if len(worded.scores) >= pool and query.is_similar_enough(-1.0, has_words=True):
         return True
     return len(nearest.scores) >= pool and query.is_similar_enough(min(nearest.scores.values()))
 
 
-def scores_of_both(nearest: LegRanking, worded: LegRanking) -> tuple[dict[int, float], dict[int, float]]:
+def merge_leg_scores(nearest: LegRanking, worded: LegRanking) -> tuple[dict[int, float], dict[int, float]]:
     """Return the cosine of every candidate, and the BM25 score of those that have one.
 
     A passage that was deleted after its words were read has no cosine any more, and is no candidate.
@@ -115,34 +115,34 @@ def scores_of_both(nearest: LegRanking, worded: LegRanking) -> tuple[dict[int, f
     return cosines, {key: score for key, score in bm25.items() if key in cosines}
 
 
-def _both_legs(query: Query, connection: Connection, pool: int) -> tuple[LegRanking, LegRanking]:
+def _search_both_legs(query: Query, connection: Connection, pool: int) -> tuple[LegRanking, LegRanking]:
     """Return the rankings by meaning and by words, read side by side if a core is free.
 
     If the leg of words reads all postings, it knows the scores of what the other one finds; else they are looked up.
     """
     request, vector, weights = query.request, query.encoded.vector, query.read_words(connection).weights
     request.scope_size(connection)  # which both legs ask for
-    by_words = request.store.beside(connection, lambda other: keyword_ranking(query, other, pool, vector))
-    looked_up = None if reads_all(weights) else weights
-    nearest, worded = vector_ranking(query, connection, pool, looked_up), by_words()
+    by_words = request.store.beside(connection, lambda other: rank_by_keywords(query, other, pool, vector))
+    looked_up = None if reads_all_postings(weights) else weights
+    nearest, worded = rank_by_vector(query, connection, pool, looked_up), by_words()
     if looked_up is None and worded.known is not None:
         nearest = replace(nearest, others=worded.known.of(list(nearest.scores)))
     return nearest, worded
 
 
-def _telling(query: Query, connection: Connection, cosines: Mapping[int, float], across: float) -> dict[int, float]:
+def _subtract_hubness(
+    query: Query, connection: Connection, cosines: Mapping[int, float], across: float
+) -> dict[int, float]:
     """Return the cosines less what passages have of any question; ``across`` (0..1): how little words can say."""
     if not across:
         return dict(cosines)
-    likeness = likeness_to_all(
-        connection, query.request.index, list(cosines), query.read_words(connection).totals.passages
-    )
-    share = LIKENESS_TO_ALL * across
+    likeness = hubness(connection, query.request.index, list(cosines), query.read_words(connection).totals.passages)
+    share = HUBNESS_SHARE * across
     return {key: cosine - share * likeness.get(key, 0.0) for key, cosine in cosines.items()}
 
 
-def _named(query: Query, connection: Connection, ids: list[int]) -> dict[int, float]:
-    return named_shares(query, connection, ids) if query.request.number(DOCUMENT_WEIGHT) else {}
+def _match_document_names(query: Query, connection: Connection, ids: list[int]) -> dict[int, float]:
+    return matched_name_shares(query, connection, ids) if query.request.number(DOCUMENT_WEIGHT) else {}
 
 
 def fuse(
@@ -156,12 +156,12 @@ def fuse(
     ``votes`` are what each leg's vote counts for this question (0..1, in full where it is not named).
     """
     weights = leg_weights(float(parameters[VECTOR_WEIGHT.name]), votes or {})
-    if parameters[FUSION.name] == RANKS:
-        return reciprocal_rank({VECTOR: cosines, KEYWORD: bm25}, weights)
-    return convex({VECTOR: min_max(cosines), KEYWORD: min_max(bm25, floor=0.0)}, weights)
+    if parameters[FUSION.name] == RRF:
+        return fuse_reciprocal_rank({VECTOR: cosines, KEYWORD: bm25}, weights)
+    return fuse_convex({VECTOR: scale_min_max(cosines), KEYWORD: scale_min_max(bm25, floor=0.0)}, weights)
 
 
-def with_document(contributions: Contributions, name_shares: Mapping[int, float], weight: float) -> Contributions:
+def add_document_leg(contributions: Contributions, name_shares: Mapping[int, float], weight: float) -> Contributions:
     """Return the contributions with ``weight`` (0..1) of them given to how much of its document's name is asked for.
 
     ``name_shares`` are the shares of the names, 0..1; if all candidates have the same one, it is left out.
@@ -171,7 +171,7 @@ def with_document(contributions: Contributions, name_shares: Mapping[int, float]
     return {
         key: {
             **{leg: (1 - weight) * part for leg, part in parts.items()},
-            DOCUMENT: weight * strength(name_shares.get(key, 0.0)),
+            DOCUMENT: weight * name_confidence(name_shares.get(key, 0.0)),
         }
         for key, parts in contributions.items()
     }

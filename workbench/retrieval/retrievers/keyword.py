@@ -6,43 +6,43 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
 from workbench.models.encoder import FloatArray
-from workbench.retrieval.bm25 import ceiling
+from workbench.retrieval.bm25 import max_score
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
-from workbench.storage.ranking import LegRanking, best_by_terms
+from workbench.storage.ranking import LegRanking, rank_by_terms
 from workbench.types import Leg
 from workbench.types.parameter import KEYWORD, VECTOR
 from workbench.types.results import TimedStep
 
-DEEPEST = 2000  # keyword hits looked at for enough that are similar to the question, if that was asked for
+MAX_KEYWORD_DEPTH = 2000  # keyword hits looked at for enough that are similar to the question, if that was asked for
 
 
-def keyword_ranking(query: Query, connection: Connection, limit: int, vector: FloatArray | None = None) -> LegRanking:
+def rank_by_keywords(query: Query, connection: Connection, limit: int, vector: FloatArray | None = None) -> LegRanking:
     """Return the passages in scope with the highest BM25 scores; their cosines too if a ``vector`` is given."""
     request, words = query.request, query.read_words(connection)
     with request.trace.stage(TimedStep.KEYWORD):
         size, index = request.scope_size(connection), request.index
         asked = (words.weights, request.scope, limit, size, vector)
-        return best_by_terms(connection, index.name, *asked)
+        return rank_by_terms(connection, index.name, *asked)
 
 
-def similar_ranking(query: Query, connection: Connection) -> LegRanking:
+def rank_similar_by_keywords(query: Query, connection: Connection) -> LegRanking:
     """Return the keyword leg's passages with their cosines, as deep as it takes to have enough that are similar."""
     if not query.read_words(connection).weights.ids:
         return LegRanking({})
     wanted = query.request.limit
-    vector, depth = _vector(query), wanted
+    vector, depth = _encode_or_note(query), wanted
     while True:
-        ranking = keyword_ranking(query, connection, depth, vector)
+        ranking = rank_by_keywords(query, connection, depth, vector)
         similar = sum(query.is_similar_enough(cosine, has_words=True) for cosine in ranking.others.values())
-        if similar >= wanted or vector is None or len(ranking.scores) < depth or depth >= DEEPEST:
+        if similar >= wanted or vector is None or len(ranking.scores) < depth or depth >= MAX_KEYWORD_DEPTH:
             return ranking
-        depth = min(DEEPEST, depth * 4)
+        depth = min(MAX_KEYWORD_DEPTH, depth * 4)
 
 
-def _vector(query: Query) -> FloatArray | None:
+def _encode_or_note(query: Query) -> FloatArray | None:
     """Return the question's vector, for similarities that are only shown; None and a note if the model cannot."""
     try:
         return query.encoded.vector
@@ -62,8 +62,8 @@ class KeywordRetriever(Retriever):
         request = self._request
         request.trace.has_more = False  # it looks as deep as it is asked to
         with request.store.reading() as connection:
-            highest = ceiling(query.read_words(connection).weights)
-            ranking = similar_ranking(query, connection)
+            highest = max_score(query.read_words(connection).weights)
+            ranking = rank_similar_by_keywords(query, connection)
             hits: list[Hit] = []
             for rank, (key, bm25) in enumerate(ranking.scores.items(), start=1):
                 cosine = ranking.others.get(key)

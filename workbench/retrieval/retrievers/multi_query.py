@@ -8,19 +8,19 @@ from typing import cast
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
-from workbench.retrieval.hits import Hit, joined, lessened
+from workbench.retrieval.hits import Hit, hit_from_legs, scale_contributions
 from workbench.retrieval.llm_prompts import MULTI_QUERY, RETRIEVAL_SYSTEM, questions_schema
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import QUERIES
-from workbench.retrieval.retrievers.hybrid import depth, hybrid_hits
+from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
-from workbench.storage.postings import cosines
+from workbench.storage.postings import fetch_cosines
 from workbench.types import Leg
 from workbench.types.parameter import KEYWORD, QUERY, VECTOR
 from workbench.types.results import TimedStep
 
-LONGEST = 300  # characters of a rephrasing that are used
+MAX_QUESTION_CHARS = 300  # characters of a rephrasing that are used
 
 
 class MultiQueryRetriever(Retriever):
@@ -33,8 +33,8 @@ class MultiQueryRetriever(Retriever):
             query.reply = self._rephrased(query.text)
         others = [Query(request, text) for text in cast("list[str]", query.reply)]
         with request.store.reading() as connection:
-            rankings = [hybrid_hits(asked, connection, depth(request)) for asked in (query, *others)]
-            hits = [self._with_cosine(connection, query, hit) for hit in self._kept(mean_hits(rankings))]
+            rankings = [find_hybrid_hits(asked, connection, leg_depth(request)) for asked in (query, *others)]
+            hits = [self._with_cosine(connection, query, hit) for hit in self._kept(average_hits(rankings))]
             return to_nodes(request, connection, [hit for hit in hits if hit is not None])
 
     def _with_cosine(self, connection: Connection, query: Query, hit: Hit) -> Hit | None:
@@ -42,7 +42,7 @@ class MultiQueryRetriever(Retriever):
         if VECTOR in hit.legs:
             return hit
         index, vector = self._request.index, query.encoded.vector
-        cosine = cosines(connection, index.name, vector, [hit.id]).get(hit.id)
+        cosine = fetch_cosines(connection, index.name, vector, [hit.id]).get(hit.id)
         if cosine is None:  # deleted in the meantime
             return None
         similar = query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs)
@@ -59,14 +59,14 @@ class MultiQueryRetriever(Retriever):
             request.trace.note(f"multi-query: {error} Searched with the question alone.")
             return []
         texts = [text for text in reply if isinstance(text, str)] if isinstance(reply, list) else []
-        texts = [" ".join(text.split())[:LONGEST] for text in texts]
+        texts = [" ".join(text.split())[:MAX_QUESTION_CHARS] for text in texts]
         others = [text for text in dict.fromkeys(texts) if text and text != query][:count]
         if not others:
             request.trace.note("multi-query: the LLM wrote no other questions; searched with the question alone.")
         return others
 
 
-def mean_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+def average_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
     """Return the hits of several questions by their mean score, 0 if a question did not find a passage.
 
     The first question's legs keep their names; each other question is a leg "query 2", "query 3", ...
@@ -74,8 +74,8 @@ def mean_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
     share = 1 / len(rankings)
     legs: dict[int, dict[str, Leg]] = {}
     for hit in rankings[0]:
-        legs[hit.id] = lessened(hit.legs, share)
+        legs[hit.id] = scale_contributions(hit.legs, share)
     for number, hits in enumerate(rankings[1:], start=2):
         for rank, hit in enumerate(hits, start=1):
             legs.setdefault(hit.id, {})[f"{QUERY} {number}"] = Leg(hit.score, rank, hit.score * share)
-    return sorted((joined(key, parts) for key, parts in legs.items()), key=lambda hit: (-hit.score, hit.id))
+    return sorted((hit_from_legs(key, parts) for key, parts in legs.items()), key=lambda hit: (-hit.score, hit.id))

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import node_of, to_nodes
+from workbench.retrieval.nodes import make_node, to_nodes
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
-from workbench.storage.passages import TermWeights, nearest_passages
+from workbench.storage.passages import TermWeights, find_nearest_passages
 from workbench.storage.ranking import LegRanking, nearest
 from workbench.types import Leg
 from workbench.types.parameter import VECTOR
 from workbench.types.results import TimedStep
 
 
-def vector_ranking(query: Query, connection: Connection, limit: int, terms: TermWeights | None = None) -> LegRanking:
+def rank_by_vector(query: Query, connection: Connection, limit: int, terms: TermWeights | None = None) -> LegRanking:
     """Return the nearest passages in scope: cosine similarity, and BM25 if ``terms`` are given."""
     request, vector = query.request, query.encoded.vector
     with request.trace.stage(TimedStep.VECTOR):
@@ -33,13 +33,13 @@ class VectorRetriever(Retriever):
         request = self._request
         with request.store.reading() as connection:
             if not request.scope.is_everything:
-                ranking = vector_ranking(query, connection, request.depth)
+                ranking = rank_by_vector(query, connection, request.depth)
                 return to_nodes(request, connection, self._kept(self._hits(query, list(ranking.scores.items()))))
             vector = query.encoded.vector
             with request.trace.stage(TimedStep.VECTOR):
-                nearest = nearest_passages(connection, request.index, vector, request.depth, request.same_as)
+                nearest = find_nearest_passages(connection, request.index, vector, request.depth, request.same_as)
         hits = self._kept(self._hits(query, [(passage.id, cosine) for passage, cosine in nearest]))
-        return [node_of(passage, hit) for (passage, _), hit in zip(nearest, hits, strict=False)]
+        return [make_node(passage, hit) for (passage, _), hit in zip(nearest, hits, strict=False)]
 
     def _hits(self, query: Query, cosines: Sequence[tuple[int, float]]) -> list[Hit]:
         request = self._request

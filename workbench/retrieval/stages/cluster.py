@@ -18,20 +18,20 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore
 from numpy.typing import NDArray
 
-from workbench.models.encoder import FloatArray, unit_rows
-from workbench.retrieval.hits import mixed
-from workbench.retrieval.legs import votes
-from workbench.retrieval.nodes import hit_of, with_hits
+from workbench.models.encoder import FloatArray, normalise_rows
+from workbench.retrieval.hits import mix_in
+from workbench.retrieval.legs import leg_confidences
+from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import CLUSTER_WEIGHT
-from workbench.retrieval.stages.late_interaction import untouched_leg, words_share
+from workbench.retrieval.stages.late_interaction import prose_share, protected_leg
 from workbench.retrieval.stages.stage import Query, Stage
-from workbench.storage.passages import vectors
+from workbench.storage.passages import fetch_vectors
 from workbench.types.parameter import CLUSTER
 from workbench.types.results import TimedStep
 
 # Chosen on scifact's train part, anthropic_docs and mtrag_un; .03 to .1 all gain on each (docs/benchmarks.md).
 TEMPERATURE = 0.05
-FEWEST = 3  # candidates among which some can be nearer to the first than others
+MIN_CANDIDATES = 3  # candidates among which some can be nearer to the first than others
 
 
 class ClusterRerank(Stage):
@@ -42,28 +42,30 @@ class ClusterRerank(Stage):
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Return the nodes by their scores and their nearness; no statement if it does not count."""
         request = self._request
-        weight = request.number(CLUSTER_WEIGHT) * votes(query)[self.leg]
-        if not weight or len(nodes) < FEWEST:
+        weight = request.number(CLUSTER_WEIGHT) * leg_confidences(query)[self.leg]
+        if not weight or len(nodes) < MIN_CANDIDATES:
             return nodes
-        hits = [hit_of(node) for node in nodes]
+        hits = [node_hit(node) for node in nodes]
         index, ids = request.index, [hit.id for hit in hits]
         with request.store.reading() as connection, request.trace.stage(TimedStep.CLUSTER):
-            stored = vectors(connection, index.name, ids)
+            stored = fetch_vectors(connection, index.name, ids)
         known = [hit for hit in hits if hit.id in stored]
-        if len(known) < FEWEST:
+        if len(known) < MIN_CANDIDATES:
             return nodes
-        near = nearness([hit.score for hit in known], np.stack([stored[hit.id] for hit in known]))
+        near = compute_nearness([hit.score for hit in known], np.stack([stored[hit.id] for hit in known]))
         raw = {hit.id: float(cosine) for hit, cosine in zip(known, near, strict=True)}
-        trust = {hit.id: words_share(node.node.get_content()) for hit, node in zip(hits, nodes, strict=True)}
-        return with_hits(nodes, mixed(hits, self.leg, raw, weight, trust=trust, untouched=untouched_leg(request, hits)))
+        trust = {hit.id: prose_share(node.node.get_content()) for hit, node in zip(hits, nodes, strict=True)}
+        return replace_hits(
+            nodes, mix_in(hits, self.leg, raw, weight, trust=trust, untouched=protected_leg(request, hits))
+        )
 
 
-def nearness(scores: Sequence[float], vectors: FloatArray) -> NDArray[np.float64]:
+def compute_nearness(scores: Sequence[float], vectors: FloatArray) -> NDArray[np.float64]:
     """Return of each candidate the mean cosine (-1..1) to the others, of which the best count most.
 
     ``scores`` are at least two, of any range; ``vectors`` have shape (candidates, dimensions) and any length.
     """
-    rows = unit_rows(vectors).astype(np.float64)
+    rows = normalise_rows(vectors).astype(np.float64)
     given = np.asarray(scores, dtype=np.float64)
     width = np.ptp(given)
     behind = (given.max() - given) / width if width > 0 else np.zeros_like(given)

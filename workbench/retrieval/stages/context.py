@@ -12,13 +12,18 @@ from dataclasses import dataclass
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.retrieval.nodes import EXTRA, stored
+from workbench.retrieval.nodes import EXTRA, stored_passage
 from workbench.retrieval.parameters import NEIGHBOURS, PAGE, SHARE, UNIT
 from workbench.retrieval.query import Query, Request
-from workbench.retrieval.stages.stage import Stage, preferred_first
+from workbench.retrieval.stages.stage import Stage, put_preferred_first
 from workbench.storage.database import Connection
-from workbench.storage.ranking import document_slices, spans_around, spans_of_pages, spans_of_sections
-from workbench.types import as_items, as_whole
+from workbench.storage.ranking import (
+    fetch_document_slices,
+    fetch_neighbour_spans,
+    fetch_page_spans,
+    fetch_section_spans,
+)
+from workbench.types import as_integer, as_items
 from workbench.types.results import Span, TimedStep
 
 # Nodes with wider texts
@@ -26,7 +31,7 @@ from workbench.types.results import Span, TimedStep
 
 @dataclass(frozen=True, slots=True)
 class Widening:
-    """A node that is to show ``[start:end]`` of its document; ``merged`` are further nodes that it stands for."""
+    """A node that is to show ``[start:end]`` of its document; ``merge_units`` are further nodes that it stands for."""
 
     node: NodeWithScore
     start: int
@@ -34,37 +39,39 @@ class Widening:
     merged: tuple[NodeWithScore, ...] = ()
 
 
-def span(node: NodeWithScore) -> tuple[int, int]:
+def passage_span(node: NodeWithScore) -> tuple[int, int]:
     """Return the passage's own span in its document."""
-    return stored(node).span
+    return stored_passage(node).span
 
 
-def widened(request: Request, connection: Connection, widenings: Sequence[Widening]) -> list[NodeWithScore]:
+def widen_nodes(request: Request, connection: Connection, widenings: Sequence[Widening]) -> list[NodeWithScore]:
     """Return the nodes with the wider text, in order; if the index is behind the document, as they were."""
-    places = [(stored(w.node).document_id, w.start, w.end) for w in widenings]
+    places = [(stored_passage(w.node).document_id, w.start, w.end) for w in widenings]
     with request.trace.stage(TimedStep.WIDEN):
-        texts = document_slices(connection, request.index.name, places)
+        texts = fetch_document_slices(connection, request.index.name, places)
     nodes: list[NodeWithScore] = []
     for widening, text in zip(widenings, texts, strict=True):
         if text is None:
             request.trace.note("The index holds older versions of some documents; these passages stay as they are.")
             nodes += [widening.node, *widening.merged]
         else:
-            nodes.append(_showing(widening, text))
+            nodes.append(_replace_text(widening, text))
     return nodes
 
 
-def _showing(widening: Widening, text: str) -> NodeWithScore:
+def _replace_text(widening: Widening, text: str) -> NodeWithScore:
     node = widening.node
-    extra: dict[str, object] = {"matched": list(span(node))}
+    extra: dict[str, object] = {"matched": list(passage_span(node))}
     if widening.merged:
         extra["merged"] = [node.node.node_id, *(other.node.node_id for other in widening.merged)]
     metadata = {**node.node.metadata, "start": widening.start, "end": widening.end, EXTRA: extra}
     return NodeWithScore(node=node.node.model_copy(update={"text": text, "metadata": metadata}), score=node.score)
 
 
-REACH = 20  # only so many of the best passages merge, so that no weak neighbour swells a strong one
-FARTHEST = 8  # passages on either side of the one found: a longer section is returned as the part around it
+MAX_MERGED_PASSAGES = 20  # only so many of the best passages merge, so that no weak neighbour swells a strong one
+MAX_SECTION_NEIGHBOURS = (
+    8  # passages on either side of the one found: a longer section is returned as the part around it
+)
 
 
 class AutoMerge(Stage):
@@ -75,74 +82,76 @@ class AutoMerge(Stage):
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Merge and widen."""
         request = self._request
-        nodes = preferred_first(request, nodes)
+        nodes = put_preferred_first(request, nodes)
         with request.store.reading() as connection:
             units = self._units(connection, nodes)
             if any(units):
-                widenings = merged(nodes, units, request.number(SHARE))
+                widenings = merge_units(nodes, units, request.number(SHARE))
             else:
                 request.trace.note(
                     "auto-merge: these documents have neither headings nor pages, so passages that follow one another "
                     "were merged; an index of the chunker 'hierarchical' makes sections of any text."
                 )
-                widenings = runs(nodes[:REACH]) + [Widening(node, *span(node)) for node in nodes[REACH:]]
-            return widened(request, connection, widenings[: request.limit])
+                widenings = merge_runs(nodes[:MAX_MERGED_PASSAGES]) + [
+                    Widening(node, *passage_span(node)) for node in nodes[MAX_MERGED_PASSAGES:]
+                ]
+            return widen_nodes(request, connection, widenings[: request.limit])
 
     def _units(self, connection: Connection, nodes: Sequence[NodeWithScore]) -> list[Span | None]:
         """Return the span of each node's section, or of its page if pages are asked for and there are any."""
-        index, passages = self._request.index, [stored(node) for node in nodes]
+        index, passages = self._request.index, [stored_passage(node) for node in nodes]
         parents = [as_items(passage.metadata.get("parent")) for passage in passages]
         if any(parents):
-            sections = [(as_whole(parent[0]), as_whole(parent[1])) if parent else None for parent in parents]
+            sections = [(as_integer(parent[0]), as_integer(parent[1])) if parent else None for parent in parents]
         else:
             places = [(passage.document_id, passage.ordinal) for passage in passages]
-            sections = spans_of_sections(connection, index, places, FARTHEST)
+            sections = fetch_section_spans(connection, index, places, MAX_SECTION_NEIGHBOURS)
         if self._request.parameters[UNIT.name] != PAGE:
             return sections
-        pages = spans_of_pages(connection, [(passage.document_id, *passage.span) for passage in passages])
+        pages = fetch_page_spans(connection, [(passage.document_id, *passage.span) for passage in passages])
         return [page or section for page, section in zip(pages, sections, strict=True)]
 
 
-def merged(nodes: Sequence[NodeWithScore], units: Sequence[Span | None], share: float) -> list[Widening]:
+def merge_units(nodes: Sequence[NodeWithScore], units: Sequence[Span | None], share: float) -> list[Widening]:
     """Group passages by their unit; a group that is less than ``share`` of it stays as its passages are.
 
     A passage that a better one's unit shows already joins it.
     """
     groups: dict[tuple[str, int, int], list[NodeWithScore]] = {}
     for node, unit in zip(nodes, units, strict=True):
-        document, (start, end) = stored(node).document_id, span(node)
+        document, (start, end) = stored_passage(node).document_id, passage_span(node)
         showing = (key for key in groups if key[0] == document and key[1] <= start and end <= key[2])
         groups.setdefault(next(showing, (document, *(unit or (start, end)))), []).append(node)
     widenings: dict[str, Widening] = {}
     for (_, start, end), members in groups.items():
-        covered = sum(last - first for first, last in map(span, members))
+        covered = sum(last - first for first, last in map(passage_span, members))
         if covered >= share * (end - start):
             widenings[members[0].node.node_id] = Widening(members[0], start, end, tuple(members[1:]))
         else:
-            widenings |= {node.node.node_id: Widening(node, *span(node)) for node in members}
+            widenings |= {node.node.node_id: Widening(node, *passage_span(node)) for node in members}
     return [widenings[node.node.node_id] for node in nodes if node.node.node_id in widenings]
 
 
-def runs(nodes: Sequence[NodeWithScore]) -> list[Widening]:
+def merge_runs(nodes: Sequence[NodeWithScore]) -> list[Widening]:
     """Group passages that follow one another under the same heading; each group at the rank of its best one."""
     rank = {node.node.node_id: place for place, node in enumerate(nodes)}
-    in_order = sorted(nodes, key=lambda node: (stored(node).document_id, stored(node).ordinal))
+    in_order = sorted(nodes, key=lambda node: (stored_passage(node).document_id, stored_passage(node).ordinal))
     groups: list[list[NodeWithScore]] = []
     for node in in_order:
-        if groups and _follows(groups[-1][-1], node):
+        if groups and _is_next(groups[-1][-1], node):
             groups[-1].append(node)
         else:
             groups.append([node])
     merged = []
     for group in groups:
         best, *others = sorted(group, key=lambda node: rank[node.node.node_id])
-        spans = [span(node) for node in group]
+        spans = [passage_span(node) for node in group]
         merged.append(Widening(best, min(s for s, _ in spans), max(e for _, e in spans), tuple(others)))
     return sorted(merged, key=lambda widening: rank[widening.node.node.node_id])
 
 
-def _follows(before: NodeWithScore, node: NodeWithScore) -> bool:
-    first, second = stored(before), stored(node)
+def _is_next(before: NodeWithScore, node: NodeWithScore) -> bool:
+    first, second = stored_passage(before), stored_passage(node)
     return (
         first.document_id == second.document_id
         and second.ordinal == first.ordinal + 1
@@ -164,28 +173,32 @@ class Window(Stage):
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Widen the first nodes to the limit."""
         request = self._request
-        nodes = preferred_first(request, nodes)
-        places = [(stored(node).document_id, stored(node).ordinal) for node in nodes]
+        nodes = put_preferred_first(request, nodes)
+        places = [(stored_passage(node).document_id, stored_passage(node).ordinal) for node in nodes]
         with request.store.reading() as connection:
-            around = spans_around(connection, request.index, places, int(request.number(NEIGHBOURS)))
+            around = fetch_neighbour_spans(connection, request.index, places, int(request.number(NEIGHBOURS)))
             widenings: list[Widening] = []
             for node, surroundings in zip(nodes, around, strict=True):
                 if len(widenings) == request.limit:
                     break
-                if not any(_shows(other, node) for other in widenings):
-                    start, end = _union(node, surroundings)
+                if not any(_covers(other, node) for other in widenings):
+                    start, end = _window_span(node, surroundings)
                     widenings.append(Widening(node, start, end))
-            return widened(request, connection, widenings)
+            return widen_nodes(request, connection, widenings)
 
 
-def _union(node: NodeWithScore, around: tuple[int, int] | None) -> tuple[int, int]:
-    spans = [span(node), *([around] if around else [])]
-    noted = as_items(stored(node).metadata.get("window"))
+def _window_span(node: NodeWithScore, around: tuple[int, int] | None) -> tuple[int, int]:
+    spans = [passage_span(node), *([around] if around else [])]
+    noted = as_items(stored_passage(node).metadata.get("window"))
     if noted:
-        spans.append((as_whole(noted[0]), as_whole(noted[1])))
+        spans.append((as_integer(noted[0]), as_integer(noted[1])))
     return min(start for start, _ in spans), max(end for _, end in spans)
 
 
-def _shows(other: Widening, node: NodeWithScore) -> bool:
-    start, end = span(node)
-    return stored(other.node).document_id == stored(node).document_id and other.start <= start and end <= other.end
+def _covers(other: Widening, node: NodeWithScore) -> bool:
+    start, end = passage_span(node)
+    return (
+        stored_passage(other.node).document_id == stored_passage(node).document_id
+        and other.start <= start
+        and end <= other.end
+    )

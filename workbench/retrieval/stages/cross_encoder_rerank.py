@@ -5,8 +5,8 @@ from __future__ import annotations
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
-from workbench.retrieval.hits import mixed
-from workbench.retrieval.nodes import hit_of, with_hits
+from workbench.retrieval.hits import mix_in
+from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import CROSS_WEIGHT
 from workbench.retrieval.stages.stage import Query, Stage
 from workbench.types.parameter import CROSS_ENCODER
@@ -28,6 +28,6 @@ class CrossEncoderRerank(Stage):
         except ModelError as error:
             request.trace.note(f"cross-encoder: {error} The order is that of hybrid.")
             return nodes
-        hits = [hit_of(node) for node in nodes]
+        hits = [node_hit(node) for node in nodes]
         raw = {hit.id: score for hit, score in zip(hits, scores, strict=True)}
-        return with_hits(nodes, mixed(hits, self.leg, raw, request.number(CROSS_WEIGHT)))
+        return replace_hits(nodes, mix_in(hits, self.leg, raw, request.number(CROSS_WEIGHT)))

@@ -22,22 +22,22 @@ from numpy.typing import NDArray
 
 from workbench.errors import InvalidInput
 from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, FloatArray
-from workbench.retrieval.bm25 import rarity
-from workbench.retrieval.hits import Hit, mixed
-from workbench.retrieval.legs import of_words, votes
-from workbench.retrieval.nodes import hit_of, with_hits
+from workbench.retrieval.bm25 import term_idf
+from workbench.retrieval.hits import Hit, mix_in
+from workbench.retrieval.legs import keyword_confidence, leg_confidences
+from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import DOCUMENT_WEIGHT, LATE_WEIGHT
-from workbench.retrieval.query import Likenesses, Query, Request, Words
+from workbench.retrieval.query import Query, Request, TokenSimilarities, Words
 from workbench.retrieval.stages.stage import Stage
 from workbench.storage.database import Connection
-from workbench.storage.passages import token_bits
-from workbench.text import gram_weights, spaced_words
+from workbench.storage.passages import fetch_token_bits
+from workbench.text import gram_weights, iter_spaced_words
 from workbench.types.parameter import LATE
 from workbench.types.results import TimedStep
 
 # Spread of the similarity of unrelated tokens: 1 / sqrt(128) = .088 if all bits were independent, half as much again
 # as they are. scifact's train questions are flat from .09 to .25 (nDCG@10 .750), so theory chose.
-SPREAD = 1.5 / math.sqrt(TOKEN_AXES)
+CHANCE_SPREAD = 1.5 / math.sqrt(TOKEN_AXES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,9 @@ class Match:
     similarity: float
 
 
-def max_sim(query_axes: FloatArray, token_bits: Sequence[bytes], weights: FloatArray | None = None) -> FloatArray:
+def compute_max_sim(
+    query_axes: FloatArray, token_bits: Sequence[bytes], weights: FloatArray | None = None
+) -> FloatArray:
     """Score passages by MaxSim, in their order; -1..1, and 0 for a passage or a query without tokens.
 
     ``query_axes`` is (tokens, 128) with rows of length 1; ``token_bits`` 16 bytes a token for each passage. ``weights``
@@ -57,59 +59,59 @@ def max_sim(query_axes: FloatArray, token_bits: Sequence[bytes], weights: FloatA
     Raises:
         InvalidInput: bits or weights have the wrong length.
     """
-    return best_similarities(query_axes, token_bits) @ token_shares(len(query_axes), weights)
+    return compute_best_similarities(query_axes, token_bits) @ compute_token_shares(len(query_axes), weights)
 
 
-def best_similarities(query_axes: FloatArray, token_bits: Sequence[bytes]) -> FloatArray:
+def compute_best_similarities(query_axes: FloatArray, token_bits: Sequence[bytes]) -> FloatArray:
     """Return of each passage the similarity of the token that is most like each query token: (passages, query tokens).
 
     A passage without tokens has zeros. Raises InvalidInput if bits have the wrong length.
     """
-    counts = _token_counts(token_bits)
+    counts = _count_tokens(token_bits)
     best = np.zeros((len(token_bits), len(query_axes)), dtype=np.float32)
     filled = np.flatnonzero(counts)
     if len(filled) and len(query_axes):
-        similarities = token_similarities(query_axes, b"".join(token_bits))
+        similarities = compute_token_similarities(query_axes, b"".join(token_bits))
         starts = np.concatenate(([0], np.cumsum(counts[filled])[:-1]))
         best[filled] = np.maximum.reduceat(similarities, starts, axis=0)
     return best
 
 
-def beyond_chance(scores: FloatArray, token_bits: Sequence[bytes]) -> FloatArray:
+def subtract_chance(scores: FloatArray, token_bits: Sequence[bytes]) -> FloatArray:
     """Take from MaxSim what a passage's length gives it for nothing, so that long and short ones compare.
 
     The largest of n similarities that mean nothing grows as spread * sqrt(2 ln n) (extreme value theory): 200 tokens
     are ahead of 50 before a word was read. Without this, late interaction lost to the first stage where passages
     differ in length (anthropic_docs .828 against .839) and after it wins there too (.843).
     """
-    counts = np.maximum(_token_counts(token_bits), 2)
-    return (scores - SPREAD * np.sqrt(2 * np.log(counts))).astype(np.float32)
+    counts = np.maximum(_count_tokens(token_bits), 2)
+    return (scores - CHANCE_SPREAD * np.sqrt(2 * np.log(counts))).astype(np.float32)
 
 
-def align(query_axes: FloatArray, token_bits: bytes) -> list[Match]:
+def align_tokens(query_axes: FloatArray, token_bits: bytes) -> list[Match]:
     """Return for each query token the passage token it is most like; empty for a passage without tokens."""
-    if not _token_counts([token_bits])[0]:
+    if not _count_tokens([token_bits])[0]:
         return []
-    similarities = token_similarities(query_axes, token_bits)
+    similarities = compute_token_similarities(query_axes, token_bits)
     best = similarities.argmax(axis=0)
     return [Match(int(token), float(similarities[token, place])) for place, token in enumerate(best)]
 
 
-def token_similarities(query_axes: FloatArray, bits: bytes) -> FloatArray:
+def compute_token_similarities(query_axes: FloatArray, bits: bytes) -> FloatArray:
     """Return sim(q, p) of shape (passage tokens, query tokens)."""
     unpacked = np.unpackbits(np.frombuffer(bits, dtype=np.uint8)).reshape(-1, TOKEN_AXES).astype(np.float32)
     doubled = (query_axes * np.float32(2 / math.sqrt(TOKEN_AXES))).T
     return unpacked @ doubled - query_axes.sum(axis=1) / np.float32(math.sqrt(TOKEN_AXES))
 
 
-def _token_counts(token_bits: Sequence[bytes]) -> NDArray[np.int64]:
+def _count_tokens(token_bits: Sequence[bytes]) -> NDArray[np.int64]:
     sizes = np.array([len(bits) for bits in token_bits], dtype=np.int64)
     if (sizes % TOKEN_BYTES).any():
         raise InvalidInput(f"Token bits must be {TOKEN_BYTES} bytes a token; index the documents again.")
     return sizes // TOKEN_BYTES
 
 
-def token_shares(tokens: int, weights: FloatArray | None = None) -> FloatArray:
+def compute_token_shares(tokens: int, weights: FloatArray | None = None) -> FloatArray:
     """Return what each query token counts for; they sum to 1, or are all 0 when nothing counts."""
     token_weights = np.ones(tokens, dtype=np.float32) if weights is None else np.asarray(weights, dtype=np.float32)
     if token_weights.shape != (tokens,):
@@ -123,7 +125,7 @@ def token_shares(tokens: int, weights: FloatArray | None = None) -> FloatArray:
 # Shares of digits among a passage's characters: prose has fewer than the first, and of a table with more than the
 # second nothing is read. On annual reports (19 questions) a page of evidence is among five / ten for .63 / .74 instead
 # of .53 / .68; anthropic_docs stays as it is, scifact within .0005.
-PROSE, FIGURES = 0.1, 0.3
+PROSE_DIGIT_SHARE, TABLE_DIGIT_SHARE = 0.1, 0.3
 DOCUMENT = "document"  # the leg of the names of documents: words of a passage say nothing of them
 
 
@@ -135,52 +137,59 @@ class LateInteractionRerank(Stage):
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Return the nodes by both judges' scores."""
         request = self._request
-        hits = [hit_of(node) for node in nodes]
+        hits = [node_hit(node) for node in nodes]
         with request.store.reading() as connection:
             query.read_words(connection)
             with request.trace.stage(TimedStep.RERANK):
-                late = late_scores(query, connection, hits)
+                late = compute_late_scores(query, connection, hits)
         if not late:
             return nodes
-        weight = request.number(LATE_WEIGHT) * votes(query)[self.leg]
-        trust = {hit.id: words_share(node.node.get_content()) for hit, node in zip(hits, nodes, strict=True)}
-        untouched = untouched_leg(request, hits)
-        return with_hits(nodes, mixed(hits, self.leg, late, weight, trust=trust, untouched=untouched))
+        weight = request.number(LATE_WEIGHT) * leg_confidences(query)[self.leg]
+        trust = {hit.id: prose_share(node.node.get_content()) for hit, node in zip(hits, nodes, strict=True)}
+        untouched = protected_leg(request, hits)
+        return replace_hits(nodes, mix_in(hits, self.leg, late, weight, trust=trust, untouched=untouched))
 
 
-def untouched_leg(request: Request, hits: Sequence[Hit]) -> tuple[str, float]:
+def protected_leg(request: Request, hits: Sequence[Hit]) -> tuple[str, float]:
     """Return the leg of the documents' names, which a judge of passages leaves alone, and its share of the score."""
     named = any(DOCUMENT in hit.legs for hit in hits)
     return DOCUMENT, request.number(DOCUMENT_WEIGHT) if named else 0.0
 
 
-def words_share(text: str) -> float:
+def prose_share(text: str) -> float:
     """Return how far a judge of words can read a passage, 0..1: 1 for prose, 0 for a table of figures.
 
     To the model one figure is like another, so that any table of figures is near any question with a number.
     """
     digits = sum(map(text.count, string.digits))
     share = digits / max(1, len(text) - text.count(" ") - text.count("\n"))
-    return min(1.0, max(0.0, (FIGURES - share) / (FIGURES - PROSE)))
+    return min(1.0, max(0.0, (TABLE_DIGIT_SHARE - share) / (TABLE_DIGIT_SHARE - PROSE_DIGIT_SHARE)))
 
 
-def late_scores(query: Query, connection: Connection, hits: Sequence[Hit]) -> dict[int, float]:
+def compute_late_scores(query: Query, connection: Connection, hits: Sequence[Hit]) -> dict[int, float]:
     """Return MaxSim beyond chance for each hit; nothing (and a note) if the index keeps no token vectors."""
     request, encoded = query.request, query.encoded
-    bits = token_bits(connection, request.index.name, [hit.id for hit in hits])
+    bits = fetch_token_bits(connection, request.index.name, [hit.id for hit in hits])
     if encoded.token_axes is None or not bits:
         request.trace.note("rerank: this index keeps no token vectors, so the order is the first stage's")
         return {}
-    weights = token_weights(query.text, encoded.token_spans, query.read_words(connection), 1 - of_words(query))
+    weights = compute_token_weights(
+        query.text, encoded.token_spans, query.read_words(connection), 1 - keyword_confidence(query)
+    )
     ids = sorted(bits)
     token_rows = [bits[key] for key in ids]
-    best, shares = best_similarities(encoded.token_axes, token_rows), token_shares(len(weights), weights)
-    query.likenesses = Likenesses(tuple(ids), best, shares)
-    scores = beyond_chance(best @ shares, token_rows)
+    best, shares = (
+        compute_best_similarities(encoded.token_axes, token_rows),
+        compute_token_shares(len(weights), weights),
+    )
+    query.likenesses = TokenSimilarities(tuple(ids), best, shares)
+    scores = subtract_chance(best @ shares, token_rows)
     return {key: float(score) for key, score in zip(ids, scores, strict=True)}
 
 
-def token_weights(query: str, spans: Sequence[tuple[int, int]], words: Words, across: float = 0.0) -> FloatArray:
+def compute_token_weights(
+    query: str, spans: Sequence[tuple[int, int]], words: Words, across: float = 0.0
+) -> FloatArray:
     """Weigh each query token by the root of the idf of the word it belongs to; a stop word, which is no term, counts 0.
 
     When no word is a term, all tokens count alike. The root, because rare words already lead in BM25: on scifact's
@@ -191,11 +200,11 @@ def token_weights(query: str, spans: Sequence[tuple[int, int]], words: Words, ac
     by_position: dict[int, float] = {}
     by_term: dict[str, float] = {}
     for term in words.terms:  # one word may be a term in several languages
-        by_term[term.term] = rarity(term, words.totals.passages) ** 0.5
+        by_term[term.term] = term_idf(term, words.totals.passages) ** 0.5
         by_position[term.position] = max(by_position.get(term.position, 0.0), by_term[term.term])
     starts = {
         place: by_position.get(position, 0.0)
-        for position, match in enumerate(spaced_words(query), start=1)
+        for position, match in enumerate(iter_spaced_words(query), start=1)
         for place in range(match.start(), match.end())
     } | gram_weights(query, by_term)
     weights = np.array([starts.get(start, 0.0) for start, _ in spans], dtype=np.float32)

@@ -9,22 +9,22 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
-from workbench.models.language_identifier import likely_configurations
-from workbench.retrieval.highlight import AskedWord, asked_words, coverage, coverage_and_closeness
-from workbench.retrieval.hits import Hit, joined
-from workbench.retrieval.legs import votes
-from workbench.retrieval.nodes import hit_of, stored, with_hits
-from workbench.retrieval.query import Likenesses, Query
+from workbench.models.language_identifier import rank_configurations
+from workbench.retrieval.highlight import QueryWord, compute_coverage, compute_coverage_and_closeness, query_words
+from workbench.retrieval.hits import Hit, hit_from_legs
+from workbench.retrieval.legs import leg_confidences
+from workbench.retrieval.nodes import node_hit, replace_hits, stored_passage
+from workbench.retrieval.query import Query, TokenSimilarities
 from workbench.retrieval.ranker import (
     BEFORE,
     FEATURES,
     NAMES,
     FeatureArray,
     FeatureSheet,
-    scaled_by_question,
-    shares,
-    stretched,
-    weight_row,
+    compute_shares,
+    make_weight_row,
+    scale_features,
+    stretch_scores,
 )
 from workbench.retrieval.stages.stage import Stage
 from workbench.storage.passages import StoredPassage
@@ -35,97 +35,97 @@ from workbench.types.results import TimedStep
 # Features of a question's candidates
 
 FOUND_BY = (VECTOR, KEYWORD, LATE)  # whose places agree or do not
-TOP = 10  # places over which a place counts much: place 1 counts 1 / 11, place 11 half of it
-HALF = 0.5  # the part of the question, by weight, that fits a passage worst
+RANK_OFFSET = 10  # places over which a place counts much: place 1 counts 1 / 11, place 11 half of it
+WEAKEST_SHARE = 0.5  # the part of the question, by weight, that fits a passage worst
 
 
-def feature_sheet(query: Query, nodes: Sequence[NodeWithScore]) -> FeatureSheet:
+def measure_features(query: Query, nodes: Sequence[NodeWithScore]) -> FeatureSheet:
     """Measure the candidates of a request whose words and likenesses were read; rows in the nodes' order."""
-    hits, passages = [hit_of(node) for node in nodes], [stored(node) for node in nodes]
-    asked = asked_words(query.text, query.words)
-    least = _least(query.likenesses)
-    around = _around(hits, passages)
-    likely = _likely(query.text, passages)
-    said = _Said(asked)
-    rows = [_measured(hit, passage, said, likely, least, around) for hit, passage in zip(hits, passages, strict=True)]
+    hits, passages = [node_hit(node) for node in nodes], [stored_passage(node) for node in nodes]
+    asked = query_words(query.text, query.words)
+    least = _weakest_similarities(query.likenesses)
+    around = _neighbour_scores(hits, passages)
+    likely = _language_probabilities(query.text, passages)
+    said = _TextCoverage(asked)
+    rows = [_measure(hit, passage, said, likely, least, around) for hit, passage in zip(hits, passages, strict=True)]
     raw = np.array([[row[name] for name in NAMES] for row in rows])
-    by_leg = votes(query)
+    by_leg = leg_confidences(query)
     return FeatureSheet(
         ids=tuple(hit.id for hit in hits),
         documents=tuple(passage.document_id for passage in passages),
         spans=tuple(passage.span for passage in passages),
         raw=raw,
-        scaled=scaled_by_question(raw, [by_leg.get(feature.leg, 1.0) for feature in FEATURES]),
+        scaled=scale_features(raw, [by_leg.get(feature.leg, 1.0) for feature in FEATURES]),
     )
 
 
-class _Said:
+class _TextCoverage:
     """How much of a question's words titles and headings say, which many candidates have in common."""
 
-    def __init__(self, asked: Sequence[AskedWord]) -> None:
+    def __init__(self, asked: Sequence[QueryWord]) -> None:
         self.asked = asked
         self._shares: dict[str, float] = {}
 
     def share(self, text: str) -> float:
         """Return the share 0..1 of the words' weight that a text holds."""
         if text not in self._shares:
-            self._shares[text] = coverage(text.lower(), self.asked)
+            self._shares[text] = compute_coverage(text.lower(), self.asked)
         return self._shares[text]
 
 
-def _measured(
+def _measure(
     hit: Hit,
     passage: StoredPassage,
-    said: _Said,
+    said: _TextCoverage,
     likely: Mapping[str, float],
     least: Mapping[int, float],
     around: Mapping[int, tuple[float, float]],
 ) -> dict[str, float]:
-    covered, together = coverage_and_closeness(passage.text.lower(), said.asked)
+    covered, together = compute_coverage_and_closeness(passage.text.lower(), said.asked)
     beside, elsewhere = around[hit.id]
     headings = " / ".join(map(str, as_items(passage.metadata.get("heading_path"))))
     return {
         "before": hit.score,
-        "meaning": _score(hit, VECTOR),
-        "words": _score(hit, KEYWORD),
+        "meaning": _leg_score(hit, VECTOR),
+        "words": _leg_score(hit, KEYWORD),
         "coverage": covered,
         "closeness": together,
-        "late": _score(hit, LATE),
+        "late": _leg_score(hit, LATE),
         "least": least.get(hit.id, 0.0),
-        "document": _score(hit, DOCUMENT),
+        "document": _leg_score(hit, DOCUMENT),
         "title": said.share(passage.title),
         "headings": said.share(headings),
         "start": 1 / (1 + passage.ordinal),
         "length": math.log(1 + len(passage.text)),
-        "agreement": _agreement(hit),
+        "agreement": _rank_agreement(hit),
         "beside": beside,
         "elsewhere": elsewhere,
         "language": likely.get(str(passage.metadata.get("language", "")), 0.0),
     }
 
 
-def _score(hit: Hit, leg: str) -> float:
+def _leg_score(hit: Hit, leg: str) -> float:
     return hit.legs[leg].score if leg in hit.legs else 0.0
 
 
-def _agreement(hit: Hit) -> float:
+def _rank_agreement(hit: Hit) -> float:
     ranks = [hit.legs[leg].rank for leg in FOUND_BY if leg in hit.legs]
-    return sum(1 / (TOP + rank) for rank in ranks if rank is not None)
+    return sum(1 / (RANK_OFFSET + rank) for rank in ranks if rank is not None)
 
 
-def _least(likenesses: Likenesses | None) -> dict[int, float]:
+def _weakest_similarities(likenesses: TokenSimilarities | None) -> dict[int, float]:
     """Return by passage the mean similarity of the query tokens that fit it worst, which make half of the weight."""
     if likenesses is None or not likenesses.shares.any():
         return {}
     order = np.argsort(likenesses.best, axis=1, kind="stable")
     weights = likenesses.shares[order]
     before = np.cumsum(weights, axis=1) - weights
-    counted = np.clip(HALF - before, 0.0, weights)
-    means = (np.take_along_axis(likenesses.best, order, axis=1) * counted).sum(axis=1) / HALF
+    counted = np.clip(WEAKEST_SHARE - before, 0.0, weights)
+    means = (np.take_along_axis(likenesses.best, order, axis=1) * counted).sum(axis=1) / WEAKEST_SHARE
     return dict(zip(likenesses.ids, map(float, means), strict=True))
 
 
-def _around(hits: Sequence[Hit], passages: Sequence[StoredPassage]) -> dict[int, tuple[float, float]]:
+def _neighbour_scores(hits: Sequence[Hit], passages: Sequence[StoredPassage]) -> dict[int, tuple[float, float]]:
     """Return by passage the better score of its neighbours, and the best one of its document's other passages."""
     places: dict[str, dict[int, float]] = defaultdict(dict)
     for hit, passage in zip(hits, passages, strict=True):
@@ -139,10 +139,10 @@ def _around(hits: Sequence[Hit], passages: Sequence[StoredPassage]) -> dict[int,
     return around
 
 
-def _likely(query: str, passages: Sequence[StoredPassage]) -> Mapping[str, float]:
+def _language_probabilities(query: str, passages: Sequence[StoredPassage]) -> Mapping[str, float]:
     """Return how likely the question is in each language; nothing if all candidates are in one."""
     languages = {str(passage.metadata.get("language", "")) for passage in passages}
-    return likely_configurations(query) if len(languages) > 1 else {}
+    return rank_configurations(query) if len(languages) > 1 else {}
 
 
 class LearnedRerank(Stage):
@@ -158,26 +158,29 @@ class LearnedRerank(Stage):
         request = self._request
         assert request.ranker is not None  # Requests saw to it
         with request.trace.stage(TimedStep.LEARNED):
-            query.sheet = feature_sheet(query, nodes)
-            parts = shares(query.sheet.scaled, weight_row(request.ranker.weights))
-            hits = scored([hit_of(node) for node in nodes], parts)
-        return with_hits(nodes, hits)
+            query.sheet = measure_features(query, nodes)
+            parts = compute_shares(query.sheet.scaled, make_weight_row(request.ranker.weights))
+            hits = score_hits([node_hit(node) for node in nodes], parts)
+        return replace_hits(nodes, hits)
 
 
-def scored(hits: list[Hit], parts: FeatureArray) -> list[Hit]:
+def score_hits(hits: list[Hit], parts: FeatureArray) -> list[Hit]:
     """Return the hits by the sum of their parts (candidates, features), best first; ties in the order they came."""
     plain = parts.sum(axis=1)
     before = [hit.score for hit in hits]
-    final = stretched(plain, min(before), max(before))
+    final = stretch_scores(plain, min(before), max(before))
     order = np.argsort(-final, kind="stable")
     ranks = {int(place): rank for rank, place in enumerate(order, start=1)}
     return [
-        joined(hits[place].id, _legs(hits[place], parts[place], float(final[place]), float(plain[place]), ranks[place]))
+        hit_from_legs(
+            hits[place].id,
+            _attribute_legs(hits[place], parts[place], float(final[place]), float(plain[place]), ranks[place]),
+        )
         for place in map(int, order)
     ]
 
 
-def _legs(hit: Hit, parts: FeatureArray, final: float, plain: float, rank: int) -> Mapping[str, Leg]:
+def _attribute_legs(hit: Hit, parts: FeatureArray, final: float, plain: float, rank: int) -> Mapping[str, Leg]:
     """Return the attribution: the parts by leg, in proportion, so that they sum to the final score."""
     unit = final / plain if plain > 0 else 0.0
     added = dict.fromkeys([*hit.legs, LEARNED], 0.0)

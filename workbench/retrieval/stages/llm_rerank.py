@@ -5,15 +5,15 @@ from __future__ import annotations
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
-from workbench.retrieval.hits import mixed
-from workbench.retrieval.llm_prompts import GRADE, RETRIEVAL_SYSTEM, grades_schema, numbered
-from workbench.retrieval.nodes import hit_of, with_hits
-from workbench.retrieval.parameters import GRADED, LLM_WEIGHT
+from workbench.retrieval.hits import mix_in
+from workbench.retrieval.llm_prompts import GRADE, RETRIEVAL_SYSTEM, grades_schema, number_texts
+from workbench.retrieval.nodes import node_hit, replace_hits
+from workbench.retrieval.parameters import GRADED_PASSAGES, LLM_WEIGHT
 from workbench.retrieval.stages.stage import Query, Stage
 from workbench.types.parameter import LLM
 from workbench.types.results import TimedStep
 
-HIGHEST = 10.0
+MAX_GRADE = 10.0
 
 
 class LlmRerank(Stage):
@@ -25,25 +25,25 @@ class LlmRerank(Stage):
         """Grade the first ``graded`` passages in one question to the LLM."""
         request = self._request
         assert request.llm is not None  # build_engine saw to it
-        graded = nodes[: int(request.number(GRADED))]
-        prompt = GRADE.format(query=query.text, passages=numbered([node.node.get_content() for node in graded]))
+        graded = nodes[: int(request.number(GRADED_PASSAGES))]
+        prompt = GRADE.format(query=query.text, passages=number_texts([node.node.get_content() for node in graded]))
         try:
             with request.trace.stage(TimedStep.LLM):
                 reply = request.llm.read_json(RETRIEVAL_SYSTEM, prompt, grades_schema(len(graded)))
-                grades = read_grades(reply, len(graded))
+                grades = parse_grades(reply, len(graded))
         except ModelError as error:
             request.trace.note(f"llm-rerank: {error} The order is that of rerank.")
             return nodes
         if not grades:
             request.trace.note("llm-rerank: the LLM graded no passage; the order is that of rerank.")
             return nodes
-        raw = {hit_of(graded[number - 1]).id: grade for number, grade in grades.items()}
-        scaled = {key: grade / HIGHEST for key, grade in raw.items()}
-        hits = mixed([hit_of(node) for node in nodes], self.leg, raw, request.number(LLM_WEIGHT), scaled)
-        return with_hits(nodes, hits)
+        raw = {node_hit(graded[number - 1]).id: grade for number, grade in grades.items()}
+        scaled = {key: grade / MAX_GRADE for key, grade in raw.items()}
+        hits = mix_in([node_hit(node) for node in nodes], self.leg, raw, request.number(LLM_WEIGHT), scaled)
+        return replace_hits(nodes, hits)
 
 
-def read_grades(answer: object, count: int) -> dict[int, float]:
+def parse_grades(answer: object, count: int) -> dict[int, float]:
     """Return the grades by passage number from ``{"1": 7, ...}`` or ``[7, ...]``; other entries are left out."""
     if isinstance(answer, list):
         answer = dict(enumerate(answer, start=1))
@@ -56,5 +56,5 @@ def read_grades(answer: object, count: int) -> dict[int, float]:
         except (TypeError, ValueError):
             continue
         if 1 <= number <= count and grade == grade:  # NaN is not itself
-            grades[number] = min(HIGHEST, max(0.0, grade))
+            grades[number] = min(MAX_GRADE, max(0.0, grade))
     return grades

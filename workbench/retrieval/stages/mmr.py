@@ -16,12 +16,12 @@ from collections.abc import Sequence
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
-from workbench.models.encoder import FloatArray, unit_rows
-from workbench.retrieval.hits import Hit, joined, lessened
-from workbench.retrieval.nodes import hit_of, with_hits
+from workbench.models.encoder import FloatArray, normalise_rows
+from workbench.retrieval.hits import Hit, hit_from_legs, scale_contributions
+from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import LAMBDA
 from workbench.retrieval.stages.stage import Query, Stage
-from workbench.storage.passages import vectors
+from workbench.storage.passages import fetch_vectors
 from workbench.types import Leg
 from workbench.types.parameter import NOVELTY
 from workbench.types.results import TimedStep
@@ -35,23 +35,25 @@ class Mmr(Stage):
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Choose and score again."""
         request, share = self._request, self._request.number(LAMBDA)
-        hits = [hit_of(node) for node in nodes]
+        hits = [node_hit(node) for node in nodes]
         index, ids = request.index, [hit.id for hit in hits]
         with request.store.reading() as connection, request.trace.stage(TimedStep.MMR):
-            vectors_by_id = vectors(connection, index.name, ids)
+            vectors_by_id = fetch_vectors(connection, index.name, ids)
         hits = [hit for hit in hits if hit.id in vectors_by_id]
         rows = np.stack([vectors_by_id[hit.id] for hit in hits])
         wanted = len(hits) if request.scope.preferred_source_ids else request.limit  # these are put first afterwards
-        chosen = choose([hit.score for hit in hits], rows, share, wanted)
-        return with_hits(nodes, [self._scored(hits[place], novelty, share) for place, novelty in chosen])
+        chosen = choose_by_mmr([hit.score for hit in hits], rows, share, wanted)
+        return replace_hits(nodes, [self._scored(hits[place], novelty, share) for place, novelty in chosen])
 
     def _scored(self, hit: Hit, novelty: float, share: float) -> Hit:
-        return joined(hit.id, {**lessened(hit.legs, share), self.leg: Leg(novelty, None, (1 - share) * novelty)})
+        return hit_from_legs(
+            hit.id, {**scale_contributions(hit.legs, share), self.leg: Leg(novelty, None, (1 - share) * novelty)}
+        )
 
 
-def choose(relevance: Sequence[float], vectors: FloatArray, share: float, limit: int) -> list[tuple[int, float]]:
+def choose_by_mmr(relevance: Sequence[float], vectors: FloatArray, share: float, limit: int) -> list[tuple[int, float]]:
     """Return (place, 1 - s) of the chosen candidates in order; equal scores go to the earlier candidate."""
-    rows, candidates = unit_rows(vectors), np.ones(len(relevance), dtype=bool)
+    rows, candidates = normalise_rows(vectors), np.ones(len(relevance), dtype=bool)
     closest = np.zeros(len(relevance), dtype=np.float64)
     chosen: list[tuple[int, float]] = []
     for _ in range(min(limit, len(relevance))):

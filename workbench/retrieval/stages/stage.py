@@ -8,7 +8,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import PrivateAttr
 
-from workbench.retrieval.nodes import hit_of
+from workbench.retrieval.nodes import node_hit
 from workbench.retrieval.parameters import CUTOFF
 from workbench.retrieval.query import Query, Request
 
@@ -73,13 +73,13 @@ class Checkpoint(Stage):
         """Note the internal ids."""
         passed = self._request.trace.passed
         if passed is not None:
-            passed[self._name] = tuple(hit_of(node).id for node in nodes)
+            passed[self._name] = tuple(node_hit(node).id for node in nodes)
         return nodes
 
 
 # Last stage of every strategy
 
-EQUAL = 4  # scores that agree to this many decimals count as equally good
+TIE_DECIMALS = 4  # scores that agree to this many decimals count as equally good
 
 
 class FinalOrder(Stage):
@@ -87,7 +87,7 @@ class FinalOrder(Stage):
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Return as many of the nodes as are asked for."""
-        first = preferred_first(self._request, nodes)[: self._request.limit]
+        first = put_preferred_first(self._request, nodes)[: self._request.limit]
         cutoff = self._request.number(CUTOFF, otherwise=0.0)
         if cutoff:
             floor = cutoff * (first[0].score or 0.0)
@@ -97,7 +97,7 @@ class FinalOrder(Stage):
         return first
 
 
-def preferred_first(request: Request, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+def put_preferred_first(request: Request, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
     """Return the nodes by score, those of the scope's preferred sources first among equals."""
     preferred = set(request.scope.preferred_source_ids)
     if not preferred:
@@ -105,7 +105,7 @@ def preferred_first(request: Request, nodes: list[NodeWithScore]) -> list[NodeWi
     return sorted(
         nodes,
         key=lambda node: (
-            -round(node.score or 0.0, EQUAL),
+            -round(node.score or 0.0, TIE_DECIMALS),
             node.node.metadata["source_id"] not in preferred,
             -(node.score or 0.0),
         ),

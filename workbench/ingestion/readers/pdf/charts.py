@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from workbench.ingestion.ocr.document import PictureWords
 from workbench.ingestion.ocr.page_text import mean_confidence
 from workbench.ingestion.readers.pdf.layout import PageTexts
-from workbench.ingestion.readers.pdf.rebuilt import page_blocks
+from workbench.ingestion.readers.pdf.rebuilt import list_blocks
 from workbench.types.results import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from workbench.ingestion.ocr.images import Box
 
-LEAST_SHARE = 0.04  # smallest share of the page covered by an image that is read; logos are smaller
-MOST_PAGES = 40  # pages per file whose images are read, largest images first; each takes a second or two
+MIN_IMAGE_SHARE = 0.04  # smallest share of the page covered by an image that is read; logos are smaller
+MAX_IMAGE_PAGES = 40  # pages per file whose images are read, largest images first; each takes a second or two
 CAPTION = re.compile(r"\W*(?:figure|fig\.|chart|exhibit|graph|abbildung|abb\.|figura|图|圖|図)\s*\d", re.IGNORECASE)
 
 
@@ -41,10 +41,10 @@ class PageCharts:
 NO_CHARTS = PageCharts(0.0, (), ())
 
 
-def charts_of(page: ParsedPage) -> PageCharts:
+def find_charts(page: ParsedPage) -> PageCharts:
     """Return what is known about the images of a page that was parsed with its complexity."""
     share = page.complexity.largest_image_coverage if page.complexity is not None else 0.0
-    if share < LEAST_SHARE or not page.width or not page.height:
+    if share < MIN_IMAGE_SHARE or not page.width or not page.height:
         return NO_CHARTS
     boxes = tuple(
         (
@@ -56,7 +56,7 @@ def charts_of(page: ParsedPage) -> PageCharts:
         for item in page.text_items
         if item.text.strip()
     )
-    blocks, texts = page_blocks(page), page.markdown.split("\n\n")
+    blocks, texts = list_blocks(page), page.markdown.split("\n\n")
     captions = tuple(
         (place, (block.box[1] + block.box[3]) / 2 / page.height)
         for place, (block, text) in enumerate(zip(blocks, texts, strict=False))
@@ -65,13 +65,13 @@ def charts_of(page: ParsedPage) -> PageCharts:
     return PageCharts(share, boxes, captions)
 
 
-def largest(charts: Iterable[tuple[int, PageCharts]]) -> list[int]:
+def select_largest(charts: Iterable[tuple[int, PageCharts]]) -> list[int]:
     """Return the numbers of the pages whose images are read, in page order."""
     shares = sorted(((chart.share, number) for number, chart in charts if chart.share), reverse=True)
-    return sorted(number for _, number in shares[:MOST_PAGES])
+    return sorted(number for _, number in shares[:MAX_IMAGE_PAGES])
 
 
-def with_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[PictureWords]) -> PageTexts:
+def insert_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[PictureWords]) -> PageTexts:
     """Return a page's texts with the words of its images, each group after the nearest caption.
 
     Without a caption they become the last block.
@@ -87,7 +87,7 @@ def with_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[Pic
     return PageTexts(texts.number, tuple(blocks), texts.margins)
 
 
-def placed_words(text: str, number: int, words: Sequence[PictureWords]) -> ScannedPage | None:
+def place_picture_words(text: str, number: int, words: Sequence[PictureWords]) -> ScannedPage | None:
     """Return the words of a page's images with their positions in its text, or None if it has none of them."""
     places: list[WordPlace] = []
     after: dict[str, int] = {}  # of two images with the same words, the second comes after the first

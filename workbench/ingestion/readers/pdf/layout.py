@@ -15,86 +15,93 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from workbench.ingestion.ocr.images import Box
-from workbench.ingestion.ocr.page_text import paragraphs
+from workbench.ingestion.ocr.page_text import order_paragraphs
 from workbench.ingestion.ocr.recognition import ReadLine, ReadWord
-from workbench.ingestion.readers.grid import markdown_table, one_line
-from workbench.ingestion.readers.header_rows import with_nameless_columns
-from workbench.ingestion.readers.pdf.rebuilt import PageBlock, page_blocks, says_all, with_figure_tables
+from workbench.ingestion.readers.grid import format_cell, format_markdown_table
+from workbench.ingestion.readers.header_rows import clear_data_headers
+from workbench.ingestion.readers.pdf.rebuilt import PageBlock, contains_all_words, insert_figure_tables, list_blocks
 
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem
 
 # --- Prose that the parser cut into table cells ---
 
-LEAST_WORDS = 6  # of a run that is searched for in the cells; a shorter one may be a name over several columns
-LEAST_CUT = 2  # number of cut runs that show that a table is prose
-SLACK = 1.0  # points by which a line may exceed its cell
+MIN_RUN_WORDS = 6  # of a run that is searched for in the cells; a shorter one may be a name over several columns
+MIN_CUT_RUNS = 2  # number of cut runs that show that a table is prose
+CELL_TOLERANCE_PT = 1.0  # points by which a line may exceed its cell
 
 
-def with_whole_lines(page: ParsedPage, texts: Sequence[str]) -> list[str]:
+def restore_cut_lines(page: ParsedPage, texts: Sequence[str]) -> list[str]:
     """Return the blocks of a page, one for each of ``page_blocks``, with cut lines restored."""
-    blocks = page_blocks(page)
+    blocks = list_blocks(page)
     if len(blocks) != len(texts):
         return list(texts)
     return [
-        _whole(page, block, text) if block.kind == "table" else text for block, text in zip(blocks, texts, strict=True)
+        _restore_block(page, block, text) if block.kind == "table" else text
+        for block, text in zip(blocks, texts, strict=True)
     ]
 
 
-def _whole(page: ParsedPage, block: PageBlock, text: str) -> str:
+def _restore_block(page: ParsedPage, block: PageBlock, text: str) -> str:
     box, rows = block.box, block.rows
     if box is None:
         return text
-    items = [item for item in page.text_items if item.text.strip() and _within(item, box)]
-    cells = [_letters(cell.text) for row in rows for cell in row]
-    cut = [item for item in items if len(item.text.split()) >= LEAST_WORDS and _is_cut(_letters(item.text), cells)]
-    if len(cut) < LEAST_CUT:
+    items = [item for item in page.text_items if item.text.strip() and _is_in_box(item, box)]
+    cells = [_keep_letters(cell.text) for row in rows for cell in row]
+    cut = [
+        item for item in items if len(item.text.split()) >= MIN_RUN_WORDS and _is_cut(_keep_letters(item.text), cells)
+    ]
+    if len(cut) < MIN_CUT_RUNS:
         return text
     first = min(item.y + item.height / 2 for item in cut)
-    kept = list(takewhile(lambda row: _bottom(row) <= first, rows))
-    table = markdown_table([[one_line(cell.text) for cell in row] for row in kept]) if len(kept) > 1 else ""
-    below = max(map(_bottom, kept)) if table else box[1] - SLACK
+    kept = list(takewhile(lambda row: _row_bottom(row) <= first, rows))
+    table = format_markdown_table([[format_cell(cell.text) for cell in row] for row in kept]) if len(kept) > 1 else ""
+    below = max(map(_row_bottom, kept)) if table else box[1] - CELL_TOLERANCE_PT
     rest = [item for item in items if item.y + item.height / 2 > below]
-    whole = "\n\n".join(filter(None, [table, *_paragraphs(rest)]))
-    return whole if says_all(whole, [text]) else text
+    whole = "\n\n".join(filter(None, [table, *_split_paragraphs(rest)]))
+    return whole if contains_all_words(whole, [text]) else text
 
 
-def _within(item: TextItem, box: Box) -> bool:
+def _is_in_box(item: TextItem, box: Box) -> bool:
     left, top, right, bottom = box
     middle = item.y + item.height / 2
-    return item.x + item.width > left and item.x < right and top - SLACK <= middle <= bottom + SLACK
+    return (
+        item.x + item.width > left
+        and item.x < right
+        and top - CELL_TOLERANCE_PT <= middle <= bottom + CELL_TOLERANCE_PT
+    )
 
 
 def _is_cut(run: str, cells: Sequence[str]) -> bool:
     return not any(run in cell for cell in cells)
 
 
-def _bottom(row: Sequence[LayoutCell]) -> float:
+def _row_bottom(row: Sequence[LayoutCell]) -> float:
     """Return the bottom of a row's lowest cell, or infinity if unknown."""
     boxes = [cell.bbox for cell in row if cell.text.strip()]
     return max((inf if box is None else box.y + box.height for box in boxes), default=inf)
 
 
-def _paragraphs(items: Sequence[TextItem]) -> Iterator[str]:
+def _split_paragraphs(items: Sequence[TextItem]) -> Iterator[str]:
     """Yield the text of items by column and paragraph. If a line has several items, yield it line by line."""
     lines: list[ReadLine] = []
     for item in items:
         box = (item.x, item.y, item.x + item.width, item.y + item.height)
-        lines.append(ReadLine((ReadWord(one_line(item.text), 1.0, box),), box))
-    for paragraph in paragraphs(lines):
+        lines.append(ReadLine((ReadWord(format_cell(item.text), 1.0, box),), box))
+    for paragraph in order_paragraphs(lines):
         texts = [" ".join(line.words[0].text for line in row) for row in paragraph]
         yield (" " if all(len(row) == 1 for row in paragraph) else "\n").join(texts)
 
 
-def _letters(text: str) -> str:
+def _keep_letters(text: str) -> str:
     return "".join(character for character in text if character.isalnum())
 
 
-MARGIN = 0.08  # of the page's height: text starts an inch (9%) from the edge, headers half an inch
-DEPTH = 2  # lines examined at each end of a page
-LEAST = 3  # pages that must have a line
-MISSING = 0.2  # of the pages may lack it (a cover, the first page of a chapter), and always one page may
-LONGEST = 160  # characters of a line
+MARGIN_SHARE = 0.08  # of the page's height: text starts an inch (9%) from the edge, headers half an inch
+MAX_MARGIN_LINES = 2  # lines examined at each end of a page
+MIN_RUNNING_PAGES = 3  # pages that must have a line
+MAX_MISSING_SHARE = 0.2  # of the pages may lack it (a cover, the first page of a chapter), and always one page may
+MAX_LINE_CHARS = 160  # characters of a line
 NUMBER = re.compile(r"\d+")
 PAGE_NUMBER = re.compile(r"\W*(?:page|p\.|pp\.|seite|pagina|página)?\s*\d+(?:\s*(?:of|/|von|de|sur)\s*\d+)?\W*", re.I)
 
@@ -135,18 +142,18 @@ class PageTexts:
     margins: tuple[MarginLine, ...]
 
 
-def page_texts(page: ParsedPage) -> PageTexts:
+def make_page_texts(page: ParsedPage) -> PageTexts:
     """Return the texts of a page that liteparse has parsed with its blocks.
 
     Lines cut into cells are restored, tables of figures are rebuilt, and a header that is a data row becomes the first
     row.
     """
     texts = page.markdown.split("\n\n")
-    rebuilt = with_figure_tables(page, with_whole_lines(page, texts))
-    return PageTexts(page.page_num, tuple(map(with_nameless_columns, rebuilt)), tuple(_margin_lines(page, texts)))
+    rebuilt = insert_figure_tables(page, restore_cut_lines(page, texts))
+    return PageTexts(page.page_num, tuple(map(clear_data_headers, rebuilt)), tuple(_find_margin_lines(page, texts)))
 
 
-def without_running(pages: Sequence[PageTexts]) -> list[str]:
+def strip_running_lines(pages: Sequence[PageTexts]) -> list[str]:
     """Return the Markdown of pages without running headers and footers."""
     groups: dict[tuple[str, str], list[MarginLine]] = defaultdict(list)
     for line in (line for page in pages for line in page.margins):
@@ -154,18 +161,18 @@ def without_running(pages: Sequence[PageTexts]) -> list[str]:
         if NUMBER.search(line.text) and not line.text.startswith("#"):
             groups[line.edge, NUMBER.sub("#", line.text)].append(line)
     numbers = [page.number for page in pages]
-    dropped = {(line.page, line.block) for group in groups.values() for line in _running(group, numbers)}
+    dropped = {(line.page, line.block) for group in groups.values() for line in _select_running(group, numbers)}
     return [
         "\n\n".join(text for index, text in enumerate(page.blocks) if text and (page.number, index) not in dropped)
         for page in pages
     ]
 
 
-def _margin_lines(page: ParsedPage, blocks: Sequence[str]) -> Iterator[MarginLine]:
+def _find_margin_lines(page: ParsedPage, blocks: Sequence[str]) -> Iterator[MarginLine]:
     """Yield the short lines in the margins, from each end inwards to the first block that is not one."""
     seen_blocks = page.blocks or ()  # None if the page failed
     for edge, step in (("top", 1), ("bottom", -1)):
-        for depth in range(min(DEPTH, len(blocks), len(seen_blocks))):
+        for depth in range(min(MAX_MARGIN_LINES, len(blocks), len(seen_blocks))):
             index = depth if step == 1 else len(blocks) - 1 - depth
             block = seen_blocks[depth if step == 1 else -1 - depth]
             text = blocks[index]
@@ -176,11 +183,11 @@ def _margin_lines(page: ParsedPage, blocks: Sequence[str]) -> Iterator[MarginLin
 
 def _is_line(text: str, block: LayoutBlock) -> bool:
     """Return whether a block of Markdown is one short line with the same text as the parser's block."""
-    same = _bare(text) == _bare(block.text or "")
-    return same and block.bbox is not None and "\n" not in text and 0 < len(text) <= LONGEST
+    same = _bare_text(text) == _bare_text(block.text or "")
+    return same and block.bbox is not None and "\n" not in text and 0 < len(text) <= MAX_LINE_CHARS
 
 
-def _bare(text: str) -> str:
+def _bare_text(text: str) -> str:
     return "".join(character for character in text if character.isalnum())
 
 
@@ -188,14 +195,14 @@ def _in_margin(edge: str, block: LayoutBlock, height: float) -> bool:
     box = block.bbox
     if box is None:
         return False
-    return box.y + box.height <= MARGIN * height if edge == "top" else box.y >= (1 - MARGIN) * height
+    return box.y + box.height <= MARGIN_SHARE * height if edge == "top" else box.y >= (1 - MARGIN_SHARE) * height
 
 
-def _running(group: Sequence[MarginLine], pages: Sequence[int]) -> Sequence[MarginLine]:
+def _select_running(group: Sequence[MarginLine], pages: Sequence[int]) -> Sequence[MarginLine]:
     """Return the lines with the same text to leave out: all but the first, or all if they are page numbers."""
     sides = {line.page % 2 for line in group}  # books have different headers on left and right pages
     expected = sum(page % 2 in sides for page in pages)
-    if len(group) < LEAST or expected - len(group) > max(1, MISSING * expected):
+    if len(group) < MIN_RUNNING_PAGES or expected - len(group) > max(1, MAX_MISSING_SHARE * expected):
         return ()
     if len({line.text for line in group}) == 1:
         return group[1:]

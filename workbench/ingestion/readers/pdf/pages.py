@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import MB
-from workbench.ingestion.ocr.document import reads_scans
-from workbench.ingestion.readers.pdf.charts import NO_CHARTS, PageCharts, charts_of
-from workbench.ingestion.readers.pdf.layout import PageTexts, page_texts
+from workbench.ingestion.ocr.document import is_ocr_installed
+from workbench.ingestion.readers.pdf.charts import NO_CHARTS, PageCharts, find_charts
+from workbench.ingestion.readers.pdf.layout import PageTexts, make_page_texts
 
 if TYPE_CHECKING:
     from liteparse.parser import LiteParse
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 # --- Heading levels that are the same in all windows ---
 
-LARGER = 0.5  # points by which heading sizes differ from body text and from each other
-LOWEST = 6
-MARK = re.compile(r"#{1,6}(?= )")
+SIZE_TOLERANCE_PT = 0.5  # points by which heading sizes differ from body text and from each other
+LOWEST_HEADING_LEVEL = 6
+HEADING_MARK = re.compile(r"#{1,6}(?= )")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,35 +40,37 @@ class HeadingSizes:
 
     def larger(self) -> list[float]:
         """Return the sizes of headings that are larger than body text."""
-        return [size for size in self.of_headings.values() if size > self.usual + LARGER]
+        return [size for size in self.of_headings.values() if size > self.usual + SIZE_TOLERANCE_PT]
 
 
-def heading_sizes(pages: Sequence[ParsedPage]) -> HeadingSizes:
+def measure_headings(pages: Sequence[ParsedPage]) -> HeadingSizes:
     """Return the font sizes of a window of pages that were parsed with their blocks."""
     letters = Counter[float]()
     for page in pages:
         for item in page.text_items:
             letters[round(item.font_size or 0.0, 1)] += len(item.text)
     usual = max(letters, key=lambda size: letters[size], default=0.0)
-    return HeadingSizes(usual, {key: size for page in pages for key, size in _of_headings(page)})
+    return HeadingSizes(usual, {key: size for page in pages for key, size in _iterate_headings(page)})
 
 
-def with_levels_of_all(windows: Sequence[Sequence[PageTexts]], sizes: Sequence[HeadingSizes]) -> list[list[PageTexts]]:
+def unify_heading_levels(
+    windows: Sequence[Sequence[PageTexts]], sizes: Sequence[HeadingSizes]
+) -> list[list[PageTexts]]:
     """Return the pages of all windows with heading levels that have the same meaning in each."""
-    distinct = _distinct([size for window in sizes for size in window.larger()])
+    distinct = _distinct_sizes([size for window in sizes for size in window.larger()])
     return [
-        [_levelled(page, window_sizes, distinct) for page in window]
+        [_set_levels(page, window_sizes, distinct) for page in window]
         for window, window_sizes in zip(windows, sizes, strict=True)
     ]
 
 
-def _of_headings(page: ParsedPage) -> Iterator[tuple[tuple[int, str], float]]:
+def _iterate_headings(page: ParsedPage) -> Iterator[tuple[tuple[int, str], float]]:
     for block in page.blocks or ():
-        if block.kind == "heading" and block.text and (size := _size(page, block)):
-            yield (page.page_num, _letters(block.text)), size
+        if block.kind == "heading" and block.text and (size := _block_size(page, block)):
+            yield (page.page_num, _keep_letters(block.text)), size
 
 
-def _size(page: ParsedPage, block: LayoutBlock) -> float:
+def _block_size(page: ParsedPage, block: LayoutBlock) -> float:
     """Return the size of most letters in a block's box, or 0 if unknown."""
     box = block.bbox
     sizes = Counter[float]()
@@ -79,45 +81,45 @@ def _size(page: ParsedPage, block: LayoutBlock) -> float:
     return max(sizes, key=lambda size: sizes[size], default=0.0)
 
 
-def _distinct(sizes: Sequence[float]) -> list[float]:
+def _distinct_sizes(sizes: Sequence[float]) -> list[float]:
     """Return the distinct sizes, largest first; nearly equal sizes count as one."""
     kept: list[float] = []
     for size in sorted(sizes, reverse=True):
-        if not kept or kept[-1] - size > LARGER:
+        if not kept or kept[-1] - size > SIZE_TOLERANCE_PT:
             kept.append(size)
     return kept
 
 
-def _levelled(page: PageTexts, sizes: HeadingSizes, distinct: Sequence[float]) -> PageTexts:
-    own = len(_distinct(sizes.larger()))
+def _set_levels(page: PageTexts, sizes: HeadingSizes, distinct: Sequence[float]) -> PageTexts:
+    own = len(_distinct_sizes(sizes.larger()))
 
     def level(text: str) -> str:
-        mark = MARK.match(text)
-        size = sizes.of_headings.get((page.number, _letters(text)))
+        mark = HEADING_MARK.match(text)
+        size = sizes.of_headings.get((page.number, _keep_letters(text)))
         if mark is None or size is None:
             return text
-        if size > sizes.usual + LARGER:
-            rank = sum(larger > size + LARGER for larger in distinct) + 1
+        if size > sizes.usual + SIZE_TOLERANCE_PT:
+            rank = sum(larger > size + SIZE_TOLERANCE_PT for larger in distinct) + 1
         elif len(mark[0]) == 1 and own:  # listed in the file's outline, as parts and items are
             rank = 1
         else:
             rank = len(distinct) + 1
-        return "#" * min(rank, LOWEST) + text[mark.end() :]
+        return "#" * min(rank, LOWEST_HEADING_LEVEL) + text[mark.end() :]
 
     margins = tuple(replace(line, text=level(line.text)) for line in page.margins)
     return PageTexts(page.number, tuple(level(text) for text in page.blocks), margins)
 
 
-def _letters(text: str) -> str:
+def _keep_letters(text: str) -> str:
     return "".join(character for character in text if character.isalnum())
 
 
 # --- Page labels: from the file, or printed on its pages ---
 
-EDGE = 2  # lines examined at each end of a page
-LEAST = 3  # pages that must have a printed number
-SHARE = 0.5  # of the pages with text whose printed number must have the same offset from the page count
-PRINTED = re.compile(r"\W*(?:page|p\.|seite|pagina|página)?\s*(\d{1,4})\W*", re.IGNORECASE)
+EDGE_LINES = 2  # lines examined at each end of a page
+MIN_LABELLED_PAGES = 3  # pages that must have a printed number
+MIN_LABELLED_SHARE = 0.5  # of the pages with text whose printed number must have the same offset from the page count
+PRINTED_NUMBER = re.compile(r"\W*(?:page|p\.|seite|pagina|página)?\s*(\d{1,4})\W*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,75 +137,77 @@ class PageLabel:
     edges: frozenset[int] | None
 
 
-def label_of(page: ParsedPage) -> PageLabel:
+def read_label(page: ParsedPage) -> PageLabel:
     """Return what is known about a page's label."""
     edges = frozenset(_edge_numbers(page.text)) if page.text.strip() else None
     return PageLabel(page.page_num, page.page_label or "", edges)
 
 
-def page_labels(pages: Sequence[PageLabel]) -> dict[str, str]:
+def choose_labels(pages: Sequence[PageLabel]) -> dict[str, str]:
     """Return page labels by page number (from 1, as text) if they differ from the numbers.
 
     The file's labels come first. A printed number in the first or last two lines counts if at least half of the pages
     have one with the same offset from the page count.
     """
     own = {str(page.number): page.own for page in pages if page.own}
-    labels = own or _printed(pages)
+    labels = own or _printed_labels(pages)
     return labels if any(number != label for number, label in labels.items()) else {}
 
 
-def _printed(pages: Sequence[PageLabel]) -> dict[str, str]:
+def _printed_labels(pages: Sequence[PageLabel]) -> dict[str, str]:
     numbers = [(page.number, page.edges) for page in pages if page.edges is not None]
     distances = Counter(page - number for page, printed in numbers for number in printed)
     if not distances:
         return {}
     distance, count = distances.most_common(1)[0]
-    if count < max(LEAST, SHARE * len(numbers)):
+    if count < max(MIN_LABELLED_PAGES, MIN_LABELLED_SHARE * len(numbers)):
         return {}
     return {str(page): str(page - distance) for page, printed in numbers if page - distance in printed}
 
 
 def _edge_numbers(text: str) -> Iterator[int]:
     lines = [line for line in text.splitlines() if line.strip()]
-    for line in (*lines[:EDGE], *lines[EDGE:][-EDGE:]):
-        match = PRINTED.fullmatch(line.strip())
+    for line in (*lines[:EDGE_LINES], *lines[EDGE_LINES:][-EDGE_LINES:]):
+        match = PRINTED_NUMBER.fullmatch(line.strip())
         if match is not None:
             yield int(match[1])
 
 
 # --- Pages with rotated text ---
 
-MOST = 0.5  # of a page's letters with the same rotation
-QUARTER = 90
+MIN_ROTATED_SHARE = 0.5  # of a page's letters with the same rotation
+QUARTER_DEG = 90
 
 
-def turned_pages(pages: Sequence[ParsedPage]) -> dict[int, int]:
+def find_rotated_pages(pages: Sequence[ParsedPage]) -> dict[int, int]:
     """Return the rotation of the text (90, 180 or 270 degrees clockwise) by page number."""
-    turns = ((page.page_num, _turn(page)) for page in pages)
+    turns = ((page.page_num, _find_rotation(page)) for page in pages)
     return {number: turn for number, turn in turns if turn}
 
 
-def turn_of(metadata: Mapping[str, object], number: int) -> int:
+def page_rotation(metadata: Mapping[str, object], number: int) -> int:
     """Return the rotation of a page's text in degrees clockwise, from the document's metadata."""
     turned = metadata.get("turned_pages")
     turn = turned.get(str(number)) if isinstance(turned, Mapping) else None
     return turn if isinstance(turn, int) else 0
 
 
-def _turn(page: ParsedPage) -> int:
+def _find_rotation(page: ParsedPage) -> int:
     letters = Counter[int]()
     for item in page.text_items:
         if item.text.strip():
-            letters[round(item.rotation / QUARTER) * QUARTER % 360] += len(item.text.strip())
+            letters[round(item.rotation / QUARTER_DEG) * QUARTER_DEG % 360] += len(item.text.strip())
     turn = max(letters, key=lambda degrees: letters[degrees], default=0)
-    return turn if letters[turn] > MOST * letters.total() else 0
+    return turn if letters[turn] > MIN_ROTATED_SHARE * letters.total() else 0
 
 
-WINDOW = 250  # pages parsed at once, which bounds memory
-PIECES = 40_000  # text items parsed at once: each takes 4 kB until its page is packed; filings have 34 to 130 per page
-SAMPLED = 25  # one page in this many is sampled for its number of items
-SMALL = MB // 10  # bytes; smaller files never have that many items
-FEW = 100  # letters and digits; a page image with fewer has only a stamp
+WINDOW_PAGES = 250  # pages parsed at once, which bounds memory
+MAX_WINDOW_ITEMS = (
+    40_000  # text items parsed at once: each takes 4 kB until its page is packed; filings have 34 to 130 per page
+)
+SAMPLE_EVERY_PAGES = 25  # one page in this many is sampled for its number of items
+SMALL_FILE_BYTES = MB // 10  # bytes; smaller files never have that many items
+MIN_PAGE_CHARS = 100  # letters and digits; a page image with fewer has only a stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,23 +269,23 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
     failed = set(left_out)
     turned: dict[int, int] = {}
     total, facts = 0, None
-    window = window or _window(data, left_out)
-    for result in _windows(data, name, frozenset(left_out), window):
+    window = window or _choose_window(data, left_out)
+    for result in _parse_windows(data, name, frozenset(left_out), window):
         total, facts = result.total_pages, facts or result.doc_meta
         failed.update(error.page_num for error in result.page_errors)
-        if on_side := turned_pages(result.pages):
+        if on_side := find_rotated_pages(result.pages):
             numbers = [page.page_num for page in result.pages]
-            result = _parsed(_parser(_ranges(numbers), on_side), data, name)
+            result = _parse(_make_parser(_format_ranges(numbers), on_side), data, name)
             turned |= on_side
-        pages, odd = _pages(result)
+        pages, odd = _pack_pages(result)
         failed.update(odd)
         packed.append(pages)
         if total > window:
-            sizes.append(heading_sizes(result.pages))
+            sizes.append(measure_headings(result.pages))
         del result  # frees its memory before the next window is parsed
     windows: list[list[PdfPage]] = [[pickle.loads(page) for page in window_pages] for window_pages in packed]
     if len(windows) > 1:
-        levelled = with_levels_of_all([[page.texts for page in pages] for pages in windows], sizes)
+        levelled = unify_heading_levels([[page.texts for page in pages] for pages in windows], sizes)
         windows = [
             [replace(page, texts=texts) for page, texts in zip(*pair, strict=True)]
             for pair in zip(windows, levelled, strict=True)
@@ -289,89 +293,89 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
     return PdfPages(tuple(page for pages in windows for page in pages), total, tuple(sorted(failed)), facts, turned)
 
 
-def try_pages(data: bytes, name: str, first: int, last: int) -> int:
+def parse_trial_pages(data: bytes, name: str, first: int, last: int) -> int:
     """Parse some pages to see whether they crash the process; return the number of pages in the file.
 
     Raises:
         UnreadableDocument: The file is encrypted or damaged.
     """
-    result = _parsed(_parser(f"{first}-{last}"), data, name)
-    _pages(result)
+    result = _parse(_make_parser(f"{first}-{last}"), data, name)
+    _pack_pages(result)
     return result.total_pages
 
 
-def _window(data: bytes, left_out: Collection[int]) -> int:
+def _choose_window(data: bytes, left_out: Collection[int]) -> int:
     """Return how many pages to parse at once, from the text items of one page in 25."""
     from liteparse.parser import LiteParse
     from liteparse.types import ParseError
 
-    if len(data) < SMALL:
-        return WINDOW
-    sampled = [number for number in range(1, 100 * SAMPLED, SAMPLED) if number not in left_out]
+    if len(data) < SMALL_FILE_BYTES:
+        return WINDOW_PAGES
+    sampled = [number for number in range(1, 100 * SAMPLE_EVERY_PAGES, SAMPLE_EVERY_PAGES) if number not in left_out]
     parser = LiteParse(
         ocr_enabled=False, quiet=True, image_mode="off", output_format="text", continue_on_page_error=True,
-        target_pages=_ranges(sampled),
+        target_pages=_format_ranges(sampled),
     )  # fmt: skip
     try:
         pages = parser.parse(data).pages
     except ParseError:  # reported when the pages are read
-        return WINDOW
+        return WINDOW_PAGES
     pieces = sum(len(page.text_items) for page in pages)
-    return max(1, min(WINDOW, PIECES * len(pages) // pieces)) if pieces else WINDOW
+    return max(1, min(WINDOW_PAGES, MAX_WINDOW_ITEMS * len(pages) // pieces)) if pieces else WINDOW_PAGES
 
 
-def _windows(data: bytes, name: str, left_out: frozenset[int], window: int) -> Iterator[ParseResult]:
+def _parse_windows(data: bytes, name: str, left_out: frozenset[int], window: int) -> Iterator[ParseResult]:
     """Yield the parser's results, window by window."""
     if not left_out:
-        yield from _batches(data, name, window)
+        yield from _parse_batches(data, name, window)
         return
     first, total = 1, window
     while first <= total:
         last = first + window - 1
         chosen = [number for number in range(first, last + 1) if number not in left_out]
         if chosen:
-            result = _parsed(_parser(_ranges(chosen)), data, name)
+            result = _parse(_make_parser(_format_ranges(chosen)), data, name)
             total = result.total_pages
             yield result
         first = last + 1
 
 
-def _batches(data: bytes, name: str, window: int) -> Iterator[ParseResult]:
+def _parse_batches(data: bytes, name: str, window: int) -> Iterator[ParseResult]:
     from liteparse.types import ParseError
 
     try:
-        for batch in _parser().parse_batches(data, window):
+        for batch in _make_parser().parse_batches(data, window):
             result = batch.result
             result.total_pages = batch.total_pages
             yield result
             del batch, result
     except ParseError as error:
-        raise _unreadable(name, error) from error
+        raise _parse_failure(name, error) from error
 
 
-def _parsed(parser: LiteParse, data: bytes, name: str) -> ParseResult:
+def _parse(parser: LiteParse, data: bytes, name: str) -> ParseResult:
     from liteparse.types import ParseError
 
     try:
         return parser.parse(data)
     except ParseError as error:
-        raise _unreadable(name, error) from error
+        raise _parse_failure(name, error) from error
 
 
-def _unreadable(name: str, error: Exception) -> UnreadableDocument:
+def _parse_failure(name: str, error: Exception) -> UnreadableDocument:
     if "password" in str(error).lower():
         return UnreadableDocument(f"'{name}' is password-protected. Save a copy without a password.")
     return UnreadableDocument(f"'{name}' is damaged and cannot be opened as PDF. Download or export it again.")
 
 
-def _ranges(numbers: list[int]) -> str:
+def _format_ranges(numbers: list[int]) -> str:
     """Return ascending numbers in the parser's notation: "1-6,8-250"."""
     starts = [number for number in numbers if number - 1 not in numbers]
     ends = [number for number in numbers if number + 1 not in numbers]
     return ",".join(f"{start}-{end}" for start, end in zip(starts, ends, strict=True))
 
 
-def _parser(pages: str | None = None, turned: Mapping[int, int] | None = None) -> LiteParse:
+def _make_parser(pages: str | None = None, turned: Mapping[int, int] | None = None) -> LiteParse:
     from liteparse.parser import LiteParse
 
     return LiteParse(
@@ -383,13 +387,13 @@ def _parser(pages: str | None = None, turned: Mapping[int, int] | None = None) -
         keep_headers_footers=True,  # its rule mistakes headings like "Chapter 1", "Chapter 2" for running headers
         extract_blocks=True,
         extract_document_metadata=True,
-        include_complexity=reads_scans(),
+        include_complexity=is_ocr_installed(),
         target_pages=pages,
         page_orientation_corrections=list(turned.items()) if turned else None,
     )
 
 
-def _pages(result: ParseResult) -> tuple[list[bytes], list[int]]:
+def _pack_pages(result: ParseResult) -> tuple[list[bytes], list[int]]:
     """Return the packed pages of a window, and the numbers of the pages that cannot be converted.
 
     Small Python objects between the parser's own keep memory from being released: 36 MB for a filing of 179 pages. A
@@ -399,21 +403,21 @@ def _pages(result: ParseResult) -> tuple[list[bytes], list[int]]:
     odd: list[int] = []
     for page in result.pages:
         try:
-            pages.append(pickle.dumps(_page(page), pickle.HIGHEST_PROTOCOL))
+            pages.append(pickle.dumps(_make_page(page), pickle.HIGHEST_PROTOCOL))
         except Exception:  # noqa: BLE001 - any error loses only this page
             odd.append(page.page_num)
     return pages, odd
 
 
-def _page(page: ParsedPage) -> PdfPage:
+def _make_page(page: ParsedPage) -> PdfPage:
     letters = sum(character.isalnum() for character in page.text)
     covered = page.complexity is not None and page.complexity.full_page_image
     return PdfPage(
         number=page.page_num,
         size=(page.width, page.height),
-        label=label_of(page),
+        label=read_label(page),
         has_text=bool(page.text.strip()),
-        lacks_text=letters < FEW and (covered or not letters),
-        texts=page_texts(page),
-        charts=charts_of(page),
+        lacks_text=letters < MIN_PAGE_CHARS and (covered or not letters),
+        texts=make_page_texts(page),
+        charts=find_charts(page),
     )

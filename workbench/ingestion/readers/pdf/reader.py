@@ -9,38 +9,38 @@ from pathlib import PurePath
 from typing import Any
 
 from workbench.errors import Cancelled, UnreadableDocument
-from workbench.ingestion.metadata import CONTENTS, NOTHING_SAYING, OWN_TITLE
+from workbench.ingestion.metadata import CONTENTS_HEADINGS, OWN_TITLE_KEY, UNINFORMATIVE_NAMES
 from workbench.ingestion.ocr.document import (
-    ADVICE,
+    INSTALL_ADVICE,
     OnPage,
     PictureWords,
     ReadScans,
-    picture_words,
+    is_ocr_installed,
+    read_picture_words,
     read_scans,
-    reads_scans,
 )
-from workbench.ingestion.ocr.images import PDF, page_picture
+from workbench.ingestion.ocr.images import PDF_MEDIA_TYPE, render_page
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.readers.pdf.charts import largest, placed_words, with_picture_words
-from workbench.ingestion.readers.pdf.layout import without_running
-from workbench.ingestion.readers.pdf.pages import PdfPages, page_labels, read_pages
-from workbench.ingestion.readers.plain_text import first_heading
+from workbench.ingestion.readers.pdf.charts import insert_picture_words, place_picture_words, select_largest
+from workbench.ingestion.readers.pdf.layout import strip_running_lines
+from workbench.ingestion.readers.pdf.pages import PdfPages, choose_labels, read_pages
+from workbench.ingestion.readers.plain_text import find_first_heading
 from workbench.ingestion.text import normalise
 
 # --- Document properties that describe the contents ---
 
-PROPERTIES = ("title", "author", "subject", "keywords")
-LETTERS = re.compile(r"[^\W\d_]{2}")  # a bare registration number is not informative
-PRINTED_FROM = re.compile(r"microsoft (?:word|excel|powerpoint) - ", re.IGNORECASE)
-FILE = re.compile(r"\S+\.(?:docx?|pptx?|xlsx?|pdf|indd|tex|dvi|rtf|odt|html?)", re.IGNORECASE)
-NOBODY = frozenset(("anonymous", "unknown", "user", "admin", "administrator", "owner", "author"))
-APART = re.compile(r"\s*[;,]\s*")
-UNSAID = frozenset(("unspecified", "unknown", "none", "n/a"))  # placeholders written by programs
-LONGEST = 1_000  # characters of a property
-LONGEST_TITLE = 300
+PROPERTY_KEYS = ("title", "author", "subject", "keywords")
+TWO_LETTERS = re.compile(r"[^\W\d_]{2}")  # a bare registration number is not informative
+PRINT_PREFIX = re.compile(r"microsoft (?:word|excel|powerpoint) - ", re.IGNORECASE)
+FILE_NAME = re.compile(r"\S+\.(?:docx?|pptx?|xlsx?|pdf|indd|tex|dvi|rtf|odt|html?)", re.IGNORECASE)
+PLACEHOLDER_AUTHORS = frozenset(("anonymous", "unknown", "user", "admin", "administrator", "owner", "author"))
+LIST_SEPARATOR = re.compile(r"\s*[;,]\s*")
+PLACEHOLDER_VALUES = frozenset(("unspecified", "unknown", "none", "n/a"))  # placeholders written by programs
+MAX_PROPERTY_CHARS = 1_000  # characters of a property
+MAX_TITLE_CHARS = 300
 
 
-def pdf_properties(data: bytes) -> dict[str, str]:
+def read_properties(data: bytes) -> dict[str, str]:
     """Return the informative properties of a PDF, or none if they cannot be read.
 
     Titles that are file names and texts without a word are left out.
@@ -49,32 +49,36 @@ def pdf_properties(data: bytes) -> dict[str, str]:
 
     try:
         facts = PdfReader(io.BytesIO(data)).metadata or {}
-        told = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTIES}
+        told = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTY_KEYS}
     except Exception:  # noqa: BLE001 - damaged object tables; the text can still be read
         return {}
-    told = {name: " ".join(text.split())[:LONGEST] for name, text in told.items()}
-    told["title"] = _title(told["title"])
-    told["keywords"] = ", ".join(word for word in APART.split(told["keywords"]) if LETTERS.search(word))
-    for name, unsaid in (("author", NOBODY), ("subject", UNSAID), ("keywords", UNSAID)):
+    told = {name: " ".join(text.split())[:MAX_PROPERTY_CHARS] for name, text in told.items()}
+    told["title"] = _clean_title(told["title"])
+    told["keywords"] = ", ".join(word for word in LIST_SEPARATOR.split(told["keywords"]) if TWO_LETTERS.search(word))
+    for name, unsaid in (
+        ("author", PLACEHOLDER_AUTHORS),
+        ("subject", PLACEHOLDER_VALUES),
+        ("keywords", PLACEHOLDER_VALUES),
+    ):
         if told[name].casefold() in unsaid:
             told[name] = ""
-    return {name: text for name, text in told.items() if LETTERS.search(text)}
+    return {name: text for name, text in told.items() if TWO_LETTERS.search(text)}
 
 
-def _title(text: str) -> str:
-    words = PRINTED_FROM.sub("", text)
-    is_file = words != text or FILE.fullmatch(words) is not None
-    return "" if is_file or words.casefold() in NOTHING_SAYING else words[:LONGEST_TITLE]
+def _clean_title(text: str) -> str:
+    words = PRINT_PREFIX.sub("", text)
+    is_file = words != text or FILE_NAME.fullmatch(words) is not None
+    return "" if is_file or words.casefold() in UNINFORMATIVE_NAMES else words[:MAX_TITLE_CHARS]
 
 
 # --- Choice of the title ---
 
 WORD = re.compile(r"[^\W\d_]{3,}")
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
-NO_LETTER = re.compile(r"[\W\d_]+")
+NON_LETTERS = re.compile(r"[\W\d_]+")
 
 
-def title_of(name: str, heading: str, own_title: str) -> str:
+def choose_title(name: str, heading: str, own_title: str) -> str:
     """Return the title of a PDF, or "" if its file name is better than its heading and title property.
 
     File names may contain the company and the year ("HARBOUR_2023_report.pdf"). A heading without any of these words
@@ -85,19 +89,19 @@ def title_of(name: str, heading: str, own_title: str) -> str:
     words = [word.casefold() for word in WORD.findall(stem)]
     if not words or not YEAR.search(stem):
         return heading or own_title
-    return next((title for title in (heading, own_title) if _shares(title, words)), "")
+    return next((title for title in (heading, own_title) if _shares_word(title, words)), "")
 
 
-def _shares(title: str, words: list[str]) -> bool:
+def _shares_word(title: str, words: list[str]) -> bool:
     """Return whether a title contains one of the words, also if it writes the word as two."""
-    letters = NO_LETTER.sub("", title.casefold())
+    letters = NON_LETTERS.sub("", title.casefold())
     return any(word in letters for word in words)
 
 
-SIGNATURE = b"%PDF-"
-CHART_DOTS = 110  # dots per inch: chart text is rarely small, and half the dots take half the memory
-SIGNATURE_WITHIN = 1024  # bytes; PDF readers accept this much leading junk
-DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?")
+PDF_SIGNATURE = b"%PDF-"
+CHART_DPI = 110  # dots per inch: chart text is rarely small, and half the dots take half the memory
+MAX_SIGNATURE_OFFSET_BYTES = 1024  # bytes; PDF readers accept this much leading junk
+PDF_DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?")
 
 
 def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Collection[int] = ()) -> Draft:
@@ -108,57 +112,59 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     Raises:
         UnreadableDocument: The file is encrypted, damaged, or without text on any page.
     """
-    if SIGNATURE not in data[:SIGNATURE_WITHIN]:
+    if PDF_SIGNATURE not in data[:MAX_SIGNATURE_OFFSET_BYTES]:
         raise UnreadableDocument(f"'{name}' is not a PDF file despite its suffix. Check its source.")
     file = read_pages(data, name, left_out)
-    scans = _scans(data, file, on_page) if reads_scans() else ReadScans({})
+    scans = _read_scans(data, file, on_page) if is_ocr_installed() else ReadScans({})
     # The Markdown of a page without text is an empty fence, so check the plain text.
     with_text = [page for page in file.pages if page.has_text and page.number not in scans.pages]
     numbers = (page.number for page in with_text)
-    chart_words, unread_pictures = _chart_words(data, file, on_page) if reads_scans() else ({}, [])
-    page_texts = [with_picture_words(page.texts, page.charts, chart_words.get(page.number, ())) for page in with_text]
-    texts = dict(zip(numbers, map(normalise, without_running(page_texts)), strict=True))
-    pictures = [placed_words(texts[number], number, words) for number, words in chart_words.items()]
+    chart_words, unread_pictures = _read_chart_words(data, file, on_page) if is_ocr_installed() else ({}, [])
+    page_texts = [insert_picture_words(page.texts, page.charts, chart_words.get(page.number, ())) for page in with_text]
+    texts = dict(zip(numbers, map(normalise, strip_running_lines(page_texts)), strict=True))
+    pictures = [place_picture_words(texts[number], number, words) for number, words in chart_words.items()]
     texts |= {number: page.text for number, page in scans.pages.items()}
     if not texts:
-        advice = "OCR found none either." if reads_scans() else f"It is probably scanned. {ADVICE}"
+        advice = "OCR found none either." if is_ocr_installed() else f"It is probably scanned. {INSTALL_ADVICE}"
         raise UnreadableDocument(f"'{name}' has no text on any page. {advice}")
     pages = tuple(sorted(texts.items()))
-    headings = (first_heading(page) for _, page in pages[:2])
-    heading = next((heading for heading in headings if heading and heading.casefold() not in CONTENTS), "")
-    properties = pdf_properties(data)
+    headings = (find_first_heading(page) for _, page in pages[:2])
+    heading = next((heading for heading in headings if heading and heading.casefold() not in CONTENTS_HEADINGS), "")
+    properties = read_properties(data)
     own_title = properties.pop("title", "")
-    title = title_of(name, heading, own_title)
+    title = choose_title(name, heading, own_title)
     if own_title and own_title != title:
-        properties[OWN_TITLE] = own_title
+        properties[OWN_TITLE_KEY] = own_title
     return Draft(
         title=title,
         pages=pages,
         scans=(*(page.scan for page in scans.pages.values()), *filter(None, pictures)),
-        metadata=properties | _metadata(file, scans, unread_pictures) | scans.metadata(),
+        metadata=properties | _build_metadata(file, scans, unread_pictures) | scans.metadata(),
     )
 
 
-def _scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> ReadScans:
+def _read_scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> ReadScans:
     """Read the pages that lack text by OCR."""
     sizes = {page.number: page.size for page in file.pages if page.lacks_text}
-    return read_scans(sizes, file.total, lambda number: page_picture(data, PDF, number, sizes[number]), on_page)
+    return read_scans(
+        sizes, file.total, lambda number: render_page(data, PDF_MEDIA_TYPE, number, sizes[number]), on_page
+    )
 
 
-def _chart_words(
+def _read_chart_words(
     data: bytes, file: PdfPages, on_page: OnPage | None
 ) -> tuple[dict[int, list[PictureWords]], list[int]]:
     """Read the words in images on pages that have text; return them by page, and the pages that failed."""
     pages = {page.number: page for page in file.pages if page.has_text and not page.lacks_text}
     words: dict[int, list[PictureWords]] = {}
     failed: list[int] = []
-    for number in largest((number, page.charts) for number, page in pages.items()):
+    for number in select_largest((number, page.charts) for number, page in pages.items()):
         page = pages[number]
         if on_page is not None:
             on_page(number, file.total)
         try:
-            picture = page_picture(data, PDF, number, page.size, file.turned.get(number, 0), CHART_DOTS)
-            words[number] = picture_words(picture, page.charts.text)
+            picture = render_page(data, PDF_MEDIA_TYPE, number, page.size, file.turned.get(number, 0), CHART_DPI)
+            words[number] = read_picture_words(picture, page.charts.text)
         except Cancelled:
             raise
         except Exception:  # noqa: BLE001 - decoders and models raise any exception; the text stays
@@ -166,9 +172,9 @@ def _chart_words(
     return words, sorted(failed)
 
 
-def _metadata(file: PdfPages, scans: ReadScans, unread_pictures: list[int]) -> dict[str, Any]:
+def _build_metadata(file: PdfPages, scans: ReadScans, unread_pictures: list[int]) -> dict[str, Any]:
     metadata: dict[str, Any] = {"pages": file.total}
-    labels = page_labels([page.label for page in file.pages])
+    labels = choose_labels([page.label for page in file.pages])
     if labels:
         metadata["page_labels"] = labels
     if file.turned:
@@ -182,7 +188,7 @@ def _metadata(file: PdfPages, scans: ReadScans, unread_pictures: list[int]) -> d
     for key, value in (
         (("created", properties.creation_date), ("modified", properties.mod_date)) if properties is not None else ()
     ):
-        match = DATE.match(value or "")
+        match = PDF_DATE.match(value or "")
         if match:
             metadata[key] = "-".join(part for part in match.groups() if part)
     return metadata

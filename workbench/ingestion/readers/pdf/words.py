@@ -21,7 +21,7 @@ class PageLine:
     boxes: tuple[PageBox, ...]
 
 
-def lines_of_page(data: bytes, number: int, turned: int = 0) -> list[PageLine]:
+def read_page_lines(data: bytes, number: int, turned: int = 0) -> list[PageLine]:
     """Return the lines of a PDF page in the order in which the reader reads them.
 
     Args:
@@ -47,10 +47,10 @@ def lines_of_page(data: bytes, number: int, turned: int = 0) -> list[PageLine]:
     if not pages:
         raise UnreadableDocument(f"There is no page {number}.")
     page = pages[0]
-    return [line for item in page.text_items if (line := _line(item, page.width, page.height)).words]
+    return [line for item in page.text_items if (line := _make_line(item, page.width, page.height)).words]
 
 
-def _line(item: TextItem, width: float, height: float) -> PageLine:
+def _make_line(item: TextItem, width: float, height: float) -> PageLine:
     words = [word for word in item.words or () if word.text.strip()]
     boxes = tuple(
         (

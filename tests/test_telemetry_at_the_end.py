@@ -76,7 +76,7 @@ def test_a_server_of_tools_ends_with_its_client_though_its_collector_never_answe
     mark = tmp_path / "ended"
     code = (
         f"import atexit, pathlib; atexit.register(pathlib.Path({str(mark)!r}).touch)\n"
-        "from workbench.runtime import end_in_order; end_in_order()\n"
+        "from workbench.runtime import install_signal_handlers; install_signal_handlers()\n"
         "from mcp_app.serving import serve; serve()"
     )
 

@@ -200,7 +200,8 @@ class Opening:
         try:
             self._warmer(workbench)
         except WorkbenchError as error:  # calls that need the model raise it again; others can be served
-            logger.warning("%s", error)
+            if self._future is future:  # else the close caused it
+                logger.warning("%s", error)
             return
         if self._future is future:
             self._warm.set()

@@ -50,7 +50,7 @@ def texts(app):
 def test_the_graph_says_how_many_documents_and_links_it_shows(visit):
     app = visit()
     assert not app.exception
-    assert "2 documents, 1 link" in texts(app)
+    assert "2 documents, 1 edge (1 link)" in texts(app)
 
 
 def test_a_question_shows_what_its_answers_cite(visit):
@@ -63,7 +63,8 @@ def test_the_lists_count_links_and_name_what_is_broken(visit):
     app = visit(view="links")
     assert not app.exception
     assert {metric.label: metric.value for metric in app.metric} == {
-        "Links": "2", "Between documents": "1", "To the web": "0", "Broken": "1",
+        "Links": "2", "Between documents": "1", "Within a document": "0", "To the web": "0",
+        "Paths and empty targets": "0", "Broken": "1",
     }  # fmt: skip
 
 
@@ -71,7 +72,7 @@ def test_archive_search_understands_a_misspelt_word_and_shows_script_as_text(vis
     app = visit(view="archive", q="okpai")
     assert not app.exception
     shown = texts(app)
-    assert "searched for words like" in shown
+    assert "No results for “okpai”; showing results for “okapi”." in shown
     assert "<mark>okapi</mark>" in shown
     assert "&lt;script&gt;" in shown
     assert "<script>" not in shown

@@ -47,7 +47,7 @@ def test_a_row_of_a_table_is_shown_below_the_names_of_its_columns_and_an_answer_
 
 def test_explain_says_why_in_words_and_in_json(animals: Callable[..., Ran]) -> None:
     shown = " ".join(animals("search", "cats purr", "--explain").out.split())
-    assert "number 1 in scope" in shown and "number 1 of the candidates" in shown
+    assert "rank 1 in scope" in shown and "rank 1 of the candidates" in shown
     assert "purr x1" in shown and "keyword 1" in shown
     value = json.loads(animals("search", "cats purr", "--explain", "--json").out)
     assert [why["passage_id"] for why in value["explanations"]] == [hit["passage_id"] for hit in value["results"]]
@@ -94,8 +94,8 @@ def test_a_promoted_strategy_serves_until_it_is_undone(animals: Callable[..., Ra
     assert json.loads(promoted.out)["parameters"]["fusion"] == "rrf"
     assert json.loads(animals("search", "cats", "--json").out)["strategy"] == "hybrid"
     assert json.loads(animals("search", "cats", "--source", "Animals", "--json").out)["strategy"] == "hybrid"
-    assert "serves" in animals("strategies", "history").out
-    assert "rerank serves there now" in animals("strategies", "undo").out
+    assert "in effect" in animals("strategies", "history").out
+    assert "The default in this scope is now rerank." in animals("strategies", "undo").out
     assert json.loads(animals("search", "cats", "--json").out)["strategy"] == "rerank"
     again = animals("strategies", "undo")
     assert again.code == 1 and "Nothing is promoted" in again.err

@@ -51,5 +51,5 @@ def test_archives_are_searched_with_marks_and_citations(
     shown = workbench("archives", "search", "okpai", "--citations")
     assert "cites B note" in shown.out
     assert "<mark>" not in shown.out
-    assert "Nothing in the archives matches" in workbench("archives", "search", "okpai", "--exact").out
+    assert "No document in the archives matches" in workbench("archives", "search", "okpai", "--exact").out
     assert "holds 2 documents" in workbench("archives", "refresh").out

@@ -123,10 +123,10 @@ def test_a_job_on_its_way_does_not_hold_up_the_end_and_goes_back_into_the_queue(
 def test_a_signal_that_comes_while_the_process_ends_already_disturbs_nothing() -> None:
     code = (
         "import atexit, os, signal\n"
-        "from workbench.runtime import begin_to_end, end_in_order\n"
+        "from workbench.runtime import ignore_signals, install_signal_handlers\n"
         "atexit.register(lambda: (os.kill(os.getpid(), signal.SIGTERM), print('closed')))\n"
-        "end_in_order()\n"
-        "begin_to_end()\n"
+        "install_signal_handlers()\n"
+        "ignore_signals()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "closed\n", "")

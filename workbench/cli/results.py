@@ -114,7 +114,7 @@ def print_result(
         console.print()
     took = result.timings_ms.get("total", 0.0)
     fewer = ", fewer than requested" if result.under_filled else ""
-    console.print(f"{count_text(len(result), 'passage')}{fewer} by {result.strategy} in {took:.0f} ms", style="dim")
+    console.print(f"{count_text(len(result), 'passage')} by {result.strategy} in {took:.0f} ms{fewer}", style="dim")
 
 
 def highlight_words(query: str, text: str) -> Text:

@@ -346,6 +346,7 @@ class Query(QueryBundle):
             words = _read_words(self.request, connection, self.text)
             correct = self.request.correct if self._corrects_typos else None
             self._words = words if correct is None else correct(self.request, connection, self.text, words)
+            _note_no_terms(self.request, self.text, self._words)
         return self._words
 
     @property
@@ -369,13 +370,16 @@ def _read_words(request: Request, connection: Connection, query: str) -> Words:
             size = request.scope_size(connection)
             held = filter_terms(connection, index.name, known, scope, size)
             terms = tuple(term if term.id in held else replace(term, id=None) for term in terms)
-    if not totals.passages:
-        request.trace.note("keyword: the index holds no passages")
-    elif not any(term.id is not None for term in terms):
-        request.trace.note(
-            f"keyword: {_explain_no_terms(query, terms, totals, 'index' if scope.is_everything else 'scope')}"
-        )
     return Words(terms, totals, weigh_terms(terms, totals))
+
+
+def _note_no_terms(request: Request, query: str, words: Words) -> None:
+    """Note why the words find nothing; corrections count as words that do."""
+    if not words.totals.passages:
+        request.trace.note("keyword: the index holds no passages")
+    elif not any(term.id is not None for term in words.terms):
+        place = "index" if request.scope.place.is_everything else "scope"
+        request.trace.note(f"keyword: {_explain_no_terms(query, words.terms, words.totals, place)}")
 
 
 def _explain_no_terms(query: str, terms: Sequence[QueryTerm], totals: IndexTotals, place: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 BEGUN = """
 import gc
-from workbench.garbage import nothing_is_garbage
+from workbench.runtime import pause_gc
 runs = []
 gc.callbacks.append(lambda phase, about: runs.append(phase))
 """
@@ -24,7 +24,7 @@ def said_by(script: str) -> str:
 
 def test_nothing_is_collected_meanwhile_and_what_was_made_is_old_afterwards() -> None:
     script = """
-with nothing_is_garbage():
+with pause_gc():
     made = [[] for _ in range(100_000)]
 print(runs, any(item is made for item in gc.get_objects(generation=2)), gc.isenabled(), gc.get_freeze_count())
 """
@@ -34,7 +34,7 @@ print(runs, any(item is made for item in gc.get_objects(generation=2)), gc.isena
 def test_a_collector_that_was_off_stays_off_and_what_was_frozen_stays_frozen() -> None:
     script = """
 gc.disable(); gc.freeze(); before = gc.get_freeze_count()
-with nothing_is_garbage():
+with pause_gc():
     pass
 print(gc.isenabled(), gc.get_freeze_count() == before > 0)
 """

@@ -59,7 +59,10 @@ def _run_undo(arguments: argparse.Namespace, out: Output) -> int:
         serving = wb.promotions.undo(_read_scope(arguments))
         built_in = wb.promotions.built_in
     name = serving.strategy if serving else built_in
-    out.show({"serving": serving, "strategy": name}, lambda console: console.print(f"The default in this scope is now {name}."))
+    out.show(
+        {"serving": serving, "strategy": name},
+        lambda console: console.print(f"The default in this scope is now {name}."),
+    )
     return 0
 
 

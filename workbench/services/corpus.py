@@ -218,7 +218,7 @@ class Corpus:
 
     def close(self) -> None:
         """Close every connection of the databases and stores."""
-        from workbench.storage.engines import dispose_engine
+        from workbench.storage.database import dispose_engine
 
         loaded = self.__dict__.get("llm")  # without loading it only to close it
         if loaded is not None:

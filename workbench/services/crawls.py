@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 from workbench.crawling.messages import UNFETCHED_OUTCOMES, describe_held_removals, describe_progress, describe_result
 from workbench.crawling.options import CrawlOptions
-from workbench.crawling.preview import WebPage
 from workbench.crawling.urls import canonicalize
 from workbench.errors import Cancelled, Conflict, CrawlRefused, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.runtime import check_extra
@@ -42,7 +41,7 @@ from workbench.types import (
 
 if TYPE_CHECKING:
     from workbench.crawling.egress import Guard
-    from workbench.crawling.preview import DryRun
+    from workbench.crawling.preview import DryRun, WebPage
     from workbench.ingestion.incoming import IngestItem
     from workbench.ingestion.pipeline import AfterWrite
 

@@ -42,9 +42,9 @@ from workbench.errors import InvalidInput, list_choices
 from workbench.storage.database import (
     Database,
     clean_parameters,
+    get_engines,
     translate_errors,
 )
-from workbench.storage.engines import get_engines
 from workbench.storage.passages import NewPassage, insert_passages
 from workbench.storage.replica import Replica
 from workbench.storage.statements import statement

@@ -37,7 +37,7 @@ def test_a_ranker_is_learned_kept_exported_deleted_and_imported(
     assert shown["weights"] == learned["ranker"]["weights"] == json.loads(file.read_text())["weights"]
     assert workbench("learn", str(archive), "--output", str(file)).code == 1  # it would replace the file
     taken = workbench("learn", str(archive / "nowhere"), "--save", "long texts")  # said before anything is read
-    assert taken.code == 1 and "There is a ranker 'long texts' already" in taken.err
+    assert taken.code == 1 and "There is already a ranker 'long texts'" in taken.err
     assert workbench("rankers", "export", "long texts", str(tmp_path / "out.json")).code == 0
     assert workbench("rankers", "delete", "long texts", "--json").json["name"] == "long texts"
     back = workbench("rankers", "import", str(tmp_path / "out.json"), "--name", "back", "--json").json
@@ -70,7 +70,7 @@ def test_what_cannot_be_learned_or_imported_is_said_in_a_sentence(
     broken = workbench("rankers", "import", str(tmp_path / "broken.json"))
     assert broken.code == 2 and "The file is no JSON" in broken.err
     assert workbench("rankers", "import", str(tmp_path / "none.json")).code == 2
-    assert "comes with the workbench" in workbench("rankers", "delete", "default", "--yes").err
+    assert "The ranker 'default' is built in and cannot be deleted." in workbench("rankers", "delete", "default", "--yes").err
 
 
 def test_an_evaluation_says_that_the_ranker_knew_the_questions(workbench: Callable[..., Ran], archive: Path) -> None:

@@ -70,7 +70,10 @@ def test_what_cannot_be_learned_or_imported_is_said_in_a_sentence(
     broken = workbench("rankers", "import", str(tmp_path / "broken.json"))
     assert broken.code == 2 and "The file is no JSON" in broken.err
     assert workbench("rankers", "import", str(tmp_path / "none.json")).code == 2
-    assert "The ranker 'default' is built in and cannot be deleted." in workbench("rankers", "delete", "default", "--yes").err
+    assert (
+        "The ranker 'default' is built in and cannot be deleted."
+        in workbench("rankers", "delete", "default", "--yes").err
+    )
 
 
 def test_an_evaluation_says_that_the_ranker_knew_the_questions(workbench: Callable[..., Ran], archive: Path) -> None:

@@ -123,7 +123,7 @@ def test_what_is_nested_too_deep_is_refused(agent: Agent, depth: int) -> None:
 
 
 def test_half_a_character_is_refused() -> None:
-    with pytest.raises(Refused, match="lone surrogate"):
+    with pytest.raises(Refused, match="unpaired surrogate"):
         read(query="\ud83d")
 
 

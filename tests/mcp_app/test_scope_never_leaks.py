@@ -108,7 +108,7 @@ def test_conversations_and_articles_are_found_by_others_only_where_their_source_
     (talk / "talk.md").write_text("# Zebra\n\nZebra stripes were talked about.")
     agent("embed_workspace", workspace_path=str(tmp_path / "docs"))
     wb.documents.create(text="Zebra crossings in a document.", title="Crossings")
-    (workspace,) = [source for source in wb.sources.list() if source.source_type == "workspace"]
+    (workspace,) = wb.sources.list(source_type="workspace")
     for tool in ("search_knowledge_base", "rag_search_knowledge_base", "rag_search_global_knowledge", "search"):
         text = agent.talk(lambda client, tool=tool: client.call_tool(tool, {"query": "zebra"})).content[0].text
         assert "crossings" in text.lower()

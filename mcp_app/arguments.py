@@ -26,10 +26,10 @@ MAX_EXACT_NUMBER = 1e15  # larger numbers have no unique decimal notation
 MAX_NESTING = 100  # levels of nested lists and objects; JSON parsers fail at some hundreds
 CLIENT_ARGUMENTS = frozenset(  # arguments that clients add to every call for their own use
     (
-        *("task_progress", "explanation", "waitForPreviousTools", "toolSummary", "toolAction", "progressToken"),
+        *("task_progress", "thought", "explanation", "waitForPreviousTools", "toolSummary", "toolAction"),
         *("toolCallId", "tool_call_id", "toolUseId", "tool_use_id", "callId", "call_id", "requestId", "request_id"),
         *("sessionId", "session_id", "conversationId", "conversation_id", "threadId", "thread_id"),
-        *("chatId", "chat_id", "chatInput", "traceId", "trace_id", "traceparent", "tracestate"),
+        *("progressToken", "chatId", "chat_id", "chatInput", "traceId", "trace_id", "traceparent", "tracestate"),
     )
 )
 _KIND_NOUNS = {

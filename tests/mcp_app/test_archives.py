@@ -228,7 +228,7 @@ def test_a_link_that_leads_out_of_the_archives_is_not_followed(agent: Agent, tmp
 
 
 def test_errors_are_descriptive_and_begin_as_specified(agent: Agent) -> None:
-    wrong = ({}, {"query": ""}, {"query": "x", "limit": 51}, {"query": "x", "citationDepth": 4}, {"query": 5})
+    wrong = ({}, {"query": ""}, {"query": "x", "limit": 51}, {"query": "x", "citationDepth": 4}, {"query": [5]})
     for arguments in wrong:
         result = agent.talk(lambda client, given=arguments: client.call_tool("searchLocalArchives", given))
         assert result.is_error

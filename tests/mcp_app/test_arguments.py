@@ -83,7 +83,8 @@ def test_a_text_may_come_as_a_number(value: Any, text: str) -> None:
 
 
 def test_arguments_that_clients_add_are_ignored_and_others_are_errors() -> None:
-    added = {"task_progress": "- [x] search", "toolCallId": "c1", "sessionId": "s1", "_meta": {"progressToken": 1}}
+    added = {"task_progress": "- [x] search", "thought": "I search.", "explanation": "To find it.", "sessionId": "s1"}
+    added |= {"toolCallId": "c1", "_meta": {"progressToken": 1}}
     assert read(query="q", **added) == read(query="q")
     assert select_repeated(DECLARED, {"query": "q", **added}) == {"query": "q"}
     with pytest.raises(Refused, match=r"^Unknown argument: limt$"):
@@ -95,9 +96,9 @@ def test_arguments_that_clients_add_are_ignored_and_others_are_errors() -> None:
 )
 def test_an_answer_says_which_arguments_were_ignored(agent: Agent, tool: str) -> None:
     own = {"manage_source": {"action": "list"}, "search_knowledge_base": {"query": 404}}.get(tool, {})
-    answer = json.loads(agent.text(tool, **own, task_progress="- [ ] all", sessionId="s1"))
+    answer = json.loads(agent.text(tool, **own, task_progress="- [ ] all", thought="I list.", sessionId="s1"))
     holder = answer[0] if isinstance(answer, list) else answer
-    assert holder["ignored_arguments"] == f"{tool} has no task_progress, sessionId; ignored."
+    assert holder["ignored_arguments"] == f"{tool} has no task_progress, thought, sessionId; ignored."
     plain = json.loads(agent.text(tool, **own))
     assert "ignored_arguments" not in (plain[0] if isinstance(plain, list) else plain)
 
@@ -122,7 +123,7 @@ def test_what_is_nested_too_deep_is_refused(agent: Agent, depth: int) -> None:
 
 
 def test_half_a_character_is_refused() -> None:
-    with pytest.raises(Refused, match="lone surrogate"):
+    with pytest.raises(Refused, match="unpaired surrogate"):
         read(query="\ud83d")
 
 

@@ -48,7 +48,7 @@ def test_archives_answer_with_what_is_there_and_the_job_that_brings_in_the_rest(
     (job,) = wb.jobs.list(kind="ingest")
     for answer in answers:
         assert (answer["results"], answer["metadata"]["totalResults"], answer["job"]["job_id"]) == ([], 0, job.id)
-        assert answer["message"].endswith(f'the index has what was there before. Next: get_job(job_id="{job.id}")')
+        assert answer["message"].endswith(f'searches use their previous state. Next: get_job(job_id="{job.id}")')
     assert (job.parameters["paths"], job.source_id) == ([], wb.sources.get("archives").id)
     ended = wb.jobs.wait(job.id, timeout=180)
     assert (ended.status, agent("get_job", job_id=job.id)["job"]["result"]["documents"]["added"]) == ("completed", 3)
@@ -97,7 +97,7 @@ def test_before_any_article_is_embedded_words_alone_find_them_in_the_files(
         rest = json.loads(agent.text("search_articles", **asked, limit=2, offset=2))
         assert [each["slug"] for each in rest] == ["zebra-1", "zebra-2"]
         none = agent.talk(lambda client: client.call_tool("search_articles", asked | {"query": "qwxyz"}))
-        assert none.is_error and "none has a word of the query" in none.content[0].text
+        assert none.is_error and "none contains a word of the query" in none.content[0].text
         assert f'Next: get_job(job_id="{job.id}")' in none.content[0].text
 
 

@@ -67,6 +67,23 @@ def test_another_projects_source_is_not_reachable_through_a_project(agent: Agent
     assert agent("rag_search_knowledge_base", **arguments)["results"] == []
 
 
+@pytest.mark.parametrize(
+    "place", [{"project_id": "shop"}, {"scope": "project", "project_id": "shop"}, {"scope": "global"}]
+)
+def test_a_title_or_url_outside_the_scope_is_as_unknown_as_one_that_nothing_has(
+    agent: Agent, wb: Workbench, place: dict[str, str]
+) -> None:
+    for project in ("bank", "shop"):
+        wb.projects.create(project.title(), id=project)
+    foreign = wb.sources.create("Secret Papers", project="bank", url="https://bank.example.com/")
+    wb.documents.create(text=WORDS, title="Ledger", source=foreign.id)
+    for name in ("Secret Papers", "https://bank.example.com/", "No Such Papers"):
+        failure = agent.failure("rag_search_knowledge_base", query=WORDS, source_id=name, **place)
+        assert failure["error"] == f"Source not found: {name}. List the sources to see the valid ids."
+    own = agent("rag_search_knowledge_base", query=WORDS, source_id="Secret Papers", project_id="bank")
+    assert own["count"] == 1
+
+
 def test_odd_names_are_unknown_and_nothing_else(agent: Agent, crowd: dict[str, str]) -> None:
     for odd in ("' OR '1'='1", "100%", "a\x00b", "🐈", '"', "%s"):
         assert "not found" in agent.failure("rag_search_project_knowledge", query=WORDS, project_id=odd)["error"]
@@ -91,7 +108,7 @@ def test_conversations_and_articles_are_found_by_others_only_where_their_source_
     (talk / "talk.md").write_text("# Zebra\n\nZebra stripes were talked about.")
     agent("embed_workspace", workspace_path=str(tmp_path / "docs"))
     wb.documents.create(text="Zebra crossings in a document.", title="Crossings")
-    (workspace,) = [source for source in wb.sources.list() if source.source_type == "workspace"]
+    (workspace,) = wb.sources.list(source_type="workspace")
     for tool in ("search_knowledge_base", "rag_search_knowledge_base", "rag_search_global_knowledge", "search"):
         text = agent.talk(lambda client, tool=tool: client.call_tool(tool, {"query": "zebra"})).content[0].text
         assert "crossings" in text.lower()

@@ -112,7 +112,7 @@ def test_a_client_that_leaves_while_the_workbench_opens_leaves_no_noise(make_set
     [
         (["--toolsets", "nope"], "Unknown toolset: 'nope'"),
         (["--transport", "pigeon"], "Unknown transport: 'pigeon'"),
-        (["--transport", "http", "--host", "0.0.0.0", "--port", "0"], "set WORKBENCH_MCP_TOKEN first"),
+        (["--transport", "http", "--host", "0.0.0.0", "--port", "0"], "Set WORKBENCH_MCP_TOKEN, or listen on"),
     ],
 )
 def test_a_wrong_start_is_refused_with_one_sentence(

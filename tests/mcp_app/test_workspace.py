@@ -178,7 +178,7 @@ def test_all_conversations_that_cannot_be_read_are_named(agent: Agent, tmp_path:
     answer = agent.failure("embed_workspace", workspace_path=str(put(tmp_path / "many", more)))
     named = len(answer["failures"])
     assert (answer["failed"], 60 < named < 459) == (459, True)
-    assert answer["note"].startswith(f"The first {named} are named")
+    assert answer["note"].startswith(f"The first {named} are listed.")
 
 
 def test_consistent_error_response(agent: Agent) -> None:

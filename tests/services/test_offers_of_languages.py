@@ -20,7 +20,7 @@ def test_documents_in_a_language_that_the_model_was_not_trained_for_come_with_an
     files = folder({"turm.md": GERMAN}, "german")
     german = minilm_wb.ingest(files)
     assert german.offer.startswith("1 passage in German, which the model minilm was not trained for.")
-    assert "takes about 1 minute; searches go on meanwhile" in german.offer
+    assert "takes about 1 minute; searches continue in the meantime" in german.offer
     assert "workbench indexes create multilingual --model multilingual --build" in german.offer
     assert german.to_dict()["offer"] == german.offer
     assert german.offer in report_text(german) and "in German" in report_html(german)

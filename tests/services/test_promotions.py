@@ -82,7 +82,7 @@ def test_a_deleted_place_takes_its_promotions_along_and_a_dropped_index_is_forgo
 
 
 def test_a_strategy_that_insists_on_a_scope_serves_a_place_but_not_everywhere(places: Workbench) -> None:
-    with pytest.raises(InvalidInput, match="'scoped' needs a scope, so it cannot serve everywhere"):
+    with pytest.raises(InvalidInput, match="'scoped' needs a scope; promote it for a project, a folder or a source"):
         places.promotions.promote("scoped")
     places.promotions.promote("scoped", scope=PROJECT)
     assert (serves(places), serves(places, PROJECT)) == ("rerank", "scoped")

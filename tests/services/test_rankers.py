@@ -117,8 +117,8 @@ def test_a_ranker_comes_back_from_its_file_as_it_was(river: Workbench) -> None:
         ({"questions": 1.5}, "'questions' of the ranker has 1.5; use a whole number"),
         ({"version": -1}, "'version' of the ranker has -1"),
         ({"note": "x" * 2001}, "'note' of the ranker must be a text of at most 2,000"),
-        ({"name": "default"}, "There is a ranker 'default' already"),
-        ({}, "There is a ranker 'mine' already; choose another name"),
+        ({"name": "default"}, "There is already a ranker 'default'"),
+        ({}, "There is already a ranker 'mine'; choose another name"),
     ],
 )
 def test_a_broken_file_is_refused_and_nothing_is_kept(
@@ -144,7 +144,7 @@ def test_what_is_promoted_serves_with_its_ranker_which_cannot_be_deleted_meanwhi
     river.promotions.promote("learned", parameters={"ranker": "mine"})
     served = river.search(QUESTION)
     assert (served.strategy, served[-1].document_title) == ("learned", "Den")
-    with pytest.raises(Conflict, match="The ranker 'mine' serves everywhere; promote something else there first"):
+    with pytest.raises(Conflict, match=r"The ranker 'mine' is in use \(everywhere\); promote something else"):
         river.rankers.delete("mine")
     river.promotions.undo()
     river.rankers.delete("mine")

@@ -8,7 +8,7 @@ from datetime import date
 
 from workbench.errors import Ambiguous, NotFound, ScopeError, list_choices
 from workbench.storage.projects import Projects
-from workbench.storage.sources import NamedSource, ScopedSource, Sources, require_single
+from workbench.storage.sources import VALID_IDS_HINT, NamedSource, ScopedSource, Sources, require_single
 from workbench.text import LANGUAGES, find_language
 from workbench.types import ResolvedScope, Scope
 
@@ -95,13 +95,19 @@ def _project_and_folder(scope: Scope, projects: Projects) -> tuple[str | None, s
 
 
 def _source_ids(scope: Scope, project_id: str | None, sources: Sources) -> list[str]:
-    """Return the ids of a scope's sources; of several with one title only those inside the scope count."""
+    """Return the ids of a scope's sources; of several with one title only those inside the scope count.
+
+    The title or URL of a source outside the scope is an unknown name, so that no one can test which titles exist
+    elsewhere. Its id is accepted and finds nothing.
+    """
     ids: list[str] = []
     try:
         for key in scope.sources or ():
             matching = sources.matching(key)
             inside = [source for source in matching if _is_inside(source, scope, project_id)]
-            ids.append(require_single(key, inside).id if inside else matching[0].id)
+            if not inside and matching[0].id != key:
+                raise NotFound("source", key, VALID_IDS_HINT)
+            ids.append(require_single(key, inside or matching).id)
     except (NotFound, Ambiguous) as error:
         raise ScopeError(str(error)) from error
     return ids

@@ -62,7 +62,8 @@ def clean_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
         raise InvalidInput(f"Invalid tags {tags!r}: expected a list of str.")
     texts = [tags] if isinstance(tags, str) else list(tags)
     for tag in texts:
-        check_key("tag", tag)
+        if not isinstance(tag, str):
+            raise InvalidInput(f"Invalid tag {tag!r}: expected str, not {type(tag).__name__}.")
     return tuple(dict.fromkeys(tag.strip().replace("\x00", "") for tag in texts if tag.strip()))
 
 

@@ -176,9 +176,7 @@ class RankerService:
             raise Conflict(f"The ranker {DEFAULT_RANKER!r} is built in and cannot be deleted.")
         serving = self._table.serving(name)
         if serving:
-            raise Conflict(
-                f"The ranker {name!r} is in use for {', '.join(serving)}; promote something else there first."
-            )
+            raise Conflict(f"The ranker {name!r} is in use ({', '.join(serving)}); promote something else there first.")
         self._table.delete(name)
 
     def export(self, name: str) -> str:

@@ -12,7 +12,7 @@ from workbench.ingestion.text import BEGINNING_CHARS, detect_document_language
 from workbench.services.checks import UPLOADS_TITLE, check_key, check_title, check_url, clean_tags
 from workbench.services.corpus import Corpus
 from workbench.services.indexes import IndexService
-from workbench.storage.sources import require_single
+from workbench.storage.sources import VALID_IDS_HINT, require_single
 from workbench.text import AUTO, LANGUAGES, find_language
 from workbench.types import FAMILY_TYPES, SOURCE_TYPES, Folder, Project, Source, Value
 
@@ -395,7 +395,7 @@ class SourceService:
         elif key == UPLOADS_TITLE:
             matching = [source for source in matching if source.project_id is None and source.source_type == "upload"]
         if not matching:
-            raise NotFound("source", key, "List the sources to see the valid ids.")
+            raise NotFound("source", key, VALID_IDS_HINT)
         return self._corpus.sources.get(require_single(key, matching).id)
 
     def _place(self, project: str | None, folder: str | None) -> LocationIds:

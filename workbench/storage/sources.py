@@ -13,7 +13,7 @@ from workbench.storage.statements import statement
 from workbench.text import AUTO
 from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, Source
 
-_HINT = "List the sources to see the valid ids."
+VALID_IDS_HINT = "List the sources to see the valid ids."
 _UNFILLED: JsonObject = {"unfilled": True}
 _FIELDS = tuple(Source.__dataclass_fields__)
 
@@ -110,7 +110,7 @@ class Sources:
             )
             if row:
                 return _source(row)
-        raise NotFound("source", source_id, _HINT)
+        raise NotFound("source", source_id, VALID_IDS_HINT)
 
     def find(self, key: str) -> Source:
         """Return a source by id, exact title or URL.
@@ -129,7 +129,7 @@ class Sources:
         """
         rows = self._database.rows(statement("source_find"), {"key": key})
         if not rows:
-            raise NotFound("source", key, _HINT)
+            raise NotFound("source", key, VALID_IDS_HINT)
         sources = [NamedSource(**row) for row in rows]
         return sources[:1] if sources[0].id == key else sources
 
@@ -195,7 +195,7 @@ class Sources:
         """Return what a service stores with a source (a dataset's hash, a crawl's settings)."""
         row = self._database.row(statement("source_metadata"), {"id": source_id})
         if row is None:
-            raise NotFound("source", source_id, _HINT)
+            raise NotFound("source", source_id, VALID_IDS_HINT)
         return dict(row["metadata"])
 
     def delete(self, source_id: str, indexes: Sequence[str]) -> Source:

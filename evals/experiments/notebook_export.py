@@ -6,20 +6,20 @@ from evals.experiments.runs import Experiment
 from workbench.export import notebook_json
 
 _OPEN_CELL = """from evals.experiments.catalogue import Cell, Experiments
-from evals.experiments.leaderboard import check_same_ground, leaderboard
+from evals.experiments.leaderboard import check_comparable, make_leaderboard
 from workbench import Workbench
 
 wb = Workbench.open()
 experiments = Experiments(wb)"""
 
 _RUN_CELL = """made = experiments.create({title!r}, {test_set!r}, cells, metrics={metrics!r}, limit_queries={limit!r})
-check_same_ground(experiments.get({id!r}), made)  # the same corpus, questions and judgments as then
+check_comparable(experiments.get({id!r}), made)  # the same corpus, questions and judgments as then
 experiments.run(made.id)  # what has not changed since is not run again
 results = experiments.results(made.id)"""
 
 _SHOW_CELL = """import pandas as pd
 
-lines = leaderboard(results, {metric!r})
+lines = make_leaderboard(results, {metric!r})
 pd.DataFrame([{{"run": line.label, **line.metrics, **line.latency_ms}} for line in lines])"""
 
 

@@ -34,7 +34,7 @@ ENDS_WITHIN = 10.0  # seconds
 PARENT = """
 import sys, time
 from pathlib import Path
-from workbench.ingestion.readers.separate_reading import ParserProcess
+from workbench.ingestion.readers.isolation import ParserProcess
 parser = ParserProcess(lambda: None)
 parser.draft(Path(sys.argv[1]).read_bytes(), "otters.pdf")
 print(parser.process_id, flush=True)

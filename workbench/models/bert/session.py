@@ -49,7 +49,7 @@ def read_checked_bytes(path: Path, sha256: str, install: str) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ModelError(f"The model file {path} is unreadable ({error.strerror}).") from error
+        raise ModelError(f"The model file {path} cannot be read ({error.strerror}).") from error
     digest = hashlib.sha256(data).hexdigest()
     if digest != sha256:
         raise ModelError(

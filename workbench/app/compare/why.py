@@ -25,7 +25,6 @@ from workbench.app.widgets.reader import RENDERED, choose_form, open_document
 from workbench.app.widgets.tables import add_table_header, shift_back
 from workbench.errors import ModelError, NotFound, WorkbenchError
 from workbench.marking import FUNCTION_WORDS, find_own_word, match_spans
-from workbench.retrieval.explain.outcome import FOUND, SHOWN
 from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.options import split_strategy
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
@@ -184,6 +183,8 @@ def build_panel_data(
         document_type: Markdown types are rendered.
         table_header: Markdown header of a table that starts before the passage.
     """
+    from workbench.retrieval.explain.outcome import FOUND, SHOWN  # imports the framework
+
     language = compared.language if compared else "english"
     context, text = split_text(compared) if compared else ([], [])
     return {

@@ -154,7 +154,7 @@ def test_a_test_set_without_judgments_leads_to_judging(visit, tides, wb):
     TestSetStore(wb).add_questions(made.id, ["What records the sea?"])
     app = visit(evaluate, new="1", dataset=made.id)
     assert app.button(key="experiment_go").disabled
-    assert "Rate on Compare" in {button.label for button in app.button}
+    assert "Judge on Compare" in {button.label for button in app.button}
 
 
 def test_of_more_columns_than_stand_side_by_side_it_is_said_which_are_left_out(visit, tides):

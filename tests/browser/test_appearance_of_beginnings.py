@@ -72,7 +72,7 @@ def test_what_is_shown_in_the_meantime_is_gone_before_the_page_is_drawn(page, se
     wait_until_up(address)
     page.add_init_script(COUNT_MIXTURES)
     page.goto(f"{address}/?q=tide+gauge")
-    expect(page.get_by_text("Opening the workbench")).to_be_visible(timeout=FIRST)
+    expect(page.get_by_text("Starting the workbench")).to_be_visible(timeout=FIRST)
     relay.let_in()
     expect(page.locator(".card").first).to_be_visible(timeout=FIRST)
     assert page.evaluate("window.mixed") == 0

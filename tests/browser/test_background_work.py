@@ -58,7 +58,7 @@ def test_an_upload_outlives_its_page_and_the_app_and_two_tabs_see_the_same(page,
     upload(page, 3, 5)
     rows = page.get_by_role("table", name="Adding 3 files to Uploads")
     expect(rows.get_by_role("row", name="001.md")).to_contain_text("waiting")
-    expect(page.get_by_text("start 'workbench worker'")).to_be_visible()
+    expect(page.get_by_text("start one with 'workbench worker'")).to_be_visible()
     keep("work-waiting-1440-light")
     page.reload()
     expect(rows.get_by_role("row", name="002.md")).to_contain_text("waiting")

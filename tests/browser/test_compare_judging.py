@@ -42,10 +42,10 @@ def board_of(page, question):
 def test_a_test_set_is_made_where_one_judges_and_the_address_keeps_it(goto, filled, keep):
     page = goto("/?q=tide gauge")
     page.get_by_role("button", name="Judge").click()
-    expect(page.get_by_text("then rate results with 1, 2, 3")).to_be_visible()
+    expect(page.get_by_text("then judge results with 1, 2, 3")).to_be_visible()
     page.get_by_label("New test set").fill("Harbour questions")
     page.get_by_role("button", name="Create and judge").dblclick()
-    expect(page.get_by_text("Rating for Harbour questions")).to_be_visible()
+    expect(page.get_by_text("Judging for Harbour questions")).to_be_visible()
     expect(page.get_by_role("button", name="Create and judge")).to_have_count(0)  # it covers the board no longer
     made = TestSetStore(filled).info("Harbour questions")
     expect(page).to_have_url(re.compile(f"judge={made.id}"))
@@ -124,7 +124,7 @@ def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differentl
     whole, pieces = (page.locator("ol.column").nth(place).locator(".card") for place in (0, 1))
     judge_of = whole.filter(has_text="Tide gauge").first
     judge_of.get_by_role("button", name="relevant", exact=True).click()
-    through = pieces.get_by_text("rated relevant via an overlapping passage")
+    through = pieces.get_by_text("judged relevant via an overlapping passage")
     expect(through.first).to_be_visible()
     settled(page, 1)
     assert len(judged(filled, made.title)["gauge every month"]) == 1  # nothing was written for the others

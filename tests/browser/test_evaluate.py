@@ -171,7 +171,7 @@ def test_the_form_offers_every_combination_of_several_parameters(
         page.get_by_role("option", name=name).first.click()
     page.keyboard.press("Escape")
     expect(page.locator("[class*=st-key-build_values_]")).to_have_count(2)
-    expect(page.get_by_text(re.compile(r"^([5-9]|\d\d) runs of 4 questions"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^([5-9]|\d\d) runs × 4 questions"))).to_be_visible()
     keep("evaluate_matrix")
 
 

@@ -53,7 +53,7 @@ def _make_test_set(page: Page) -> None:
     page.get_by_role("button", name="Judge", exact=True).click()
     page.get_by_label("New test set").fill("Journey")
     page.get_by_role("button", name="Create and judge").click()
-    expect(page.get_by_text("Rating for")).to_be_visible()
+    expect(page.get_by_text("Judging for")).to_be_visible()
     page.keyboard.press("Escape")
 
 

@@ -24,7 +24,7 @@ def test_a_path_that_no_page_has_is_said_and_leads_to_the_pages(goto, page):
 def test_a_path_of_several_parts_is_said_and_leads_to_the_pages(goto, page, path):
     goto(path)
     told = path.partition("?")[0].rstrip("/")
-    expect(page.get_by_role("heading", name=f"There is no page {told}")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"Page {told} not found")).to_be_visible()
     page.get_by_test_id("stPageLink").filter(has_text="Library").get_by_role("link").click()
     expect(page.get_by_role("heading", name="Library")).to_be_visible()
     expect(page).to_have_url(re.compile("/library$"))

@@ -150,10 +150,10 @@ def _show_choices(wb: Workbench, sets: dict[str, TestSetInfo]) -> None:
         key=key,
         on_change=_choose_test_set,
         args=(key,),
-        help="Your ratings are stored in this test set with the question. Evaluate uses them to score strategies.",
+        help="Your judgments are stored in this test set with the question. Evaluate uses them to score strategies.",
     )
     if value not in sets:
-        st.caption("Pick or create a test set, then rate results with 1, 2, 3.")
+        st.caption("Pick or create a test set, then judge results with 1, 2, 3.")
     with st.form("judge_new", border=False):
         st.text_input(
             "New test set",
@@ -262,7 +262,7 @@ def show_progress(judging: QuestionJudging) -> None:
     progress = (
         f"{going.done:,} of {count_text(total, 'question')} judged"
         if total
-        else "Your first rating adds this question."
+        else "Your first judgment adds this question."
     )
     with st.container(key="judging_round", horizontal=True, vertical_alignment="center"):
         bar = f'<progress max="{max(total, 1)}" value="{going.done}"></progress>'

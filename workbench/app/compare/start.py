@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 INTRODUCTION = (
     "Search your documents with several strategies at once: by meaning, by keywords and by both. You "
-    "rate the results, the workbench scores each strategy, and your agents get the winner."
+    "judge the results, the workbench scores each strategy, and your agents get the winner."
 )
 WAY_TITLES = {"library": "Your files", "crawl": "A website"}
 
@@ -66,7 +66,7 @@ def show_next_step(wb: Workbench, judging: bool) -> None:
     if judging or list_own_test_sets(wb):
         return
     st.html(
-        '<p class="wb-serving">Next: click <b>Judge</b> and rate results with the keys 1, 2 and 3. Rate a few '
+        '<p class="wb-serving">Next: click <b>Judge</b> and grade results with the keys 1, 2 and 3. Judge a few '
         "questions, then compare strategies in <b>Evaluate</b> and <b>Promote</b> the winner.</p>"
     )
 

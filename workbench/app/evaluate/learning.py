@@ -50,7 +50,7 @@ def show_learning(wb: Workbench) -> None:
             "Not enough judged questions",
             f"Training needs a test set with at least {MIN_JUDGED_QUESTIONS} judged questions; the largest "
             f"has {most} ({missing} "
-            "missing). Rate results in Compare, or import judgments.",
+            "missing). Judge results in Compare, or import judgments.",
         )
     for job in wb.jobs.list(kind="learn", limit=MAX_JOBS_SHOWN):
         with st.container(border=True, key=f"learn_{job.id}"):
@@ -78,7 +78,7 @@ def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
             index = st.selectbox("Index", names, default, key="learn_index")
         with st.container(horizontal=True, vertical_alignment="center"):
             go = st.button("Start training", type="primary", key="learn_go")
-            st.caption(f"Trains a linear ranker on your ratings. Scores are {FOLD_COUNT}-fold cross-validated.")
+            st.caption(f"Trains a linear ranker on your judgments. Scores are {FOLD_COUNT}-fold cross-validated.")
     if go:
         try:
             enqueue_learn(wb, test_set, index)

@@ -177,7 +177,7 @@ def show_plan_form(wb: Workbench) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
             st.caption(escape_markdown(f"{_describe_size(len(cells), questions)} {_describe_corpus(wb, test_set)}"))
-            if not questions and st.button("Rate on Compare", key="experiment_judge", type="tertiary"):
+            if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
                 address.leave_for("compare", judge=test_set)
                 switch_page("compare")
         if go:

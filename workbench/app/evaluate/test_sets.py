@@ -251,7 +251,7 @@ def save_questions(store: TestSetStore, key: str, test_set: TestSet, rows: Seque
 def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_set: TestSet) -> None:
     """Show the judgments in an editor; grades can be changed and rows removed, but not added."""
     if not test_set.judgments:
-        st.caption("No judgments yet. Turn on Judge in Compare and rate the results, or add a CSV with quotes.")
+        st.caption("No judgments yet. Turn on Judge in Compare and judge results, or add a CSV with quotes.")
         return
     texts = {question.id: question.text for question in test_set.questions}
     documents = JudgedDocuments(wb, test_set)
@@ -355,7 +355,7 @@ def show_test_sets(wb: Workbench) -> None:
     if not test_sets:
         show_message(
             "No test sets yet",
-            "A test set has questions and the passages that answer them. Rate results in Compare, import a folder or "
+            "A test set has questions and the passages that answer them. Judge results in Compare, import a folder or "
             "CSV, add queries of agents, or start with the sample questions.",
         )
     show_new_form(wb, expanded=not test_sets)

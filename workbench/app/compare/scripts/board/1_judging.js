@@ -4,13 +4,13 @@ const GRADES_OF_KEYS = { ...Object.fromEntries(GRADES.map(([key, , grade]) => [k
 const SIGNS = { 2: "●", 1: "◐", 0: "○" };
 
 function grades() {
-  return make("div", { class: "grades", role: "group", "aria-label": "Rating" },
+  return make("div", { class: "grades", role: "group", "aria-label": "Judgment" },
     GRADES.map(([key, name, grade]) => make("button", { type: "button", class: "grade", "data-grade": String(grade), tabindex: "-1", title: `Key ${key}` },
       make("kbd", { "aria-hidden": "true" }, key), name)), make("span", { class: "through", hidden: true }));
 }
 
 function judgingHint(judging) {
-  return make("p", { class: "judging-hint" }, make("span", {}, "Rating for ", make("b", { title: judging.title }, judging.title), ", the passage under the pointer or focus:"),
+  return make("p", { class: "judging-hint" }, make("span", {}, "Judging for ", make("b", { title: judging.title }, judging.title), ", the passage under the pointer or focus:"),
     GRADES.map(([key, name]) => make("span", {}, make("kbd", {}, key), ` ${name}`)),
     make("span", {}, "nDCG uses each document's best passage"));
 }
@@ -45,7 +45,7 @@ function ndcg(column, now, depth) {
 
 function liveScore(root, column, now) {
   const depth = Math.min(10, Math.max(...root.data.columns.map((one) => one.hits.length))), value = ndcg(column, now, depth);
-  return value === null ? null : make("span", { class: "live", title: "From the ratings so far; unrated passages count as not relevant" },
+  return value === null ? null : make("span", { class: "live", title: "From the judgments so far; unjudged passages count as not relevant" },
     `nDCG@${depth} `, make("b", {}, value.toFixed(2).replace(/^0/, "")));
 }
 
@@ -78,7 +78,7 @@ function paintGrades(root) {
 function paintThrough(item, grade) {
   const line = item.querySelector(".through"), name = GRADES.find(([, , one]) => one === grade)?.[1];
   line.hidden = grade === undefined;
-  line.replaceChildren(...(name ? [make("span", { "aria-hidden": "true" }, `${SIGNS[grade]} `), `rated ${name} via an overlapping passage`] : []));
+  line.replaceChildren(...(name ? [make("span", { "aria-hidden": "true" }, `${SIGNS[grade]} `), `judged ${name} via an overlapping passage`] : []));
 }
 
 function mark(root, item, grade) {

@@ -3,7 +3,7 @@ const KEYS = [
   ["Everywhere", [["?", "show this list"], ["Ctrl K", "find a page, control, document, source, test set, experiment or action"], ["Ctrl Enter", "click the main button of the form or dialog"], ["/", "go to the question"], ["Esc", "close a dialog"]]],
   ["Between passages", [["↓", "go from the question to the first passage"], ["↑ ↓", "previous or next passage; up from the first to Promote"], ["← →", "same passage in the next column"], ["Enter", "open the document at this passage"], ["W", "explain its rank"]]],
   ["In tables", [["← →", "move between column headings; Enter sorts"], ["↑ ↓", "move between rows"]]],
-  ["While judging", [["1", "relevant"], ["2", "partly"], ["3", "not relevant"], ["0", "clear the rating"], ["N", "next unjudged question"], ["P", "previous question"]]],
+  ["While judging", [["1", "relevant"], ["2", "partly"], ["3", "not relevant"], ["0", "clear the judgment"], ["N", "next unjudged question"], ["P", "previous question"]]],
 ];
 
 function keysDialog(root) {

@@ -85,13 +85,10 @@ class Pipeline:
         """Ingest items into a source; unchanged ones are skipped, unreadable ones are reported.
 
         Args:
-            source_id: The source.
-            items: The items.
             failures: Failures from before the ingest, for the report.
             on_progress: Receives the progress.
-            should_stop: Returns whether to stop.
-            shared: Parts of a job shared by several workers. Each part is a transaction, and the report covers all
-                workers.
+            should_stop: True to stop.
+            shared: Parts of a job shared by several workers, a transaction each; the report covers all workers.
 
         Raises:
             Cancelled: ``should_stop`` returned true. Documents written before are kept.
@@ -106,10 +103,10 @@ class Pipeline:
         room = ByteBudget(MAX_PREFETCH_BYTES if shared is None else MAX_PREFETCHED_PARTS)
         parser = ParserProcess(ask)
         preparing = _PreparationContext(source_id, known_documents, tally, ask, parser)
-        prepared = self._prepare_items(items, room, preparing) if shared is None else (
-            self._prepare_parts(items, shared, room, preparing)
-        )  # fmt: skip
-        ahead = prefetch(prepared, ask=ask)
+        if shared is None:
+            ahead = prefetch(self._prepare_items(items, room, preparing), ask=ask)
+        else:
+            ahead = prefetch(self._prepare_parts(items, shared, room, preparing), ask=ask)
         with parser, WriteBehind(self._database) as writing, closing(ahead), closing(room):
             for batch in batch_items(ahead, tally, room.give_back, self._writer.batch) if shared is None else (
                 batch_parts(ahead, tally)
@@ -133,10 +130,7 @@ class Pipeline:
                     writing.wait(ask)
                 room.give_back(room_taken)
             writing.wait(ask)
-        seconds = time.perf_counter() - began
-        if shared is None:
-            return tally.report(source_id, seconds)
-        return combine_reports([result for _, result in shared.parts.results()], source_id, found_failures, seconds)
+        return _make_report(source_id, tally, shared, found_failures, time.perf_counter() - began)
 
     def _prepare_items(
         self, items: Sequence[IngestItem], room: ByteBudget, preparing: _PreparationContext
@@ -306,6 +300,15 @@ class Pipeline:
                 [ItemEvent(each.place, outcome, len(each.cut.passages)) for each, outcome in news], connection
             )
         return [(stored.id, outcome) for stored, outcome in zip(written, outcomes, strict=True)]
+
+
+def _make_report(
+    source_id: str, tally: IngestProgress, shared: SharedItems | None, failures: list[IngestFailure], seconds: float
+) -> IngestReport:
+    """Return the report of an ingest; of a shared one, that of all workers."""
+    if shared is None:
+        return tally.report(source_id, seconds)
+    return combine_reports([result for _, result in shared.parts.results()], source_id, failures, seconds)
 
 
 def _report_written(

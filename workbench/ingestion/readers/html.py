@@ -20,6 +20,7 @@ from workbench.ingestion.text import decode_text
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
+    from markdownify import MarkdownConverter
 
 # --- Code blocks without line numbers and copy buttons ---
 
@@ -183,7 +184,7 @@ def _set_code(block: HtmlElement, text: str) -> None:
 
 
 @cache
-def make_code_converter() -> type[Any]:
+def make_code_converter() -> type[MarkdownConverter]:
     """Return the Markdown converter, whose fences are longer than any run of backticks inside them."""
     from markdownify import MarkdownConverter
 

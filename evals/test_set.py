@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.errors import InvalidInput
 from workbench.text import language_title
-from workbench.types import JsonObject, JsonValue, Scope, Value
+from workbench.types import JsonObject, JsonValue, Scope, Value, as_object
 
 if TYPE_CHECKING:
     from workbench.ingestion.incoming import IngestItem
@@ -140,14 +140,14 @@ class MeasuredScope(Value):
         return changed | {"titles": dict(self.titles)} if changed else {}
 
     @classmethod
-    def from_stored(cls, stored: Mapping[str, Any]) -> MeasuredScope:
+    def from_stored(cls, stored: Mapping[str, JsonValue]) -> MeasuredScope:
         """Return a scope from its stored form; a missing field does not narrow."""
         known = {item.name for item in fields(Scope)}
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in stored.items() if name in known
         }
         values |= {name: date.fromisoformat(values[name]) for name in ("since", "until") if values.get(name)}
-        return cls(Scope(**values), dict(stored.get("titles") or {}))
+        return cls(Scope(**values), {key: str(title) for key, title in as_object(stored.get("titles")).items()})
 
 
 WHOLE_CORPUS = MeasuredScope()

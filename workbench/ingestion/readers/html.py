@@ -183,7 +183,7 @@ def _set_code(block: HtmlElement, text: str) -> None:
 
 
 @cache
-def make_code_converter() -> type[Any]:
+def _make_code_converter() -> type[Any]:
     """Return the Markdown converter, whose fences are longer than any run of backticks inside them."""
     from markdownify import MarkdownConverter
 
@@ -332,7 +332,7 @@ def convert_element(element: HtmlElement) -> str:
 
     normalise_tables(element)
 
-    converter = make_code_converter()(
+    converter = _make_code_converter()(
         heading_style="ATX",
         bullets="-",
         escape_asterisks=False,

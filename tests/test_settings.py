@@ -83,9 +83,7 @@ def test_an_env_file_that_is_not_utf_8_is_named(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".env").write_bytes(content)
-    with pytest.raises(
-        ConfigurationError, match=f"The file {tmp_path / '.env'} is not UTF-8; save it as a text in UTF-8"
-    ):
+    with pytest.raises(ConfigurationError, match=f"The file {tmp_path / '.env'} is not UTF-8; save it as UTF-8 text"):
         load_settings()
 
 

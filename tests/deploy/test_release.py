@@ -47,7 +47,7 @@ def test_a_tagged_commit_whose_files_agree_may_be_released(tree: Path) -> None:
     ("name", "old", "new", "said"),
     [
         ("pyproject.toml", 'version = "0.1.0"', 'version = "0.2.0"', "pyproject.toml has version 0.2.0"),
-        ("CHANGELOG.md", "## 0.1.0 - 2026-01-31", "## Unreleased", "CHANGELOG.md begins with 'Unreleased'"),
+        ("CHANGELOG.md", "## 0.1.0 - 2026-01-31", "## Unreleased", "CHANGELOG.md starts with 'Unreleased'"),
         ("deploy/kubernetes/kustomization.yaml", '"0.1.0"', '"0.0.9"', "does not use the image of 0.1.0"),
         ("workbench/runtime.py", "0.1.0", "0.3.0", "The commit has no tag v0.3.0"),
         ("CHANGELOG.md", "# Changes", "# Change", "The tree has uncommitted changes: M CHANGELOG.md"),

@@ -58,7 +58,7 @@ def _explanation_lines(why: Explanation) -> list[tuple[str, str]]:
     lines = [
         ("legs", ", ".join(legs)),
         ("features", ", ".join(features)),
-        ("boosted", " · ".join(name.text for name in why.preferring)),
+        ("preferring", " · ".join(name.text for name in why.preferring)),
         ("terms", ", ".join(terms) or "none of the question's"),
         ("missing", ", ".join(why.missing_terms)),
         ("similar", ", ".join(likes)),

@@ -113,24 +113,29 @@ class Pipeline:
             ):  # fmt: skip
                 ask()
                 if batch.is_pause:
-                    self._try_model(tally)
-                    if shared is not None:
-                        writing.wait(ask)  # raises an error of the write that other workers wait for
-                        self._writer.help(lambda _: ask())
-                        tally.report_waiting()
+                    self._use_pause(tally, writing, ask, is_shared=shared is not None)
                     continue
                 embedded = self._embed(batch, tally, should_stop)
                 writing.wait(ask)
-                writing.submit(
-                    partial(self._write, batch, embedded, tally, shared), partial(_report_written, batch, tally)
-                )
+                write = partial(self._write, batch, embedded, tally, shared)
+                writing.submit(write, partial(_report_written, batch, tally))
                 room_taken, size = batch.room, sum(prepared.item.room for prepared in batch.items)
-                del batch, embedded  # release a large document before the next one is read
+                del batch, embedded, write  # release a large document before the next one is read
                 if size > MAX_PREFETCH_BYTES:
                     writing.wait(ask)
                 room.give_back(room_taken)
             writing.wait(ask)
         return _make_report(source_id, tally, shared, found_failures, time.perf_counter() - began)
+
+    def _use_pause(
+        self, tally: IngestProgress, writing: WriteBehind, ask: Callable[[], None], *, is_shared: bool
+    ) -> None:
+        """Load the model while no batch is ready, and help other workers with a shared job."""
+        self._try_model(tally)
+        if is_shared:
+            writing.wait(ask)  # raises an error of the write that other workers wait for
+            self._writer.help(lambda _: ask())
+            tally.report_waiting()
 
     def _prepare_items(
         self, items: Sequence[IngestItem], room: ByteBudget, preparing: _PreparationContext

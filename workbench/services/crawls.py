@@ -535,11 +535,7 @@ class CrawlService:
         from workbench.crawling.site import Site
 
         job_id = running.job.id
-        plan = self.table.plan(job_id)
-        if not plan.source_id:
-            source = find_plan_source(self._sources, plan, running.job)
-            self.table.fills(job_id, source.id)
-            plan = self.table.plan(job_id)
+        plan = self._plan_with_source(running.job)
         index = self._corpus.index().name
 
         def ingest(
@@ -563,13 +559,26 @@ class CrawlService:
                 if site.browser_trouble:
                     running.log(f"Some pages may need a browser: {site.browser_trouble}", "warning")
 
+<<<<<<< HEAD
         with self._sources.settling(plan.source_id, unless=(Cancelled, PartLost)):  # it resumes into the same source
+=======
+        unless = (Cancelled, PartLost)  # then it will resume into the same source
+        with self._sources.settling(plan.source_id, unless=unless):
+>>>>>>> t1
             try:
                 _run_in_new_loop(crawl)
             except Cancelled:
                 self._jobs.table.progress(job_id, self.get(job_id).progress)
                 raise
             return self._ended(job_id)
+
+    def _plan_with_source(self, job: Job) -> CrawlPlan:
+        """Return a crawl's plan; its source is created unless it exists."""
+        plan = self.table.plan(job.id)
+        if plan.source_id:
+            return plan
+        self.table.fills(job.id, find_plan_source(self._sources, plan, job).id)
+        return self.table.plan(job.id)
 
     def guard(self) -> Guard:
         """Return a new guard against requests to private networks, except to the allowed hosts."""

@@ -184,7 +184,11 @@ def _set_code(block: HtmlElement, text: str) -> None:
 
 
 @cache
+<<<<<<< HEAD
 def make_code_converter() -> type[MarkdownConverter]:
+=======
+def _make_code_converter() -> type[Any]:
+>>>>>>> t1
     """Return the Markdown converter, whose fences are longer than any run of backticks inside them."""
     from markdownify import MarkdownConverter
 
@@ -333,7 +337,7 @@ def convert_element(element: HtmlElement) -> str:
 
     normalise_tables(element)
 
-    converter = make_code_converter()(
+    converter = _make_code_converter()(
         heading_style="ATX",
         bullets="-",
         escape_asterisks=False,

@@ -551,20 +551,23 @@ class CrawlService:
             site = Site(self.guard(), CrawlOptions.read(plan.options), browser_url=self._browser_url)
             try:
                 await Crawl(
-                    job_id, self.table, site, storing, memory, remove=self._remove,
-                    should_stop=running.should_stop, on_progress=on_progress, log=running.log,
-                ).run()  # fmt: skip
+                    job_id,
+                    self.table,
+                    site,
+                    storing,
+                    memory,
+                    remove=self._remove,
+                    should_stop=running.should_stop,
+                    on_progress=on_progress,
+                    log=running.log,
+                ).run()
             finally:
                 await site.close()
                 if site.browser_trouble:
                     running.log(f"Some pages may need a browser: {site.browser_trouble}", "warning")
 
-<<<<<<< HEAD
-        with self._sources.settling(plan.source_id, unless=(Cancelled, PartLost)):  # it resumes into the same source
-=======
         unless = (Cancelled, PartLost)  # then it will resume into the same source
         with self._sources.settling(plan.source_id, unless=unless):
->>>>>>> t1
             try:
                 _run_in_new_loop(crawl)
             except Cancelled:

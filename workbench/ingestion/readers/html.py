@@ -20,7 +20,6 @@ from workbench.ingestion.text import decode_text
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
-    from markdownify import MarkdownConverter
 
 # --- Code blocks without line numbers and copy buttons ---
 
@@ -184,11 +183,7 @@ def _set_code(block: HtmlElement, text: str) -> None:
 
 
 @cache
-<<<<<<< HEAD
-def make_code_converter() -> type[MarkdownConverter]:
-=======
 def _make_code_converter() -> type[Any]:
->>>>>>> t1
     """Return the Markdown converter, whose fences are longer than any run of backticks inside them."""
     from markdownify import MarkdownConverter
 

@@ -102,7 +102,7 @@ def test_large_metadata_hides_no_document_from_a_list(agent: Agent) -> None:
     listed = agent.text("manage_document", action="list")
     shown = json.loads(listed)["documents"]
     assert len(shown) == 3
-    assert shown[0]["metadata"]["..."].endswith("of 100 entries are too long to be shown")
+    assert shown[0]["metadata"]["..."].endswith("of 100 entries are too long to show")
     got = agent.text("manage_document", action="get", document_id=shown[0]["id"])
     assert len(json.loads(got)["document"]["metadata"]) > len(shown[0]["metadata"])
     assert max(tokens(listed), tokens(got)) < 8000

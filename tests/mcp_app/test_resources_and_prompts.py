@@ -79,7 +79,7 @@ def test_a_prompt_takes_the_completed_folder_and_tags(agent: Agent) -> None:
 def test_an_unknown_prompt_is_refused_with_a_sentence_and_no_traceback(
     agent: Agent, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with pytest.raises(MCPError, match="Unknown prompt: nope; use 'search_strategy'"):
+    with pytest.raises(MCPError, match=r"Unknown prompt: nope\. Use 'search_strategy'"):
         agent.talk(lambda client: client.get_prompt("nope"))
     assert "Traceback" not in caplog.text
 

@@ -88,7 +88,7 @@ UPDATE jobs SET status = %(status)s, error = %(error)s, result = result || %(res
 -- job_release: the worker stops before the job is finished; another resumes it unless it was cancelled
 UPDATE jobs SET status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, worker = NULL, cancel_requested = false,
     attempts = greatest(0, attempts - 1), seconds_left = NULL, completed_at = CASE WHEN cancel_requested THEN now() END,
-    message = CASE WHEN cancel_requested THEN 'Stopped as asked; its finished work stays, and it can be resumed.'
+    message = CASE WHEN cancel_requested THEN 'Cancelled; finished work is kept, and the job can be resumed.'
         ELSE 'Waiting for a worker to go on.' END, moved_at = now(), updated_at = now()
 WHERE id = %(id)s AND status = 'running'
 

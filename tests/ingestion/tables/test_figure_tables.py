@@ -53,7 +53,7 @@ def test_a_figure_that_ends_a_label_is_no_figure_of_the_row() -> None:
         0,
         8,
     )
-    fitted = row.fitted([300.0, 372.0], 9.0)
+    fitted = row.fit([300.0, 372.0], 9.0)
     assert (fitted.label, [figure.text for figure in fitted.figures]) == ("Shares, 754.6", ["12"])
 
 

@@ -37,8 +37,8 @@ SELECT workbench_read_again(%(name)s)
 WITH freed AS (
     UPDATE jobs SET status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, worker = NULL, cancel_requested = false,
         seconds_left = NULL, completed_at = CASE WHEN cancel_requested THEN now() END, attempts = greatest(0, attempts - 1),
-        message = CASE WHEN cancel_requested THEN 'Stopped as asked; its finished work stays, and it can be resumed.'
-            ELSE 'Waiting for a worker to go on.' END, updated_at = now()
+        message = CASE WHEN cancel_requested THEN 'Cancelled; finished work is kept, and the job can be resumed.'
+            ELSE 'Waiting for a worker to continue.' END, updated_at = now()
     WHERE status = 'running' RETURNING id, kind, status
 )
 SELECT id, kind FROM freed WHERE status = 'queued' UNION ALL SELECT id, kind FROM jobs WHERE status = 'queued' ORDER BY id

@@ -88,14 +88,14 @@ UPDATE jobs SET status = %(status)s, error = %(error)s, result = result || %(res
 -- job_release: the worker stops before the job is finished; another resumes it unless it was cancelled
 UPDATE jobs SET status = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, worker = NULL, cancel_requested = false,
     attempts = greatest(0, attempts - 1), seconds_left = NULL, completed_at = CASE WHEN cancel_requested THEN now() END,
-    message = CASE WHEN cancel_requested THEN 'Stopped as asked; its finished work stays, and it can be resumed.'
-        ELSE 'Waiting for a worker to go on.' END, moved_at = now(), updated_at = now()
+    message = CASE WHEN cancel_requested THEN 'Cancelled; finished work is kept, and the job can be resumed.'
+        ELSE 'Waiting for a worker to continue.' END, moved_at = now(), updated_at = now()
 WHERE id = %(id)s AND status = 'running'
 
 -- job_cancel: stop a job; one that no worker has taken ends immediately
 UPDATE jobs SET cancel_requested = (status = 'running'), status = CASE status WHEN 'queued' THEN 'cancelled' ELSE status END,
     completed_at = CASE status WHEN 'queued' THEN now() END,
-    message = CASE status WHEN 'queued' THEN 'Cancelled before it began.' ELSE 'Stopping.' END, moved_at = now(), updated_at = now()
+    message = CASE status WHEN 'queued' THEN 'Cancelled before it started.' ELSE 'Stopping.' END, moved_at = now(), updated_at = now()
 WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING status
 
 -- job_cancel_requested: whether the job was cancelled (one that is over or deleted is to stop, too)

@@ -26,16 +26,16 @@ PASSAGES = 600
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from evals.bench import loading
-from evals.bench.synthetic_corpus import SyntheticCorpus
-write = loading._write
+from benchmarks import loading
+from benchmarks.synthetic_corpus import SyntheticCorpus
+write = loading._write_batch
 def write_some(workbench, index, sources, batch, first):
     if first == 200:
         os.kill(os.getpid(), signal.SIGKILL)
     write(workbench, index, sources, batch, first)
-loading._write = write_some
+loading._write_batch = write_some
 with loading.open_bench(Path(sys.argv[1])) as workbench:
-    loading.fill(workbench, 600, SyntheticCorpus(workbench.corpus.encoder().dimensions), batch=100)
+    loading.fill_corpus(workbench, 600, SyntheticCorpus(workbench.corpus.encoder().dimensions), batch=100)
 """
 
 

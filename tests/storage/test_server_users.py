@@ -24,11 +24,11 @@ sys.stdin.read()
 """
 AHEAD = """
 import sys
-from workbench.ending import end_now
-from workbench.storage.postgres import start_ahead
-start_ahead(__import__("pathlib").Path(sys.argv[1]))
+from workbench.runtime import exit_now
+from workbench.storage.postgres import start_in_background
+start_in_background(__import__("pathlib").Path(sys.argv[1]))
 if sys.argv[2] == "now":
-    end_now()
+    exit_now()
 """
 LONG = 60  # seconds: no test waits for it, it only bounds a failure
 

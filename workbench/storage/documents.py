@@ -396,8 +396,8 @@ def list_document_ids(connection: Connection, index: str, scope: ResolvedScope) 
     """Return the ids of an index's documents that are in a scope."""
     if scope.is_empty:
         return frozenset()
-    query = statement("documents_listed", index, scope=choose_scope_predicate(scope))
-    rows = connection.execute(query, {"index": index, **scope_parameters(scope)}).fetchall()
+    parameters = {"index": index, **scope_parameters(scope)}
+    rows = fetch_rows(connection, index, "documents_listed", parameters, scope=choose_scope_predicate(scope))
     return frozenset(row["document_id"] for row in rows)
 
 

@@ -406,7 +406,7 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
         verb = "is" if len(questions) == 1 else "are"
         asked = count_text(len(questions), "question")
         sentences.append(
-            f"There {verb} only {asked}; with fewer than {MIN_QUESTIONS} few differences can be told apart."
+            f"There {verb} only {asked}; with fewer than {MIN_QUESTIONS}, few differences are significant."
         )
     relevant = [sum(grade > 0 for grade in test_set.qrels[question.id].values()) for question in questions]
     if relevant and max(relevant) == 1:
@@ -420,6 +420,6 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
     if means and min(means) >= SATURATION_SCORE:
         sentences.append(
             f"Every run reaches at least {SATURATION_SCORE} {metric_title(metric)}: the questions are too "
-            f"easy to compare by."
+            f"easy to tell the runs apart."
         )
     return tuple(sentences)

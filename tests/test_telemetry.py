@@ -155,11 +155,11 @@ def test_a_search_answers_though_no_collector_does(wb: Workbench, folder: Callab
 def test_a_job_that_was_stopped_is_told_by_its_class_and_is_no_failure() -> None:
     code = f"""
 from workbench.errors import Cancelled
-from workbench.telemetry import JOB, export, measured
+from workbench.telemetry import JOB, export, measure
 export()
 for kind in (Cancelled, ValueError):
     try:
-        with measured(JOB, kind.__name__):
+        with measure(JOB, kind.__name__):
             raise kind("{QUESTION}")
     except kind:
         pass

@@ -23,10 +23,10 @@ from workbench.telemetry import EXPORT_FAILED
 LONGEST = 4.0  # s, as docs/operating.md says
 SPANS = """
 import time
-from workbench.telemetry import SEARCH, export, measured
+from workbench.telemetry import SEARCH, export, measure
 export()
 for _ in range(5000):
-    with measured(SEARCH, "hybrid"):
+    with measure(SEARCH, "hybrid"):
         pass
 print(time.time())
 """

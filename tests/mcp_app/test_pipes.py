@@ -87,9 +87,9 @@ def test_writing_to_a_client_that_has_left_ends_like_a_closed_stream(pipe: tuple
 def test_what_a_library_prints_or_reads_misses_the_wire(pipe: tuple[int, int]) -> None:
     code = (
         "import anyio, os, subprocess, sys\n"
-        "from mcp_app.stdio import standard_streams\n"
+        "from mcp_app.stdio import open_standard_streams\n"
         "async def main():\n"
-        "    async with standard_streams() as streams:\n"
+        "    async with open_standard_streams() as streams:\n"
         "        print('stray', flush=True)\n"
         "        subprocess.run(['echo', 'stray child'], check=True)\n"
         "        print(repr(os.read(0, 9)), file=sys.stderr)\n"

@@ -181,7 +181,7 @@ def test_no_undo_comes_back_to_a_ranker_that_was_deleted(river: Workbench) -> No
 def test_a_name_is_looked_at_before_a_long_training(river: Workbench) -> None:
     assert river.rankers.check_new(" the\u00a0new  one ") == "the new one"
     for name in ("mine", "default", " mine "):
-        with pytest.raises(Conflict, match="There is a ranker"):
+        with pytest.raises(Conflict, match="There is already a ranker"):
             river.rankers.check_new(name)
     with pytest.raises(InvalidInput, match="that can be printed"):
         river.rankers.check_new("bell\a")

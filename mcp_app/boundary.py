@@ -26,7 +26,7 @@ from mcp_app.tools import filter_clauses
 from workbench.errors import StatementRejected, StorageError
 from workbench.opening import Opening
 from workbench.sample import articles_dir
-from workbench.services.articles import ArticleFolder
+from workbench.services.article_files import ArticleFolder
 from workbench.telemetry import TOOL, measure
 from workbench.types import Countdown, OnProgress, Progress, time_left_text
 from workbench.types.json import JsonObject, JsonValue

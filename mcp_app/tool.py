@@ -12,7 +12,7 @@ from mcp_app.arguments import Argument, make_missing_error
 from mcp_app.file_roots import FileRoots
 from mcp_app.paging import MAX_TITLE_CHARS, Items, TextPart, cut, format_next_call
 from workbench.errors import WorkbenchError
-from workbench.services.articles import ArticleFolder
+from workbench.services.article_files import ArticleFolder
 from workbench.types import OnProgress
 from workbench.types.json import JsonObject, JsonValue
 

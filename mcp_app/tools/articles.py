@@ -20,7 +20,7 @@ from mcp_app.paging import (
 )
 from mcp_app.tool import Call, Tool, ToolFamily, delegate_to_job, make_schema
 from workbench.errors import NotFound
-from workbench.services.articles import Article, ArticleFolder
+from workbench.services.article_files import Article, ArticleFolder
 from workbench.types import ARTICLE_CATEGORIES
 from workbench.types.json import JsonObject, JsonValue
 

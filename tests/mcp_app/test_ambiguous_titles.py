@@ -14,7 +14,7 @@ from tests.mcp_app.agent import Agent
 from tests.mcp_app.processes import environment
 from workbench import Workbench
 from workbench.errors import Ambiguous, ScopeError
-from workbench.services.articles import ArticleFolder
+from workbench.services.article_files import ArticleFolder
 from workbench.types import Scope
 
 TITLE, URL = "Handbook", "https://docs.example.com/"

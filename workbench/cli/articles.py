@@ -13,7 +13,7 @@ from workbench.types import ARTICLE_CATEGORIES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from workbench.services.articles import Article
+    from workbench.services.article_files import Article
     from workbench.types import Evidence
 
 run = run_subcommand

@@ -8,7 +8,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from workbench.ingestion.incoming import IngestItem, is_inside, list_files
+from workbench.ingestion.incoming import IngestItem, list_files
+from workbench.ingestion.stamps import is_inside
 
 _PATH_DATE = re.compile(r"(?:\A|/)(\d{4}-\d{2}-\d{2})(?=[/_.-]|\Z)")
 _URL_LINE = re.compile(

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import size_text
-from workbench.ingestion.incoming import IngestItem, is_inside
+from workbench.ingestion.incoming import IngestItem
 from workbench.ingestion.readers import MAX_BYTES, discover, read_bytes
+from workbench.ingestion.stamps import is_inside
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
 _NUMBERED_NAME = re.compile(r"\d{1,6}-.+", re.DOTALL)

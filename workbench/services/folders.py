@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.errors import Conflict, UnreadableDocument
-from workbench.ingestion.incoming import Stamps, stamp_files
+from workbench.ingestion.stamps import Stamps, stamp_files
 from workbench.services.checks import JOB_THRESHOLD_BYTES, estimate_text_bytes
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService, IngestOptions

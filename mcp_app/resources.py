@@ -17,7 +17,7 @@ from mcp.types import INVALID_PARAMS, ListResourcesResult, Resource
 from mcp_app.paging import MAX_TITLE_CHARS, cut
 from mcp_app.tool import dump_json
 from workbench.errors import NotFound, WorkbenchError
-from workbench.services.sources import TAG_CATALOGUE
+from workbench.services.tag_catalogue import TAG_CATALOGUE
 from workbench.types import Document, Source
 from workbench.types.json import JsonObject
 

@@ -23,7 +23,7 @@ from workbench.errors import InvalidInput, list_choices
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import AGENT_CUTOFF, DOCUMENT_CUTOFF
-from workbench.services.sources import format_catalogue
+from workbench.services.tag_catalogue import format_catalogue
 from workbench.types import (
     Folder,
     NamesUse,

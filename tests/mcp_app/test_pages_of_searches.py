@@ -62,7 +62,7 @@ def test_pages_of_any_size_are_one_ranking_and_the_last_says_its_limit(
     ids, last = pages(agent, tool, key, {"match_count": 17}, **arguments)
     assert len(ids) == len(set(ids)) == most
     assert last["note"].startswith(f"A search ranks at most {most} ")
-    assert "more specific question" in last["note"]
+    assert "more specific query" in last["note"]
     assert last.get("under_filled") is not True
     assert pages(agent, tool, key, {"match_count": 50}, **arguments)[0] == ids
     first = agent(tool, query=QUESTION, match_count=10, **arguments)
@@ -93,7 +93,9 @@ def test_pages_of_archives_are_one_ranking(make_settings: Callable[..., Settings
         (folder / f"{number}.md").write_text(f"# Note {number}\n\n{QUESTION} number {number}.")
     with Workbench.open(settings=make_settings(archives_dir=tmp_path / "archives")) as wb:
         wb.archives.refresh()
-        ids, last = pages(Agent(create_server(wb)), "searchLocalArchives", "document", {"limit": 20})
+        ids, last = pages(Agent(create_server(wb, toolsets=["all"])), "searchLocalArchives", "document", {"limit": 20})
         assert len(ids) == len(set(ids)) == 50
         assert last["note"].startswith("A search ranks at most 50 documents")
-        assert pages(Agent(create_server(wb)), "searchLocalArchives", "document", {"limit": 7})[0] == ids
+        assert (
+            pages(Agent(create_server(wb, toolsets=["all"])), "searchLocalArchives", "document", {"limit": 7})[0] == ids
+        )

@@ -18,7 +18,7 @@ from workbench.retrieval import first_import
 class Watch:
     def find_spec(self, name, path=None, target=None):
         if name == "llama_index.core":
-            print("alone" if first_import._IMPORTING.locked() else "beside others", flush=True)
+            print("alone" if first_import._IMPORT_LOCK.locked() else "beside others", flush=True)
 
 sys.meta_path.insert(0, Watch())
 with Workbench.open() as wb:

@@ -131,7 +131,7 @@ def test_a_part_that_kills_its_workers_is_given_up(wb: Workbench, job_id: str) -
     for number in range(MAX_ATTEMPTS * 3):
         assert hands(wb, job_id, f"dead {number}").take() is not None
     lead = hands(wb, job_id, "lead", leads=True)
-    with pytest.raises(Exception, match=f"left a part of it {MAX_ATTEMPTS} times"):
+    with pytest.raises(Exception, match=f"Workers died {MAX_ATTEMPTS} times on a part"):
         list(lead.all_taken())
 
 

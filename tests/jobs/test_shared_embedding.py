@@ -138,7 +138,7 @@ def test_a_part_that_kills_its_workers_is_given_up_until_the_job_is_resumed(
         connection.execute("UPDATE embedding_parts SET state = 'waiting', vectors = NULL, texts = '[]', times = 10")
     worker = wb.start_worker()
     ended = wb.jobs.wait(job.id, timeout=LONG)
-    assert ended.status == "failed" and "Workers abandoned a part 10 times" in (ended.error or "")
+    assert ended.status == "failed" and "Workers died 10 times on a part" in (ended.error or "")
     assert wb.documents.count() == 0
     wb.jobs.resume(job.id)  # on a machine with more memory, say
     resumed = wb.jobs.wait(job.id, timeout=LONG * 3)

@@ -249,7 +249,8 @@ class SharedEmbedding:
         for standing in standings:
             if standing.given_up:
                 raise WorkbenchError(
-                    f"Workers abandoned a part {MAX_ATTEMPTS} times. Check the machine's memory, then resume the job."
+                    f"Workers died {MAX_ATTEMPTS} times on a part of the job; check the machine's memory, then "
+                    "resume the job."
                 )
             if standing.done:
                 self._waiting.discard(standing.id)

@@ -457,8 +457,8 @@ class PartsLease:
                 return
             if tally.given_up:
                 raise WorkbenchError(
-                    f"Workers died {MAX_ATTEMPTS} times on a part of it; check the machine's memory, then "
-                    f"resume the job."
+                    f"Workers died {MAX_ATTEMPTS} times on a part of the job; check the machine's memory, then "
+                    "resume the job."
                 )
             yield None
             if self.tally().done < tally.parts:  # excludes what this holder was writing

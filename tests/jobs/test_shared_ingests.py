@@ -79,7 +79,7 @@ def test_a_helper_that_does_not_see_the_files_leaves_them_to_others(wb: Workbenc
         jobs.parts.plan(job.id, [([0], 1)])
         jobs.invite(job.id, "ingest")
         helper = wb.start_worker()
-        while not any("does not see all of the files" in line.message for line in wb.jobs.log(job.id)):
+        while not any("cannot access all of the files" in line.message for line in wb.jobs.log(job.id)):
             assert helper.is_alive
         helper.stop()
         tally = jobs.parts.tally(job.id)

@@ -24,6 +24,7 @@ from workbench.types import (
     JsonObject,
     JsonValue,
     Progress,
+    as_integer,
     as_number,
     as_object,
     as_text,
@@ -31,7 +32,6 @@ from workbench.types import (
     as_texts,
     to_plain,
 )
-from workbench.types.json import as_integer
 from workbench.workbench import Workbench
 
 MAX_RECENT_JOBS = 200  # jobs among which an experiment's own is looked for

@@ -28,8 +28,7 @@ from workbench.opening import Opening
 from workbench.sample import articles_dir
 from workbench.services.article_files import ArticleFolder
 from workbench.telemetry import TOOL, measure
-from workbench.types import Countdown, OnProgress, Progress, time_left_text
-from workbench.types.json import JsonObject, JsonValue
+from workbench.types import Countdown, JsonObject, JsonValue, OnProgress, Progress, time_left_text
 
 if TYPE_CHECKING:
     from workbench.settings import Settings

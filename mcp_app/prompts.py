@@ -11,7 +11,7 @@ from mcp.types import Completion, CompletionArgument, CompletionContext, PromptR
 
 from mcp_app.tool import Tool
 from workbench.errors import NotFound
-from workbench.services.tag_catalogue import TAG_CATALOGUE
+from workbench.types import TAG_CATALOGUE
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

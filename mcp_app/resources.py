@@ -17,9 +17,7 @@ from mcp.types import INVALID_PARAMS, ListResourcesResult, Resource
 from mcp_app.paging import MAX_TITLE_CHARS, cut
 from mcp_app.tool import dump_json
 from workbench.errors import NotFound, WorkbenchError
-from workbench.services.tag_catalogue import TAG_CATALOGUE
-from workbench.types import Document, Source
-from workbench.types.json import JsonObject
+from workbench.types import TAG_CATALOGUE, Document, JsonObject, Source
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer

@@ -13,8 +13,7 @@ from mcp_app.file_roots import FileRoots
 from mcp_app.paging import MAX_TITLE_CHARS, Items, TextPart, cut, format_next_call
 from workbench.errors import WorkbenchError
 from workbench.services.article_files import ArticleFolder
-from workbench.types import OnProgress
-from workbench.types.json import JsonObject, JsonValue
+from workbench.types import JsonObject, JsonValue, OnProgress
 
 if TYPE_CHECKING:
     from workbench.opening import Opening

@@ -28,8 +28,7 @@ from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
 from workbench.errors import Cancelled, InvalidInput, WorkbenchError
 from workbench.jobs.sharing import Assignment, make_progress_reporter, share_parts
-from workbench.types import JsonObject, JsonValue, OnProgress, Progress, ShouldStop, as_object, to_plain
-from workbench.types.json import as_integer
+from workbench.types import JsonObject, JsonValue, OnProgress, Progress, ShouldStop, as_integer, as_object, to_plain
 from workbench.workbench import Workbench
 
 __all__ = ["Cell", "CellResult", "Experiment", "Experiments", "make_cells"]

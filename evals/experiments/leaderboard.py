@@ -15,8 +15,7 @@ from evals.measures.significance import EQUALITY_TOLERANCE, Difference, bootstra
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import count_text
-from workbench.types import JsonObject, Value, as_items, as_number, as_text
-from workbench.types.json import as_integer
+from workbench.types import JsonObject, Value, as_integer, as_items, as_number, as_text
 from workbench.workbench import Workbench
 
 SCORE_DIGITS = 6

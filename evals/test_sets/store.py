@@ -33,8 +33,7 @@ from evals.test_set import (
 )
 from evals.test_sets.folders import load_test_set
 from workbench.errors import InvalidInput, NotFound, list_choices
-from workbench.types import JsonObject, OnProgress, Scope, ShouldStop, Value
-from workbench.types.json import JsonValue
+from workbench.types import JsonObject, JsonValue, OnProgress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
 
 LLM_JUDGE = "llm"

@@ -21,8 +21,7 @@ from mcp_app.paging import (
 from mcp_app.tool import Call, Tool, ToolFamily, delegate_to_job, make_schema
 from workbench.errors import NotFound
 from workbench.services.article_files import Article, ArticleFolder
-from workbench.types import ARTICLE_CATEGORIES
-from workbench.types.json import JsonObject, JsonValue
+from workbench.types import ARTICLE_CATEGORIES, JsonObject, JsonValue
 
 MAX_RANKED = 100  # articles that one semantic search ranks
 MAX_ARTICLES = 100_000  # more than a folder written by hand contains

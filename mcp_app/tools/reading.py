@@ -25,8 +25,7 @@ from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import DOCUMENT_CUTOFF
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.types import Document, Passage, Project, Scope, preference_text
-from workbench.types.json import JsonObject
+from workbench.types import Document, JsonObject, Passage, Project, Scope, preference_text
 
 if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Explanation

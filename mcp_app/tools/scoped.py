@@ -23,9 +23,10 @@ from workbench.errors import InvalidInput, list_choices
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import AGENT_CUTOFF, DOCUMENT_CUTOFF
-from workbench.services.tag_catalogue import format_catalogue
 from workbench.types import (
     Folder,
+    JsonObject,
+    JsonValue,
     NamesUse,
     Passage,
     ResolvedScope,
@@ -33,8 +34,8 @@ from workbench.types import (
     ScopeKind,
     SearchResult,
     Source,
+    format_catalogue,
 )
-from workbench.types.json import JsonObject, JsonValue
 
 if TYPE_CHECKING:
     from workbench.services.search import DocumentHit, SourcePlace

@@ -243,6 +243,15 @@ def test_more_sitemaps_than_fifty_are_read(wb: Workbench, site: TestSite, crawl:
     assert crawl(f"{site.url}/")["outcomes"]["added"] == 61
 
 
+def test_sitemaps_that_cannot_be_read_are_counted(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    index = "".join(f"<sitemap><loc>{site.url}/{name}</loc></sitemap>" for name in ("cut.xml.gz", "gone.xml"))
+    site.put({"/": page("Start"), "/sitemap.xml": f"<sitemapindex>{index}</sitemapindex>"})
+    site.put({"/cut.xml.gz": reply(b"\x1f\x8b\x08" + b"damaged" * 9, headers={"Content-Type": "application/gzip"})})
+    crawled = crawl(f"{site.url}/")
+    assert crawled["outcomes"]["added"] == 1
+    assert crawled["not_fetched"] == {"a sitemap that cannot be read": 2}
+
+
 @pytest.mark.parametrize(
     ("url", "prefix"),
     [

@@ -8,7 +8,7 @@ from mcp_app.paging import tokens
 from mcp_app.tools.scoped import SEARCH_GLOBAL
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
-from workbench.services.tag_catalogue import TAG_CATALOGUE
+from workbench.types import TAG_CATALOGUE
 
 PROJECT = "proj_123"
 

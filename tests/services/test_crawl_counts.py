@@ -11,7 +11,7 @@ import pytest
 from tests.crawling.conftest import site  # noqa: F401 - the fixture
 from tests.crawling.site import QUICK, TestSite, page, reply
 from workbench import Workbench
-from workbench.crawling.messages import UNFETCHED_OUTCOMES
+from workbench.crawling.options import UNFETCHED_OUTCOMES
 from workbench.jobs.worker import run_job
 from workbench.services.crawls import CrawlJob
 from workbench.settings import Settings

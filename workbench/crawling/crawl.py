@@ -12,10 +12,9 @@ from workbench.crawling.extraction import SAMPLE_PAGES, find_boilerplate, hash_s
 from workbench.crawling.fetch_page import PageWriter, TryAgain, format_log_line, group_pages, visit_page
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import Refusal
-from workbench.crawling.messages import UNFETCHED_OUTCOMES, describe_held_removals, describe_progress
-from workbench.crawling.options import CrawlOptions
-from workbench.crawling.politeness import MAX_SITEMAPS
-from workbench.crawling.site import Site
+from workbench.crawling.messages import describe_held_removals, describe_progress
+from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
+from workbench.crawling.site import SURPLUS_SITEMAP_REASON, UNREADABLE_SITEMAP_REASON, Site
 from workbench.crawling.urls import make_bounds, parse_bounds, url_host
 from workbench.errors import Cancelled, WorkbenchError
 from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply
@@ -122,7 +121,6 @@ OUTCOMES_WITHOUT_ADDRESS = (
     "forbidden",
 )  # outcomes of pages that claim no address
 STORED_OUTCOMES = ("added", "changed", "stored")
-UNREAD_SITEMAP_REASON = f"a sitemap beyond the first {MAX_SITEMAPS}"
 HELD_NOTE = "Its document is kept until the removal is accepted."
 PageLink = tuple[str, str, str | None]  # address, how it was found, date in the sitemap
 
@@ -386,7 +384,7 @@ class Crawl:
         if listed:
             self._log(f"The site lists {len(listed)} addresses (sitemap, llms.txt).", "info")
         return [(entry.url, entry.via, entry.lastmod) for entry in listed], [
-            (url, UNREAD_SITEMAP_REASON, None) for url in unread
+            (address, reason, None) for address, reason in unread.items()
         ]
 
     async def _settle_if_same(self, entry: Entry) -> None:
@@ -538,10 +536,11 @@ class Crawl:
         """Count addresses in pages and lists that were not admitted, by reason."""
         if self._bounds is None or not self.options.recursive:
             return
-        unread = {url for url, via, _ in self._crawls.plan(self._job_id).seeds if via == UNREAD_SITEMAP_REASON}
+        reasons = (UNREADABLE_SITEMAP_REASON, SURPLUS_SITEMAP_REASON)
+        unread = {url: via for url, via, _ in self._crawls.plan(self._job_id).seeds if via in reasons}
         counts: Counter[str] = Counter()
         for url in await asyncio.to_thread(self._crawls.unlisted, self._job_id):
-            counts[UNREAD_SITEMAP_REASON if url in unread else self.frontier.skip_reason(url, self._bounds)] += 1
+            counts[unread.get(url) or self.frontier.skip_reason(url, self._bounds)] += 1
         await asyncio.to_thread(self._crawls.set_skipped, self._job_id, counts)
 
     # --- Progress ---

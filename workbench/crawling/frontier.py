@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from workbench.crawling.http import Refusal
-from workbench.crawling.messages import UNFETCHED_OUTCOMES
-from workbench.crawling.options import CrawlOptions
+from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
 from workbench.crawling.urls import CrawlBounds, file_suffix
 from workbench.storage.crawls import NewPage
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-UNFETCHED_OUTCOMES = ("forbidden", "not_allowed", "left_out")  # outcomes of addresses that are not fetched
+from workbench.crawling.options import UNFETCHED_OUTCOMES
+
 _WORDS = {
     "left_out": "left out", "not_allowed": "not allowed", "held": "removal held",
     "fetched": "to be stored", "queued": "to be fetched",

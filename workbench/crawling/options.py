@@ -24,6 +24,7 @@ INT_OPTION_RANGES: dict[str, tuple[int, int]] = {
 FLOAT_OPTION_RANGES: dict[str, tuple[float, float]] = {
     "rate": (0.01, 1000), "timeout": (0.1, 600), "backoff": (0, 60), "longest_wait": (0, 3600),
 }  # fmt: skip
+UNFETCHED_OUTCOMES = ("forbidden", "not_allowed", "left_out")  # outcomes of addresses that are not fetched
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
-import gzip
 import re
 import time
 import zlib
@@ -183,7 +182,11 @@ class ListedAddress:
 
 
 def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]]:
-    """Return (pages, further sitemaps) of a sitemap, a sitemap index or a plain list of addresses."""
+    """Return (pages, further sitemaps) of a sitemap, a sitemap index or a plain list of addresses.
+
+    Raises:
+        zlib.error: It is compressed, and damaged.
+    """
     from lxml import etree as lxml_etree  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 
     etree = cast("Any", lxml_etree)  # lxml has no type stubs
@@ -220,10 +223,7 @@ def read_llms(text: str, base: str) -> list[ListedAddress]:
 def _unzip(data: bytes) -> bytes:
     if not data.startswith(b"\x1f\x8b"):
         return data[:MAX_SITEMAP_BYTES]
-    try:
-        return zlib.decompressobj(wbits=31).decompress(data, MAX_SITEMAP_BYTES)
-    except (zlib.error, gzip.BadGzipFile):
-        return b""
+    return zlib.decompressobj(wbits=31).decompress(data, MAX_SITEMAP_BYTES)
 
 
 def _child_text(entry: XmlElement, name: str) -> str:

@@ -10,8 +10,7 @@ from typing import TypedDict
 from workbench.crawling.fetch_page import TryAgain, visit_page
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import REDIRECT_STATUSES, FetchFailed
-from workbench.crawling.messages import UNFETCHED_OUTCOMES
-from workbench.crawling.options import CrawlOptions
+from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
 from workbench.crawling.site import Site
 from workbench.crawling.urls import CrawlBounds, canonicalize, make_bounds, url_host
 from workbench.errors import CrawlRefused

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (RFC 9309 asks for five)
 
+# Why a sitemap was not read, as the counts of a crawl name it
+UNREADABLE_SITEMAP_REASON = "a sitemap that cannot be read"
+SURPLUS_SITEMAP_REASON = f"a sitemap beyond the first {MAX_SITEMAPS}"
+
 
 class Site:
     """Access to the hosts of one crawl; closed at its end."""
@@ -119,8 +123,8 @@ class Site:
         robots = await self.robots(url)
         return Refusal("failed", robots.trouble) if robots.trouble else self.refusal(url)
 
-    async def list_addresses(self, url: str) -> tuple[list[ListedAddress], list[str]]:
-        """Return the addresses that the site lists, and the sitemaps that were not read.
+    async def list_addresses(self, url: str) -> tuple[list[ListedAddress], dict[str, str]]:
+        """Return the addresses that the site lists, and why each sitemap that was not read was not.
 
         Addresses are ordered by source: sitemaps, llms.txt, llms-full.txt.
         """
@@ -138,25 +142,29 @@ class Site:
                     pages.setdefault(page.url, page)
                 full = urljoin(folder, "llms-full.txt")
                 pages.setdefault(full, ListedAddress(full, "llms"))
+        if urljoin(root, "sitemap.xml") not in sitemaps:
+            unread.pop(urljoin(root, "sitemap.xml"), None)  # a guess that need not exist
         return list(pages.values()), unread
 
-    async def _sitemaps(self, waiting: list[str]) -> tuple[list[ListedAddress], list[str]]:
+    async def _sitemaps(self, waiting: list[str]) -> tuple[list[ListedAddress], dict[str, str]]:
         entries: list[ListedAddress] = []
         read: set[str] = set()
+        unread: dict[str, str] = {}
         while waiting and len(read) < MAX_SITEMAPS:
             url = waiting.pop(0)
             if url in read:
                 continue
             read.add(url)
             data = await self._small(url)
-            if data:
-                try:
-                    pages, further = await asyncio.to_thread(read_sitemap, data, url)
-                except Exception:  # noqa: BLE001 - an invalid sitemap lists nothing
-                    continue
-                entries += pages
-                waiting += further
-        return entries, list(dict.fromkeys(url for url in waiting if url not in read))
+            try:
+                pages, further = await asyncio.to_thread(read_sitemap, data or b"", url)
+            except Exception:  # noqa: BLE001 - a damaged archive fails in any way; it is counted as unread
+                data, pages, further = None, [], []
+            if not data:
+                unread[url] = UNREADABLE_SITEMAP_REASON
+            entries += pages
+            waiting += further
+        return entries, unread | {url: SURPLUS_SITEMAP_REASON for url in waiting if url not in read}
 
     async def _plain(self, url: str, validators: Mapping[str, str]) -> Response:
         turnstile = await self.turnstile(url)

@@ -31,6 +31,7 @@ from workbench.types.records import (
     DATASET,
     FAMILY_TYPES,
     SOURCE_TYPES,
+    TAG_CATALOGUE,
     Document,
     Folder,
     Index,
@@ -38,6 +39,7 @@ from workbench.types.records import (
     Promotion,
     Ranker,
     Source,
+    format_catalogue,
 )
 from workbench.types.results import (
     CLOSE_EVIDENCE,
@@ -55,6 +57,8 @@ from workbench.types.scope import NamesUse, ResolvedScope, Scope, ScopeKind
 
 __all__ = [
     "ARTICLE_CATEGORIES",
+    "TAG_CATALOGUE",
+    "format_catalogue",
     "CLOSE_EVIDENCE",
     "Comparison",
     "Countdown",

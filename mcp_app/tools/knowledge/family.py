@@ -8,8 +8,7 @@ from mcp_app.arguments import Argument, Refused
 from mcp_app.paging import ITEMS_PER_PAGE, MAX_TEXT_CHARS, MAX_TITLE_CHARS, cut
 from mcp_app.tool import Call, ToolFamily, dump_json, failure_json
 from workbench.errors import NotFound
-from workbench.types import Document, Source, as_object
-from workbench.types.json import JsonObject, JsonValue
+from workbench.types import Document, JsonObject, JsonValue, Source, as_object
 
 FAMILY = ToolFamily(render=dump_json, failure=failure_json)
 

@@ -12,8 +12,7 @@ from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import AGENT_CUTOFF
 from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY
-from workbench.types import NamesUse, Passage, Scope
-from workbench.types.json import JsonObject
+from workbench.types import JsonObject, NamesUse, Passage, Scope
 
 SEARCH_TYPES = ("vector", "hybrid", "rerank")
 DEFAULT_SEARCH_TYPE = UNPROMOTED_TOOL_STRATEGY

@@ -52,4 +52,4 @@ def test_archives_are_searched_with_marks_and_citations(
     assert "cites B note" in shown.out
     assert "<mark>" not in shown.out
     assert "No document in the archives matches" in workbench("archives", "search", "okpai", "--exact").out
-    assert "holds 2 documents" in workbench("archives", "refresh").out
+    assert "'archives' has 2 documents" in workbench("archives", "refresh").out

@@ -54,7 +54,7 @@ def _run_refresh(arguments: argparse.Namespace, out: Output) -> int:
     del arguments
     with open_workbench() as wb, cancel_on_sigint(out) as should_stop, out.progress("Archives") as show:
         source = wb.sources.get(wb.archives.refresh(show, should_stop))
-    sentence = f"{source.title} has {source.documents_count:,} documents."
+    sentence = f"{source.title!r} has {source.documents_count:,} documents."
     out.show(source, lambda console: console.print(sentence))
     return 0
 

@@ -7,12 +7,15 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+import psutil
 import psycopg
 import pytest
 from psycopg import sql
@@ -71,6 +74,28 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("quick")
         else:
             item.add_marker(pytest.mark.flaky(reruns=2 if browser else 1, rerun_except="from pytest-timeout"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """End what a test has started and still waits for after its time limit: ``with Popen(...)`` waits without end."""
+    limit = float(item.config.getini("timeout") or 0)
+    marker = item.get_closest_marker("timeout")
+    begun = time.time() - 2  # a process is dated to the second
+    timer = threading.Timer((marker.args[0] if marker and marker.args else limit) + 15, _end_children, [begun])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _end_children(begun: float) -> None:
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if child.create_time() >= begun:
+                child.kill()
 
 
 def pytest_collection_finish() -> None:

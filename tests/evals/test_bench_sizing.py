@@ -44,7 +44,7 @@ def test_a_file_that_holds_no_figures_is_refused_with_the_command_that_writes_on
     file = tmp_path / "it's one.json"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(InvalidInput, match="workbench --json bench"):
+    with pytest.raises(InvalidInput, match="python -m benchmarks --json"):
         read_figures(file)
 
 

@@ -148,10 +148,10 @@ def test_a_promotion_is_offered_for_the_measured_scope_first(two_projects: Workb
     wb, store = two_projects, TestSetStore(two_projects)
     measured = store.create("One project", scope=Scope(project="Shop")).scope
     first, bar, everywhere = list_measured_places(wb, measured, Scope(project="Bank"))
-    assert (first.title, first.note) == ("In the scope that was measured: project Shop", "")
+    assert (first.title, first.note) == ("Measured scope: project Shop", "")
     assert wb.promotions.key(first.scope) == f"project:{wb.projects.get('Shop').id}"
-    assert (bar.title, everywhere.title) == ("In the scope chosen above", "Everywhere")
-    assert bar.note == everywhere.note and bar.note.startswith("This run was measured over project Shop, not over what")
+    assert (bar.title, everywhere.title) == ("Current scope: project Bank", "All documents")
+    assert bar.note == everywhere.note and bar.note.startswith("This run was measured on project Shop, so")
     everything = list_measured_places(wb, store.create("All").scope, Scope(project="Bank"))
     assert [place.note == "" for place in everything] == [True, False]
     tagged = store.create("Tagged", scope=Scope(tags=("x",))).scope
@@ -172,4 +172,4 @@ def test_a_deleted_project_is_named_and_the_figures_are_kept(two_projects: Workb
     assert experiments.get(experiment.id).over == "project Shop"
     assert experiments.results(experiment.id)[0].run is not None
     assert describe_judged_outside(wb, store.load(key)) == ()
-    assert list_measured_places(wb, experiment.scope, Scope())[0].title == "Everywhere"
+    assert list_measured_places(wb, experiment.scope, Scope())[0].title == "All documents"

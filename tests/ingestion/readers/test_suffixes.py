@@ -18,7 +18,7 @@ from workbench.ingestion.readers.formats import (
     is_prose,
     list_format_titles,
 )
-from workbench.services import articles
+from workbench.services import article_files
 
 # formats of which a page's address always names the ending
 KEPT_IN_LINKS = frozenset(
@@ -50,9 +50,9 @@ def test_a_file_whose_original_is_kept_has_a_media_type() -> None:
 def test_the_suffixes_of_conversations_and_articles_are_some_of_the_readers() -> None:
     for suffix in conversations.CONVERSATION_SUFFIXES:
         assert is_prose(f"a{suffix}"), f"Take {suffix!r} out of SUFFIXES in ingestion/conversations.py: it is no prose."
-    for suffix in articles.ARTICLE_SUFFIXES:
+    for suffix in article_files.ARTICLE_SUFFIXES:
         assert suffix in MARKDOWN_READER.suffixes, (
-            f"Take {suffix!r} out of SUFFIXES in services/article_files.py: it is no Markdown."
+            f"Take {suffix!r} out of ARTICLE_SUFFIXES in services/article_files.py: it is no Markdown."
         )
 
 

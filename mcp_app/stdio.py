@@ -237,12 +237,12 @@ def _claim_stream(descriptor: int, instead: str | None, *, blocking: bool = True
     os.dup2(other, descriptor)
     os.close(other)
     _rebind(descriptor)
-    if not blocking:
+    if not blocking and sys.platform != "win32":
         os.set_blocking(private, False)
     try:
         yield private
     finally:
-        if not blocking:
+        if not blocking and sys.platform != "win32":
             os.set_blocking(private, True)
         os.dup2(private, descriptor)
         os.close(private)

@@ -21,7 +21,7 @@ VERBS = {
     "promotions": "workbench.services.promotions:PromotionService",
     "crawls": "workbench.services.crawls:CrawlService",
     "jobs": "workbench.services.jobs:JobService",
-    "pages": "workbench.services.page_images:PagePictures",
+    "pages": "workbench.services.page_images:PageImages",
 }
 _SECTION = re.compile(r"^(Raises|Returns|Yields):\n(?=    )", re.MULTILINE)
 

@@ -10,8 +10,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from evals.command import add_arguments
 from evals.measures.metrics import PROVIDER_NAMES
+from workbench.cli.eval import add_arguments
 from workbench.settings import Settings
 
 ROOT = Path(__file__).parents[2]

@@ -180,7 +180,7 @@ def test_a_name_that_is_held_is_free_again_when_its_holder_leaves(pooled: Workbe
 
 
 def test_an_agent_writes_and_finds_through_a_pooler(pooled: Workbench) -> None:
-    agent = Agent(create_server(pooled))
+    agent = Agent(create_server(pooled, toolsets=["all"]))
     agent("manage_document", action="create", title="Herons", content="# Herons\n\nHerons stand in the reeds.")
     assert agent("manage_document", action="list")["total_count"] == 1
     assert "Herons stand in the reeds." in agent.text("search", query="herons")

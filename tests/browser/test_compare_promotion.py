@@ -45,7 +45,7 @@ def test_a_promotion_serves_the_scope_is_shown_and_undone_in_one_click(goto, fil
     expect(line).to_have_text(re.compile("Hybrid is live in the project .+ version 1"))
     assert filled.search("lock", scope=scope).strategy == "hybrid"
     page.get_by_role("button", name="Undo").click()
-    expect(line).to_contain_text("built-in default")
+    expect(line).to_contain_text("Default strategy")
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
     assert filled.search("lock", scope=scope).strategy == "rerank"
 

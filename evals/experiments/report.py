@@ -156,18 +156,6 @@ def render_text(table: Table) -> str:
     return stream.getvalue().rstrip()
 
 
-def render_markdown(run: EvalRun) -> str:
-    """Return the table in Markdown, for the documentation."""
-    metrics = list(next(iter(run.strategies.values())).values)
-    lines = ["| strategy | " + " | ".join((*metrics, "p50 ms", "p95 ms")) + " |"]
-    lines.append("|---" + "|---:" * (len(metrics) + 2) + "|")
-    for name, strategy in run.strategies.items():
-        cells = [f"{strategy.means[metric]:.{TABLE_DIGITS}f}" for metric in metrics]
-        cells += [f"{value:.1f}" for value in strategy.latency_ms.values()]
-        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
 def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
     """Show how many answers hold the reference answer, and how long they are."""
     table = Table(title="Answers that hold the reference answer")

@@ -27,8 +27,8 @@ from workbench.app.widgets.promoting import (
 )
 from workbench.app.widgets.reader import open_document
 from workbench.errors import ScopeError, WorkbenchError
+from workbench.retrieval.options import split_strategy
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.services.search import split_strategy
 from workbench.text import language_title
 from workbench.types import Comparison, JsonObject, JsonValue, Passage, SearchResult
 from workbench.types.results import TOTAL, TimedStep

@@ -18,7 +18,7 @@ from workbench.app.widgets.reader import has_records, is_code, is_markdown
 from workbench.app.widgets.tables import add_table_header, shift_back
 from workbench.marking import match_spans, stem
 from workbench.text import WORD
-from workbench.types.json import JsonValue
+from workbench.types import JsonValue
 from workbench.types.results import Span
 
 # Tables on a card

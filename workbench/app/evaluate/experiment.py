@@ -11,7 +11,7 @@ import streamlit as st
 from evals.background import enqueue_experiment, find_job
 from evals.experiments.catalogue import Experiments
 from evals.experiments.leaderboard import LeaderboardLine, describe_judged_outside, describe_weaknesses, to_csv
-from evals.experiments.notebook_export import to_notebook
+from evals.experiments.report import to_notebook
 from evals.experiments.runs import Experiment
 from evals.gateway import describe_deleted
 from evals.learning import training

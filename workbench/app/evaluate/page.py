@@ -134,8 +134,8 @@ def _make_compared_row(pair: Pair, ends: list[float]) -> dict[str, object]:
         "name": pair.label,
         "cells": {
             "run": {"text": strategy_title(pair.strategy), "hue": appearance.hue, "shape": appearance.shape},
-            "first": _compared_score_cell(pair.first, ends),
-            "second": _compared_score_cell(pair.second, ends),
+            "first": _make_score_cell(pair.first, ends),
+            "second": _make_score_cell(pair.second, ends),
             "difference": _difference_cell(pair),
             "verdict": _verdict_cell(pair),
         },
@@ -143,7 +143,7 @@ def _make_compared_row(pair: Pair, ends: list[float]) -> dict[str, object]:
     }
 
 
-def _compared_score_cell(score: Score | None, ends: list[float]) -> dict[str, object] | None:
+def _make_score_cell(score: Score | None, ends: list[float]) -> dict[str, object] | None:
     if score is None:
         return None
     return {"value": score.mean, "low": score.interval[0], "high": score.interval[1], "ends": ends}

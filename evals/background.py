@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from evals.experiments.catalogue import Experiments, run_shared
 from evals.experiments.runs import Cell, parse_cells
 from evals.experiments.tuning import StoredAnswers, tune
 from evals.gateway import index_corpus
-from evals.judges.endpoint import Endpoint, Limits
+from evals.judges.endpoint import Endpoint
 from evals.learning.learn import DEFAULT_RANKER_NAME, learn
 from evals.learning.training import check_enough
 from evals.measures.metrics import check_metrics, ranking_depth
@@ -22,7 +22,6 @@ from workbench.jobs.sharing import Assignment, Job, Outcome
 from workbench.runtime import check_extra
 from workbench.types import (
     JsonObject,
-    JsonValue,
     Progress,
     as_integer,
     as_number,
@@ -47,13 +46,10 @@ def make_runners(wb: Workbench) -> dict[str, Runner]:
     }
 
 
-def enqueue_experiment(
-    wb: Workbench, experiment_id: str, *, ragas: str = "none", limits: Mapping[str, float] | None = None
-) -> Job:
+def enqueue_experiment(wb: Workbench, experiment_id: str, *, ragas: str = "none") -> Job:
     """Run an experiment in the background, or resume one that was stopped.
 
     ``ragas`` looks at the texts afterwards: "free" without a language model, "llm" with the configured one.
-    ``limits`` (seconds, calls, tokens) win over the settings' for judging.
 
     Raises:
         NotFound: no such experiment. Conflict: it runs already. ConfigurationError: "llm", and none is configured;
@@ -61,14 +57,12 @@ def enqueue_experiment(
     """
     check_extra("eval")
     if ragas == "llm":
-        Endpoint.of(wb, Limits.from_settings(wb.settings, limits))
+        Endpoint.of(wb)
     experiment = Experiments(wb).get(experiment_id)
     job = find_job(wb, experiment.id)
     if job is not None and not job.is_finished:
         raise Conflict(f"{experiment.title!r} is {job.status} already; cancel its job first to start it anew.")
-    return wb.jobs.enqueue(
-        "experiment", experiment.title, {"experiment": experiment.id, "ragas": ragas, "limits": dict(limits or {})}
-    )
+    return wb.jobs.enqueue("experiment", experiment.title, {"experiment": experiment.id, "ragas": ragas})
 
 
 def enqueue_on_sample(
@@ -84,16 +78,14 @@ def enqueue_on_sample(
     """
     check_extra("eval")
     if ragas == "llm":
-        Endpoint.of(wb, Limits.from_settings(wb.settings))
+        Endpoint.of(wb)
     for index in {cell.index for cell in cells}:
         wb.corpus.index(index)
     plan: JsonObject = {"title": title, "cells": [to_plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
     return enqueue_import(wb, SAMPLE_NAME, experiment=plan | {"metrics": list(check_metrics(metrics))})
 
 
-def enqueue_optimise(
-    wb: Workbench, test_set: str, strategies: Sequence[str], seconds: float, metric: str, index: str | None = None
-) -> Job:
+def enqueue_optimise(wb: Workbench, test_set: str, strategies: Sequence[str], seconds: float, metric: str) -> Job:
     """Search for good parameters in the background. Raises NotFound, or InvalidInput without time or strategies."""
     check_extra("eval")
     if seconds <= 0 or not strategies:
@@ -104,7 +96,6 @@ def enqueue_optimise(
         "strategies": list(strategies),
         "seconds": seconds,
         "metric": metric,
-        "index": index,
     }
     return wb.jobs.enqueue("optimise", f"Search for parameters on {info.title}", parameters)
 
@@ -141,8 +132,7 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
     if parameters["ragas"] != "none":
         from evals.judges.judging import judge_experiment  # imports ragas, which takes seconds
 
-        limits = Limits.from_settings(wb.settings, _parse_numbers(parameters.get("limits")))
-        endpoint = Endpoint.of(wb, limits) if parameters["ragas"] == "llm" else None
+        endpoint = Endpoint.of(wb) if parameters["ragas"] == "llm" else None
         judge_experiment(wb, done, endpoint, on_progress=assignment.progress, should_stop=assignment.should_stop)
     return Outcome({"experiment": done.id, "failed": len(failed)}, done.message, with_errors=bool(failed))
 
@@ -175,12 +165,12 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
     """Search for parameters; one that was stopped continues with its answers and with the time that was left."""
     parameters, spent = assignment.job.parameters, assignment.job.done  # the job's progress counts seconds
     seconds, metric = as_number(parameters["seconds"]), as_text(parameters["metric"])
-    test_set, index = TestSetStore(wb).load(as_text(parameters["dataset"])), as_text_or_none(parameters["index"])
+    test_set = TestSetStore(wb).load(as_text(parameters["dataset"]))
 
     def indexing(progress: Progress) -> None:
         assignment.progress(Progress(spent, int(seconds), f"indexing, {progress.message}"))
 
-    corpus = index_corpus(wb, test_set, index, on_progress=indexing, should_stop=assignment.should_stop)
+    corpus = index_corpus(wb, test_set, on_progress=indexing, should_stop=assignment.should_stop)
     book = StoredAnswers(wb, test_set, corpus, ranking_depth([metric]))
     outcome = tune(
         wb, test_set, corpus, as_texts(parameters["strategies"]), seconds, metric=metric, spent=spent, book=book,
@@ -213,7 +203,3 @@ def run_learn(wb: Workbench, assignment: Assignment) -> Outcome:
         should_stop=assignment.should_stop,
     )
     return Outcome(learned.to_dict(), learned.verdict)
-
-
-def _parse_numbers(numbers: JsonValue) -> dict[str, float | None]:
-    return {name: None if value is None else as_number(value) for name, value in as_object(numbers).items()}

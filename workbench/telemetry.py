@@ -31,24 +31,8 @@ if TYPE_CHECKING:
 SERVICE_NAME = "rag-workbench"  # instrumentation scope, and the service unless OTEL_SERVICE_NAME is set
 ATTRIBUTE_PREFIX = "workbench."  # of attributes and metrics
 DURATION_BUCKETS_S = (
-    0.001,
-    0.002,
-    0.005,
-    0.01,
-    0.02,
-    0.05,
-    0.1,
-    0.2,
-    0.5,
-    1.0,
-    2.0,
-    5.0,
-    20.0,
-    60.0,
-    300.0,
-    1800.0,
-    7200.0,
-)  # s
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0, 60.0, 300.0, 1800.0, 7200.0,
+)  # fmt: skip
 SHUTDOWN_TIMEOUT_S = 2.5  # seconds that an exiting process waits for a collector
 
 EXPORT_FAILED = (

@@ -15,12 +15,57 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.experiments.cutoffs import DocumentCutoff, ReferenceAnswers
-from evals.experiments.runs import EvalRun, StrategyRun
+from evals.experiments.runs import EvalRun, Experiment, StrategyRun
 from evals.measures.metrics import JudgeAgreement, RagasSummary
 from evals.measures.significance import Difference, compare_pairs, describe_difference
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
+from workbench.export import notebook_json
 from workbench.types import JsonObject
+
+# An experiment as a notebook
+
+_OPEN_CELL = """from evals.experiments.catalogue import Cell, Experiments
+from evals.experiments.leaderboard import check_comparable, make_leaderboard
+from workbench import Workbench
+
+wb = Workbench.open()
+experiments = Experiments(wb)"""
+
+_RUN_CELL = """made = experiments.create({title!r}, {test_set!r}, cells, metrics={metrics!r}, limit_queries={limit!r})
+check_comparable(experiments.get({id!r}), made)  # the same corpus, questions and judgments as then
+experiments.run(made.id)  # what has not changed since is not run again
+results = experiments.results(made.id)"""
+
+_SHOW_CELL = """import pandas as pd
+
+lines = make_leaderboard(results, {metric!r})
+pd.DataFrame([{{"run": line.label, **line.metrics, **line.latency_ms}} for line in lines])"""
+
+
+def to_notebook(experiment: Experiment) -> str:
+    """Return the JSON of a notebook (nbformat 4.5) without outputs."""
+    cells = ",\n".join(f"    Cell({c.strategy!r}, {dict(c.parameters)!r}, {c.index!r})" for c in experiment.cells)
+    run = _RUN_CELL.format(
+        title=experiment.title,
+        test_set=experiment.test_set_id,
+        metrics=list(experiment.metrics),
+        limit=experiment.limit_queries,
+        id=experiment.id,
+    )
+    intro = (
+        f"# {experiment.title}\n\n{len(experiment.cells)} runs on version {experiment.test_set_version} of "
+        f"*{experiment.test_set_title}*, over {experiment.over}. The cells below run them again."
+    )
+    sources = [
+        _OPEN_CELL,
+        f"cells = [\n{cells},\n]",
+        run,
+        _SHOW_CELL.format(metric=experiment.metrics[0]),
+        "wb.close()",
+    ]
+    return notebook_json(intro, sources)
+
 
 TABLE_DIGITS = 4
 PAGE_METRIC_PREFIX = "page-hit"  # the families that have a table of their own
@@ -154,18 +199,6 @@ def render_text(table: Table) -> str:
     stream = StringIO()
     Console(file=stream, width=int(os.environ.get("COLUMNS", TABLE_WIDTH)), no_color=True).print(table)
     return stream.getvalue().rstrip()
-
-
-def render_markdown(run: EvalRun) -> str:
-    """Return the table in Markdown, for the documentation."""
-    metrics = list(next(iter(run.strategies.values())).values)
-    lines = ["| strategy | " + " | ".join((*metrics, "p50 ms", "p95 ms")) + " |"]
-    lines.append("|---" + "|---:" * (len(metrics) + 2) + "|")
-    for name, strategy in run.strategies.items():
-        cells = [f"{strategy.means[metric]:.{TABLE_DIGITS}f}" for metric in metrics]
-        cells += [f"{value:.1f}" for value in strategy.latency_ms.values()]
-        lines.append(f"| `{name}` | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
 
 
 def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:

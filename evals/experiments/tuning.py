@@ -60,9 +60,9 @@ def make_defaults(strategies: Sequence[str]) -> list[Candidate]:
     return [Candidate(name, check_parameters(name, None)) for name in dict.fromkeys(strategies)]
 
 
-def draw_candidates(strategies: Sequence[str], seed: int) -> Iterator[Candidate]:
+def draw_candidates(strategies: Sequence[str]) -> Iterator[Candidate]:
     """Yield up to 2,000 random candidates, the strategies in turn; one without parameters is not drawn."""
-    rng = random.Random(seed)
+    rng = random.Random(0)  # fixed, so that a search that is resumed draws the same
     tunable = [name for name in dict.fromkeys(strategies) if strategy_named(name).parameters]
     for name in itertools.islice(itertools.cycle(tunable), MAX_CANDIDATES):
         values = {parameter.name: draw_value(parameter, rng) for parameter in strategy_named(name).parameters}
@@ -340,7 +340,6 @@ def tune(
     seconds: float,
     *,
     metric: str = "ndcg@10",
-    seed: int = 0,
     spent: float = 0.0,
     book: Answers | None = None,
     clock: Callable[[], float] = time.monotonic,
@@ -373,7 +372,7 @@ def tune(
     for default in defaults:
         rounds.measure(default, tuning[:FIRST_ROUND_QUESTIONS])
     affordable = _count_affordable(rounds, defaults, seconds)
-    best = rounds.halve(defaults, draw_candidates(strategies, seed), tuning[:affordable], seconds * ROUNDS_TIME_SHARE)
+    best = rounds.halve(defaults, draw_candidates(strategies), tuning[:affordable], seconds * ROUNDS_TIME_SHARE)
     chosen, measured = _measure_held_out(rounds, timer, best, defaults, held_out[:affordable])
     tried = len(rounds.measured)
     return TuningResult(

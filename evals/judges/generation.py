@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import random
+import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from evals.gateway import list_documents, resolve_scope
@@ -16,11 +18,322 @@ from evals.judges.endpoint import Endpoint
 from evals.judges.ragas import INVALID_ANSWER_REASON, judge_llm, ragas, run_judging
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet
 from evals.test_sets.exchange import ImportReport
-from evals.test_sets.questions import synthesise
 from evals.test_sets.store import TestSetStore
 from workbench.errors import InvalidInput, ModelError
+from workbench.ingestion.chunking.blocks import Block, heading_text, parse_blocks
+from workbench.text import sentence_spans
 from workbench.types import Document, Value
 from workbench.workbench import Workbench
+
+# Forms of statements that answer a question
+# A form is taken only if the statement names its subject: no pronoun, no "the following", nothing that needs the
+# sentence before it. Only forms whose questions people kept when they read them are in the table (docs/evaluation.md).
+
+PARTICIPLE = r"\w+(?:ed|wn|lt|pt|en|ght|ung|ound|ade|ut|id|ept|eft|old|ost|ead|et|un)"
+WORD_PATTERN = r"[\w`'’+#/-]+(?:\.[\w`'’+#/-]+)*"
+WITHIN = rf"(?!(?:is|are|was|were|has|and|or|that|which|who|not)\b){WORD_PATTERN}"  # a further word of a subject
+NAME = rf"(?:(?:The|the|An?|an?) )?{WORD_PATTERN}(?: {WITHIN}){{0,5}}?"
+NAMED_THING = (
+    rf"(?=(?:The|An?) |\w+ ?[^,;:]*[A-Z0-9]){NAME}"  # "A map", "mTOR"; not the adjective of "Secondary measures"
+)
+ACTION = r"(?!be\b)[a-z]+(?: [^\s,;:()]+){2,12}?"
+CASE = r"(?:an?|the|no|two|several|you) (?![^,]*\b(?:was|were|had|did)\b)[^,;:()]{12,70}?"
+STATE = r"(?![^,;:]*\bnot\b)[^,;:]{4,60}?"
+BE_VERB = r"(?P<be>is|are|was|were)"
+DATE = r"(?:\w+ )?(?:\d{1,2},? )?\d{4}\b"
+NUMBER = r"(?:two|three|four|five|six|seven|eight|nine|ten|\d+)"
+
+
+def _alternatives(words: str) -> str:
+    return "(?:" + "|".join(words.split()) + ")"
+
+
+FACT_NOUNS = _alternatives(
+    """role purpose aim goal number name population area capital height length depth cost price extent location
+    principle concept importance difference advantage disadvantage drawback limit maximum minimum unit cause origin
+    meaning formula default test"""
+)
+TASK_VERBS = _alternatives(
+    """splits compares measures stores removes converts controls determines describes calculates computes counts
+    collects creates generates selects reads sorts protects represents provides supports specifies defines"""
+)
+CREATION_VERBS = _alternatives(
+    """invented founded written created developed designed discovered introduced proposed built painted composed
+    established"""
+)
+INSTRUCTION_VERBS = _alternatives(
+    """add build call change check choose combine compare configure connect convert copy create customize define delete
+    deploy disable edit embed enable evaluate export filter find fix format generate get handle import improve include
+    insert install limit link list load make manage merge migrate move override prevent publish read reduce remove
+    rename render replace reset restore run save select send set share show sort split start stop store switch test
+    transform translate turn update upload use validate write"""
+)
+QUESTION_WORDS = _alternatives("how what why when where who which can could does do is are should must")
+MIN_HEADING_WORDS = 3  # words of a heading that becomes a question
+
+
+def _word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+REFERRING_WORDS = _word_set(
+    """this that these those it its they them their he him his she her we us our i my me such above below following
+    previous next same latter former here there another other others each one both so then either neither example also
+    if when while because first second more most now still however thus therefore again too what all some many any every
+    you're just present although though whereas whether unless until"""
+)  # words that point out of the sentence
+PREPOSITIONS = _word_set(
+    "in on at by for from with without after before as under during since to of like unlike despite through"
+)
+ARTICLES = _word_set("the a an")
+VAGUE_NOUNS = _word_set(
+    """chapter section article paper study review authors outcome outcomes evidence one two three four five six seven
+    eight nine ten"""
+)  # a subject that ends with one of these names nothing outside its text
+ABSTRACT_PART = re.compile(
+    r"(?:BACKGROUND|CONTEXT|INTRODUCTION|OBJECTIVES?|AIMS?|PURPOSE|RATIONALE|DESCRIPTION|SUMMARY|DESIGN|SETTING|METHODS?"
+    r"|RESULTS?|(?:PRINCIPAL )?FINDINGS?|DISCUSSION|INTERPRETATION|IMPORTANCE|SIGNIFICANCE|CONCLUSIONS?)\b:? (?=[A-Z])"
+)  # the name of an abstract's part before its first sentence
+GENERIC_YOU_VERBS = "call|omit|delete|build|change|set|remove|add|run|use|invoke"  # "you call": every reader
+READER_ADDRESS = re.compile(rf"\byou(?:r|rs|['’]\w+)?\b(?! (?:{GENERIC_YOU_VERBS})\b)")
+MARKDOWN_MARKS = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?|(?:\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w))")
+NON_PROSE = re.compile(r"[|{}<>\\=^]|https?:|\.\.\.|…|^\W|\n\s*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionForm:
+    """A form: its name, the statement's pattern, and the question with the pattern's groups in braces."""
+
+    name: str
+    statement: re.Pattern[str]
+    question: str
+
+
+def _make_form(name: str, statement: str, question: str) -> QuestionForm:
+    return QuestionForm(name, re.compile(statement), question)
+
+
+QUESTION_FORMS = (
+    _make_form(
+        "definition", rf"(?P<x>An? {WORD_PATTERN}(?: {WORD_PATTERN}){{0,3}}?) is (?:an?|the) \w.{{24,}}", "What is {x}?"
+    ),
+    _make_form(
+        "definition", rf"(?P<x>[A-Z]{WORD_PATTERN}(?: [A-Z]{WORD_PATTERN}){{0,3}}) is an? \w.{{24,}}", "What is {x}?"
+    ),
+    _make_form("meaning", rf"(?P<x>{NAME}) (?:means|refers to|denotes|stands for) \w.{{12,}}", "What does {x} mean?"),
+    _make_form("name", rf"(?P<x>{NAME}) {BE_VERB} (?:also )?(?:called|known as) .{{2,}}", "What {be} {x} called?"),
+    _make_form("use", rf"(?P<x>{NAME}) (?P<be>is|are) used (?:to|for) \w.{{10,}}", "What {be} {x} used for?"),
+    _make_form("task", rf"(?P<x>{NAMED_THING}) {TASK_VERBS} .{{15,}}", "What does {x} do?"),
+    _make_form("task", rf"(?P<x>{NAME}) returns \w.{{10,}}", "What does {x} return?"),
+    _make_form("task", rf"(?P<x>{NAME}) (?:causes|leads to|results in) .{{10,}}", "What does {x} lead to?"),
+    _make_form(
+        "fact",
+        rf"(?!The number\b.* w(?:as|ere)\b)(?P<x>The {FACT_NOUNS} of {NAME}) {BE_VERB} .{{2,}}",
+        "What {be} {x}?",
+    ),
+    _make_form("fact", rf"(?P<x>The default (?:value )?(?:of|for) {NAME}) is .{{1,}}", "What is {x}?"),
+    _make_form("fact", rf"(?P<x>{NAME}) defaults to .{{1,}}", "What does {x} default to?"),
+    _make_form(
+        "fact", rf"(?P<x>{NAME}) (?:consists of|is made up of|is composed of) .{{10,}}", "What does {x} consist of?"
+    ),
+    _make_form("fact", rf"(?P<x>{NAME}) depends on .{{10,}}", "What does {x} depend on?"),
+    _make_form("fact", rf"(?P<x>{NAME}) requires .{{10,}}", "What does {x} require?"),
+    _make_form("fact", rf"(?P<x>{NAME}) has {NUMBER} (?P<parts>[a-z]+s)\b.*", "How many {parts} does {x} have?"),
+    _make_form(
+        "fact", rf"(?P<x>{NAME}) {BE_VERB} located (?:in|on|at|near|between) .{{4,}}", "Where {be} {x} located?"
+    ),
+    _make_form("way", rf"To (?P<do>{ACTION}), .{{12,}}", "How do I {do}?"),
+    _make_form("way", rf"You can (?P<do>{ACTION}) (?:by|with|using|through|via) .{{6,}}", "How can I {do}?"),
+    _make_form(
+        "way",
+        rf"(?P<x>{NAME}) can be (?P<done>{PARTICIPLE}) (?:by|with|using|through) .{{6,}}",
+        "How can {x} be {done}?",
+    ),
+    _make_form("case", rf"When (?P<case>{CASE}), .{{15,}}", "What happens when {case}?"),
+    _make_form("case", rf"If (?P<case>{CASE}), .{{15,}}", "What happens if {case}?"),
+    _make_form("reason", rf"(?P<x>{NAME}) {BE_VERB} (?P<state>{STATE}),? because .{{12,}}", "Why {be} {x} {state}?"),
+    _make_form(
+        "time",
+        rf"(?P<x>{NAME}) (?P<be>was|were) (?P<done>{PARTICIPLE}(?: [^,;:]{{0,50}}?)?) (?:in|on|since) {DATE}.*",
+        "When {be} {x} {done}?",
+    ),
+    _make_form(
+        "time",
+        rf"(?:In|On) {DATE}, (?P<x>{NAME}) (?P<be>was|were) (?P<done>{PARTICIPLE}(?: [^,;:]{{0,50}}?)?)[.,;].*",
+        "When {be} {x} {done}?",
+    ),
+    _make_form("time", rf"(?P<x>{NAME}) died (?:in|on) {DATE}.*", "When did {x} die?"),
+    _make_form("time", rf"(?P<x>{NAME}) (?:began|started) (?:in|on) {DATE}.*", "When did {x} begin?"),
+    _make_form("time", rf"(?P<x>{NAME}) ended (?:in|on) {DATE}.*", "When did {x} end?"),
+    _make_form(
+        "agent",
+        rf"(?P<x>{NAME}) (?:was|were) (?:first )?(?P<did>{CREATION_VERBS})(?: in \d{{4}})? by [A-Z].*",
+        "Who {did} {x}?",
+    ),
+)
+
+
+def make_questions(sentence: str, is_common: Callable[[str], bool] = str.islower) -> Iterator[tuple[str, str]]:
+    """Yield (name of the form, question) for each form that a sentence has; nothing if its subject is not its own.
+
+    ``is_common`` tells of a word at the beginning of a sentence whether it is mostly written small.
+    """
+    statement = ABSTRACT_PART.sub("", " ".join(MARKDOWN_MARKS.sub(r"\1", sentence).split()), count=1)
+    if NON_PROSE.search(statement):
+        return
+    for form in QUESTION_FORMS:
+        match = form.statement.fullmatch(statement)
+        if match and all(_stands_alone(part or "") for part in match.groupdict().values()):
+            parts = {name: part or "" for name, part in match.groupdict().items()}
+            if "x" in parts:
+                if _is_vague_subject(parts["x"]):
+                    continue
+                parts["x"] = _lower_subject(parts["x"], is_common)
+            yield form.name, form.question.format(**parts)
+
+
+def make_heading_question(heading: str) -> str | None:
+    """Return the question that a heading is ("Why two?"), or that its deed makes ("Add a page"); None for others."""
+    plain = " ".join(MARKDOWN_MARKS.sub(r"\1", heading).split())
+    if len(plain.split()) < MIN_HEADING_WORDS or NON_PROSE.search(plain):
+        return None
+    if re.fullmatch(rf"{QUESTION_WORDS} .*\?", plain, re.IGNORECASE):
+        return plain if _stands_alone(plain.partition(" ")[2]) else None
+    deed = re.fullmatch(rf"(?:How to )?(?P<do>{INSTRUCTION_VERBS}) (?P<thing>[^?]+)", plain, re.IGNORECASE)
+    if deed is None or not _stands_alone(plain) or _is_vague_subject(deed["thing"]):
+        return None
+    return f"How do I {deed['do'].lower()} {deed['thing']}?"
+
+
+def _stands_alone(part: str) -> bool:
+    """Return whether a part can be understood without the sentence before it, and is not about the reader's wishes."""
+    return not READER_ADDRESS.search(part) and REFERRING_WORDS.isdisjoint(re.findall(r"[\w'’]+", part.lower()))
+
+
+def _is_vague_subject(subject: str) -> bool:
+    first, last = subject.lower().split()[0], subject.lower().split()[-1]
+    return (
+        len(subject) < 2
+        or first in PREPOSITIONS
+        or first.endswith("ing")
+        or last.endswith("ly")
+        or last in PREPOSITIONS | ARTICLES | VAGUE_NOUNS
+    )
+
+
+def _lower_subject(subject: str, is_common: Callable[[str], bool]) -> str:
+    """Return a statement's subject as it stands within a sentence: "The tide" as "the tide", "HTML" as it is."""
+    first, blank, rest = subject.partition(" ")
+    return first.lower() + blank + rest if first == first.capitalize() and is_common(first.lower()) else subject
+
+
+# Questions made by rules
+
+LETTER_WORD = re.compile(r"[^\W\d_][\w'-]*")
+STOP_WORDS = frozenset("what is are was were does do did how i can when where why who the a an of to in".split())  # noqa: SIM905
+MAX_RARE_DOCUMENTS, MAX_RARE_SHARE = (
+    3,
+    0.1,
+)  # a question says a word that so many documents hold at most, or this share of them
+
+
+@dataclass(frozen=True, slots=True)
+class MadeQuestion:
+    """A question and the stretch of the document it was made from."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def synthesise(documents: Sequence[Document], keys: Sequence[str], count: int) -> tuple[list[Question], list[Judgment]]:
+    """Make up to ``count`` questions, spread over the documents and the forms; the same ones every time.
+
+    ``keys`` are what judgments call the documents, whose ``text`` must be there.
+
+    Raises:
+        InvalidInput: a count below 1.
+    """
+    if count < 1:
+        raise InvalidInput(f"The number of questions cannot be {count}; use a whole number of at least 1.")
+    written = Counter(word for document in documents for word in LETTER_WORD.findall(document.text or ""))
+    holding = Counter(word for document in documents for word in set(_split_words(document.text or "")))
+
+    def is_common(word: str) -> bool:
+        return word in ARTICLES or written[word] > written[word.capitalize()]
+
+    rounds = [list(_interleave_questions(document, is_common)) for document in documents]
+    times = Counter(text for made in rounds for text in {one.text.casefold() for one in made})
+    rare = max(MAX_RARE_DOCUMENTS, MAX_RARE_SHARE * len(documents))
+    rounds = [
+        [
+            one
+            for one in made
+            if times[one.text.casefold()] == 1 and any(holding[w] <= rare for w in _subject_words(one.text))
+        ]
+        for made in rounds
+    ]
+    questions: dict[str, Question] = {}
+    judgments = []
+    for turn in range(max((len(candidates) for candidates in rounds), default=0)):
+        for document, key, candidates in zip(documents, keys, rounds, strict=True):
+            if turn >= len(candidates) or len(questions) >= count or candidates[turn].text.casefold() in questions:
+                continue
+            candidate = candidates[turn]
+            question_id = "syn_" + hashlib.sha256(f"{key}|{candidate.text.casefold()}".encode()).hexdigest()[:12]
+            metadata = {"made_from": candidate.kind}
+            question = Question(question_id, candidate.text, origin="synthetic", metadata=metadata)
+            questions[candidate.text.casefold()] = question
+            quote = (document.text or "")[candidate.start : candidate.end]
+            judgments.append(Judgment(question_id, key, 2, candidate.start, candidate.end, quote))
+    return list(questions.values()), judgments
+
+
+def _interleave_questions(document: Document, is_common: Callable[[str], bool]) -> Iterator[MadeQuestion]:
+    """Yield a document's questions, one of each kind in turn."""
+    text = document.text or ""
+    blocks = parse_blocks(text)
+    kinds: dict[str, list[MadeQuestion]] = {}
+    for question in (*_make_statement_questions(text, blocks, is_common), *_make_heading_questions(text, blocks)):
+        kinds.setdefault(question.kind, []).append(question)
+    for turn in range(max(map(len, kinds.values()), default=0)):
+        yield from (of_kind[turn] for of_kind in kinds.values() if turn < len(of_kind))
+
+
+def _make_statement_questions(
+    text: str, blocks: Sequence[Block], is_common: Callable[[str], bool]
+) -> Iterator[MadeQuestion]:
+    for block in blocks:
+        if block.kind not in ("text", "list"):
+            continue
+        for start, end in sentence_spans(text, block.start, block.end):
+            for kind, question in make_questions(text[start:end], is_common):
+                yield MadeQuestion(kind, question, start, end)
+
+
+def _make_heading_questions(text: str, blocks: Sequence[Block]) -> Iterator[MadeQuestion]:
+    """Yield the headings that are questions, or name something to do."""
+    for block, after in pairwise(blocks):
+        if block.kind != "heading" or after.kind == "heading":
+            continue
+        question = make_heading_question(heading_text(text[block.start : block.end]).strip())
+        if question is None:
+            continue
+        section = [
+            other for other in blocks if other.start >= block.start and other.path[: len(block.path)] == block.path
+        ]
+        yield MadeQuestion("heading", question, block.start, max(other.end for other in section))
+
+
+def _split_words(text: str) -> list[str]:
+    return [word.casefold() for word in LETTER_WORD.findall(text)]
+
+
+def _subject_words(question: str) -> list[str]:
+    """Return the words of a question that say what it is about."""
+    return [word for word in _split_words(question) if word not in STOP_WORDS]
+
 
 MAX_DOCUMENTS = 500  # read at once; of a larger corpus a random, repeatable choice
 MIN_PASSAGE_CHARS = 200  # characters of a passage that an LLM is asked to write a question for

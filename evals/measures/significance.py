@@ -110,19 +110,17 @@ def randomisation_p(
     return float(extreme.mean()) if exact else float((1 + extreme.sum()) / (1 + rounds))
 
 
-def bootstrap_interval(
-    values: Sequence[float], level: float = SIGNIFICANCE_LEVEL, rounds: int = RESAMPLING_ROUNDS
-) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of the mean (Efron 1979); (0, 0) without values."""
+def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Return the 95% percentile bootstrap interval of the mean (Efron 1979); (0, 0) without values."""
     sample = np.asarray(values, dtype=np.float64)
     if not len(sample):
         return 0.0, 0.0
     rng = np.random.default_rng(RESAMPLING_SEED)
     resampled: list[Floats] = []
-    for begin in range(0, rounds, ROUNDS_PER_BLOCK):
-        draws = rng.integers(0, len(sample), size=(min(ROUNDS_PER_BLOCK, rounds - begin), len(sample)))
+    for begin in range(0, RESAMPLING_ROUNDS, ROUNDS_PER_BLOCK):
+        draws = rng.integers(0, len(sample), size=(min(ROUNDS_PER_BLOCK, RESAMPLING_ROUNDS - begin), len(sample)))
         resampled.append(sample[draws].mean(axis=1))
-    low, high = np.quantile(np.concatenate(resampled), [level / 2, 1 - level / 2])
+    low, high = np.quantile(np.concatenate(resampled), [SIGNIFICANCE_LEVEL / 2, 1 - SIGNIFICANCE_LEVEL / 2])
     return float(low), float(high)
 
 

@@ -174,13 +174,6 @@ class TestSetStore:
             scope=MeasuredScope.from_stored(row["scope"]),
         )
 
-    def judged_by_llm(self, key: str) -> tuple[Judgment, ...]:
-        """Return the judgments an LLM made, to hold them against a person's."""
-        row = self._tables.get(key)
-        return tuple(
-            _parse_judgment(entry) for entry in self._judged(row["id"], row["version"]) if entry["judge"] == LLM_JUDGE
-        )
-
     def add_questions(self, key: str, questions: Iterable[Question | str], origin: str = "person") -> list[Question]:
         """Add questions, or replace those of the same id; a plain text gets an id, and one that is there is left out.
 

@@ -3,7 +3,7 @@
 import pytest
 
 from workbench import Workbench
-from workbench.app.compare.answer import PendingText, build_answer_data
+from workbench.app.compare.page import PendingText, build_answer_data
 from workbench.errors import ModelError
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.app.widgets.card import render_card
+from workbench.app.compare.board import render_card
 
 
 def pieces(nodes):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from workbench.app.crawl.job import CrawlBaseline, compute_progress, describe_changes
+from workbench.app.crawl.page import CrawlBaseline, compute_progress, describe_changes
 from workbench.services.crawls import CrawlCounts, count_pages
 from workbench.storage.crawls import PageCount
 

@@ -4,7 +4,7 @@ import pytest
 
 from evals.experiments.leaderboard import LeaderboardLine
 from workbench.app.evaluate.charts import ChartPoint, make_quality_chart
-from workbench.app.evaluate.standings import choose_scale
+from workbench.app.evaluate.experiment import choose_scale
 
 
 @pytest.mark.parametrize(

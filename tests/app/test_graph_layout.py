@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 from math import dist
 
-from workbench.app.graph.chart import lay_out
+from workbench.app.graph.page import lay_out
 
 
 def test_two_groups_that_no_link_joins_stand_apart_and_no_two_dots_on_one_place():

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from workbench import Workbench
-from workbench.app.graph.chart import describe_graph, make_chart, read_selection, render_citations, render_hit
+from workbench.app.graph.page import describe_graph, make_chart, read_selection, render_citations, render_hit
 from workbench.app.state.shared import OPENING
 from workbench.services.archives import ArchiveHit, Highlight
 from workbench.services.citations import DocumentCitation, Edge, Graph, GraphNode

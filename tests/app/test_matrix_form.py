@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workbench.app.evaluate.plan_form import combine_values, list_values, preselect_values
+from workbench.app.evaluate.page import combine_values, list_values, preselect_values
 from workbench.retrieval.parameters import CANDIDATES, CUTOFF, FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, TERMS, VECTOR_WEIGHT
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Parameter

@@ -193,7 +193,7 @@ def test_deleting_says_what_will_go_before_and_what_went_after(visit, tides, wb)
     def dialog():
         import streamlit as st
 
-        from workbench.app.library.projects import delete_sources
+        from workbench.app.library.page import delete_sources
         from workbench.app.state.shared import OPENING
         from workbench.app.widgets.notices import show_notice
 

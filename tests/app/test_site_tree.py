@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.app.crawl.job import MARKS, build_tree, render_legend, render_tree
+from workbench.app.crawl.page import MARKS, build_tree, render_legend, render_tree
 from workbench.services.crawls import PAGE_OUTCOMES
 from workbench.storage.crawls import CrawlPage
 

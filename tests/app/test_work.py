@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from workbench.app.library.upload import DroppedFiles, sort_files, sort_folder, start_upload
+from workbench.app.library.page import DroppedFiles, sort_files, sort_folder, start_upload
 from workbench.app.shell.work import (
     JOB_VIEWS,
     JobView,

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from workbench import Workbench
-from workbench.app.graph.chart import INK_COLOURS
+from workbench.app.graph.page import INK_COLOURS
 
 pytestmark = pytest.mark.browser
 LABEL = '[data-testid*="Chart"] svg text'

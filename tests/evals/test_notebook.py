@@ -10,7 +10,7 @@ from collections.abc import Callable
 import nbformat
 
 from evals.experiments.catalogue import Experiments, make_cells
-from evals.experiments.notebook_export import to_notebook
+from evals.experiments.report import to_notebook
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from workbench import Workbench

@@ -82,4 +82,3 @@ def test_the_json_holds_what_the_interface_promises(wb: Workbench, beir: WriteTe
     promised = {"ndcg@10", "recall@10", "mrr@10", "map@100", "hit@1", "precision@5", "latency_ms"}
     assert promised <= payload["strategies"]["vector"].keys()
     assert payload["strategies"]["vector"]["latency_ms"].keys() == {"p50", "p95"}
-    assert "keyword" in report.render_markdown(run)

@@ -14,7 +14,7 @@ from evals.background import enqueue_optimise, make_runners
 from evals.command import add_arguments, evaluate
 from evals.experiments.catalogue import Experiments, make_cells
 from evals.experiments.leaderboard import describe_judged_outside, make_leaderboard, to_csv
-from evals.experiments.notebook_export import to_notebook
+from evals.experiments.report import to_notebook
 from evals.judges.generation import add_synthetic
 from evals.learning.learn import learn
 from evals.test_set import Question

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from evals.judges.generation import make_questions, synthesise
 from evals.test_sets.folders import list_sample_documents
-from evals.test_sets.questions import make_questions, synthesise
 from workbench.errors import InvalidInput
 from workbench.ingestion.incoming import read_item
 from workbench.types import Document

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from workbench.models.hashing import HashEncoder
-from workbench.retrieval.answering.extracts import best_sentences, quoted
+from workbench.retrieval.answering.synthesis import best_sentences, quoted
 from workbench.types import Passage
 
 QUESTION = "How long should moorings be?"

@@ -1,4 +1,4 @@
-"""Names in a question: years, quarters, companies, types, authors and titles prefer the documents that have them."""
+"""Names in a question: years, quarters, titles and their parts prefer the documents that have them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from workbench.errors import ScopeError
 from workbench.retrieval.names import QUICK_BUILD_S, NamesCache, NamesTable, find_periods
 from workbench.storage.documents import DocumentNames
 from workbench.storage.ranking import fetch_query_terms
-from workbench.types import Scope, SearchResult
+from workbench.types import JsonValue, Scope, SearchResult
 
 SAYS = "The harbour was dredged and its cranes were painted. Receipts were higher than in the year before."
 COMPANIES = ("ALPINE", "BOREAL", "CASCADE", "DELTA")
 PERIODS = ("2021_10K", "2021Q2_10Q", "2022_10K", "2022Q2_10Q")
 PAPERS = {
-    "one.md": f"---\ntitle: Ledger of a spring\nauthor: Ada Brandt\ndate: 2022-05-03\n---\n{SAYS}",
-    "two.md": f"---\ntitle: Ledger of an autumn\nauthor: Ben Okafor\ndate: 2023-05-03\n---\n{SAYS}",
-    "three.md": f"---\ntitle: Ledger of a winter\nauthor: Ben Okafor\nfiscal_year: 2021\nquarter: 4\n---\n{SAYS}",
+    "one.md": f"---\ntitle: Ledger of a spring\ndate: 2022-05-03\n---\n{SAYS}",
+    "two.md": f"---\ntitle: Ledger of an autumn\ndate: 2023-05-03\n---\n{SAYS}",
+    "three.md": f"---\ntitle: Ledger of a winter\nfiscal_year: 2021\nquarter: 4\n---\n{SAYS}",
     "ALPINE_2023Q1_10Q.md": f"# Lifts and chairs\n\n{SAYS}",
     "ALPINE_2022_10K.md": f"# Lifts and chairs\n\n{SAYS}",
     "Best Practices.md": f"# Best Practices\n\n{SAYS}",
@@ -46,8 +46,8 @@ def told(result: SearchResult) -> list[str]:
 @pytest.mark.parametrize(
     ("question", "file", "names"),
     [
-        ("were the cranes of the harbour painted, Ada Brandt?", "one.md", ["Ada Brandt"]),
-        ("which receipts did Ben Okafor report in Q4 of FY2021?", "three.md", ["Ben Okafor", "Q4", "2021"]),
+        ("does the ledger of a spring mention the cranes?", "one.md", ["Ledger of a spring"]),
+        ("which receipts were reported in Q4 of FY2021?", "three.md", ["Q4", "2021"]),
         ("receipts of Alpine in its 10-Q", "ALPINE_2023Q1_10Q.md", ["Alpine", "10-Q"]),
         ("how were Alpine's receipts in the first quarter of 2023?", "ALPINE_2023Q1_10Q.md", ["Alpine", "Q1", "2023"]),
         ("when are cranes painted, according to the Best Practices page?", "Best Practices.md", ["Best Practices"]),
@@ -64,9 +64,9 @@ def test_the_document_that_a_question_names_comes_first_and_the_names_are_told(
 
 
 def test_an_ignored_name_prefers_nothing_and_the_others_still_do(papers: Workbench) -> None:
-    question = "receipts reported by Ben Okafor in 2023"
-    assert first(papers.search(question, "hybrid")) == "two.md"
-    scope = Scope(ignored_names=("ben okafor",))
+    question = "receipts of Alpine in 2023"
+    assert first(papers.search(question, "hybrid")) == "ALPINE_2023Q1_10Q.md"
+    scope = Scope(ignored_names=("alpine",))
     result = papers.search(question, "hybrid", scope=scope)
     assert told(result) == ["2023"]
     named = {Path(hit.path or "").name for hit in result if "document" in hit.attribution}
@@ -97,21 +97,21 @@ def test_a_wrong_use_of_names_is_refused(papers: Workbench) -> None:
 
 
 def test_why_tells_the_names_that_were_preferred(papers: Workbench) -> None:
-    question = "were the cranes of the harbour painted, Ada Brandt?"
+    question = "does the ledger of a spring mention the cranes?"
     [hit, *_] = papers.search(question, "rerank").results
     explained = papers.explain(question, passage_id=hit.passage_id, strategy="rerank")
-    assert [name.text for name in explained.preferring] == ["Ada Brandt"]
+    assert [name.text for name in explained.preferring] == ["Ledger of a spring"]
     assert explained.legs["document"].contribution == pytest.approx(hit.attribution["document"].contribution)
 
 
 def test_a_document_that_comes_in_can_be_named_at_once(papers: Workbench, tmp_path: Path) -> None:
-    question = "were the cranes of the harbour painted, Cleo Marsh?"
+    question = "were the cranes of the harbour painted, Cleo?"
     assert not papers.search(question, "hybrid").preferring
-    (tmp_path / "four.md").write_text(f"---\ntitle: Ledger of a summer\nauthor: Cleo Marsh\n---\n{SAYS}")
-    papers.ingest(tmp_path / "four.md", source="Papers")
+    (tmp_path / "CLEO_2024_10K.md").write_text(f"# Lifts and chairs\n\n{SAYS}")
+    papers.ingest(tmp_path / "CLEO_2024_10K.md", source="Papers")
     result = papers.search(question, "hybrid")
-    assert told(result) == ["Cleo Marsh"]
-    assert first(result) == "four.md"
+    assert told(result) == ["Cleo"]
+    assert first(result) == "CLEO_2024_10K.md"
 
 
 def test_a_name_that_most_documents_have_tells_nothing() -> None:
@@ -124,12 +124,12 @@ def test_a_name_that_most_documents_have_tells_nothing() -> None:
     [("what does may bring in the harbour?", True), ("What may it bring?", False), ("What did May bring?", True)],
 )
 def test_a_proper_noun_is_said_with_a_capital_unless_all_is_written_small(question: str, said: bool) -> None:
-    table = NamesTable([DocumentNames("a", "x", metadata={"author": "May"}), DocumentNames("b", "y")])
+    table = NamesTable([DocumentNames("a", "May 2021"), DocumentNames("b", "y")])
     assert bool(table.mentions(question, {"may"})) is said
 
 
 def test_a_stop_word_names_nothing() -> None:
-    table = NamesTable([DocumentNames("a", "x", metadata={"team": "the"}), DocumentNames("b", "y")])
+    table = NamesTable([DocumentNames("a", "The 2021"), DocumentNames("b", "y")])
     assert table.mentions("who is on the team?", {"team"}) == []
 
 
@@ -195,9 +195,11 @@ def test_years_and_quarters_are_read_as_people_write_them(text: str, periods: li
     assert [period.text for period in find_periods(text)] == periods
 
 
-def test_a_tag_is_a_subject_and_no_name() -> None:
-    table = NamesTable([DocumentNames("a", "x", metadata={"tags": ["similarity"]}), DocumentNames("b", "y")])
-    assert table.mentions("similarity of words", {"similarity", "words"}) == []
+def test_metadata_name_a_period_and_nothing_else() -> None:
+    metadata: dict[str, JsonValue] = {"author": "Ada Brandt", "tags": ["similarity"], "fiscal_year": 2021}
+    table = NamesTable([DocumentNames("a", "x", metadata=metadata), DocumentNames("b", "y")])
+    mentions = table.mentions("Ada Brandt on similarity in 2021", {"ada", "brandt", "similarity", "2021"})
+    assert [mention.name.text for mention in mentions] == ["2021"]
 
 
 @pytest.fixture
@@ -228,7 +230,7 @@ def test_a_year_means_the_report_of_the_year_and_a_quarter_that_of_the_quarter(
 
 def test_documents_of_another_period_are_those_whose_labels_tell_one() -> None:
     table = NamesTable(
-        DocumentNames(name, "Lifts", file, "text", "Reports", metadata)
+        DocumentNames(name, "Lifts", file, metadata)
         for name, file, metadata in (
             ("year", "ALPINE_2022_10K", {}),
             ("quarter", "ALPINE_2022Q2_10Q", {}),

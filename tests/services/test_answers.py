@@ -10,7 +10,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import InvalidInput, ModelError
-from workbench.retrieval.answering.extracts import known_marks, numbers_in
+from workbench.retrieval.answering.synthesis import known_marks, numbers_in
 from workbench.services.answers import Answer, AnswerStream
 
 DOCS = {

@@ -3,15 +3,94 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import Subcommands, run_subcommand
+from workbench.cli.options import Subcommands, add_parameters, read_parameters, run_subcommand
 from workbench.cli.output import Output, print_fields, print_table
-from workbench.cli.promotions import add_promotions
-from workbench.types import Parameter
+from workbench.cli.session import open_workbench
+from workbench.types import Parameter, Scope
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from workbench.types import Promotion
+
+# Promotion of a strategy
+
+
+def add_promotions(verbs: Subcommands) -> None:
+    """Declare the verbs."""
+    promote = verbs.add("promote", "Make a strategy the default of a scope.", _run_promote)
+    promote.add_argument("name", metavar="NAME", help="strategy, or STRATEGY@INDEX")
+    promote.add_argument("--index", metavar="INDEX", help="index to search, instead of the default one")
+    promote.add_argument("--note", default="", metavar="TEXT", help="reason, shown in the history")
+    add_parameters(promote)
+    _add_scope_options(promote)
+    _add_scope_options(verbs.add("undo", "Undo the newest promotion of a scope.", _run_undo))
+    _add_scope_options(verbs.add("history", "List promotions, newest first.", _run_history))
+
+
+def _add_scope_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--project", metavar="ID", help="for a project (default: for all searches)")
+    parser.add_argument("--folder", metavar="NAME", help="for a folder in that project")
+    parser.add_argument("--source", metavar="ID", help="for one source")
+
+
+def _read_scope(arguments: argparse.Namespace) -> Scope:
+    sources = (arguments.source,) if arguments.source else None
+    return Scope(project=arguments.project, folder=arguments.folder, sources=sources)
+
+
+def _run_promote(arguments: argparse.Namespace, out: Output) -> int:
+    parameters = read_parameters(arguments.name, arguments.set)
+    with open_workbench() as wb:
+        promoted = wb.promotions.promote(
+            arguments.name,
+            scope=_read_scope(arguments),
+            parameters=parameters,
+            index=arguments.index,
+            note=arguments.note,
+        )
+    out.show(promoted, lambda console: _print_promotions(console, [promoted]))
+    return 0
+
+
+def _run_undo(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
+        serving = wb.promotions.undo(_read_scope(arguments))
+        built_in = wb.promotions.built_in
+    name = serving.strategy if serving else built_in
+    out.show(
+        {"serving": serving, "strategy": name},
+        lambda console: console.print(f"The default in this scope is now {name}."),
+    )
+    return 0
+
+
+def _run_history(arguments: argparse.Namespace, out: Output) -> int:
+    place = _read_scope(arguments)
+    with open_workbench() as wb:
+        promotions = wb.promotions.history(None if place == Scope() else place)
+    out.show({"promotions": promotions}, lambda console: _print_promotions(console, promotions))
+    return 0
+
+
+def _print_promotions(console: Console, promotions: Sequence[Promotion]) -> None:
+    rows = [
+        (
+            f"{item.scope_title or item.scope} {item.version}",
+            item.strategy,
+            item.index or "default",
+            item.parameters,
+            "in effect" if item.serves else ("undone" if item.undone_at else "replaced"),
+            item.note,
+        )
+        for item in promotions
+    ]
+    columns = ("Scope and version", "Strategy", "Index", "Parameters", "State", "Note")
+    print_table(console, columns, rows, "No promotions; the built-in default is used everywhere.")
+
 
 run = run_subcommand
 

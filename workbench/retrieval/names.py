@@ -65,26 +65,8 @@ def _complete_year(year: str) -> str:
 # Values that can name a document
 
 MAX_NAME_WORDS = 8  # of a value; a longer one is a text
-MAX_VALUE_CHARS = 60  # characters of a value of metadata
-# Metadata that a reader or a crawler writes for its own use, that is text, or a subject; none names a document.
-NAMELESS_METADATA = frozenset(
-    """
-    title own_title description summary subject keywords language language_name pages page columns rows records url
-    canonical_url file_name content_hash ocr_confidence scanned_pages uncertain_pages unreadable_pages created modified
-    turned_pages unread_pictures lastmod lastUpdated producer creator page_labels tag tags category categories label
-    labels topic topics
-    """.split()  # noqa: SIM905 - a table of words reads better than a list of quotes
-)
 PERIOD_KEYS = re.compile(r"year|quarter|period", re.IGNORECASE)
 DATE_KEYS = ("date", "published", "datePublished", "publishDate")
-TYPE_WORDS = {
-    "pdf": ("PDF",),
-    "docx": ("Word document",),
-    "pptx": ("slides", "presentation", "PowerPoint"),
-    "xlsx": ("spreadsheet", "Excel"),
-    "notebook": ("notebook",),
-    "epub": ("book",),
-}
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -99,14 +81,6 @@ def squeeze(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
-    """A title or a file's name with the periods in it, at least one."""
-
-    text: str
-    periods: list[Period]
-
-
-@dataclass(frozen=True, slots=True)
 class DocumentValues:
     """(kind, text) of every value that can name a document, and the years and quarters that its labels tell.
 
@@ -118,37 +92,22 @@ class DocumentValues:
 
 
 def collect_values(document: DocumentNames) -> DocumentValues:
-    """Return what can name a document."""
-    called = [text for text in (document.title, document.file) if _is_short(text)]
-    labels = [Label(text, periods) for text in called if (periods := find_periods(text))]
-    told = [period for label in labels for period in label.periods]
-    return DocumentValues(list(_iter_values(document, called, labels, told)), frozenset(period.text for period in told))
-
-
-def _iter_values(
-    document: DocumentNames, called: Iterable[str], labels: Iterable[Label], told: Sequence[Period]
-) -> Iterator[tuple[str, str]]:
-    for label in labels:
-        yield from _iter_label_parts(label)
-    yield from (("title", text) for text in called)
-    for period in told or _metadata_periods(document.metadata):
-        yield period.kind, period.text
-    if _is_short(document.source):
-        yield "source", document.source
-    for word in TYPE_WORDS.get(document.document_type, ()):
-        yield "type", word
-    for key, value in document.metadata.items():
-        if key not in NAMELESS_METADATA and key not in DATE_KEYS and not PERIOD_KEYS.search(key):
-            yield from ((key, text) for text in _iter_short_texts(value))
+    """Return what can name a document: its title and file name, their periods, and what is left of them without."""
+    labels = {text: find_periods(text) for text in (document.title, document.file) if _is_short(text)}
+    told = [period for periods in labels.values() for period in periods]
+    values = [part for text, periods in labels.items() if periods for part in _iter_label_parts(text, periods)]
+    values += [("title", text) for text in labels]
+    values += [(period.kind, period.text) for period in told or _metadata_periods(document.metadata)]
+    return DocumentValues(values, frozenset(period.text for period in told))
 
 
 def _is_short(text: str) -> bool:
     return 1 <= len(_WORD.findall(text)) <= MAX_NAME_WORDS
 
 
-def _iter_label_parts(label: Label) -> Iterator[tuple[str, str]]:
-    """Yield what stands between a label's periods, and each of its words."""
-    for part in remove_periods(label.text, label.periods).splitlines():
+def _iter_label_parts(label: str, periods: Sequence[Period]) -> Iterator[tuple[str, str]]:
+    """Yield what is left of a title or file name between its periods, and each of its words."""
+    for part in remove_periods(label, periods).splitlines():
         words = [match[0] for match in find_words(part)]
         if len(words) > 1:
             yield "name", " ".join(words)
@@ -173,19 +132,6 @@ def _date_periods(value: JsonValue) -> list[Period]:
     if match is None or not 1 <= int(match[2]) <= 12:
         return []
     return [Period("year", match[1], 0, 4), Period("quarter", f"Q{(int(match[2]) + 2) // 3}", 5, 7)]
-
-
-def _iter_short_texts(value: JsonValue) -> Iterator[str]:
-    """Yield the texts of a value that are short enough to be said, of a list each."""
-    texts = (item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str))
-    for text in texts:
-        if (
-            len(text) <= MAX_VALUE_CHARS
-            and "://" not in text
-            and _is_short(text)
-            and not text.replace(".", "").isdecimal()
-        ):
-            yield text
 
 
 QUICK_BUILD_S = 0.05  # seconds; a table that is made within this time is rebuilt at each change

@@ -201,9 +201,9 @@ class Request:
             return otherwise
         return float(self.parameters[parameter.name])
 
-    def is_on(self, parameter: Parameter, otherwise: bool | None = None) -> bool:
+    def is_on(self, parameter: Parameter) -> bool:
         """Return the value of a boolean parameter, as ``number`` does."""
-        return bool(self.number(parameter, otherwise))
+        return bool(self.number(parameter))
 
     def scope_size(self, connection: Connection) -> int:
         """Return the number of passages in scope, counted once.

@@ -372,8 +372,6 @@ class DocumentNames:
     id: str
     title: str
     file: str = ""  # file name as words; "" for a URL
-    source: str = ""  # title of its source
-    document_type: str = ""
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
 

@@ -26,7 +26,7 @@ class DocumentName(Value):
     """A name in a question that identifies documents; they are preferred."""
 
     text: str
-    kind: str  # "title", "name" (part of a file name or title), "year", "quarter", "type", "source", or a metadata key
+    kind: str  # "title", "name" (part of a title or file name with a period), "year" or "quarter"
     documents: int = 1  # that have the name
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from itertools import groupby, pairwise
 from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
@@ -14,8 +18,9 @@ from workbench.app.compare.judging import QuestionJudging, read_marks, show_prog
 from workbench.app.compare.matches import Joins, Underlines, find_same_places, join_hits, place_key
 from workbench.app.compare.why import open_why
 from workbench.app.state import address
-from workbench.app.widgets.card import render_card
+from workbench.app.widgets.elements import Element, Node, TextRun, plain_text, split_code, split_into_lines, to_json
 from workbench.app.widgets.looks import escape_markdown, format_place, get_look, strategy_title
+from workbench.app.widgets.markdown import parse_markdown
 from workbench.app.widgets.notices import load_component
 from workbench.app.widgets.promoting import (
     LiveStrategy,
@@ -25,16 +30,437 @@ from workbench.app.widgets.promoting import (
     list_places,
     open_promotion,
 )
-from workbench.app.widgets.reader import open_document
+from workbench.app.widgets.reader import has_records, is_code, is_markdown, open_document
+from workbench.app.widgets.tables import add_table_header, shift_back
 from workbench.errors import ScopeError, WorkbenchError
+from workbench.marking import match_spans, stem
+from workbench.retrieval.options import split_strategy
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.services.search import split_strategy
-from workbench.text import language_title
+from workbench.text import WORD, language_title
 from workbench.types import Comparison, JsonObject, JsonValue, Passage, SearchResult
-from workbench.types.results import TOTAL, TimedStep
+from workbench.types.results import TOTAL, Span, TimedStep
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
+
+# Passages as cards: short rendered lines, cut to the part with most words of the question
+# Words of the question are marked, and words that late interaction found similar to them.
+
+# Tables on a card
+
+HEADER_KIND, ROW_KIND = "row heading", "row"
+MAX_ROWS = 2  # below the header; a card has three lines
+MAX_COLUMNS = 4
+MAX_COLUMNS_IF_NAMED = 3  # if the question names one; on a card 220 px wide, a fourth column is hidden
+MIN_COMMON_WORDS = 2  # common first words of column names before they are shortened
+MAX_CELL_CHARS = 22  # characters of a text cell in a column
+MAX_ROW_CHARS = 34  # total characters of text columns, without the label
+
+FindWords = Callable[[Element], Set[str]]
+
+
+def select_rows(lines: Sequence[Element], words: FindWords) -> list[Element] | None:
+    """Return the header of a table and its rows with most words of the question.
+
+    Each word is weighted by 1 / the number of lines that contain it; a row also has the words of its header.
+
+    Args:
+        lines: The lines of the passage.
+        words: Returns the words of the question in a line.
+
+    Returns:
+        The header and rows, or None if no row has any word, or a line outside the table scores higher.
+    """
+    said = [words(line) for line in lines]
+    holding = Counter(word for line in said for word in line)
+    scores = [sum(1 / holding[word] for word in line) for line in said]
+    rows = [place for place, line in enumerate(lines) if _line_kind(line) == ROW_KIND and scores[place]]
+    if not rows:
+        return None
+    whole = {place: scores[place] + _header_score(lines, scores, place) for place in rows}
+    best = max(rows, key=lambda place: (whole[place], -place))
+    if any(
+        score > whole[best]
+        for place, score in enumerate(scores)
+        if _line_kind(lines[place]) not in (HEADER_KIND, ROW_KIND)
+    ):
+        return None
+    first, last = _find_table(lines, best)
+    others = sorted(
+        (place for place in range(first, last) if place != best), key=lambda place: _row_sort_key(scores, best, place)
+    )
+    shown = sorted([best, *others[: MAX_ROWS - 1]])
+    names = [lines[first - 1]] if first and _line_kind(lines[first - 1]) == HEADER_KIND else []
+    return [*names, *(lines[place] for place in shown)]
+
+
+def make_records(rows: Sequence[Element], words: FindWords) -> list[Element] | None:
+    """Return rows as one line each, most words of the question first; None if their cells fit in columns."""
+    names = row_cells(rows[0]) if rows and _line_kind(rows[0]) == HEADER_KIND else []
+    body = [row_cells(row) for row in rows if _line_kind(row) == ROW_KIND]
+    if not _has_long_cells(body):
+        return None
+    made = [_make_record(names, row, words) for row in body if row]
+    return sorted(made, key=lambda line: -len(words(line)))
+
+
+def group_rows(lines: Sequence[Element], words: FindWords) -> list[Element]:
+    """Return lines with consecutive rows as one table element, or as one line each if their cells are too long."""
+    made: list[Element] = []
+    for is_row, group in groupby(lines, key=lambda line: _line_kind(line) in (HEADER_KIND, ROW_KIND)):
+        rows = list(group)
+        records = make_records(rows, words) if is_row else None
+        if records is not None:
+            made.extend(records)
+        elif is_row:
+            columns = _select_columns(rows, words)
+            narrow = [_keep_columns(row, columns) for row in rows]
+            if _line_kind(narrow[0]) == HEADER_KIND:
+                narrow[0] = replace(narrow[0], children=tuple(_join_with_spaces(_shorten_names(row_cells(narrow[0])))))
+            made.append(Element("p", tuple(_join_with_spaces(narrow)), {"class": "rows"}))
+        else:
+            made.extend(rows)
+    return made
+
+
+def row_cells(row: Element) -> list[Element]:
+    """Return the cells of a row."""
+    return [child for child in row.children if isinstance(child, Element)]
+
+
+def is_row(line: Element) -> bool:
+    """Return whether a line is a row or the header of a table."""
+    return _line_kind(line) in (HEADER_KIND, ROW_KIND)
+
+
+def add_row_dots(row: Element, place: int, dots: TextRun) -> Element:
+    """Return a row with dots at the start (``place`` 0) or the end (-1)."""
+    inside = list(row_cells(row))
+    if not inside:
+        return row
+    children = inside[place].children
+    inside[place] = replace(inside[place], children=(*children, dots) if place else (dots, *children))
+    return replace(row, children=tuple(_join_with_spaces(inside)))
+
+
+def _has_long_cells(rows: Sequence[Sequence[Element]]) -> bool:
+    """Return whether the text cells of rows are too long for columns."""
+    widest: dict[int, int] = {}
+    for row in rows:
+        for place, cell in enumerate(row):
+            if place and "align" not in cell.attributes:
+                widest[place] = max(widest.get(place, 0), len(plain_text(cell.children)))
+    return max(widest.values(), default=0) > MAX_CELL_CHARS or sum(widest.values()) > MAX_ROW_CHARS
+
+
+def _make_record(names: Sequence[Element], row: Sequence[Element], words: FindWords) -> Element:
+    """Return a row as one line: its label, then "name: value" for each cell, most words of the question first.
+
+    Args:
+        names: Names of the columns, if any.
+        row: The cells.
+        words: Returns the words of the question in a cell.
+    """
+    parts: list[Node] = [*row[0].children] if row else []
+    order = sorted(range(1, len(row)), key=lambda place: (-len(words(row[place])), place))
+    for place in order:
+        if not plain_text(row[place].children).strip():
+            continue
+        if parts:
+            parts.append(TextRun(" · ", 0, 0))
+        if place < len(names) and plain_text(names[place].children).strip():
+            parts.append(Element("span", (*names[place].children, TextRun(": ", 0, 0)), {"class": "name"}))
+        parts.extend(row[place].children)
+    return Element("p", tuple(parts), {"class": "record"})
+
+
+def _line_kind(line: Element) -> str:
+    return str(line.attributes.get("class", ""))
+
+
+def _header_score(lines: Sequence[Element], scores: Sequence[float], place: int) -> float:
+    first, _ = _find_table(lines, place)
+    return scores[first - 1] if first and _line_kind(lines[first - 1]) == HEADER_KIND else 0.0
+
+
+def _find_table(lines: Sequence[Element], place: int) -> tuple[int, int]:
+    """Return the start and end of the consecutive rows around a row."""
+    first = last = place
+    while first and _line_kind(lines[first - 1]) == ROW_KIND:
+        first -= 1
+    while last < len(lines) and _line_kind(lines[last]) == ROW_KIND:
+        last += 1
+    return first, last
+
+
+def _row_sort_key(scores: Sequence[float], best: int, place: int) -> tuple[float, int, bool]:
+    """Return the sort key of a further row: highest score first, then closest to the best row."""
+    return -scores[place], abs(place - best), place < best
+
+
+def _select_columns(rows: Sequence[Element], words: FindWords) -> list[int]:
+    """Return the columns to show: labels, columns with words of the question, and their neighbours.
+
+    If no column has any, these are the first ones.
+    """
+    width = max(len(row_cells(row)) for row in rows)
+    asked = {place for row in rows for place, cell in enumerate(row_cells(row)) if place and words(cell)}
+    most = min(MAX_COLUMNS, max(MAX_COLUMNS_IF_NAMED, 1 + len(asked))) if asked else MAX_COLUMNS
+
+    def far(place: int) -> int:
+        return min((abs(place - one) for one in asked), default=0)
+
+    return sorted(sorted(range(width), key=lambda place: (place > 0, far(place), place))[:most])
+
+
+def _keep_columns(row: Element, columns: Sequence[int]) -> Element:
+    inside = row_cells(row)
+    kept = [inside[place] for place in columns if place < len(inside)]
+    return Element("span", tuple(_join_with_spaces(kept)), row.attributes)
+
+
+def _shorten_names(names: Sequence[Element]) -> list[Element]:
+    """Return the names of columns without first words shared with a neighbour ("Year ended May 31, 2020")."""
+    texts = [plain_text(name.children).split(" ") for name in names]
+    made: list[Element] = []
+    for place, name in enumerate(names):
+        beside = [texts[other] for other in (place - 1, place + 1) if 0 <= other < len(texts)]
+        alike = max((_count_common_words(texts[place], other) for other in beside), default=0)
+        run = name.children[0] if len(name.children) == 1 else None
+        if alike >= MIN_COMMON_WORDS and isinstance(run, TextRun):
+            at = len(" ".join(texts[place][:alike])) + 1
+            start = run.start + at if run.is_exact else run.start
+            name = replace(name, children=(TextRun("… ", 0, 0), TextRun(run.text[at:], start, run.end)))
+        made.append(name)
+    return made
+
+
+def _count_common_words(words: Sequence[str], others: Sequence[str]) -> int:
+    """Return the number of common first words, leaving at least one in each."""
+    pairs = zip(words[:-1], others[:-1], strict=False)
+    return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(words), len(others)) - 1)
+
+
+def _join_with_spaces(elements: Sequence[Element]) -> list[Node]:
+    """Return elements separated by spaces, for screen readers and copying."""
+    return [part for element in elements for part in (TextRun(" ", 0, 0), element)][1:]
+
+
+Segment = tuple[str, int]  # text, and its similarity to a word of the question, 0 to 3
+MarkedPiece = tuple[bool, list[Segment]]  # is a word of the question, segments
+
+MAX_CARD_CHARS = 420  # characters of a card's text
+_SENTENCE_END_PATTERN = re.compile(r"[.!?:;—·]\s|\n")
+
+
+def render_card(
+    query: str,
+    text: str,
+    headings: Sequence[str] = (),
+    language: str = "english",
+    likes: Mapping[Span, int] | None = None,
+    document_type: str = "markdown",
+    table_header: str = "",
+) -> list[JsonValue]:
+    """Return about ``MAX_CARD_CHARS`` characters of a passage as elements with marked pieces.
+
+    Args:
+        query: The question.
+        text: The passage.
+        headings: Headings to omit at the start, because the card shows them.
+        language: Language of the passage, for stemming.
+        likes: Spans of ``text`` similar to a word of the question, with a strength of 1 to 3.
+        document_type: Type of the document.
+        table_header: Markdown header of a table that starts before the passage.
+    """
+    marks = _Marks(text, _merge_spans(match_spans(query, text, language), text), _extend_to_words(text, likes or {}))
+    made = _render_lines(text, headings, document_type, table_header)
+    words = _QuestionStems(query, language)
+    rows = select_rows(made, words)
+    records = make_records(rows, words) if rows is not None else None
+    if records is not None:
+        shown = _shorten_lines(records[:1], marks.matched)
+    else:
+        shown = _shorten_lines(made, marks.matched) if rows is None else rows
+    return to_json(group_rows(shown, words), marks.pieces)
+
+
+def find_best_start(text: str, matches: Sequence[int], length: int) -> int:
+    """Return the start of a cut of ``length`` characters: the sentence followed by most matches."""
+    visible = length // 2  # three lines of a narrow column
+    if not matches or matches[-1] < visible:
+        return 0
+    sentences = [0, *(match.end() for match in _SENTENCE_END_PATTERN.finditer(text))]
+    starts = [sentences[bisect_right(sentences, hit) - 1] for hit in matches]
+    return max(starts, key=lambda start: (sum(start <= hit < start + visible for hit in matches), -start))
+
+
+def _render_lines(text: str, headings: Sequence[str], document_type: str, table_header: str) -> tuple[Element, ...]:
+    if is_code(document_type):
+        return split_code(text)
+    whole, lead = add_table_header(text, table_header)
+    tree = parse_markdown(whole, has_indented_code=is_markdown(document_type), has_records=has_records(document_type))
+    return split_into_lines(shift_back(tree.blocks, lead) if lead else tree.blocks, headings)
+
+
+def _shorten_lines(made: Sequence[Element], matched: Sequence[Span]) -> list[Element]:
+    """Return the part of the lines that is shown, with dots where text is omitted."""
+    start, end = _find_shown_span(made, matched)
+    is_cut = end < sum(_text_length(line) + 1 for line in made) - 1
+    return _add_dots(_clip_lines(made, start, end), before=start > 0, after=is_cut)
+
+
+def _find_shown_span(made: Sequence[Element], matched: Sequence[Span]) -> Span:
+    """Return the span of the part that is shown, in characters of the lines joined by newlines."""
+    words = "\n".join(plain_text(line.children) for line in made)
+    starts = [first for first, _ in matched]
+    places = [
+        at + first - run.start
+        for at, run in _iterate_runs(made)
+        if run.is_exact
+        for first in starts[bisect_right(starts, run.start - 1) : bisect_right(starts, run.end - 1)]
+    ]
+    start = find_best_start(words, places, MAX_CARD_CHARS)
+    end = len(words)
+    if start + MAX_CARD_CHARS < end:
+        end = start + len(re.split(r"\s+\S*\Z", words[start : start + MAX_CARD_CHARS])[0])
+    return start, end
+
+
+def _iterate_runs(made: Sequence[Element]) -> Iterator[tuple[int, TextRun]]:
+    """Yield the runs of lines, each with its position in the joined lines."""
+    at = 0
+    for line in made:
+        for run in _flatten_runs(line.children):
+            yield at, run
+            at += len(run.text)
+        at += 1
+
+
+def _flatten_runs(nodes: Sequence[Node]) -> Iterator[TextRun]:
+    for node in nodes:
+        if isinstance(node, TextRun):
+            yield node
+        else:
+            yield from _flatten_runs(node.children)
+
+
+def _text_length(node: Node) -> int:
+    return len(node.text) if isinstance(node, TextRun) else len(plain_text(node.children))
+
+
+def _clip_lines(nodes: Sequence[Element], start: int, end: int) -> list[Element]:
+    """Return the lines from ``start`` to ``end``, in characters of the joined lines."""
+    kept: list[Element] = []
+    at = 0
+    for line in nodes:
+        length = _text_length(line)
+        if at < end and at + length > start:
+            kept.append(Element(line.tag, _clip_nodes(line.children, start - at, end - at), line.attributes))
+        at += length + 1
+    return kept
+
+
+def _clip_nodes(nodes: Sequence[Node], start: int, end: int) -> tuple[Node, ...]:
+    kept: list[Node] = []
+    at = 0
+    for node in nodes:
+        length = _text_length(node)
+        if at < end and at + length > start:
+            kept.append(_clip_node(node, max(0, start - at), min(length, end - at)))
+        at += length
+    return tuple(kept)
+
+
+def _clip_node(node: Node, first: int, last: int) -> Node:
+    if isinstance(node, Element):
+        if node.span is not None:  # a formula stays whole
+            return node
+        return Element(node.tag, _clip_nodes(node.children, first, last), node.attributes)
+    span = (node.start + first, node.start + last) if node.is_exact else (node.start, node.end)
+    return TextRun(node.text[first:last], *span)
+
+
+def _add_dots(shown: Sequence[Element], *, before: bool, after: bool) -> list[Element]:
+    """Return the lines with dots where text is omitted."""
+    made = list(shown)
+    dots = TextRun("… ", 0, 0), TextRun(" …", 0, 0)
+    if before and made:
+        line = made[0]
+        made[0] = add_row_dots(line, 0, dots[0]) if is_row(line) else replace(line, children=(dots[0], *line.children))
+    if after and made:
+        line = made[-1]
+        made[-1] = (
+            add_row_dots(line, -1, dots[1]) if is_row(line) else replace(line, children=(*line.children, dots[1]))
+        )
+    return made
+
+
+def _extend_to_words(text: str, likes: Mapping[Span, int]) -> dict[Span, int]:
+    """Return the words that contain a span, each with the maximum strength of its spans."""
+    if not likes:
+        return {}
+    words = [match.span() for match in WORD.finditer(text)]
+    starts = [start for start, _ in words]
+    marks: dict[Span, int] = {}
+    for (first, last), number in likes.items():
+        place = bisect_right(starts, first) - 1
+        if place >= 0 and last <= words[place][1]:
+            marks[words[place]] = max(number, marks.get(words[place], 0))
+    return marks
+
+
+def _merge_spans(spans: Sequence[Span], text: str) -> list[Span]:
+    """Merge spans separated only by white space."""
+    joined: list[Span] = []
+    for start, end in spans:
+        if joined and not text[joined[-1][1] : start].strip():
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return joined
+
+
+@dataclass(frozen=True, slots=True)
+class _QuestionStems:
+    """Returns the stems of the question's words in a part of a passage."""
+
+    query: str
+    language: str
+
+    def __call__(self, part: Element) -> frozenset[str]:
+        runs = " ".join(run.text for run in _flatten_runs(part.children))
+        spans = match_spans(self.query, runs, self.language)
+        return frozenset(stem(runs[start:end].lower(), self.language) for start, end in spans)
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """The marks on a passage: its text, spans of words of the question, and strengths of similar words by span."""
+
+    text: str
+    matched: Sequence[Span]
+    alike: Mapping[Span, int]
+
+    def pieces(self, run: TextRun) -> list[MarkedPiece]:
+        """Return a run cut at the edges of marks; adjacent words of the question are one piece."""
+        if run.start == run.end or not run.text:
+            return [(False, [(run.text, 0)])]
+        inside = [span for span in (*self.matched, *self.alike) if span[0] < run.end and span[1] > run.start]
+        if not run.is_exact:
+            alike = max((self.alike.get(span, 0) for span in inside), default=0)
+            return [(any(span in self.matched for span in inside), [(run.text, alike)])]
+        edges = sorted({run.start, run.end, *(min(run.end, max(run.start, edge)) for span in inside for edge in span)})
+        cut = [(self._has(first, last), self._segment(run, first, last)) for first, last in pairwise(edges)]
+        return [(has, [segment for _, segment in group]) for has, group in groupby(cut, key=lambda piece: piece[0])]
+
+    def _has(self, first: int, last: int) -> bool:
+        return any(a <= first and last <= b for a, b in self.matched)
+
+    def _segment(self, run: TextRun, first: int, last: int) -> Segment:
+        like = next((number for (a, b), number in self.alike.items() if a <= first and last <= b), 0)
+        return run.text[first - run.start : last - run.start], like
+
 
 # The data of the board
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+import re
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import streamlit as st
 
-from workbench.app.compare.answer import show_answer_button, show_answer_panel
 from workbench.app.compare.board import show_board
 from workbench.app.compare.columns import (
     LIMITS,
@@ -26,27 +30,311 @@ from workbench.app.compare.columns import (
     run_comparison,
     show_strategy_bar,
 )
-from workbench.app.compare.judging import QuestionJudging, show_judge_control, show_progress
-from workbench.app.compare.start import show_empty_home, show_next_step, show_sample_questions
+from workbench.app.compare.judging import QuestionJudging, list_own_test_sets, show_judge_control, show_progress
 from workbench.app.compare.why import ExplainedQuestion, open_why, show_why_panel
+from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, read_scope
 from workbench.app.shell.states import show_board_skeleton, show_error, show_message
+from workbench.app.shell.work import START_PAGES, show_add_button, show_sample_button
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, change_count, load_indexes, show_value
-from workbench.app.widgets.looks import escape_markdown
-from workbench.app.widgets.promoting import load_live_strategy, show_live_line
-from workbench.app.widgets.reader import show_reader
-from workbench.errors import ConfigurationError, InvalidInput, NotFound, WorkbenchError
+from workbench.app.widgets.looks import escape_markdown, format_place, strategy_title, strip_markdown
+from workbench.app.widgets.notices import load_component
+from workbench.app.widgets.promoting import LiveStrategy, find_live_columns, load_live_strategy, show_live_line
+from workbench.app.widgets.reader import open_document, show_reader
+from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, WorkbenchError
 from workbench.export import EXPORT_FORMATS, CompareArguments
-from workbench.retrieval.options import combine_with_indexes
+from workbench.ingestion.readers.formats import list_format_titles
+from workbench.retrieval.first_import import import_framework
+from workbench.retrieval.options import Ask, combine_with_indexes, split_strategy
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.types import Comparison, Scope
+from workbench.sample import questions_dir
+from workbench.services.answers import DEFAULT_PASSAGES
+from workbench.services.sample_corpus import SAMPLE_TITLE
+from workbench.types import Comparison, JsonObject, Passage, Scope
 from workbench.workbench import BUILT_IN_RERANKER
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
 
+    from workbench.services.answers import Answer, AnswerStream
     from workbench.workbench import Workbench
+
+# The answer above the board
+
+# The answer that is being written, in a thread
+
+_SESSION_KEY = "answering"
+
+
+@dataclass(slots=True)
+class PendingText:
+    """An answer that is being written, or has been.
+
+    Attributes:
+        key: Identifies the question, the scope and the strategy.
+        text: The text so far.
+        passages: The passages it may cite.
+        answer: The complete answer; None until then, and after a failure or a cancellation.
+        error: The failure, if any.
+        settled: Set last, when the thread ends.
+        stopped: Set to cancel it.
+    """
+
+    key: Hashable
+    text: str = ""
+    passages: tuple[Passage, ...] = ()
+    answer: Answer | None = None
+    error: Exception | None = None
+    settled: threading.Event = field(default_factory=threading.Event)
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def state(self) -> str:
+        """One of "writing", "stopped", "failed" and "done"."""
+        if not self.settled.is_set():
+            return "stopped" if self.stopped.is_set() else "writing"
+        if self.error is not None:
+            return "failed"
+        return "done" if self.answer is not None else "stopped"
+
+    def write(self, begin: Callable[[], AnswerStream]) -> None:
+        """Ask, and append the pieces of the answer until it ends or is stopped."""
+        try:
+            import_framework()
+            stream = begin()
+            self.passages = stream.passages
+            for piece in stream:
+                if self.stopped.is_set():
+                    return
+                self.text += piece
+            self.answer = stream.answer()
+        except Exception as error:  # noqa: BLE001 - shown or raised again in the page's thread
+            self.error = error
+        finally:
+            self.settled.set()
+
+
+def get_or_start_answer(key: Hashable, begin: Callable[[], AnswerStream]) -> PendingText:
+    """Return this session's answer for a key, started if necessary; an answer for another key is stopped."""
+    writing: PendingText | None = st.session_state.get(_SESSION_KEY)
+    if writing is None or writing.key != key:
+        cancel_answer()
+        writing = PendingText(key)
+        st.session_state[_SESSION_KEY] = writing
+        threading.Thread(target=writing.write, args=(begin,), name="answer", daemon=True).start()
+    return writing
+
+
+def is_writing(key: Hashable) -> bool:
+    """Return whether the answer for a key is not complete, or has not been started."""
+    writing: PendingText | None = st.session_state.get(_SESSION_KEY)
+    return writing is None or writing.key != key or writing.state == "writing"
+
+
+def cancel_answer() -> None:
+    """Cancel the answer that is being written."""
+    if _SESSION_KEY in st.session_state:
+        st.session_state[_SESSION_KEY].stopped.set()
+
+
+def restart_answer() -> None:
+    """Drop the answer, so that it is requested again."""
+    cancel_answer()
+    st.session_state.pop(_SESSION_KEY, None)
+
+
+_QUOTE_PATTERN = re.compile(r".+?\[\d{1,3}\](?=\s|$)", re.DOTALL)
+REFRESH_S = 0.15  # seconds between refreshes of an answer that is being written
+
+
+def show_answer_button() -> None:
+    """Show the button that toggles the answer; the URL keeps the choice."""
+    shown = bool(address.get("answer"))
+    st.button(
+        "Hide answer" if shown else "Answer",
+        key="answer_button",
+        type="tertiary",
+        icon=":material/short_text:",
+        on_click=lambda: address.put(answer=None if shown else "1"),
+    )
+
+
+def show_answer_panel(wb: Workbench, comparison: Comparison, asking: SearchSettings, serving: LiveStrategy) -> None:
+    """Answer from the column of the live strategy, or from the first one; do nothing if the answer is off."""
+    if not address.get("answer"):
+        cancel_answer()
+        return
+    column = [*find_live_columns(serving, comparison, asking.parameters), *comparison.strategies][0]
+    strategy, own_index = split_strategy(column, None)
+    index, parameters = own_index or asking.index, asking.parameters.get(strategy)
+    key = (comparison.query, column, asking.scope, index, repr(parameters), change_count())
+
+    def panel() -> None:
+        writing = get_or_start_answer(
+            key,
+            lambda: wb.answers.ask(
+                comparison.query, Ask(strategy, DEFAULT_PASSAGES, asking.scope, index, parameters or {})
+            ),
+        )
+        _draw_answer(writing, strategy_title(column), own_index or "", was_writing)
+
+    was_writing = is_writing(key)
+    st.fragment(panel, run_every=REFRESH_S if was_writing else None)()
+
+
+def _draw_answer(writing: PendingText, strategy: str, cut: str, was_writing: bool) -> None:
+    state = writing.state
+    if state == "failed" and not isinstance(writing.error, WorkbenchError):
+        assert writing.error is not None
+        raise writing.error
+    result = load_component("compare/answer")(
+        key="answer",
+        data=build_answer_data(writing, state, strategy),
+        on_open_change=_ignore_event,
+        on_stop_change=cancel_answer,
+        on_again_change=restart_answer,
+    )
+    if result.open and 1 <= int(result.open) <= len(writing.passages):
+        passage = writing.passages[int(result.open) - 1]
+        address.put(cut=cut)
+        open_document(passage.document_id, passage.start, passage.end)
+        st.rerun()
+    if result.again or (was_writing and state != "writing"):
+        st.rerun()
+
+
+def build_answer_data(writing: PendingText, state: str, strategy: str) -> JsonObject:
+    """Return the data of the panel."""
+    answer = writing.answer
+    return {
+        "state": state,
+        "kind": answer.kind if answer else "",
+        "text": _format_extracts(writing.text) if answer and answer.kind == "extracts" else writing.text,
+        "passages": _list_passages(writing.passages),
+        "model": answer.model if answer else "",
+        "strategy": strategy,
+        "notes": list(answer.degraded) if answer else [],
+        "error": str(writing.error) if writing.error else "",
+        "ms": round(answer.timings_ms.get("total", 0.0), 1) if answer else None,
+    }
+
+
+def _format_extracts(text: str) -> str:
+    """Return quoted Markdown sentences as plain text; each ends in its citation."""
+    return " ".join(strip_markdown(quote).removeprefix("· ") for quote in _QUOTE_PATTERN.findall(text))
+
+
+def _list_passages(passages: Sequence[Passage]) -> list[JsonObject]:
+    return [
+        {
+            "title": passage.document_title,
+            "place": format_place(passage, passage.headings) or passage.path or passage.url or "",
+        }
+        for passage in passages
+    ]
+
+
+def _ignore_event() -> None:
+    """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""
+
+
+# The first visit
+
+INTRODUCTION = (
+    "Search your documents with several strategies at once: by meaning, by keywords and by both. You "
+    "judge the results, the workbench scores each strategy, and your agents get the winner."
+)
+WAY_TITLES = {"library": "Your files", "crawl": "A website"}
+
+
+def show_empty_home(wb: Workbench) -> None:
+    """Explain the workbench and offer three ways to add the first documents."""
+    show_message("Which search strategy works best for your documents?", INTRODUCTION)
+    about = {
+        "Your files": (
+            f"PDF, Markdown, Word, HTML and {len(list_format_titles()) - 4} other formats; folders; zip archives."
+        ),
+        "A website": "Crawls its pages; respects robots.txt and your rate limit.",
+        "Sample documents": "About fifty articles on retrieval, with questions to try. Loads in about a minute.",
+    }
+    columns = st.columns(3, gap="medium")
+    for column, (page, title) in zip(columns, WAY_TITLES.items(), strict=False):
+        with column, st.container(border=True, key=f"way_{page}"):
+            _show_heading(title, about[title])
+            show_add_button(page, is_chief=page == "library")
+    with columns[2], st.container(border=True, key="way_sample"):
+        _show_heading("Sample documents", about["Sample documents"])
+        show_sample_button(wb)
+
+
+def _show_heading(title: str, sentence: str) -> None:
+    st.html(f'<p class="wb-way"><b>{title}</b><br>{sentence}</p>')
+
+
+def show_further_ways() -> None:
+    """Offer, below the sample questions, to add one's own documents."""
+    with st.container(horizontal=True, vertical_alignment="center", key="further_ways"):
+        st.html('<p class="wb-kind">Or add your own documents:</p>', width="content")
+        for page, (label, icon) in START_PAGES.items():
+            if st.button(label, icon=icon, type="tertiary"):
+                switch_page(page)
+
+
+def show_next_step(wb: Workbench, judging: bool) -> None:
+    """Show the next step below a comparison, until there is a test set."""
+    if judging or list_own_test_sets(wb):
+        return
+    st.html(
+        '<p class="wb-serving">Next: click <b>Judge</b> and grade results with the keys 1, 2 and 3. Judge a few '
+        "questions, then compare strategies in <b>Evaluate</b> and <b>Promote</b> the winner.</p>"
+    )
+
+
+# Sample questions: paraphrased, exact and misspelled
+
+_KIND_TITLES = {"meaning": "Paraphrased", "keyword": "Names, codes and rare words", "typo": "Misspelled"}
+_QUESTIONS_PER_KIND = 3
+
+
+@cache
+def _load_questions() -> dict[str, list[str]]:
+    by_kind: dict[str, list[str]] = {kind: [] for kind in _KIND_TITLES}
+    for line in (questions_dir() / "queries.jsonl").read_text(encoding="utf-8").splitlines():
+        question = json.loads(line)
+        if question.get("kind") in by_kind and len(question["text"]) < 58:
+            by_kind[question["kind"]].append(question["text"])
+    return {kind: texts[:_QUESTIONS_PER_KIND] for kind, texts in by_kind.items() if texts}
+
+
+def show_sample_questions(wb: Workbench) -> None:
+    """Offer sample questions, or explain the page if the sample is not loaded."""
+    if not _has_sample(wb):
+        show_message(
+            "Ask a question",
+            "Each column shows the results of one strategy; the lines between the columns show where they agree.",
+        )
+        return
+    st.html(f'<p class="wb-lead">{INTRODUCTION}</p>')
+    st.html('<p class="wb-lead">Each column shows one strategy; the lines between them show where they disagree. '
+            "Ask anything, or start with one of these.</p>")  # fmt: skip
+    with st.container(key="sample_questions"):
+        columns = st.columns(len(_load_questions()), gap="large")
+    for column, (kind, texts) in zip(columns, _load_questions().items(), strict=True):
+        with column:
+            st.html(f'<p class="wb-kind">{_KIND_TITLES[kind]}</p>')
+            for place, text in enumerate(texts):
+                key = f"sample_{kind}_{place}"
+                st.button(text, key=key, type="tertiary", on_click=address.put, kwargs={"q": text})
+    show_further_ways()
+
+
+def _has_sample(wb: Workbench) -> bool:
+    try:
+        return wb.sources.get(SAMPLE_TITLE).documents_count > 0
+    except (NotFound, Ambiguous):
+        return False
+
 
 # Export of a comparison
 

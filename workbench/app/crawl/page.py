@@ -2,26 +2,333 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from html import escape
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 import streamlit as st
 
-from workbench.app.crawl.job import OUTCOME_STATES, STATUS_TITLES, show_job
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING
+from workbench.app.state.shared import OPENING, note_change
 from workbench.app.widgets.looks import escape_markdown, make_label_function
 from workbench.app.widgets.notices import show_notice, store_warning
 from workbench.app.widgets.table import Column, make_time_cell, show_table
+from workbench.crawling.messages import outcome_label
 from workbench.errors import NotFound, WorkbenchError
 from workbench.formatting import count_text, size_text
-from workbench.types import as_integer, as_number
+from workbench.storage.crawls import CrawlPage
+from workbench.types import as_integer, as_number, time_left_text
 
 if TYPE_CHECKING:
     from workbench.crawling.preview import DryRun, RefusedAddress, TextSample, WantedPage
-    from workbench.services.crawls import CrawlJob
+    from workbench.services.crawls import CrawlCounts, CrawlJob
     from workbench.workbench import Workbench
+
+# The view of one crawl
+
+# Progress, pace and time left
+
+MIN_PROGRESS = 0.02  # minimum progress for an estimate of the time left
+
+
+def compute_progress(job: CrawlCounts) -> float:
+    """Return the progress of a crawl, 0..1; a page that is fetched but not stored counts half."""
+    return (job.pages_done + job.pages_waiting / 2) / job.pages_total if job.pages_total else 0.0
+
+
+def count_fetched(job: CrawlCounts) -> int:
+    """Return the number of fetched pages, stored or not."""
+    return job.pages_done + job.pages_waiting
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlBaseline:
+    """The progress of a crawl when this page first showed it; its pace is measured from there."""
+
+    moment: datetime
+    share: float
+    fetched: int
+
+    def seconds_left(self, job: CrawlCounts, moment: datetime) -> float | None:
+        """Return the estimated seconds left; None before there is enough progress."""
+        gained = compute_progress(job) - self.share
+        return (
+            (moment - self.moment).total_seconds() * (1 - compute_progress(job)) / gained
+            if gained > MIN_PROGRESS
+            else None
+        )
+
+    def pace(self, job: CrawlCounts, moment: datetime) -> float:
+        """Return the pages fetched per minute."""
+        return (count_fetched(job) - self.fetched) / max(1.0, (moment - self.moment).total_seconds()) * 60
+
+
+# The site as a tree of folders and pages
+
+MARKS: dict[str, tuple[str, str]] = {
+    "added": ("●", "good"),
+    "changed": ("▲", "good"),
+    "unchanged": ("○", "same"),
+    "duplicate": ("◇", "same"),
+    "redirected": ("→", "same"),
+    "removed": ("–", "gone"),
+    "held": ("?", "wait"),
+    "forbidden": ("⊘", "gone"),
+    "not_allowed": ("⊗", "gone"),
+    "left_out": ("…", "gone"),
+    "failed": ("✕", "bad"),
+    "fetched": ("◐", "wait"),
+    "queued": ("·", "wait"),
+}
+MAX_PAGES_IN_TREE = 800  # pages in the tree
+
+
+@dataclass(slots=True)
+class TreeNode:
+    """A folder or a page of the tree."""
+
+    name: str
+    page: CrawlPage | None = None
+    children: dict[str, TreeNode] = field(default_factory=dict)
+
+
+def page_outcome(page: CrawlPage) -> str:
+    """Return the outcome of a page, or its state."""
+    return page.outcome or page.state
+
+
+def build_tree(pages: Iterable[CrawlPage]) -> TreeNode:
+    """Return the pages as a tree: hosts, then folders, then pages."""
+    root = TreeNode("")
+    for page in pages:
+        parts = urlsplit(page.url)
+        path = [segment for segment in parts.path.split("/") if segment]
+        last = (path.pop() if path else "/") + (f"?{parts.query}" if parts.query else "")
+        node = root
+        for name in [parts.netloc, *path]:
+            node = node.children.setdefault(name, TreeNode(name))
+        if last in node.children:
+            node.children[last].page = page
+        else:
+            node.children[last] = TreeNode(last, page)
+    return root
+
+
+def render_tree(pages: Sequence[CrawlPage]) -> str:
+    """Return the tree as escaped HTML, with folders open."""
+    listed = pages[:MAX_PAGES_IN_TREE]
+    more = f"<p>and {len(pages) - MAX_PAGES_IN_TREE:,} more pages</p>" if len(pages) > MAX_PAGES_IN_TREE else ""
+    items = "".join(_render_item(child) for child in build_tree(listed).children.values())
+    return f'<div class="wb-tree" role="group" aria-label="Pages of the site"><ul>{items}</ul>{more}</div>'
+
+
+def render_legend(counts: Mapping[str, int]) -> str:
+    """Return the legend of the marks, with page counts."""
+    parts = [
+        f'<span class="{tone}"><b aria-hidden="true">{mark}</b> {counts[name]:,} {outcome_label(name)}</span>'
+        for name, (mark, tone) in MARKS.items()
+        if counts.get(name)
+    ]
+    return f'<p class="wb-legend">{"".join(parts)}</p>'
+
+
+def _render_item(node: TreeNode) -> str:
+    inside = "".join(_render_item(child) for child in node.children.values())
+    label = _render_label(node)
+    if not inside:
+        return f"<li>{label}</li>"
+    return f"<li><details open><summary>{label}</summary><ul>{inside}</ul></details></li>"
+
+
+def _render_label(node: TreeNode) -> str:
+    name = escape(unquote(node.name))
+    page = node.page
+    if page is None:
+        return f'<span class="folder">{name}</span>'
+    mark, tone = MARKS[page_outcome(page)]
+    outcome = escape(outcome_label(page_outcome(page)) + (f": {page.reason}" if page.reason else ""))
+    title = f" <i>{escape(page.title[:80])}</i>" if page.title else ""
+    return (
+        f'<span class="{tone}" title="{outcome}"><b>{mark}</b> {name}{title}<span class="said"> {outcome}</span></span>'
+    )
+
+
+REFRESH_S = 1.0  # seconds between refreshes of a running crawl
+LOG_LINES = 14
+STATUS_TITLES = {
+    "queued": "waiting for a worker", "running": "running", "completed": "completed",
+    "completed_with_errors": "completed with errors", "cancelled": "cancelled", "failed": "failed",
+}  # fmt: skip
+OUTCOME_STATES = {
+    "added": "done", "changed": "done", "failed": "failed", "held": "waiting", "queued": "waiting", "fetched": "busy",
+}  # fmt: skip
+PAGE_COLUMNS = (
+    Column("outcome", "Outcome", "state"),
+    Column("url", "URL"),
+    Column("reason", "Reason"),
+    Column("passages", "Passages", "number"),
+)
+REASON_COLUMNS = (Column("reason", "Reason"), Column("count", "URLs", "number"))
+
+
+def show_job(wb: Workbench, job_id: str) -> None:
+    """Show one crawl, refreshed while it runs in any process."""
+    job = wb.crawls.get(job_id)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("All crawls", icon=":material/arrow_back:", on_click=lambda: address.put(job=None))
+        st.markdown(f"**{escape_markdown(job.url, 120)}**", width="stretch")
+    if job.is_finished:
+        _show_status(wb, job)
+        _show_finished(wb, job)
+    else:
+        st.fragment(_show_running, run_every=REFRESH_S)(wb, job_id)
+
+
+def _show_running(wb: Workbench, job_id: str) -> None:
+    job, pages = wb.crawls.watch(job_id)
+    if job.is_finished:
+        note_change()
+        st.rerun()
+    _show_status(wb, job)
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        _show_tree(pages)
+    with right:
+        _show_log(wb, job_id)
+
+
+def _show_status(wb: Workbench, job: CrawlJob) -> None:
+    moment = datetime.now(UTC)
+    look = _get_baseline(job, moment)
+    left = "" if job.is_finished else time_left_text(look.seconds_left(job, moment))
+    with st.container(key="crawl_status", border=True):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(" · ".join(_list_status(job, left)), width="stretch")
+            _show_buttons(wb, job)
+        if not job.is_finished:
+            st.progress(compute_progress(job))
+        numbers = {
+            "Pages done": f"{job.pages_done:,} of {job.pages_total:,}",
+            "Queued": f"{job.pages_waiting:,}",
+            "To fetch": f"{job.pages_pending:,}",
+            "Failed": f"{job.pages_failed:,}",
+            "Added": f"{job.documents_created:,}",
+            "Passages": f"{job.total_chunks:,}",
+        }
+        if not job.is_finished:
+            numbers["Pages/min"] = f"{look.pace(job, moment):,.0f}"
+        with st.container(horizontal=True, gap="large", key="crawl_numbers"):
+            for name, value in numbers.items():
+                st.metric(name, value, width=120)
+        if job.stalled:
+            st.warning(escape_markdown(job.stalled))
+        if job.error_message:
+            st.error(escape_markdown(job.error_message))
+
+
+def _list_status(job: CrawlJob, left: str) -> list[str]:
+    """Return the status, the time left, and the message if it adds something."""
+    status = STATUS_TITLES[job.status].capitalize()
+    message = "" if job.message.rstrip(".") in ("", status) else escape_markdown(job.message)
+    return [part for part in (f"**{status}**", left, message) if part]
+
+
+def _get_baseline(job: CrawlJob, moment: datetime) -> CrawlBaseline:
+    key = f"crawl_watched_{job.id}"
+    if job.is_finished:
+        st.session_state.pop(key, None)
+    return st.session_state.setdefault(key, CrawlBaseline(moment, compute_progress(job), count_fetched(job)))
+
+
+def describe_changes(job: CrawlCounts) -> str:
+    """Describe the changes of a crawl; if it ended before it stored a page, what happens to the fetched ones."""
+    report = [f"{count_text(count, 'page')} {outcome_label(name)}" for name, count in job.outcomes.items() if count]
+    if report:
+        return " · ".join(report)
+    if job.pages_waiting:
+        return f"None yet: resume to store {count_text(job.pages_waiting, 'fetched page')}."
+    return "No pages fetched."
+
+
+def _show_buttons(wb: Workbench, job: CrawlJob) -> None:
+    crawls = wb.crawls
+    if not job.is_finished:
+        _show_button("Cancel", "stop", lambda: crawls.cancel(job.id))
+        return
+    if job.status in ("cancelled", "failed"):
+        _show_button("Resume", "play_arrow", lambda: crawls.resume(job.id))
+    if job.pages_failed:
+        _show_button("Retry failed", "restart_alt", lambda: crawls.retry_failed(job.id))
+    if job.outcomes["held"]:
+        _show_button("Accept removals", "delete_sweep", lambda: crawls.accept_removals(job.id))
+    _show_button("Crawl again", "refresh", lambda: crawls.recrawl(job.id))
+    _show_button("Crawl again in full", "sync", lambda: crawls.recrawl(job.id, refresh=True))
+
+
+def _show_button(label: str, icon: str, act: Callable[[], CrawlJob]) -> None:
+    def clicked() -> None:
+        try:
+            address.put(job=act().id)
+        except WorkbenchError as error:
+            st.toast(escape_markdown(str(error)))
+
+    st.button(label, key=f"crawl_{icon}", icon=f":material/{icon}:", on_click=clicked)
+
+
+def _show_finished(wb: Workbench, job: CrawlJob) -> None:
+    pages = wb.crawls.pages(job.id)
+    st.subheader("Changes", anchor=False)
+    st.markdown(describe_changes(job))
+    _show_not_fetched(job)
+    views = st.tabs(["Site", "Pages", "Log"])
+    with views[0]:
+        _show_tree(pages)
+    with views[1]:
+        rows = [_make_row(page) for page in pages]
+        show_table("crawl_pages", PAGE_COLUMNS, rows, label="Pages of the crawl", noun="pages")
+    with views[2]:
+        _show_log(wb, job.id, 500)
+
+
+def _show_not_fetched(job: CrawlJob) -> None:
+    """Show the reasons why URLs were not fetched, with counts."""
+    if job.not_fetched:
+        with st.expander(f"Not fetched: {sum(job.not_fetched.values()):,} URLs"):
+            rows = [
+                {"id": reason, "name": reason, "cells": {"reason": reason, "count": count}}
+                for reason, count in job.not_fetched.items()
+            ]
+            show_table("crawl_not_fetched", REASON_COLUMNS, rows, label="URLs not fetched", noun="reasons")
+
+
+def _make_row(page: CrawlPage) -> dict[str, Any]:
+    outcome = page_outcome(page)
+    cells = {
+        "outcome": {"state": OUTCOME_STATES.get(outcome, "same"), "text": outcome_label(outcome)},
+        "url": page.url,
+        "reason": page.reason or "",
+        "passages": page.passages,
+    }
+    return {"id": page.url, "name": page.url, "cells": cells, "notes": {"url": page.title} if page.title else {}}
+
+
+def _show_tree(pages: Sequence[CrawlPage]) -> None:
+    counts: dict[str, int] = {}
+    for page in pages:
+        counts[page_outcome(page)] = counts.get(page_outcome(page), 0) + 1
+    st.html(render_legend(counts) + render_tree(pages))
+
+
+def _show_log(wb: Workbench, job_id: str, limit: int = LOG_LINES) -> None:
+    lines = "".join(
+        f'<div class="{line.level}"><time>{line.at.astimezone():%H:%M:%S}</time> {escape(line.message)}</div>'
+        for line in wb.jobs.log(job_id, limit=limit)
+    )
+    st.html(f'<div class="wb-log" role="log" aria-label="Log" tabindex="0">{lines}</div>')
+
 
 # The form of a new crawl, and its preview
 

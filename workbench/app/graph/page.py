@@ -2,25 +2,348 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import streamlit as st
 
-from workbench.app.graph.chart import describe_graph, make_chart, read_selection, show_archive
 from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, read_scope
 from workbench.app.shell.states import show_message
 from workbench.app.shell.work import show_start_buttons
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, current_theme, show_value
+from workbench.app.widgets.looks import PALETTE, escape_markdown
 from workbench.app.widgets.reader import open_document, show_reader
 from workbench.app.widgets.table import Column, show_table
+from workbench.errors import ConfigurationError
 from workbench.formatting import count_text
 from workbench.retrieval.options import Ask
 from workbench.services.citations import Graph, GraphNode, Overview
+from workbench.types import JsonObject, JsonValue, as_integer, as_items, as_number, as_object
 
 if TYPE_CHECKING:
+    from workbench.services.archives import ArchiveHit, ArchiveResult
+    from workbench.services.citations import DocumentCitation
     from workbench.workbench import Workbench
+
+# The chart and the archive search
+# Documents are nodes, sized by citations, with a hue and shape by document type. Links are edges.
+
+# Archive search
+
+DEPTH_TITLES = {"0": "No citations", "1": "1 step", "2": "2 steps", "3": "3 steps"}
+MAX_CITATIONS_SHOWN = 12  # citations of one document and direction
+
+
+def show_archive(wb: Workbench) -> None:
+    """Show the search box and its results, or which setting is missing."""
+    try:
+        wb.archives.checked_folder()
+    except ConfigurationError as error:
+        show_message(
+            "No archives configured",
+            "Archives are research notes and saved pages in a folder on this machine.",
+            said=str(error),
+        )
+        return
+    show_value("archive_question", address.get("q"))
+    show_value("archive_depth", address.get("depth") if address.get("depth") in DEPTH_TITLES else "1")
+    show_value("archive_exact", address.get("exact") == "1")
+    with st.container(key="question"):
+        question = st.text_input(
+            "Search the archives", key="archive_question", placeholder="Search the archives",
+            label_visibility="collapsed", on_change=_store_in_url,
+        ).strip()  # fmt: skip
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        depth = st.segmented_control(
+            "Citations", list(DEPTH_TITLES), key="archive_depth", format_func=DEPTH_TITLES.__getitem__, required=True,
+            label_visibility="collapsed", on_change=_store_in_url,
+        )  # fmt: skip
+        exact = st.toggle("Exact words only", key="archive_exact", on_change=_store_in_url)
+    if not question:
+        show_message("Search research notes and saved pages", "Enter a question or keywords; typos are corrected.")
+        return
+    steps = int(depth or "1")
+    left = wb.folder_work.left_to_job(wb.archives)
+    if left is not None:
+        st.caption(escape_markdown(left.sentence))
+    result = wb.archives.search(
+        question, fuzzy=not exact, citations=steps > 0, depth=max(1, steps), limit=20, bring_in=left is None
+    )
+    _show_results(wb, result)
+
+
+def _store_in_url() -> None:
+    address.put(
+        q=st.session_state["archive_question"].strip(),
+        depth=st.session_state["archive_depth"],
+        exact="1" if st.session_state["archive_exact"] else None,
+    )
+
+
+def _show_results(wb: Workbench, result: ArchiveResult) -> None:
+    for note in result.degraded:
+        st.caption(escape_markdown(note))
+    if not result.results:
+        show_message("No results", "Try other words, or turn off “Exact words only”.")
+        return
+    if result.nothing_close:
+        st.caption(escape_markdown(result.nothing_close))
+    for typed, meant in result.guesses:
+        st.caption(f"No results for “{escape_markdown(typed)}”; showing results for “{escape_markdown(meant)}”.")
+    ends = [end for edge in result.edges() for end in (edge.source_id, edge.target_id)]
+    titles = {key: document.title for key, document in wb.citations.documents(ends).items()}
+    st.caption(count_text(len(result.results), "document"))
+    for hit in result.results:
+        with st.container(key=f"archive_{hit.id}", border=True):
+            st.html(render_hit(hit))
+            if st.button("Open", key=f"open_{hit.id}", type="tertiary", icon=":material/article:"):
+                open_document(hit.id)
+            if hit.citations and (hit.citations.citing or hit.citations.cited):
+                _show_citations(hit, titles)
+
+
+def _show_citations(hit: ArchiveHit, titles: Mapping[str, str]) -> None:
+    assert hit.citations is not None
+    cites, cited = hit.citations.citing, hit.citations.cited
+    with st.expander(f"Cites {len(cites)}, cited by {len(cited)}"):
+        left, right = st.columns(2, gap="large")
+        left.html(render_citations("Cites", cites, titles, outward=True))
+        right.html(render_citations("Cited by", cited, titles, outward=False))
+
+
+def render_hit(hit: ArchiveHit) -> str:
+    """Return a result as HTML; snippets are already escaped, with ``<mark>`` as the only markup."""
+    fields = {highlight.field: highlight.snippets for highlight in hit.highlights}
+    title = fields["title"][0] if "title" in fields else escape(hit.title)
+    snippets = "".join(f"<p>{snippet}</p>" for snippet in fields.get("content", ()))
+    facts = " · ".join(escape(fact) for fact in (hit.source, hit.date or "", hit.path) if fact)
+    return (
+        f'<div class="wb-archive"><h3>{title} <span class="wb-score">{hit.score:.3f}</span></h3>'
+        f'<p class="wb-kind">{facts}</p>{snippets}</div>'
+    )
+
+
+def render_citations(
+    heading: str, citations: tuple[DocumentCitation, ...], titles: Mapping[str, str], *, outward: bool
+) -> str:
+    """Return citations as an escaped HTML list of titles with their sentences."""
+    items = []
+    for citation in citations[:MAX_CITATIONS_SHOWN]:
+        other = citation.target_id if outward else citation.source_id
+        step = f", step {citation.depth}" if citation.depth > 1 else ""
+        items.append(
+            f"<li><b>{escape(titles.get(other, other))}</b> "
+            f'<span class="wb-kind">{citation.confidence:.1f}{step}</span><br>{escape(citation.context)}</li>'
+        )
+    more = f"<li>and {len(citations) - MAX_CITATIONS_SHOWN} more</li>" if len(citations) > MAX_CITATIONS_SHOWN else ""
+    return f'<div class="wb-archive"><h4>{heading}</h4><ul>{"".join(items) or "<li>None</li>"}{more}</ul></div>'
+
+
+# Layout of the graph, the same for the same links
+
+LAYOUT_STEPS = 160
+GRAVITY = np.array([0.8, 1.2])  # alone it spreads the nodes evenly over a wide ellipse
+ATTRACTION = 0.8  # a larger value makes clusters tighter
+GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))
+
+
+@lru_cache(maxsize=16)
+def lay_out(count: int, links: tuple[tuple[int, int], ...]) -> tuple[tuple[float, float], ...]:
+    """Return a position for each node.
+
+    Force-directed layout by Fruchterman and Reingold (1991), from a spiral: nodes repel each other by 1/d, links
+    attract by d squared divided by the smaller degree, and gravity attracts by d. The maximum step shrinks to zero.
+
+    Args:
+        count: Number of nodes.
+        links: Pairs of node numbers.
+    """
+    turn = np.arange(count) * GOLDEN_ANGLE
+    at = np.sqrt(np.arange(count) + 0.5)[:, None] * np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    ends = np.array(links, dtype=int).reshape(-1, 2)
+    degree = np.bincount(ends.ravel(), minlength=count)
+    weight = ATTRACTION / np.minimum(degree[ends[:, 0]], degree[ends[:, 1]])[:, None]
+    for step in range(LAYOUT_STEPS):
+        square = (at**2).sum(axis=1)
+        near = 1 / np.maximum(square[:, None] + square[None, :] - 2 * at @ at.T, 0.01)
+        push = at * near.sum(axis=1, keepdims=True) - near @ at
+        along = at[ends[:, 1]] - at[ends[:, 0]]
+        pull = weight * along * np.linalg.norm(along, axis=1, keepdims=True)
+        force = push - GRAVITY * at
+        np.add.at(force, ends[:, 0], pull)
+        np.add.at(force, ends[:, 1], -pull)
+        length = np.maximum(np.linalg.norm(force, axis=1, keepdims=True), 1e-9)
+        longest = 0.12 * np.sqrt(count) * (1 - step / LAYOUT_STEPS)
+        at = at + force / length * np.minimum(length, longest)
+    return tuple((round(float(x), 3), round(float(y), 3)) for x, y in at)
+
+
+TYPE_LOOKS = (  # hue and shape, most frequent type first; diamonds are answers
+    ("blue", "circle"), ("orange", "rect"), ("green", "triangle"), ("violet", "roundRect"), ("red", "pin"),
+    ("gray", "arrow"),
+)  # fmt: skip
+TYPE_TITLES = {"pdf": "PDF", "html": "Web page", "csv": "CSV", "json": "JSON", "epub": "EPUB", "": "Other"}
+MAX_NODES_LABELLED = 24  # nodes with a permanent label; others show theirs on hover
+MAX_LABEL_CHARS, MAX_LABEL_CHARS_CROWDED, CROWDED_NODES = (
+    30,
+    18,
+    80,
+)  # characters of a label; of a label in a chart of more than CROWD nodes
+NARROW_FRAME_PX, NARROW_LABEL_PX = 600, 130  # px: frame width up to which labels have this maximum width
+FONT = "Source Sans 3, sans-serif"  # by which ECharts measures labels, to hide those that would overlap
+MAX_TOOLTIP_CHARS = 90  # characters of a tooltip
+INK_COLOURS = {"light": "#33302b", "dark": "#e9e5dc"}
+PAPER_COLOURS = {"light": "#fbfaf7", "dark": "#1b1a18"}
+
+
+def make_chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObject:
+    """Return the chart's options for the theme "light" or "dark"; ``chosen`` documents are diamonds."""
+    types = list_types(graph)
+    titled = {node.id for node in sorted(graph.nodes, key=lambda node: -node.cited_by)[:MAX_NODES_LABELLED]}
+    crowd = len(graph.nodes)
+    dots = [
+        _make_node(node, list(types), titled, chosen, crowd) | {"x": x, "y": y}
+        for node, (x, y) in zip(graph.nodes, _lay_out_graph(graph), strict=True)
+    ]
+    return {
+        "animation": False,
+        "tooltip": {"confine": True, "extraCssText": "max-width:380px;white-space:normal;overflow-wrap:anywhere"},
+        "legend": [
+            {"data": [{"name": title, "icon": TYPE_LOOKS[place][1]}
+                      for place, title in enumerate(types.values())],
+             "type": "scroll", "top": 0, "left": 0, "itemWidth": 13, "itemHeight": 13,
+             "textStyle": {"color": INK_COLOURS[theme], "fontSize": 13}}
+        ] if len(types) > 1 else [],
+        "media": [{"query": {"maxWidth": NARROW_FRAME_PX}, "option": {"series": [_make_narrow_series(dots)]}}],
+        "series": [
+            {
+                "type": "graph",
+                "layout": "none",
+                "roam": True,
+                "zoom": 1 if crowd > 6 else 0.6,  # 1 fills 80% of the frame, which leaves room for labels
+                "scaleLimit": {"min": 0.3, "max": 8},
+                "draggable": True,
+                "selectedMode": "single",
+                "categories": [
+                    {"name": title, "itemStyle": {"color": _type_hue(place, theme)}}
+                    for place, title in enumerate(types.values())
+                ],
+                "data": dots,
+                "links": _make_edges(graph),
+                "edgeSymbol": ["none", "arrow"],
+                "edgeSymbolSize": 6,
+                "lineStyle": {"color": INK_COLOURS[theme], "opacity": 0.22, "width": 1.2, "curveness": 0.08},
+                "label": {"position": "right", "fontSize": 13, "fontFamily": FONT, "minMargin": 12,
+                          "color": INK_COLOURS[theme], "textBorderColor": PAPER_COLOURS[theme],
+                          "textBorderWidth": 3},
+                "labelLayout": {"hideOverlap": True},
+                "emphasis": {"focus": "adjacency", "label": {"show": True}, "lineStyle": {"opacity": 0.9, "width": 2}},
+                "select": {"itemStyle": {"borderColor": INK_COLOURS[theme], "borderWidth": 3}, "label": {"show": True}},
+            }
+        ],
+    }  # fmt: skip
+
+
+def _make_narrow_series(dots: Sequence[JsonObject]) -> JsonObject:
+    """Return the series for a narrow frame: labels point to its centre, so that none is cut off."""
+    across = [as_number(dot["x"]) for dot in dots]
+    middle = (min(across) + max(across)) / 2 if across else 0.0
+    placed: list[JsonValue] = [
+        dot | {"label": {**as_object(dot["label"]), "position": "left" if x > middle else "right"}}
+        for dot, x in zip(dots, across, strict=True)
+    ]
+    return {"data": placed, "label": {"width": NARROW_LABEL_PX, "overflow": "truncate"}}
+
+
+def describe_graph(graph: Graph) -> str:
+    """Return the alt text of the chart."""
+    most = sorted(graph.nodes, key=lambda node: -node.cited_by)[:3]
+    names = ", ".join(f"{node.title} ({node.cited_by})" for node in most if node.cited_by)
+    links = sum(edge.links for edge in graph.edges)
+    return (
+        f"Citation graph of {count_text(len(graph.nodes), 'document')} and {count_text(links, 'link')}. "
+        f"Most cited: {names or 'none'}."
+    )
+
+
+def read_selection(state: Mapping[str, JsonValue] | None, graph: Graph) -> GraphNode | None:
+    """Return the document whose node is selected, or None; selected edges are ignored."""
+    for group in map(as_object, as_items(as_object((state or {}).get("selection")).get("selected"))):
+        if group["data_type"] == "edge":
+            continue
+        for place in map(as_integer, as_items(group["data_indices"])):
+            if 0 <= place < len(graph.nodes):
+                return graph.nodes[place]
+    return None
+
+
+def _lay_out_graph(graph: Graph) -> Sequence[tuple[float, float]]:
+    number = {node.id: place for place, node in enumerate(graph.nodes)}
+    ends = ((number.get(edge.source), number.get(edge.target)) for edge in graph.edges)
+    return lay_out(
+        len(graph.nodes), tuple((start, end) for start, end in ends if start is not None and end is not None)
+    )
+
+
+def list_types(graph: Graph) -> dict[str, str]:
+    """Return the document types of a graph with their titles, most frequent first; types without a look are "Other"."""
+    counts = Counter(node.document_type for node in graph.nodes)
+    named = [kind for kind, _ in counts.most_common() if kind][: len(TYPE_LOOKS) - 1]
+    kinds = named if counts.keys() <= set(named) else [*named, ""]
+    return {kind: TYPE_TITLES.get(kind, kind.capitalize()) for kind in kinds}
+
+
+def _make_node(
+    node: GraphNode, types: Sequence[str], titled: set[str], chosen: Sequence[str], crowd: int
+) -> JsonObject:
+    size = _node_scale(crowd) * (9 + 5 * math.sqrt(node.cited_by) + (5 if node.id in chosen else 0))
+    longest = MAX_LABEL_CHARS if crowd <= CROWDED_NODES else MAX_LABEL_CHARS_CROWDED
+    place = types.index(node.document_type if node.document_type in types else "")
+    return {
+        "id": node.id,
+        "name": _shorten(node.title, MAX_TOOLTIP_CHARS),
+        "value": f"{_shorten(node.source_title, 40)}: cited by {node.cited_by}, cites {node.cites}",
+        "category": place,
+        "symbol": "diamond" if node.id in chosen else TYPE_LOOKS[place][1],
+        "symbolSize": round(size, 1),
+        "label": {
+            "show": node.id in titled,
+            "formatter": _shorten(node.title, longest).replace("{", "("),
+        },
+    }
+
+
+def _make_edges(graph: Graph) -> list[JsonObject]:
+    return [
+        {
+            "source": edge.source,
+            "target": edge.target,
+            "value": edge.context or "Mention",
+            "lineStyle": {"type": "solid" if edge.confidence >= 0.9 else "dashed"},
+        }
+        for edge in graph.edges
+    ]
+
+
+def _node_scale(crowd: int) -> float:
+    """Return the scale of nodes for their number."""
+    return next(scale for most, scale in ((12, 1.4), (40, 1.05), (80, 0.9), (10**9, 0.7)) if crowd <= most)
+
+
+def _type_hue(place: int, theme: str) -> str:
+    light, dark = PALETTE[TYPE_LOOKS[place][0]]
+    return dark if theme == "dark" else light
+
+
+def _shorten(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
 
 VIEWS = {"graph": "Graph", "links": "Most cited, orphans, broken", "archive": "Archive search"}
 NUMBERS_HELP = {

@@ -2,37 +2,488 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.library.projects import (
-    delete_documents,
-    delete_sources,
-    move_sources,
-    rename_document,
-    rename_source,
-    show_projects,
-    tag_sources,
-)
-from workbench.app.library.upload import ask_files, show_upload_area
 from workbench.app.shell.scope_bar import read_index
 from workbench.app.shell.states import show_message
 from workbench.app.shell.work import JOB_VIEWS, JobView, select_for_tray, show_start_buttons
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, show_value
-from workbench.app.widgets.looks import escape_markdown
+from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
 from workbench.app.widgets.notices import run_change, show_language_offer, show_notice, store_warning
 from workbench.app.widgets.reader import open_document, show_reader
 from workbench.app.widgets.table import Column, make_time_cell, show_table
-from workbench.errors import NotFound
+from workbench.errors import NotFound, UnreadableDocument, WorkbenchError
 from workbench.formatting import count_text
+from workbench.ingestion.readers.formats import MAX_BYTES, list_format_titles
+from workbench.services.sources import UPLOADS_TITLE, Deletion, LocationNames
 from workbench.text import AUTO, LANGUAGES, MAX_PASSAGES_STEMMED_AT_ONCE, language_title
-from workbench.types import Document, Source
+from workbench.types import Document, Folder, Project, Source
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench
+
+# Projects, folders and their dialogs
+
+# Dialogs for sources and documents
+
+
+def describe_deletions(deletions: Sequence[Deletion]) -> str:
+    """Describe what was deleted."""
+    totals = (
+        (sum(deletion.sources for deletion in deletions), "source"),
+        (sum(deletion.documents for deletion in deletions), "document"),
+        (sum(deletion.passages for deletion in deletions), "passage"),
+    )
+    return (
+        "Deleted " + ", ".join(count_text(number, noun) for number, noun in totals if number or noun == "passage") + "."
+    )
+
+
+@st.dialog("Delete sources")
+def delete_sources(wb: Workbench, sources: Sequence[Source]) -> None:
+    """Ask for confirmation before sources are deleted."""
+    documents = sum(source.documents_count for source in sources)
+    passages = sum(source.passages_count for source in sources)
+    for source in sources[:8]:
+        st.text(f"{source.title}  ({count_text(source.documents_count, 'document')})")
+    if len(sources) > 8:
+        st.text(f"and {len(sources) - 8} more")
+    st.markdown(
+        f"This permanently deletes {count_text(len(sources), 'source')} with {count_text(documents, 'document')} and "
+        f"{count_text(passages, 'passage')}. Your original files are not affected."
+    )
+    _confirm(
+        f"Delete {count_text(len(sources), 'source')}",
+        lambda: describe_deletions([wb.sources.delete(source.id) for source in sources]),
+    )
+
+
+@st.dialog("Delete documents")
+def delete_documents(wb: Workbench, documents: Sequence[Document]) -> None:
+    """Ask for confirmation before documents are deleted."""
+    for document in documents[:8]:
+        st.text(document.title)
+    if len(documents) > 8:
+        st.text(f"and {len(documents) - 8} more")
+    passages = sum(document.passages_count for document in documents)
+    st.markdown(
+        f"This permanently deletes {count_text(len(documents), 'document')} and {count_text(passages, 'passage')}."
+    )
+    _confirm(
+        f"Delete {count_text(len(documents), 'document')}",
+        lambda: describe_deletions([wb.documents.delete(document.id) for document in documents]),
+    )
+
+
+def _confirm(label: str, change: Callable[[], str]) -> None:
+    with st.container(horizontal=True):
+        if st.button(label, type="primary", key="confirm_delete"):
+            run_change(change)
+        if st.button("Cancel", key="keep"):
+            st.rerun()
+
+
+@st.dialog("Move sources")
+def move_sources(wb: Workbench, sources: Sequence[Source]) -> None:
+    """Ask for the project and folder of sources."""
+    projects = {project.id: project.title for project in wb.projects.list()}
+    st.text(", ".join(source.title for source in sources[:5]) + (" …" if len(sources) > 5 else ""))
+    project = st.selectbox(
+        "Project", ["", *projects], format_func=make_label_function(projects, "No project (visible in every scope)")
+    )
+    names = [folder.name for folder in wb.projects.folders(project)] if project else []
+    folder = st.selectbox("Folder", ["", *names], format_func=lambda name: name or "None", disabled=not names)
+    if not projects:
+        st.caption("No projects yet. Create one under “Projects and folders”.")
+
+    def change() -> str:
+        for source in sources:
+            wb.sources.update(source.id, project=project, folder=folder)
+        where = f"{projects[project]}{' / ' + folder if folder else ''}" if project else "no project"
+        return f"Moved {count_text(len(sources), 'source')} to {where}."
+
+    if st.button("Move", type="primary"):
+        run_change(change)
+
+
+@st.dialog("Tag sources")
+def tag_sources(wb: Workbench, sources: Sequence[Source]) -> None:
+    """Ask for tags to add to sources and to remove from them."""
+    tags = list(wb.sources.tags())
+    present = list(dict.fromkeys(tag for source in sources for tag in source.tags))
+    add = st.multiselect("Add", tags, accept_new_options=True, placeholder="Select or enter a tag")
+    drop = st.multiselect("Remove", present, disabled=not present, placeholder="None" if present else "No tags")
+
+    def change() -> str:
+        for source in sources:
+            staying = [tag for tag in source.tags if tag not in drop]
+            wb.sources.update(source.id, tags=[*staying, *(tag for tag in add if tag not in staying)])
+        return f"Updated tags of {count_text(len(sources), 'source')}."
+
+    if st.button("Save", type="primary"):
+        run_change(change)
+
+
+@st.dialog("Rename source")
+def rename_source(wb: Workbench, source: Source) -> None:
+    """Ask for a source's new title."""
+    title = st.text_input("Title", source.title, max_chars=300)
+    if st.button("Rename", type="primary"):
+        run_change(lambda: f'Renamed to "{wb.sources.update(source.id, title=title).title}".')
+
+
+@st.dialog("Rename document")
+def rename_document(wb: Workbench, document: Document) -> None:
+    """Ask for a document's new title."""
+    title = st.text_input("Title", document.title, max_chars=300)
+    if st.button("Rename", type="primary"):
+        run_change(lambda: f'Renamed to "{wb.documents.update(document.id, title=title).document.title}".')
+
+
+ICONS = ("folder", "book", "code", "science", "groups", "support_agent", "gavel", "payments", "bug_report", "public")
+_COLOUR_PATTERN = re.compile(r"#[0-9a-fA-F]{3,8}")
+
+
+def show_projects(wb: Workbench) -> None:
+    """Show every project with its folders."""
+    projects = wb.projects.list()
+    if st.button("New project", type="primary", icon=":material/add:"):
+        edit_project(wb, None)
+    if not projects:
+        show_message(
+            "No projects yet",
+            "A project groups sources. A search scoped to it sees its sources and those without a project, but none "
+            "of other projects. Folders divide a project further.",
+        )
+    for project in projects:
+        with st.container(border=True, key=f"project_{project.id}"):
+            _show_project(wb, project)
+
+
+def _show_project(wb: Workbench, project: Project) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.html(
+            f'<div><b style="font-size: 15px">{escape(project.title)}</b> <span class="wb-kind">'
+            f"{count_text(project.source_count, 'source')}</span><br>{escape(project.description)}</div>",
+            width="stretch",
+        )
+        if st.button("New folder", key=f"add_{project.id}", type="tertiary", icon=":material/create_new_folder:"):
+            edit_folder(wb, project, None)
+        if st.button("Edit", key=f"edit_{project.id}", type="tertiary", icon=":material/edit:"):
+            edit_project(wb, project)
+        if st.button("Delete", key=f"delete_{project.id}", type="tertiary", icon=":material/delete:"):
+            delete_project(wb, project)
+    for folder in wb.projects.folders(project.id):
+        _show_folder(wb, project, folder)
+
+
+def _show_folder(wb: Workbench, project: Project, folder: Folder) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"folder_{folder.id}"):
+        colour = folder.color if _COLOUR_PATTERN.fullmatch(folder.color) else "#6e6961"
+        about = f"{count_text(folder.source_count, 'source')} {folder.description}"
+        st.html(
+            f'<div style="display:flex;gap:10px;align-items:baseline"><span style="width:11px;height:11px;'
+            f'border-radius:2px;background:{colour};display:inline-block"></span><span>{escape(folder.name)} '
+            f'<span class="wb-kind">{escape(about)}</span></span></div>',
+            width="stretch",
+        )
+        if st.button("Edit", key=f"edit_{folder.id}", type="tertiary", icon=f":material/{_folder_icon(folder)}:"):
+            edit_folder(wb, project, folder)
+        if st.button("Delete", key=f"delete_{folder.id}", type="tertiary", icon=":material/delete:"):
+            delete_folder(wb, project, folder)
+
+
+def _folder_icon(folder: Folder) -> str:
+    return folder.icon_name if folder.icon_name in ICONS else "folder"
+
+
+@st.dialog("Project")
+def edit_project(wb: Workbench, project: Project | None) -> None:
+    """Ask for the title and description of a new or existing project."""
+    title = st.text_input("Title", project.title if project else "", max_chars=300)
+    description = st.text_area("Description", project.description if project else "", height=90)
+
+    def change() -> str:
+        if project is None:
+            return f'Project "{wb.projects.create(title, description).title}" created.'
+        return f'Project "{wb.projects.update(project.id, title=title, description=description).title}" saved.'
+
+    if st.button("Save", type="primary"):
+        run_change(change)
+
+
+@st.dialog("Folder")
+def edit_folder(wb: Workbench, project: Project, folder: Folder | None) -> None:
+    """Ask for a folder's name, description, colour and icon."""
+    name = st.text_input("Name", folder.name if folder else "", max_chars=300)
+    description = st.text_input("Description", folder.description if folder else "")
+    colour = st.color_picker("Colour", folder.color if folder else "#6366f1")
+    icon = st.pills(
+        "Icon", ICONS, default=_folder_icon(folder) if folder else "folder", required=True,
+        format_func=lambda item: f":material/{item}:",
+    )  # fmt: skip
+
+    def change() -> str:
+        if folder is None:
+            created = wb.projects.create_folder(project.id, name, description, colour, icon or "folder")
+            return f'Folder "{created.name}" created in {project.title}.'
+        saved = wb.projects.update_folder(
+            project.id, folder.id, name=name, description=description, color=colour, icon_name=icon
+        )
+        return f'Folder "{saved.name}" saved.'
+
+    if st.button("Save", type="primary"):
+        run_change(change)
+
+
+@st.dialog("Delete project")
+def delete_project(wb: Workbench, project: Project) -> None:
+    """Ask for confirmation before a project and its sources are deleted."""
+    sources = wb.sources.list(project_id=project.id)
+    documents = sum(source.documents_count for source in sources)
+    st.text(project.title)
+    st.markdown(
+        f"This permanently deletes the project, its folders, {count_text(len(sources), 'source')} and "
+        f"{count_text(documents, 'document')}. Sources without a project are kept."
+    )
+    with st.container(horizontal=True):
+        if st.button("Delete project", type="primary", key="confirm_delete"):
+            run_change(lambda: describe_deletions([wb.projects.delete(project.id)]))
+        if st.button("Cancel", key="keep"):
+            st.rerun()
+
+
+@st.dialog("Delete folder")
+def delete_folder(wb: Workbench, project: Project, folder: Folder) -> None:
+    """Ask for confirmation before a folder is deleted; its sources stay in the project."""
+    st.text(f"{project.title} / {folder.name}")
+    st.markdown(f"This deletes the folder. Its {count_text(folder.source_count, 'source')} stay in the project.")
+    with st.container(horizontal=True):
+        if st.button("Delete folder", type="primary", key="confirm_delete"):
+            run_change(lambda: f'Folder "{wb.projects.delete_folder(project.id, folder.id).name}" deleted.')
+        if st.button("Cancel", key="keep"):
+            st.rerun()
+
+
+# The upload area
+
+# Sorting and queueing uploaded files
+
+Files = Sequence[tuple[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedFiles:
+    """Dropped files, sorted.
+
+    Attributes:
+        files: Name and content of the files to add; an archive is one file.
+        title: Default title of a new source for them.
+        count: Number of documents in them.
+        left_out: Names of the files of unsupported types.
+    """
+
+    files: Files
+    title: str
+    count: int
+    left_out: tuple[str, ...] = ()
+
+
+def sort_files(files: Files) -> DroppedFiles:
+    """Sort dropped files; an archive counts as its readable files. A damaged one is rejected when it is added."""
+    from workbench.ingestion.incoming import is_zip, name_below
+    from workbench.ingestion.readers import is_wanted
+
+    archives = {name: _inspect_archive(data) for name, data in files if is_zip(name)}
+    others = [name for name, _ in files if name not in archives and not is_wanted(name)]
+    others += [name_below(archive, name) for archive, (_, unread) in archives.items() for name in unread]
+    kept = [(name, data) for name, data in files if (archives[name][0] if name in archives else is_wanted(name))]
+    count = sum(archives[name][0] if name in archives else 1 for name, _ in kept)
+    title = PurePath(kept[0][0]).stem if len(kept) == 1 and kept[0][0] in archives else UPLOADS_TITLE
+    return DroppedFiles(kept, title, count, tuple(others))
+
+
+def _inspect_archive(data: bytes) -> tuple[int, list[str]]:
+    """Return the number of readable files in an archive and the names of the others; a damaged one counts as 1."""
+    from workbench.ingestion.incoming import list_zip_members
+
+    try:
+        members, others = list_zip_members(data)
+    except UnreadableDocument:
+        return 1, []
+    return len(members) if members or others else 1, others
+
+
+def sort_folder(files: Files) -> DroppedFiles:
+    """Sort the files of an uploaded folder; hidden ones are ignored.
+
+    Browsers name them "folder/below/a.md". The folder's own name is removed, so that documents keep their identity if
+    it is renamed, as with ``workbench ingest``.
+    """
+    from workbench.ingestion.readers import is_skipped, is_wanted
+
+    parted = [(name.partition("/"), data) for name, data in files]
+    title = next((top for (top, separator, _), _ in parted if separator), "")
+    inside = [(rest if separator else top, data) for (top, separator, rest), data in parted]
+    kept = [(name, data) for name, data in inside if is_wanted(name)]
+    others = [name for name, _ in inside if not is_wanted(name) and not is_skipped(name)]
+    return DroppedFiles(kept, title or UPLOADS_TITLE, len(kept), tuple(others))
+
+
+def start_upload(
+    wb: Workbench,
+    files: Files,
+    *,
+    source: str,
+    project: str | None = None,
+    folder: str | None = None,
+    tags: Sequence[str] = (),
+    index: str | None = None,
+    left_out: Sequence[str] = (),
+) -> str:
+    """Queue files for a source and return the job's id.
+
+    Args:
+        wb: The workbench.
+        files: Name and content of each file.
+        source: Id or title of an existing source, or title of a new one.
+        project: Project of a new source.
+        folder: Folder of a new source.
+        tags: Tags of the source.
+        index: Name of the index; by default the default one.
+        left_out: Names of files of unsupported types; those in archives are added.
+
+    Raises:
+        WorkbenchError: The project or folder does not exist, or an archive cannot be unpacked.
+    """
+    from workbench.ingestion.incoming import unpack_uploads
+
+    uploads = unpack_uploads(files)
+    place = LocationNames(project=project, folder=folder)
+    target = wb.sources.ensure(source, **place, tags=tags, for_ingest=True)
+    title = f"Adding {count_text(len(uploads.files), 'file')} to {target.title}"
+    job = wb.jobs.enqueue_ingest(
+        files=uploads.files,
+        source=source,
+        **place,
+        tags=tags,
+        index=index,
+        title=title,
+        source_id=target.id,
+        left_out=[*dict.fromkeys([*left_out, *uploads.left_out])],
+    )
+    return job.id
+
+
+FILES_LABEL = f"Drop files or a zip archive here: {', '.join(list_format_titles())}"
+FOLDER_LABEL = "Drop a folder here; subfolders are included"
+_DROP_ZONE_KEY = "upload_number"  # a new key empties the drop zone after its files are queued
+
+
+def show_upload_area(wb: Workbench, sources: Sequence[Source]) -> None:
+    """Show the drop zone, and the destination once it has files."""
+    with st.container(border=True, key="upload"):
+        drop = _show_drop_zone()
+        if drop is not None and drop.files:
+            _show_destination(wb, sources, drop)
+
+
+def ask_files(wb: Workbench, source: Source) -> None:
+    """Ask for files to add to a source."""
+
+    @st.dialog(f"Add files to {escape_markdown(source.title, 80)}")
+    def ask() -> None:
+        drop = _show_drop_zone()
+        if drop is not None and drop.files and _show_add_button(drop):
+            _start_and_rerun(wb, drop, source.id, None, None, ())
+
+    ask()
+
+
+def _show_drop_zone() -> DroppedFiles | None:
+    """Show the drop zone and the files of unsupported types; return None while it is empty."""
+    number = st.session_state.setdefault(_DROP_ZONE_KEY, 0)
+    whole = st.segmented_control(
+        "What to add", ["Files", "Folder"], default="Files", required=True, key="upload_kind",
+        label_visibility="collapsed",
+    ) == "Folder"  # fmt: skip
+    uploads = st.file_uploader(
+        FOLDER_LABEL if whole else FILES_LABEL,
+        accept_multiple_files="directory" if whole else True,
+        max_upload_size=-(-MAX_BYTES // 10**6),  # in MB, rounded up
+        key=f"upload_files_{number}_{'folder' if whole else 'files'}",
+    )
+    if not uploads:
+        return None
+    files = [(file.name, file.getvalue()) for file in uploads]
+    drop = sort_folder(files) if whole else sort_files(files)
+    if drop.left_out:
+        st.caption(escape_markdown(describe_unsupported(drop.left_out)))
+    return drop
+
+
+def _show_add_button(drop: DroppedFiles) -> bool:
+    return st.button(f"Add {count_text(drop.count, 'file')}", type="primary", key="upload_go")
+
+
+def _show_destination(wb: Workbench, sources: Sequence[Source], drop: DroppedFiles) -> None:
+    titles = {source.id: source.title for source in sources}
+    projects = {project.id: project.title for project in wb.projects.list()}
+    preferred = address.get("project") if address.get("project") in projects else ""
+    first, second, third, fourth = st.columns([3, 2, 2, 3])
+    with first:
+        source = st.selectbox(
+            "Into source", list(titles), index=None, format_func=make_label_function(titles),
+            accept_new_options=True, placeholder=f"{drop.title}, or enter a new name", key="upload_source",
+        )  # fmt: skip
+    existing = source in titles
+    with second:
+        project = st.selectbox(
+            "Project", ["", *projects], format_func=make_label_function(projects,
+            "No project (visible in every scope)"),
+            index=["", *projects].index(preferred), disabled=existing, key="upload_project",
+        )  # fmt: skip
+    folders = [folder.name for folder in wb.projects.folders(project)] if project and not existing else []
+    with third:
+        folder = st.selectbox(
+            "Folder", ["", *folders], format_func=lambda name: name or "None", disabled=not folders, key="upload_folder"
+        )
+    with fourth:
+        tags = st.multiselect(
+            "Tags", list(wb.sources.tags()), accept_new_options=True, placeholder="None", key="upload_tags"
+        )
+    if _show_add_button(drop):
+        _start_and_rerun(wb, drop, source or drop.title, None if existing else project or None, folder or None, tags)
+
+
+def _start_and_rerun(
+    wb: Workbench, drop: DroppedFiles, source: str, project: str | None, folder: str | None, tags: Sequence[str]
+) -> None:
+    try:
+        start_upload(
+            wb,
+            drop.files,
+            source=source,
+            project=project,
+            folder=folder if project else None,
+            tags=tags,
+            index=address.get("index") or None,
+            left_out=drop.left_out,
+        )
+    except WorkbenchError as error:
+        st.error(escape_markdown(str(error)))
+        return
+    st.session_state[_DROP_ZONE_KEY] += 1
+    st.rerun()
+
 
 # The language of a source
 

@@ -23,7 +23,6 @@ NOT_RETRIEVED = "not in the first of either leg"
 LOST_IN_FUSION = "lost in fusion"
 LOST_IN_RERANK = "lost in rerank"
 LOST_IN_STAGE = "lost in a later stage"
-OUTCOMES = (FOUND, SHOWN, NOT_INDEXED, NOT_IN_SCOPE, NOT_RETRIEVED, LOST_IN_FUSION, LOST_IN_RERANK, LOST_IN_STAGE)
 
 
 # Outcome of a passage in a strategy

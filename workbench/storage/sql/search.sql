@@ -99,10 +99,10 @@ WHERE p.id = ANY(%(ids)s) AND (%(every)s OR d.title_terms && asked.terms OR d.fi
 SELECT term, df FROM {lexicon} WHERE term = ANY(%(terms)s)
 
 -- names_of_documents: the names of the documents that an index holds, with the short values of their metadata
-SELECT d.id, d.title, workbench_file_words(d.path) AS file, s.title AS source, d.document_type,
+SELECT d.id, d.title, workbench_file_words(d.path) AS file,
     coalesce((SELECT jsonb_object_agg(m.key, m.value) FROM jsonb_each(d.metadata) AS m WHERE length(m.value::text) <= 400),
         '{{}}') AS metadata
-FROM index_documents i JOIN documents d ON d.id = i.document_id JOIN sources s ON s.id = d.source_id
+FROM index_documents i JOIN documents d ON d.id = i.document_id
 WHERE i.index_name = %(index)s
 
 -- cosines_of: the cosine similarity of given passages with the query

@@ -1,4 +1,4 @@
-"""An experiment as a notebook that runs it again, on the same workbench, and shows what it shows."""
+"""An experiment as a notebook that reruns it on the same workbench and shows its leaderboard."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ wb = Workbench.open()
 experiments = Experiments(wb)"""
 
 _RUN_CELL = """made = experiments.create({title!r}, {test_set!r}, cells, metrics={metrics!r}, limit_queries={limit!r})
-check_comparable(experiments.get({id!r}), made)  # the same corpus, questions and judgments as then
-experiments.run(made.id)  # what has not changed since is not run again
+check_comparable(experiments.get({id!r}), made)  # same corpus, questions and judgments
+experiments.run(made.id)  # unchanged runs are reused
 results = experiments.results(made.id)"""
 
 _SHOW_CELL = """import pandas as pd

@@ -232,8 +232,6 @@ def describe_agreement(figures: JudgeAgreement) -> str:
         return f"The agreement of the LLM {figures['model']!r} with the test set could not be measured: {why}"
     agreed = round((figures["agreement"] or 0.0) * figures["pairs"])
     kappa = "" if figures["kappa"] is None else f" (kappa {figures['kappa']:.2f}; 0 is chance, 1 is perfect)"
-    rest = (
-        f" {figures['not_graded']} were not graded: {'; '.join(figures['reasons'])}" if figures["not_graded"] else ""
-    )
+    rest = f" {figures['not_graded']} were not graded: {'; '.join(figures['reasons'])}" if figures["not_graded"] else ""
     judgments = f"{agreed} of {figures['pairs']} judgments{kappa}"
     return f"The LLM {figures['model']!r} agrees with the test set on {judgments}.{rest}"

@@ -131,9 +131,7 @@ class TestSetStore:
         corpus = test_set.corpus
         source_id = ensure_source(self._wb, test_set.name, corpus).id if isinstance(corpus, FolderCorpus) else None
         if isinstance(corpus, FolderCorpus):
-            index_corpus(
-                self._wb, test_set, on_progress=on_progress, should_stop=should_stop
-            )  # indexes the documents
+            index_corpus(self._wb, test_set, on_progress=on_progress, should_stop=should_stop)  # indexes the documents
         try:
             row = self._tables.get(name)
         except NotFound:
@@ -265,8 +263,7 @@ def parse_grade(given: str | int) -> int:
     if re.fullmatch(r"-?[0-9]{1,3}", text) and MIN_GRADE <= int(text) <= MAX_GRADE:
         return int(text)
     raise InvalidInput(
-        f"Invalid grade {given!r}; use {list_choices(GRADE_VALUES)}, or a whole number from {MIN_GRADE} to "
-        f"{MAX_GRADE}."
+        f"Invalid grade {given!r}; use {list_choices(GRADE_VALUES)}, or a whole number from {MIN_GRADE} to {MAX_GRADE}."
     )
 
 

@@ -1,4 +1,4 @@
-"""Answers without an LLM: the sentences of the first passages that are nearest to the question, quoted and cited."""
+"""Answers without an LLM: the sentences of the top passages that match the question best, quoted and cited."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _BEGUN = re.compile(r"\[[\d\s,;]{0,24}$")
 
 
 def known_marks(pieces: Iterable[str], passages: int) -> Iterator[str]:
-    """Pass a text on piece by piece, with marks of passages that were never shown left out, and "[1, 2]" as "[1][2]".
+    """Filter a streamed text: remove marks of unknown passages, and write "[1, 2]" as "[1][2]".
 
-    Text that may still become a mark is held back until it is one or is none.
+    Text that may become a mark is held back until that is decided.
     """
     begun_mark = ""
     for piece in pieces:
@@ -40,15 +40,15 @@ def known_marks(pieces: Iterable[str], passages: int) -> Iterator[str]:
 
 
 def numbers_in(text: str) -> list[int]:
-    """Return the passages a text cites, in the order of their first mark."""
+    """Return the numbers of the cited passages, in the order of their first mark."""
     numbers = (int(number) for mark in _MARK.finditer(text) for number in re.split(r"\D+", mark.group(1)))
     return list(dict.fromkeys(numbers))
 
 
 def without_marks(text: str) -> str:
-    """Return a document's sentence without its own marks ("[12]" of a footnote), which would read as citations.
+    """Return a document's sentence without its own marks (footnote "[12]"), which look like citations.
 
-    A sentence with code keeps them: they are indexes there.
+    A sentence with code keeps them, as they are indexes.
     """
     return text if "`" in text else _MARK.sub("", text)
 
@@ -63,15 +63,15 @@ def _checked(text: str, passages: int) -> str:
 
 # Table rows as quotes
 
-_SIGN = re.compile(r"[$€£¥%]")  # of a currency, alone in its cell
+_SIGN = re.compile(r"[$€£¥%]")  # a currency sign alone in its cell
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledRow:
-    """A row from ``start`` to before ``end``, in characters of the text.
+    """A row from ``start`` to before ``end``, in characters.
 
-    ``shown`` is how people read it ("Net sales, 2024: 1,204"), ``words`` what is held against a question: the same
-    without the signs. ``cells`` lacks the names of the columns as well, which every row of the table has alike.
+    ``shown`` is for display ("Net sales, 2024: 1,204"), ``words`` for matching with a question: the same
+    without the signs. ``cells`` also lacks the column names, which all rows share.
     """
 
     start: int
@@ -82,10 +82,10 @@ class LabelledRow:
 
 
 def labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
-    """Yield the rows of figures of the tables in a text that was written as Markdown.
+    """Yield the rows of figures of the tables in a Markdown text.
 
-    ``header`` is the header of a table that begins before the text. A row without a label or without any further cell
-    says nothing by itself and is left out.
+    ``header`` is the header of a table that starts before the text. Rows without a label or other cells
+    are omitted.
     """
     lines = list(ROW.finditer(text))
     columns = split_cells(next(iter(header.strip().splitlines()), ""))
@@ -102,9 +102,9 @@ def labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
 
 
 def _row_sentence(row: list[str], columns: list[str], sign: str, after_label: str) -> str:
-    """Return the label, then "column value · column value"; "" without a label, or without named values or figures.
+    """Return the label and "column value · column value"; "" without a label, or without named values or figures.
 
-    ``sign`` stands behind a column's name, ``after_label`` behind the label where the first value has one, else ": ".
+    ``sign`` follows a column name; ``after_label`` follows the label if the first value has a name, else ": ".
     """
     label, *values = row
     names = columns[1:] if len(columns) == len(row) else [""] * len(values)
@@ -117,36 +117,36 @@ def _row_sentence(row: list[str], columns: list[str], sign: str, after_label: st
 
 # Sentences that can be quoted
 
-MAX_QUOTE_WORDS = 58  # of a quote, its ellipses apart: a sentence of more is parted at the ends of its clauses
-LONGEST = 500  # characters of a quote: a longer one is a table or a listing
-SHORTEST = 20  # and a shorter one says nothing by itself
-LETTERS = 0.6  # least share of letters and blanks in prose: rows of figures have less
-READABLE = 0.97  # least share of letters, digits and the marks of prose: source code and tables have less
+MAX_QUOTE_WORDS = 58  # per quote, without ellipses: longer sentences are split at clause ends
+LONGEST = 500  # longer ones are tables or listings
+SHORTEST = 20  # shorter ones are uninformative
+LETTERS = 0.6  # minimum share of letters and spaces in prose: rows of figures have less
+READABLE = 0.97  # minimum share of letters, digits and punctuation of prose: source code and tables have less
 MARKS = frozenset(" ,.;:'\"()[]%-–—‘’“”$€£&?!")
-LINK = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)")  # of which an answer shows the words
+LINK = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)")  # replaced by its words
 EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]+)(?<=\S)\1(?![\w*])")
-NO_SENTENCE = re.compile(r"[#|]|\[[^\]\n]+\]:\s")  # headings, rows of tables, the targets of links
-CLAUSE_ENDS = (re.compile(r";\s+"), re.compile(r"[,:)–—]\s+"))  # the better place to part a sentence first
-FIELD = re.compile(r"[^:\n]{1,80}: \S")  # a line of a sheet's row that stands as "name: value" lines
-FENCE = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)  # of code, or of text that is set off
-POINTER = re.compile(  # "See accompanying notes to the statements.": where to read, and nothing of what is there
+NO_SENTENCE = re.compile(r"[#|]|\[[^\]\n]+\]:\s")  # headings, table rows, link targets
+CLAUSE_ENDS = (re.compile(r";\s+"), re.compile(r"[,:)–—]\s+"))  # preferred split points first
+FIELD = re.compile(r"[^:\n]{1,80}: \S")  # a spreadsheet row as "name: value" lines
+FENCE = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)  # code, or preformatted text
+POINTER = re.compile(  # a reference without content: "See accompanying notes to the statements."
     r"\W*(?:please\s)?(?:see|refer to|siehe|vgl\.|voir|véase|vedi|zie)\s(?=[^;]*\b(?:notes?|pages?|sections?|items?|"
     r"parts?|tables?|figures?|exhibits?|appendix|schedules?|statements|anhang|seiten?|abschnitt|tabelle|abbildung|"
     r"annexe|tableau|notas?|página|sección|anexo|tabla|figura|pagina|nota|tabella)\b)(?:\W*\w+){1,14}\W*",
     re.IGNORECASE,
 )
 LINE = re.compile(r"\S.*\S")
-TEXT_FENCE = re.compile(r"```te?xt\n(.+?)\n```", re.DOTALL)  # a block that says it is no code: a formula, an example
+TEXT_FENCE = re.compile(r"```te?xt\n(.+?)\n```", re.DOTALL)  # a block that is not code: a formula, an example
 LIST_MARK = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence of a shown passage (``number`` counts them from 1) with its span in the document, in characters.
+    """A sentence of a passage (``number`` from 1) with its span in the document, in characters.
 
-    ``similarity`` is its cosine with the question; None: not measured. ``cells`` are those of a table's row, without
-    the names of the columns that ``text`` tells; None: no row. ``shown`` is what people read where ``text``, which is
-    held against the question, is not to be shown.
+    ``similarity`` is its cosine with the question; None if not computed. ``cells`` are those of a table row, without
+    the column names in ``text``; None for other sentences. ``shown`` replaces ``text``, which is
+    for matching, in displays.
     """
 
     number: int
@@ -160,9 +160,9 @@ class Quote:
 
 
 def quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = None) -> list[Quote]:
-    """Return the sentences of prose and the rows of tables; without any prose, whatever else can be read too.
+    """Return the sentences of prose and the table rows; if there is no prose, any other readable text.
 
-    ``headers`` are the headers of tables that begin before a passage, by its number.
+    ``headers`` are the headers of tables that start before a passage, by its number.
     """
     sentences = [
         quote
@@ -196,7 +196,7 @@ def _is_fenced(quote: Quote, passage: Passage) -> bool:
 
 
 def _set_off(passages: Sequence[Passage]) -> Iterator[Quote]:
-    """Yield the lines of the blocks of text that are set off, which are no code: formulas say what prose leads to."""
+    """Yield the lines of preformatted blocks that are not code, such as formulas."""
     for number, passage in enumerate(passages, start=1):
         for block in TEXT_FENCE.finditer(passage.text):
             for line in LINE.finditer(passage.text, *block.span(1)):
@@ -206,7 +206,7 @@ def _set_off(passages: Sequence[Passage]) -> Iterator[Quote]:
 
 
 def _sentences(number: int, passage: Passage) -> Iterator[Quote]:
-    """Yield the sentences of a passage; a part of a long one has an ellipsis where the rest is left out."""
+    """Yield the sentences of a passage; parts of a long one have ellipses."""
     for sentence in sentence_spans(passage.text):
         parts = [
             part
@@ -220,7 +220,7 @@ def _sentences(number: int, passage: Passage) -> Iterator[Quote]:
 
 
 def _quotes(number: int, passage: Passage, begin: int, end: int) -> Iterator[Quote]:
-    """Yield the quote of a span, without the mark of a list's item; nothing if it is too short or too long."""
+    """Yield the quote of a span, without a list marker; nothing if it is too short or too long."""
     item = LIST_MARK.match(passage.text, begin, end)
     start = item.end() if item else begin
     text = _as_read(without_marks(_with_dots(passage.text[start:end])))
@@ -229,18 +229,18 @@ def _quotes(number: int, passage: Passage, begin: int, end: int) -> Iterator[Quo
 
 
 def _as_read(text: str) -> str:
-    """Return a text on one line, its links as their words and without the stars of Markdown's emphasis."""
+    """Return a text on one line, without Markdown links and emphasis."""
     return " ".join(EMPHASIS.sub(r"\2", LINK.sub(r"\1", text)).split())
 
 
 def _with_dots(text: str) -> str:
-    """Return a text whose lines are all "name: value" with a dot between two, as rows of tables are quoted."""
+    """Join lines that are all "name: value" with dots, as in quoted table rows."""
     lines = text.splitlines()
     return " · ".join(lines) if len(lines) > 1 and all(map(FIELD.match, lines)) else text
 
 
 def _parted(text: str, start: int, end: int, clause_end: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Part a span of more than MOST_WORDS words into the fewest runs of clauses that have no more."""
+    """Split a span of more than MAX_QUOTE_WORDS words into the fewest runs of clauses within the limit."""
     begin = last = start
     for match in clause_end.finditer(text, start, end) if _count_words(text, start, end) > MAX_QUOTE_WORDS else ():
         if last > begin and _count_words(text, begin, match.end()) > MAX_QUOTE_WORDS:
@@ -267,18 +267,18 @@ def _is_lettered(text: str) -> bool:
 
 
 MAX_ANSWER_SENTENCES, MAX_ANSWER_WORDS = 5, 60  # of an answer
-MOST_READ = 24  # sentences that are embedded, those with most of the question's words first: about a third of a second
-CLOSE = 0.1  # a further sentence must have this share of the best one's score, their places apart, or it only dilutes
-CLOSE_ROW = 0.5  # and a row of a table whose cells have no word of the question this one: its neighbours are as alike
+MOST_READ = 24  # sentences to embed, those with most of the question's words first: takes about a third of a second
+CLOSE = 0.1  # further sentences need this share of the best score, without the place component
+CLOSE_ROW = 0.5  # a table row whose cells have no question words needs this one, as neighbouring rows are similar
 
-# The parts of a sentence's score, each about 0..1. Of xquad_en's 1,190 reference answers .997 stand in the six passages
-# and .92 in the sentences taken; the ranks around these weights are flat.
-RARITY = 0.5  # the question's words in it, each by how few of the sentences have it
-HEADED = 0.5  # a word of the question that only the title, headings or columns have, against one in the sentence
-MEANING = 0.3  # the cosine of sentence and question
-TOKENS = 2.4  # late interaction beyond chance, which seldom exceeds .4
-BESIDE = 0.3  # the better of the scores of the sentences before and after it: an answer often stands beside the match
-PLACE = 1.0  # its passage's score against the first passage's, to the power STEEP: an answer comes from few passages
+# The components of a sentence's score, each about 0..1. Of xquad_en's 1,190 reference answers .997 are in the six
+# passages and .92 in the selected sentences; results are flat around these weights.
+RARITY = 0.5  # the question's words in it, weighted by rarity among the sentences
+HEADED = 0.5  # relative weight of question words only in title, headings or column names
+MEANING = 0.3  # cosine of sentence and question
+TOKENS = 2.4  # late interaction beyond chance, which rarely exceeds .4
+BESIDE = 0.3  # best score of the adjacent sentences: an answer is often next to the match
+PLACE = 1.0  # its passage's score relative to the first passage's, to the power STEEP: answers come from few passages
 STEEP = 3
 
 
@@ -289,9 +289,9 @@ def best_sentences(
     passages: Sequence[Passage],
     headers: Mapping[int, str] | None = None,
 ) -> list[Quote]:
-    """Return the best sentences, at most 5 with 60 words together, in the order of the passages and of reading.
+    """Return the best sentences, at most 5 with 60 words in total, in passage and reading order.
 
-    ``encoded`` None leaves meaning out: the words and the passages' order decide. ``headers`` as in ``quotable``.
+    Without ``encoded``, words and passage order decide. ``headers`` as in ``quotable``.
     """
     every = list({quote.text: quote for quote in reversed(quotable(passages, headers))}.values())[::-1]
     every, common = _asked_rows(every, [_shared_words(query, quote.cells or quote.text) for quote in every])
@@ -322,7 +322,7 @@ def best_sentences(
 
 
 def _asked_rows(every: Sequence[Quote], common: Sequence[set[str]]) -> tuple[list[Quote], list[set[str]]]:
-    """Leave out the rows whose cells share no word with the question where another row of their passage does."""
+    """Drop rows whose cells share no word with the question, if another row of the passage does."""
     asked = {quote.number for quote, words in zip(every, common, strict=True) if quote.cells is not None and words}
     kept = [
         (quote, words)
@@ -333,9 +333,9 @@ def _asked_rows(every: Sequence[Quote], common: Sequence[set[str]]) -> tuple[lis
 
 
 def _beside(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:
-    """Return for each sentence the better score of those before and after it in its passage, 0 for a lone one.
+    """Return the best score of the sentences adjacent to each one in its passage, 0 without any.
 
-    A row of a table stands alone: each tells of a thing of its own, and rows much alike would praise each other.
+    Table rows have no neighbours: each has its own subject, and similar rows would raise each other.
     """
     better = [0.0] * len(quotes)
     for place, (before, after) in enumerate(pairwise(quotes)):
@@ -346,10 +346,10 @@ def _beside(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:
 
 
 def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> list[float]:
-    """Return which share of the question's words each sentence has, 0..1, a word counting by its rarity among them.
+    """Return the share of the question's words in each sentence, 0..1, weighted by rarity among the sentences.
 
-    Words that only its title, headings and names of columns have (``headed``) count HEADED times that: what a section
-    or a table is about is not repeated in each of its sentences or rows.
+    Words only in its title, headings or column names (``headed``) count HEADED times that: the subject of a section
+    or table is not repeated in every sentence or row.
     """
     holding = Counter(word for words in common for word in words)
     every = set().union(*common, *headed)
@@ -362,7 +362,7 @@ def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> li
 
 
 def _likeness(encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]) -> tuple[list[float], FloatArray]:
-    """Return the sentences' cosines, and their likeness by meaning and, where the model has vectors of them, tokens."""
+    """Return the sentences' cosines, and their similarity scores including tokens if the model has token vectors."""
     texts = encoder.encode([quote.text for quote in quotes])
     cosines = texts.vectors @ encoded.vector
     likeness: FloatArray = np.float32(MEANING) * cosines
@@ -375,9 +375,9 @@ def _likeness(encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]) 
 def _within_limits(
     quotes: Sequence[Quote], own: Sequence[float], scores: Sequence[float], least: Sequence[float]
 ) -> Iterator[Quote]:
-    """Yield the sentence of the best score, then the next ones that fit in and by themselves are close to the best.
+    """Yield the best sentence, then the next ones that fit the limits and have a score close to the best.
 
-    ``least`` is the share of the best one's own score that each must have.
+    ``least`` is the required share of the best one's own score.
     """
     order = sorted(range(len(quotes)), key=lambda place: -scores[place])
     sentences = words = 0
@@ -391,10 +391,10 @@ def _within_limits(
 
 
 def quoted(quotes: Sequence[Quote]) -> str:
-    """Return the sentences as one text, each with its mark."""
+    """Return the sentences as one text, each with its citation mark."""
     return " ".join(f"{quote.shown or quote.text} [{quote.number}]" for quote in quotes)
 
 
 def _shared_words(query: str, text: str) -> set[str]:
-    """Return the stems of the question's words that stand in a text."""
+    """Return the stems of the question's words in a text."""
     return {stem(text[start:end].lower()) for start, end in match_spans(query, text)}

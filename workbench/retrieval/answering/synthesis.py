@@ -1,4 +1,4 @@
-"""Answers from passages: by an LLM with citations, else by quoting; refused if nothing relevant was found."""
+"""Answers from passages: by an LLM with citations, else extracts; refused if nothing relevant was found."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workbench.types.results import TimedStep
 
 
 def fetch_table_headers(request: Request, passages: Sequence[Passage]) -> dict[int, str]:
-    """Return the Markdown of the headers, by the passages' numbers from 1; passages that need none are left out."""
+    """Return the headers as Markdown by passage number (from 1), for passages that need one."""
     spans = {number: as_items(hit.metadata.get("table_header")) for number, hit in enumerate(passages, start=1)}
     places = {
         number: (passages[number - 1].document_id, as_integer(span[0]), as_integer(span[1]))
@@ -44,9 +44,9 @@ REFUSAL_TEXT = "Nothing in the documents answers this question."
 
 @dataclass(slots=True)
 class AnswerDraft:
-    """An answer as it comes: ``pieces`` once each, and the facts about it when they are through.
+    """A streamed answer: iterate over ``pieces`` once; the other fields are complete afterwards.
 
-    ``kind`` is "llm", "extracts" or "refused"; an LLM may still refuse when its first words come.
+    ``kind`` is "llm", "extracts" or "refused"; an LLM may still refuse in its first words.
     """
 
     kind: str
@@ -56,7 +56,7 @@ class AnswerDraft:
     text: str = field(default="", init=False)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the answer's text piece by piece; ``text`` keeps what was yielded."""
+        """Yield the answer's text piece by piece, collecting it in ``text``."""
         for piece in self.pieces:
             self.text += piece
             yield piece
@@ -70,10 +70,10 @@ class AnswerDraft:
 
 
 def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) -> AnswerDraft:
-    """Begin an answer from passages, best first; without evidence among them or their sentences it is refused.
+    """Start an answer from passages, best first; it is refused without evidence in the passages or their sentences.
 
     Raises:
-        ModelError: later, if the LLM fails in the middle of its answer.
+        ModelError: during iteration, if the LLM fails in the middle of its answer.
     """
     request, sources = query.request, tuple(passages)
     quotes = _find_quotes(query, sources) if sources and not (evidence.close and request.llm) else []
@@ -90,11 +90,11 @@ def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) 
 
 
 def _find_quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
-    """Return the sentences that would be quoted as the answer."""
+    """Return the sentences for an answer of extracts."""
     request = query.request
     try:
         encoded = query.encoded if query.can_read else None
-    except ModelError:  # the search has said so already
+    except ModelError:  # already noted by the search
         encoded = None
     with request.trace.stage(TimedStep.EXTRACT):
         return best_sentences(query.text, encoded, request.encoder, passages, fetch_table_headers(request, passages))
@@ -108,7 +108,7 @@ def _quote_answer(quotes: Sequence[Quote], passages: tuple[Passage, ...]) -> Ans
 
 
 def _start_llm_answer(pieces: Iterator[str], passages: tuple[Passage, ...]) -> AnswerDraft:
-    """Read as far as it takes to know whether the LLM refuses."""
+    """Read enough of the answer to detect a refusal."""
     start = ""
     for piece in pieces:
         start += piece
@@ -120,7 +120,7 @@ def _start_llm_answer(pieces: Iterator[str], passages: tuple[Passage, ...]) -> A
 
 
 class CitingSynthesizer(NoText):
-    """The same answers for LlamaIndex's query engines; ``source_nodes`` are in the order of the citation numbers."""
+    """The same answers for LlamaIndex query engines; ``source_nodes`` are in the order of citation numbers."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(llm=MockLLM())
@@ -133,7 +133,7 @@ class CitingSynthesizer(NoText):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: object,
     ) -> Response:
-        """Answer from nodes that came from this request."""
+        """Answer from nodes of this request."""
         asked = self._request.question(query)
         answer = draft_answer(asked, to_passages(nodes, self._request.draw_page), judge_evidence(asked, nodes))
         text = "".join(answer)

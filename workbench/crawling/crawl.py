@@ -262,7 +262,7 @@ class Crawl:
         except (TryAgain, WorkbenchError):
             raise
         except Exception as error:  # noqa: BLE001 - headers and charsets can cause any exception
-            reason = f"It cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:160]})."
+            reason = f"Reading failed ({type(error).__name__}: {' '.join(str(error).split())[:160]})."
             return PageReply("done", "failed", reason, entry.attempts + 1)
 
     def _take(self, entry: Entry, answer: PageReply) -> None:

@@ -277,7 +277,7 @@ def _parse_html(fetched: Response) -> Page:
     except UnreadableDocument:
         raise
     except Exception as error:
-        raise UnreadableDocument(f"It cannot be read as HTML ({type(error).__name__}).") from error
+        raise UnreadableDocument(f"It is not readable as HTML ({type(error).__name__}).") from error
 
 
 def _extract_html(fetched: Response) -> Page:

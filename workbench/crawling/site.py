@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MAX_REDIRECTS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (RFC 9309 asks for five)
 
 # Why a sitemap was not read, as the counts of a crawl name it
-UNREADABLE_SITEMAP_REASON = "a sitemap that cannot be read"
+UNREADABLE_SITEMAP_REASON = "unreadable sitemap"
 SURPLUS_SITEMAP_REASON = f"a sitemap beyond the first {MAX_SITEMAPS}"
 
 

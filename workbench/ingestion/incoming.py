@@ -364,8 +364,6 @@ def _file_loader(path: Path) -> Callable[[], bytes]:
                 raise UnreadableDocument(f"It is {size_text(size)}; the limit is {size_text(MAX_BYTES)}.")
             return path.read_bytes()
         except OSError as error:
-            raise UnreadableDocument(
-                f"It cannot be opened ({error.strerror or error}). Check its permissions."
-            ) from error
+            raise UnreadableDocument(f"Opening failed ({error.strerror or error}). Check its permissions.") from error
 
     return load

@@ -136,7 +136,7 @@ class Llm:
         )
 
     def close(self) -> None:
-        """Close the connections; the model cannot be used afterwards."""
+        """Close the connections; the model must not be used afterwards."""
         if self._client is not None:
             self._client.close()
 
@@ -145,7 +145,7 @@ class Llm:
         return {}
 
     def _unreachable(self) -> str:
-        return "cannot be reached, or closed the connection; start it or correct WORKBENCH_LLM_BASE_URL"
+        return "is unreachable, or closed the connection; start it or correct WORKBENCH_LLM_BASE_URL"
 
     def _attempted(self, ask: Callable[[], T]) -> T:
         for attempt in range(1, MAX_ATTEMPTS + 1):

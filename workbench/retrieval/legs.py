@@ -26,10 +26,9 @@ Confidence: TypeAlias = "Callable[[Query], float]"
 
 # Shares of the question that the model can read. Of 1,100 questions in English the lowest share is .84, of 300 in
 # German .80; in Chinese and Arabic the median is 0.
-FULLY_READ_SHARE = 0.8  # no confidence below UNREAD_SHARE
+FULLY_READ_SHARE = 0.8  # full confidence from here; none up to MAX_UNREADABLE_SHARE
 # Spreads (see ``compute_spread``). Medians of XQuAD's questions: English 2.9, German 2.3, Chinese 1.8, Arabic
-# 1.3; of fifty
-# random numbers 1.9.
+# 1.3; of fifty random numbers 1.9.
 CHANCE_SPREAD, CLEAR_SPREAD = 1.5, 2.5
 MAX_FOREIGN_CONFIDENCE = 0.7  # maximum for a language that the model can tokenise but was not trained for
 NEAREST_COUNT = 3  # top similarities compared with the others

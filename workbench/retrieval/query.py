@@ -291,7 +291,7 @@ class Query(QueryBundle):
         strategies contain the same steps.
 
         Raises:
-            ModelError: The index's model cannot be used.
+            ModelError: The index's model is unavailable.
         """
         trace = self.request.trace
         known = self.encodings.get(self._model)

@@ -1,4 +1,4 @@
-"""Answers: a question, the passages a strategy finds for it, and a text that cites them or says there is nothing."""
+"""Answers: a question, the passages a strategy finds for it, and a text that cites them, or a refusal."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Answer(Value):
     strategy: str
     index: str
     citations: tuple[Citation, ...]  # those that the text refers to, by number
-    passages: tuple[Passage, ...]  # everything that the search found
+    passages: tuple[Passage, ...]  # all results of the search
     degraded: tuple[str, ...]  # a note for each part that was unavailable
     timings_ms: Mapping[str, float]  # by step
 
@@ -140,7 +140,7 @@ class AnswerService:
     def ask(self, query: str, ask: Ask = DEFAULT_ASK) -> AnswerStream:
         """Search, and start to answer from the passages found.
 
-        If the LLM cannot be reached, the answer consists of extracts, with a note.
+        If the LLM is unavailable, the answer consists of extracts, with a note.
 
         Raises:
             InvalidInput: The limit is outside 1..20, or the query, strategy or a parameter is invalid.

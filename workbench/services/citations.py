@@ -13,8 +13,8 @@ from workbench.types import OnProgress, Progress, Value
 
 MIN_DEPTH, MAX_DEPTH = 1, 3
 MAX_GRAPH_NODES = 300  # a larger graph is not readable as a picture
-MAX_STEP_DOCUMENTS = 150  # documents of one step that are followed further: more than any result shows
-MAX_FOLLOWED_CITATIONS = 50  # citations of one document in one direction, after which no further step is taken
+MAX_STEP_DOCUMENTS = 150  # documents followed per step: more than any result shows
+MAX_FOLLOWED_CITATIONS = 50  # a document with more citations in one direction is not followed further
 MENTION_CONFIDENCE = 0.6  # for a title in plain text, without a link
 BATCH_DOCUMENTS = 200  # documents
 

@@ -1,4 +1,4 @@
-"""The shared basis of the services: tables, models and one store per index, opened once per process."""
+"""Shared by the services: tables, models and one store per index, opened once per process."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Corpus:
             encoder = self.encoder(model)
         except WorkbenchError as error:
             raise ModelError(
-                f"The index {index.name!r} was built with the model {model!r}, which cannot be used "
+                f"The index {index.name!r} was built with the model {model!r}, which is unavailable "
                 f"here: {error} Or use another index."
             ) from error
         if model in BUILT_IN and encoder.dimensions != index.dimensions:

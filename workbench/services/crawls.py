@@ -85,7 +85,7 @@ class CrawlCounts(Value):
     pages_waiting: int  # fetched, not stored yet
     pages_done: int
     pages_total: int  # all pages to fetch
-    pages_found: int  # including those the site forbids, those not allowed here, and those left out
+    pages_found: int  # including those forbidden by the site, not allowed here, or excluded
     documents_created: int
     total_chunks: int  # passages
     bytes: int  # of main text

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.storage.job_parts import EmbeddingLease
     from workbench.storage.passages import StoredPassage
 
-# Values for bringing documents in
+# Options of an ingest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +45,16 @@ class Destination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestOptions:
-    """How items are brought into a source, who is notified, and who helps."""
+    """Options of ingesting items into a source."""
 
-    index: str | None = None  # None for the default index; indexes that serve by promotion are then updated, too
-    failures: Iterable[IngestFailure] = ()  # of items that could not be read before; the report includes them
+    index: str | None = None  # None for the default index; promoted indexes are then updated too
+    failures: Iterable[IngestFailure] = ()  # of items that could not be read; included in the report
     on_progress: OnProgress | None = None
     should_stop: ShouldStop | None = None
     after_write: AfterWrite | None = None  # (connection, document id, document), in the transaction of the write
     on_items: OnItems | None = None  # (events, connection), in the transaction of the write if there is one
     shared: SharedItems | None = None  # the parts of a job that several workers share; only the leader reports
-    hands: EmbeddingLease | None = None  # lets other workers help to embed, for a job without parts
+    hands: EmbeddingLease | None = None  # shares embedding with other workers, for a job without parts
 
 
 # One file or text as an item to ingest
@@ -97,12 +97,12 @@ class WriteResult(Value):
     """The outcome of creating or updating a document."""
 
     document: Document
-    outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already held this content
+    outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already had this content
     offer: str = ""  # as in ``IngestReport``
 
 
 DEFAULT_DESTINATION, DEFAULT_OPTIONS = Destination(), IngestOptions()
-LOCK_COUNT = 64  # locks, so that equal texts created at the same time become one document
+LOCK_COUNT = 64  # so that equal texts created at the same time become one document
 
 
 class DocumentService:
@@ -122,7 +122,7 @@ class DocumentService:
     ) -> IngestReport:
         """Read files and folders into a source.
 
-        A source that was created for them is removed if nothing could be stored; the report then names no source.
+        A source created for them is removed if nothing could be stored; the report then has no source.
 
         Raises:
             InvalidInput: None of the paths exists, or an argument has the wrong type.
@@ -161,7 +161,7 @@ class DocumentService:
     def ingest_items(
         self, source_id: str, items: Sequence[IngestItem], options: IngestOptions = DEFAULT_OPTIONS
     ) -> IngestReport:
-        """Bring files, uploads, pages or texts into an existing source, and into one index."""
+        """Ingest files, uploads, pages or texts into an existing source and one index."""
         index = self._corpus.index(options.index)
         with measure(INGEST, index.name, items=len(items)) as span:
             pace = self._show_forecast(items, options.on_progress)
@@ -172,7 +172,7 @@ class DocumentService:
         return report
 
     def _show_forecast(self, items: Sequence[IngestItem], on_progress: OnProgress | None) -> float | None:
-        """Report the size and expected duration of the work; return the pace that this assumes."""
+        """Report the size and expected duration of the work; return the assumed pace."""
         if on_progress is None or not items:
             return None
         from workbench.ingestion.progress import INITIAL_SECONDS_PER_PASSAGE, Forecast
@@ -216,7 +216,7 @@ class DocumentService:
         )
 
     def _complete(self, report: IngestReport, items: int, index: Index, options: IngestOptions) -> IngestReport:
-        """Maintain the graph, update the other indexes that serve, and add an offer for a new language."""
+        """Maintain the graph, update promoted indexes, and add an offer for a new language."""
         changed = bool(report.added + report.updated)
         if changed:
             self._corpus.store(index).maintain_graph(report_graph_progress(options.on_progress, items))
@@ -226,7 +226,7 @@ class DocumentService:
         return replace(report, offer=f"{offer.sentence} {offer.way}") if offer else report
 
     def _update_promoted(self, filled: str, options: IngestOptions) -> None:
-        """Add the new documents to the other indexes that serve by promotion."""
+        """Add the new documents to the other promoted indexes."""
         for name in self._corpus.promotions.indexes():
             if name == filled:
                 continue
@@ -235,7 +235,7 @@ class DocumentService:
                 if options.on_progress is not None:
                     options.on_progress(replace(progress, message=f"index {name}: {progress.message}"))
 
-            with suppress(ModelError):  # its model is missing: searches report that, and what the index lacks
+            with suppress(ModelError):  # its model is missing: searches report that, and the missing documents
                 self._indexes.build(name, on_progress=show, should_stop=options.should_stop)
 
     # Create, change or delete one document

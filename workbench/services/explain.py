@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 OTHER_RANK_LIMITS = (
     50,
     MAX_RESULTS,
-)  # how far down the other strategies' rankings are read; the second if the first lacks it
-SINGLE_LEG_STRATEGIES = {"vector": VECTOR, "keyword": KEYWORD}  # strategies whose ranks are those of a leg
+)  # ranks read from other strategies; the second if the passage is not in the first
+SINGLE_LEG_STRATEGIES = {"vector": VECTOR, "keyword": KEYWORD}  # strategies with the ranks of a single leg
 
 
 @dataclass(frozen=True, slots=True)
 class _TracedSearch:
-    """A search with every step written down."""
+    """A search with a record of every step."""
 
     query: Query
     result: SearchResult
@@ -41,7 +41,7 @@ class _TracedSearch:
 
 
 class ExplainService:
-    """The verb ``explain``."""
+    """The operation ``explain``."""
 
     def __init__(self, corpus: Corpus, requests: Requests, search: SearchService) -> None:
         self._corpus, self._requests, self._search = corpus, requests, search
@@ -58,14 +58,14 @@ class ExplainService:
     ) -> Explanation:
         """Explain the rank of a passage, or of a document by its best passage, or the step that dropped it.
 
-        ``elsewhere`` also ranks it by every other strategy that needs no further model.
+        ``elsewhere`` also ranks it by every other strategy that needs no additional model.
 
         Raises:
-            InvalidInput: neither or both of passage and document. NotFound: there is no such one.
-            ModelError: the index's model cannot be used. Further what ``search`` raises.
+            InvalidInput: neither or both of passage and document are given. NotFound: it does not exist.
+            ModelError: the index's model is unavailable. Also raises what ``search`` raises.
         """
         if (passage_id is None) == (document_id is None):
-            raise InvalidInput("Explain one thing: name either a passage_id or a document_id.")
+            raise InvalidInput("Give either a passage_id or a document_id.")
         watched = self._watched(query, ask)
         candidates = self._candidates(watched.query.request, passage_id, document_id)
         if not candidates:
@@ -75,7 +75,7 @@ class ExplainService:
 
     @retry_read
     def explain_hits(self, query: str, ask: Ask = DEFAULT_ASK) -> tuple[SearchResult, list[Explanation]]:
-        """Search, and explain every passage that was found; the other strategies are asked once for all of them."""
+        """Search, and explain every result; other strategies run once for all of them."""
         watched = self._watched(query, ask)
         others = self._others(watched.query)
         explained: list[Explanation] = []
@@ -88,10 +88,10 @@ class ExplainService:
     def alignments(
         self, query: str, hits: Sequence[Passage], index: str | None = None
     ) -> dict[str, tuple[Alignment, ...]]:
-        """Return passage id -> which of its words are like which of the question's, by the stored token vectors.
+        """Return passage id -> its best matches for the question's tokens, by the stored token vectors.
 
-        Cheap enough for every search that is shown: about a millisecond a passage. Passages without token vectors
-        are left out.
+        Fast enough for every search: about a millisecond per passage. Passages without token vectors
+        are omitted.
         """
         import_framework()
         from workbench.retrieval.explain.explanation import align_passages
@@ -106,10 +106,10 @@ class ExplainService:
 
     @retry_read
     def word_by_word(self, query: str, passage_id: str, index: str | None = None) -> WordComparison:
-        """Hold each word of a question against each word of a passage.
+        """Compare each word of a question with each word of a passage.
 
         Raises:
-            NotFound: there is no such passage. ModelError: the index's model cannot be used.
+            NotFound: there is no such passage. ModelError: the index's model is unavailable.
         """
         from workbench.retrieval.explain.explanation import compare_words
 
@@ -165,7 +165,7 @@ class ExplainService:
             document_id=document_id,
             document_title=self._corpus.documents.record(document_id).title,
             fate=NOT_INDEXED,
-            reason=f"The index {index!r} holds no passage of it; build the index again.",
+            reason=f"The index {index!r} has no passage of it; build the index again.",
             course=trace_unindexed(query.words.totals.passages),
         )
 
@@ -226,7 +226,7 @@ class ExplainService:
         )
 
     def _out_of_scope(self, watched: _TracedSearch, connection: Connection, document_id: str) -> Explanation:
-        """Return the explanation of a document that the scope leaves out: nothing of it is read."""
+        """Return the explanation of a document outside the scope, without reading it."""
         from workbench.retrieval.explain.explanation import Explanation
         from workbench.retrieval.explain.outcome import NOT_IN_SCOPE, trace_out_of_scope
 
@@ -237,7 +237,7 @@ class ExplainService:
             document_id=document_id,
             document_title="",
             fate=NOT_IN_SCOPE,
-            reason="The search's scope leaves its document out.",
+            reason="Its document is outside the scope.",
             course=trace_out_of_scope(self._countable(watched.query.request, connection)),
             notes=watched.result.degraded,
         )
@@ -245,7 +245,7 @@ class ExplainService:
     def _best(
         self, watched: _TracedSearch, connection: Connection, candidates: list[StoredPassage]
     ) -> tuple[StoredPassage, Passage | None]:
-        """Return the candidate that is to be explained, and the result that shows it."""
+        """Return the candidate to explain, and the result that shows it."""
         from workbench.retrieval.explain.explanation import covers
         from workbench.storage.postings import fetch_cosines, score_passages
 
@@ -277,8 +277,8 @@ class ExplainService:
 
         if hit is not None:
             if hit.passage_id == passage.node_id:
-                return outcome.FOUND, f"It is number {hit.rank}."
-            return outcome.SHOWN, f"Its text is shown within number {hit.rank}, {hit.passage_id}."
+                return outcome.FOUND, f"It has rank {hit.rank}."
+            return outcome.SHOWN, f"Its text is shown within rank {hit.rank}, {hit.passage_id}."
         return outcome.find_outcome(passage.id, watched.way, legs)
 
     def _course(
@@ -294,14 +294,14 @@ class ExplainService:
         return trace_stages(passage.id, watched.way, standing, sizes)
 
     def _countable(self, request: Request, connection: Connection) -> int | None:
-        """Return how many passages the request's scope holds; None if they are too many to count."""
+        """Return the number of passages in the request's scope; None if too many to count."""
         from workbench.storage.ranking import EXACT_UP_TO
 
         size = request.scope_size(connection)
         return None if size > EXACT_UP_TO else size
 
     def _others(self, query: Query) -> _OtherRankings:
-        """Return the rankings of every other strategy that needs no further model, in the same scope and index."""
+        """Return the rankings of all other strategies that need no additional model, in the same scope and index."""
         request = query.request
         names = tuple(
             name
@@ -316,7 +316,7 @@ class ExplainService:
 
 @dataclass
 class _OtherRankings:
-    """The rankings of other strategies for one question, each read once and only as deep as a passage needs."""
+    """The rankings of other strategies for one question, cached, and only as deep as needed."""
 
     search: SearchService
     query: Query
@@ -341,7 +341,7 @@ class _OtherRankings:
                 break
         leg = explained.legs.get(
             SINGLE_LEG_STRATEGIES.get(name, "")
-        )  # exact, where an approximate search has lost the passage
+        )  # exact even if approximate search misses the passage
         return leg.rank if leg is not None and leg.rank is not None and leg.rank <= MAX_RESULTS else None
 
     def _result(self, name: str, limit: int) -> SearchResult | None:

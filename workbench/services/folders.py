@@ -56,7 +56,7 @@ class FolderMirror:
     def __init__(self, corpus: Corpus, sources: SourceService, documents: DocumentService, source_type: str) -> None:
         self._corpus, self._sources, self._documents, self.source_type = corpus, sources, documents, source_type
         self._stamps: dict[Path, tuple[str, Stamps]] = {}
-        self.lock = threading.Lock()  # held while a folder is compared or synchronised
+        self.lock = threading.Lock()  # locked while a folder is compared or synchronised
 
     def source(self, folder: Path, *, for_ingest: bool = False) -> str:
         """Return the id of a folder's source, created on first use; ``for_ingest`` as in ``SourceService``."""
@@ -177,7 +177,7 @@ class MirroredFolder:
         return self.mirror.state(self.folder)
 
     def settle(self) -> None:
-        """Record the folder as synchronised; what its source lacks is unreadable."""
+        """Record the folder as synchronised; files missing from its source are unreadable."""
         self.mirror.note(self.folder, self.source(), stamp_files(self.folder))
 
     def refresh(self, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> str:
@@ -218,7 +218,7 @@ class FolderJob:
 
     @property
     def sentence(self) -> str:
-        """A note that the search did not cover everything on disk."""
+        """A note that the search did not cover all files on disk."""
         if self.job.is_finished:
             why = f": {self.job.error.rstrip('.')}" if self.job.error else ""
             return f"Some files on disk were not searched: the job that ingests them is {self.job.status}{why}."

@@ -94,7 +94,7 @@ class Status(TypedDict):
 
 
 class HealthService:
-    """Reports the status and checks the parts that a search depends on."""
+    """Reports the status, and checks what a search depends on."""
 
     def __init__(self, corpus: Corpus, home: Path, embedded: bool) -> None:
         self._corpus, self._home, self._embedded = corpus, home, embedded

@@ -1,4 +1,4 @@
-"""Indexes side by side: create, build from stored documents, make default and delete."""
+"""Indexes: create, build from stored documents, make default and delete."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def make_offer(languages: Mapping[str, int], model: str) -> IndexOffer | None:
     return IndexOffer(model, sum(foreign.values()), tuple(language_title(name) for name in foreign), seconds)
 
 
-PART_BYTES = 100 * KB  # of text in a part of a job: about 150 passages of 200 tokens
+PART_BYTES = 100 * KB  # text per part of a job: about 150 passages of 200 tokens
 
 
 class IndexService:
@@ -139,7 +139,7 @@ class IndexService:
         should_stop: ShouldStop | None = None,
         parts: PartsLease | None = None,
     ) -> Index:
-        """Add the documents that an index lacks; can be stopped and continued.
+        """Add the documents missing from an index; can be stopped and resumed.
 
         Args:
             name: Index to build.
@@ -177,7 +177,7 @@ class IndexService:
         return done
 
     def plan(self, name: str, parts: JobParts, job_id: str) -> None:
-        """Split the documents that an index lacks into the parts of a job."""
+        """Split the documents missing from an index into the parts of a job."""
         parts.plan_index(job_id, name, self._corpus.index(name).dataset, PART_BYTES)
 
     def embed_waiting(self, hands: EmbeddingLease, should_stop: ShouldStop) -> None:
@@ -192,7 +192,7 @@ class IndexService:
         embed_waiting_parts(hands, self._corpus.encoder, should_stop)
 
     def missing(self, name: str) -> int:
-        """Return how many documents an index lacks in their current version."""
+        """Return the number of documents whose current version is not in an index."""
         index = self._corpus.index(name)
         return len(self._corpus.documents.missing_from(name, index.dataset))
 

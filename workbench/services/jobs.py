@@ -70,7 +70,7 @@ class JobService:
         uploads = unpack_uploads(files)
         files, left_out = uploads.files, [*left_out, *uploads.left_out]
         if not places and not files:
-            raise InvalidInput("Nothing to ingest; give files, folders or uploads.")
+            raise InvalidInput("Nothing to ingest: give files, folders or uploads.")
         if places and not any(Path(path).exists() for path in places):
             raise InvalidInput(f"No such file or folder: {list_choices(places)}.")
         count = len(places) + len(files)
@@ -274,7 +274,7 @@ class JobService:
         if job.status == "completed":
             raise Conflict(f"Job {job_id} is already completed.")
         if not self.table.requeue(job_id):
-            raise Conflict(f"Job {job_id} is {job.status}; it cannot be resumed.")
+            raise Conflict(f"Job {job_id} is {job.status}; only cancelled and failed jobs can be resumed.")
         self.table.log(job_id, "Resumed.")
         return self.table.get(job_id)
 

@@ -140,7 +140,7 @@ class RankerService:
         return load_default_ranker() if name == DEFAULT_RANKER else self._table.get(name)
 
     def check_new(self, name: str) -> str:
-        """Return a valid, unused name for a ranker, without surplus spaces.
+        """Return a valid, unused name for a ranker, with normalised spaces.
 
         Raises:
             InvalidInput: The name is invalid.
@@ -173,7 +173,7 @@ class RankerService:
         """
         ranker = self.get(name)
         if ranker.name == DEFAULT_RANKER:
-            raise Conflict(f"The ranker {DEFAULT_RANKER!r} is built in and cannot be deleted.")
+            raise Conflict(f"The ranker {DEFAULT_RANKER!r} is built in; only trained rankers can be deleted.")
         serving = self._table.serving(name)
         if serving:
             raise Conflict(f"The ranker {name!r} is in use ({', '.join(serving)}); promote something else there first.")

@@ -190,7 +190,7 @@ class SourceService:
         return self._corpus.sources.count(scope=scope, project_id=project_id, source_type=source_type)
 
     def of_families(self) -> list[Source]:
-        """Return the sources of conversations, articles and archives, which have tools of their own."""
+        """Return the sources of conversations, articles and archives, which have their own tools."""
         return [source for kind in FAMILY_TYPES for source in self.list(source_type=kind)]
 
     def ids(self) -> list[str]:
@@ -320,7 +320,7 @@ class SourceService:
             url: New URL.
             project: Id or title of its project; "" makes the source global.
             folder: Folder in the project; "" removes it from its folder.
-            tags: Tags that replace the present ones.
+            tags: Tags that replace the current ones.
             language: Language for stemming all its documents, or "auto" to detect it for each text.
             build: Update the indexes at once after a change of language; if False, leave that to
                 ``JobService.enqueue_stemming``.
@@ -379,10 +379,10 @@ class SourceService:
         """Check that a source is not the corpus of a test set, whose runs must stay comparable.
 
         Raises:
-            Conflict: It is.
+            Conflict: The source is the corpus of a test set.
         """
         if self._corpus.indexes.of_dataset(source_id):
-            raise Conflict("The documents of a test set cannot be changed; import the changed ones as a new test set.")
+            raise Conflict("The documents of a test set are read-only; import changed ones as a new test set.")
 
     def _existing(self, key: str, project_id: str | None) -> Source:
         """Return the source with an id, title or URL, in a project if one is given.

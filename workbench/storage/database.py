@@ -120,7 +120,7 @@ def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
             "login has been failing",
         )
     ):
-        return f"The database at {place} cannot be reached; start it or correct WORKBENCH_DATABASE_URL."
+        return f"The database at {place} is unreachable; start it or correct WORKBENCH_DATABASE_URL."
     return (
         f"The connection to the database at {place} failed ({str(error).strip().splitlines()[0]}); check that it runs."
     )

@@ -1,4 +1,4 @@
-"""A read replica for searches: its lag, and fallback to the primary while it cannot be reached."""
+"""A read replica for searches: its lag, and fallback to the primary while it is unreachable."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ CONNECT_TIMEOUT_S = 3.0  # seconds; short, as there is another database to ask
 class ReplicaState(Value):
     """The state of a replica.
 
-    ``bytes_behind`` of the primary's log are not replayed yet, None where it is no streaming replica or cannot be
-    reached; ``seconds_behind`` is the age of the last change that it has, 0 where it has all of them.
+    ``bytes_behind`` of the primary's log are not replayed yet, None if it is not a streaming replica or is
+    unreachable; ``seconds_behind`` is the age of its last change, 0 if it has all of them.
     """
 
     place: str
@@ -36,7 +36,7 @@ class ReplicaState(Value):
     def sentence(self) -> str:
         """The state in a sentence."""
         if not self.is_reachable:
-            return f"{self.place} cannot be reached; searches use the primary"
+            return f"{self.place} is unreachable; searches use the primary"
         if self.bytes_behind is None:
             return f"{self.place} is not a streaming replica; its lag is unknown"
         if not self.bytes_behind:

@@ -87,7 +87,7 @@ class PassageStore:
 
     @property
     def replica_is_away(self) -> bool:
-        """True while searches use the primary, because the replica cannot be reached."""
+        """True while searches use the primary, because the replica is unreachable."""
         return isinstance(self._reader, Replica) and self._reader.is_away
 
     # Writing

@@ -147,7 +147,7 @@ def _show_actions(wb: Workbench, index: IndexStatus, missing: int, building: boo
         run_change(lambda: _make_default(wb, name))
     if st.button(
         "Drop", icon=":material/delete:", disabled=building or index["is_default"],
-        help="Documents are kept. The default index and one being built cannot be dropped.",
+        help="Documents are kept. To drop the default index, choose another default first.",
     ):  # fmt: skip
         confirm_drop(wb, name)
 

@@ -270,7 +270,7 @@ def compare_with_live(results: Sequence[CellResult], metric: str, run_id: str, s
     serves = f"{escape(strategy_title(serving.strategy))}, which is live"
     reference = next((result for result in measured if serving.is_run(result.cell)), None)
     if reference is None:
-        return f"This experiment does not include {serves}, so the two cannot be compared."
+        return f"This experiment does not include {serves}, so there is no comparison with it."
     if reference.run_id == run_id:
         return "It is already live."
     differences = compare_with_run(measured, metric, reference.run_id)

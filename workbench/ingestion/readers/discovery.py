@@ -116,7 +116,7 @@ def _walk_folder(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedP
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        skipped.append(SkippedPath(folder, f"It cannot be opened: {error.strerror}.", missed=True))
+        skipped.append(SkippedPath(folder, f"Opening failed: {error.strerror}.", missed=True))
         return
     for entry in entries:
         path = Path(entry.path)
@@ -152,7 +152,7 @@ def _skip_reason(path: Path) -> str | None:
         with path.open("rb") as file:
             binary = looks_binary(file.read(4096))
     except OSError as error:
-        return f"It cannot be opened: {error.strerror}."
+        return f"Opening failed: {error.strerror}."
     if (sentence := describe_missing_extra(path.name)) is not None:
         return sentence
     if binary:

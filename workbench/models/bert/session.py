@@ -49,7 +49,7 @@ def read_checked_bytes(path: Path, sha256: str, install: str) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ModelError(f"The model file {path} cannot be read ({error.strerror}).") from error
+        raise ModelError(f"The model file {path} is not readable ({error.strerror}).") from error
     digest = hashlib.sha256(data).hexdigest()
     if digest != sha256:
         raise ModelError(
@@ -78,7 +78,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
         raise ModelError(
-            f"The model cannot be written to {path.parent} ({error.strerror}); make room there or set WORKBENCH_HOME."
+            f"Failed to write the model to {path.parent} ({error.strerror}); free up space there or set WORKBENCH_HOME."
         ) from error
 
 

@@ -365,7 +365,7 @@ def _parse(parser: LiteParse, data: bytes, name: str) -> ParseResult:
 def _parse_failure(name: str, error: Exception) -> UnreadableDocument:
     if "password" in str(error).lower():
         return UnreadableDocument(f"'{name}' is password-protected. Save a copy without a password.")
-    return UnreadableDocument(f"'{name}' is damaged and cannot be opened as PDF. Download or export it again.")
+    return UnreadableDocument(f"'{name}' is not a valid PDF. Download or export it again.")
 
 
 def _format_ranges(numbers: list[int]) -> str:

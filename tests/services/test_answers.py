@@ -10,7 +10,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import InvalidInput, ModelError
-from workbench.retrieval.answering.extracts import known_marks, numbers_in
+from workbench.retrieval.answering.extracts import filter_marks, numbers_in
 from workbench.services.answers import Answer, AnswerStream
 
 DOCS = {
@@ -243,8 +243,8 @@ def test_the_number_of_passages_is_checked(drinks: Workbench) -> None:
     ],
 )
 def test_marks_are_completed_before_they_are_shown_and_unknown_ones_dropped(pieces: list[str], text: str) -> None:
-    assert "".join(known_marks(pieces, 3)) == text
-    assert "".join(known_marks(list("".join(pieces)), 3)) == text
+    assert "".join(filter_marks(pieces, 3)) == text
+    assert "".join(filter_marks(list("".join(pieces)), 3)) == text
 
 
 def test_citations_are_numbered_in_the_order_of_their_first_mark() -> None:

@@ -23,7 +23,7 @@ _MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 _BEGUN = re.compile(r"\[[\d\s,;]{0,24}$")
 
 
-def known_marks(pieces: Iterable[str], passages: int) -> Iterator[str]:
+def filter_marks(pieces: Iterable[str], passages: int) -> Iterator[str]:
     """Filter a streamed text: remove marks of unknown passages, and write "[1, 2]" as "[1][2]".
 
     Text that may become a mark is held back until that is decided.

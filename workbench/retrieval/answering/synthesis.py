@@ -12,7 +12,7 @@ from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from workbench.errors import ModelError
-from workbench.retrieval.answering.extracts import Quote, best_sentences, known_marks, numbers_in, quoted
+from workbench.retrieval.answering.extracts import Quote, best_sentences, filter_marks, numbers_in, quoted
 from workbench.retrieval.evidence import is_sentence_evidence, judge_evidence
 from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, number_passages
 from workbench.retrieval.nodes import to_passages
@@ -116,7 +116,7 @@ def _start_llm_answer(pieces: Iterator[str], passages: tuple[Passage, ...]) -> A
             break
     if not start.strip() or start.strip().startswith(REFUSAL):
         return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
-    return AnswerDraft("llm", known_marks(chain([start], pieces), len(passages)), passages)
+    return AnswerDraft("llm", filter_marks(chain([start], pieces), len(passages)), passages)
 
 
 class CitingSynthesizer(NoText):

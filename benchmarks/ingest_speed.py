@@ -32,7 +32,7 @@ def measure_ingestion(wb: Workbench, synthetic: SyntheticCorpus) -> dict[str, fl
     wb.documents.ingest_items(source.id, [text_item("warm", "One document.", title="Warm")])
     first = wb.documents.ingest_items(source.id, _make_items(texts[:half], "a"))
     stored = [
-        NewPassage("", "", passage.text, f"Document {place}", 0, 0, 0, "english").embedded_text
+        NewPassage("", "", passage.text, f"Document {place}", 0, 0, 0, "english").text_to_embed
         for place, document_id in enumerate(first.document_ids)
         for passage in wb.documents.passages(document_id)
     ]

@@ -71,7 +71,7 @@ class Bench:
 
         def run(question: EncodedQuestion) -> SearchResult:
             ask = Ask(name, limit, scope, self._index.name, parameters or {})
-            request = requests.of(ask, remembered=True)
+            request = requests.make(ask, remembered=True)
             encodings = {request.index.embedding_model: Encoding(self._encoded[question[0]])}
             return served(request.question(question[0], encodings))
 

@@ -166,7 +166,7 @@ def _write_batch(
             )
             document_id, *_ = corpus.documents.write(connection, document)
             passages += [to_new_passage(piece, place, document_id, source.id) for place, piece in enumerate(pieces)]
-            corpus.indexes.holding(connection, index.name, document_id, str(number), len(pieces))
+            corpus.indexes.record_document(connection, index.name, document_id, str(number), len(pieces))
         vectors = np.stack([piece.vector for piece in batch])
         bits = [piece.token_bits for piece in batch]
         insert_passages(connection, index.name, passages, vectors, bits)

@@ -11,7 +11,7 @@ from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint, Limits
 from evals.learning.learn import DEFAULT_RANKER_NAME, learn
 from evals.learning.training import check_enough
-from evals.measures.metrics import check_metrics, ranking_depth
+from evals.measures.metrics import check_metrics, max_ranking_depth
 from evals.measures.significance import EQUALITY_TOLERANCE
 from evals.test_sets.folders import SAMPLE_NAME
 from evals.test_sets.import_job import enqueue_import, run_import
@@ -61,7 +61,7 @@ def enqueue_experiment(
     """
     check_extra("eval")
     if ragas == "llm":
-        Endpoint.of(wb, Limits.from_settings(wb.settings, limits))
+        Endpoint.from_workbench(wb, Limits.from_settings(wb.settings, limits))
     experiment = Experiments(wb).get(experiment_id)
     job = find_job(wb, experiment.id)
     if job is not None and not job.is_finished:
@@ -84,7 +84,7 @@ def enqueue_on_sample(
     """
     check_extra("eval")
     if ragas == "llm":
-        Endpoint.of(wb, Limits.from_settings(wb.settings))
+        Endpoint.from_workbench(wb, Limits.from_settings(wb.settings))
     for index in {cell.index for cell in cells}:
         wb.corpus.index(index)
     plan: JsonObject = {"title": title, "cells": [to_plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
@@ -142,7 +142,7 @@ def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
         from evals.judges.judging import judge_experiment  # imports ragas, which takes seconds
 
         limits = Limits.from_settings(wb.settings, _parse_numbers(parameters.get("limits")))
-        endpoint = Endpoint.of(wb, limits) if parameters["ragas"] == "llm" else None
+        endpoint = Endpoint.from_workbench(wb, limits) if parameters["ragas"] == "llm" else None
         judge_experiment(wb, done, endpoint, on_progress=assignment.progress, should_stop=assignment.should_stop)
     return Outcome({"experiment": done.id, "failed": len(failed)}, done.message, with_errors=bool(failed))
 
@@ -181,7 +181,7 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
         assignment.progress(Progress(spent, int(seconds), f"indexing, {progress.message}"))
 
     corpus = index_corpus(wb, test_set, index, on_progress=indexing, should_stop=assignment.should_stop)
-    book = StoredAnswers(wb, test_set, corpus, ranking_depth([metric]))
+    book = StoredAnswers(wb, test_set, corpus, max_ranking_depth([metric]))
     outcome = tune(
         wb, test_set, corpus, as_texts(parameters["strategies"]), seconds, metric=metric, spent=spent, book=book,
         on_progress=assignment.progress, should_stop=assignment.should_stop,

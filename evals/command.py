@@ -130,7 +130,7 @@ def evaluate(
 
 
 def _report_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:
-    """Report judged documents that cannot be found."""
+    """Report missing judged documents."""
     from evals.experiments.leaderboard import describe_judged_outside
 
     for sentence in describe_judged_outside(wb, test_set):
@@ -144,9 +144,9 @@ def _report_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say
 
 def _report_seen_questions(wb: Workbench, run: EvalRun, say: Callable[[str], None]) -> None:
     """Report rankers that were trained on the measured questions."""
-    from evals.learning.training import describe_seen_ranker, find_rankers_trained_on
+    from evals.learning.training import describe_seen_ranker, find_trained_rankers
 
-    for ranker in find_rankers_trained_on(wb, run.test_set.name, run.strategies.values()):
+    for ranker in find_trained_rankers(wb, run.test_set.name, run.strategies.values()):
         say(describe_seen_ranker(ranker))
 
 
@@ -225,7 +225,7 @@ def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint:
     from evals.judges.endpoint import Endpoint, Limits
 
     own = {name: getattr(arguments, f"judge_{name}") for name in ("seconds", "calls", "tokens")}
-    return Endpoint.of(wb, Limits.from_settings(wb.settings, own))
+    return Endpoint.from_workbench(wb, Limits.from_settings(wb.settings, own))
 
 
 def _check_baseline(run: EvalRun, path: Path, payload: RunJson, say: Callable[[str], None]) -> int:

@@ -124,7 +124,7 @@ def extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures
 
 
 def _extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures | None:
-    request = wb.requests.of(replace(ask, strategy="learned"))
+    request = wb.requests.make(replace(ask, strategy="learned"))
     from workbench.retrieval.name_matching import restrict_to_named
     from workbench.retrieval.pipeline import run_search
     from workbench.retrieval.stages.stage import RETRIEVED
@@ -201,7 +201,7 @@ def index_corpus(
     corpus = test_set.corpus
     if corpus is None:
         scope = resolve_scope(wb, test_set.scope)
-        if wb.indexes.missing(model.name):
+        if wb.indexes.count_missing(model.name):
             wb.indexes.build(model.name, on_progress=on_progress, should_stop=should_stop)
         return _index_own_documents(wb, model, test_set.scope, scope)
     source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else ensure_source(wb, test_set.name, corpus).id
@@ -215,7 +215,7 @@ def index_corpus(
         missing = (item.key for item in corpus.documents if item.key not in indexed)
         failures = tuple(f"{key}: could not be read when the corpus was indexed." for key in missing)
     return IndexedCorpus(
-        index=wb.corpus.indexes.counted(index.name),
+        index=wb.corpus.indexes.with_counts(index.name),
         corpus_hash=corpus.hash,
         documents=len(indexed),
         keys={document.id: key for key, document in indexed.items()},
@@ -225,7 +225,7 @@ def index_corpus(
 
 
 def make_page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
-    """Return a lookup of a document's pages by its id, each document read once; () where its form has no pages."""
+    """Return a lookup of a document's pages by its id, each document read once; ()() for formats without pages."""
 
     @cache
     def pages(document_id: str) -> tuple[PageSpan, ...]:
@@ -294,7 +294,7 @@ def _fill_index(
 
 
 def _delete_if_empty(wb: Workbench, source_id: str) -> bool:
-    """Delete a corpus that holds no document, with its indexes; tells whether it did."""
+    """Delete a corpus that holds no document, with its indexes; return whether it did."""
     empty = wb.corpus.documents.count(source_id=source_id) == 0
     if empty:
         delete_corpus(wb, source_id)
@@ -319,7 +319,7 @@ def hash_documents(wb: Workbench, measured: MeasuredScope) -> str:
 
 
 def _index_own_documents(wb: Workbench, index: Index, measured: MeasuredScope, scope: ResolvedScope) -> IndexedCorpus:
-    counts = wb.corpus.indexes.counted(index.name)
+    counts = wb.corpus.indexes.with_counts(index.name)
     documents = counts.documents_count if measured.is_everything else len(list_documents(wb, scope, index.name))
     return IndexedCorpus(counts, hash_documents(wb, measured), documents, {}, pages=make_page_lookup(wb), scope=scope)
 

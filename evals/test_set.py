@@ -169,7 +169,7 @@ class TestSet:
     ``scope`` is the part of the person's own sources that is searched; with a corpus of its own it is everything.
     """
 
-    __test__: ClassVar = False  # the name begins like a test's
+    __test__: ClassVar = False  # not a pytest class
 
     name: str
     questions: tuple[Question, ...]
@@ -191,7 +191,7 @@ class TestSet:
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
     @cached_property
-    def asked_hash(self) -> str:
+    def answerable_hash(self) -> str:
         """A hash of the answerable questions, independent of their judgments."""
         rows = sorted(json.dumps([question.id, question.text]) for question in self.answerable)
         rows += sorted(f"{key} within {place[0]}" for key, places in self.pages.items() for place in places)

@@ -2,7 +2,7 @@
 
 A cell of the matrix is a run. A run is stored under the hash of everything it depends on, so an unchanged cell is
 never run again, in this experiment or another. Each answer is stored at once, so a stopped or killed experiment
-resumes where it stopped.
+can resume.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ def check_baseline(run: EvalRun, path: Path) -> BaselineCheck:
         InvalidInput: the file is not a baseline, or has another corpus or other questions.
     """
     baseline, measured = read_baseline(path), next(iter(run.strategies.values())).values
-    shared = _shared_strategies(
+    shared = _find_shared_strategies(
         baseline, path, run.test_set, run.corpus.corpus_hash, tuple(run.strategies), tuple(measured)
     )
     pairs, metric = [], _baseline_metric(baseline)
@@ -258,10 +258,10 @@ def check_baseline(run: EvalRun, path: Path) -> BaselineCheck:
 def check_comparable(path: Path, test_set: TestSet, strategies: Sequence[str], metrics: Sequence[str]) -> None:
     """Raise before a run what ``check_baseline`` would raise after it."""
     corpus_hash = test_set.corpus.hash if test_set.corpus is not None else None
-    _shared_strategies(read_baseline(path), path, test_set, corpus_hash, strategies, metrics)
+    _find_shared_strategies(read_baseline(path), path, test_set, corpus_hash, strategies, metrics)
 
 
-def _shared_strategies(
+def _find_shared_strategies(
     baseline: Baseline,
     path: Path,
     test_set: TestSet,

@@ -21,11 +21,11 @@ from evals.measures.metrics import (
     Verdicts,
     check_metrics,
     find_pages,
+    max_ranking_depth,
     mean_values,
     measure_page_hit,
     measure_rankings,
     measure_spans,
-    ranking_depth,
 )
 from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
 from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError
@@ -185,7 +185,7 @@ def run_strategies(
             if should_stop is not None and should_stop():
                 raise Cancelled("Stopped; stored answers are kept.")
             answers[question.id] = ask_question(
-                wb, corpus, question, name, checked[name], ranking_depth(metrics), test_set.pages
+                wb, corpus, question, name, checked[name], max_ranking_depth(metrics), test_set.pages
             )
             done += 1
             if on_progress is not None:
@@ -280,13 +280,13 @@ def ask_question(
     if pages and question.id in pages:
         right = corpus.document_ids(dict.fromkeys(document for document, _ in pages[question.id]))
         alone = replace(first_ask, scope=replace(corpus.scope, document_ids=right))
-        within = _ranked_passages(corpus, wb.search_service.search(question.text, alone), paged=True)
-    passages = _ranked_passages(corpus, first, paged=bool(pages))
+        within = _rank_passages(corpus, wb.search_service.search(question.text, alone), paged=True)
+    passages = _rank_passages(corpus, first, paged=bool(pages))
     time = first.timings_ms["total"]
     return Ranking(question.id, tuple(ranked[:documents]), passages, time, first.degraded, within)
 
 
-def _ranked_passages(corpus: IndexedCorpus, passages: Iterable[Passage], paged: bool) -> tuple[RankedPassage, ...]:
+def _rank_passages(corpus: IndexedCorpus, passages: Iterable[Passage], paged: bool) -> tuple[RankedPassage, ...]:
     return tuple(
         RankedPassage(
             corpus.key(passage.document_id),
@@ -416,7 +416,7 @@ def make_run_row(
         "corpus_hash": corpus.corpus_hash,
         "index_hash": corpus.index_hash,
         "strategy_hash": hash_strategy(strategy, parameters),
-        "questions_hash": test_set.asked_hash,
+        "questions_hash": test_set.answerable_hash,
     }
     settings: JsonObject = {
         name: getattr(corpus.index, name) for name in ("chunker", "chunker_options", "embedding_model")
@@ -514,7 +514,7 @@ class CellRuns:
             Conflict: the user's documents changed since the experiment started. Cancelled.
         """
         if position not in self._open:
-            self._open[position] = self._opened(position)
+            self._open[position] = self._open_cell(position)
         return self._open[position]
 
     def answer(self, share: Share) -> ShareOutcome:
@@ -526,7 +526,7 @@ class CellRuns:
         """
         self._begin(share, share.first, self._experiment.cells[share.cell].label)
         run = self.open(share.cell)
-        answered = self._runs.answered(run.run_id)
+        answered = self._runs.list_answered(run.run_id)
         questions = self._test_set.answerable[share.first : share.last]
         open_questions = [question for question in questions if question.id not in answered]
         try:
@@ -552,7 +552,7 @@ class CellRuns:
             raise Cancelled("Stopped; stored answers are kept.")
 
     def _ask(self, run: _OpenRun, share: Share, questions: list[Question]) -> None:
-        wanted, pages = ranking_depth(self._experiment.metrics), self._test_set.pages
+        wanted, pages = max_ranking_depth(self._experiment.metrics), self._test_set.pages
         waiting: list[JsonObject] = []
         try:
             for number, question in enumerate(questions, share.last - len(questions)):
@@ -565,7 +565,7 @@ class CellRuns:
         finally:
             self._runs.add_answers(run.run_id, waiting)
 
-    def _opened(self, position: int) -> _OpenRun:
+    def _open_cell(self, position: int) -> _OpenRun:
         cell, label = self._experiment.cells[position], self._experiment.cells[position].label
 
         def indexing(progress: Progress) -> None:
@@ -575,7 +575,7 @@ class CellRuns:
         if corpus.corpus_hash != self._experiment.corpus_hash:
             raise Conflict("The corpus has changed since the experiment started; start a new one to compare fairly.")
         parameters = check_parameters(cell.strategy, cell.parameters)
-        wanted = ranking_depth(self._experiment.metrics)
+        wanted = max_ranking_depth(self._experiment.metrics)
         row = self._runs.begin(make_run_row(self._test_set, corpus, cell.strategy, parameters, wanted))
         self._experiments.add_run(self._experiment.id, position, row["id"], label, {})
         return _OpenRun(cell, row["id"], corpus, parameters)

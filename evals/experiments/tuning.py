@@ -27,7 +27,7 @@ from evals.experiments.runs import (
     warm_up,
 )
 from evals.gateway import IndexedCorpus, RunTables
-from evals.measures.metrics import check_metrics, ranking_depth
+from evals.measures.metrics import check_metrics, max_ranking_depth
 from evals.measures.significance import Difference, bootstrap_interval, compare_pairs
 from evals.test_set import Question, TestSet
 from workbench.errors import Cancelled, InvalidInput
@@ -95,7 +95,7 @@ def split_questions(questions: Sequence[Question]) -> tuple[list[Question], list
 class Answers(Protocol):
     """The answers of each candidate, by question."""
 
-    def answers_of(self, candidate: Candidate) -> Mapping[str, Ranking]:
+    def load_answers(self, candidate: Candidate) -> Mapping[str, Ranking]:
         """Return the answers of a candidate so far: question id -> answer."""
         ...
 
@@ -110,7 +110,7 @@ class InMemoryAnswers:
     def __init__(self) -> None:
         self._answers: dict[str, dict[str, Ranking]] = {}
 
-    def answers_of(self, candidate: Candidate) -> Mapping[str, Ranking]:
+    def load_answers(self, candidate: Candidate) -> Mapping[str, Ranking]:
         """Return the answers of a candidate so far."""
         return dict(self._answers.get(candidate.key, {}))
 
@@ -129,7 +129,7 @@ class StoredAnswers:
         self._runs: dict[str, str] = {}
         self._answers: dict[str, dict[str, Ranking]] = {}
 
-    def answers_of(self, candidate: Candidate) -> Mapping[str, Ranking]:
+    def load_answers(self, candidate: Candidate) -> Mapping[str, Ranking]:
         """Return the answers of a candidate so far, including those of an earlier attempt."""
         run_id = self._run(candidate)
         if candidate.key not in self._answers:
@@ -243,7 +243,7 @@ class Rounds:
 
     def cost(self, candidate: Candidate, questions: Sequence[Question]) -> float:
         """Return the estimated seconds to ask a candidate the rest of these questions; 0 if none is left."""
-        answers = self._book.answers_of(candidate)
+        answers = self._book.load_answers(candidate)
         return self.pace(candidate.strategy) * sum(question.id not in answers for question in questions)
 
     def pace(self, strategy: str) -> float:
@@ -256,7 +256,7 @@ class Rounds:
         Raises:
             OutOfTime: the time is over, and the candidate is not ``needed``. Cancelled: A stop was requested.
         """
-        answers = dict(self._book.answers_of(candidate))
+        answers = dict(self._book.load_answers(candidate))
         if answers and candidate.strategy not in self._costs:  # a resumed search knows their durations
             self._costs[candidate.strategy] = [answer.latency_ms / 1000 for answer in answers.values()]
         fresh: list[Ranking] = []
@@ -267,7 +267,7 @@ class Rounds:
                     raise Cancelled("Stopped; resume the job to continue the search.")
                 if question.id in answers:
                     continue
-                wanted = ranking_depth([self._metric])
+                wanted = max_ranking_depth([self._metric])
                 answer = ask_question(
                     self._wb, self._corpus, question, candidate.strategy, candidate.parameters, wanted
                 )

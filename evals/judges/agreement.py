@@ -81,7 +81,7 @@ async def _grade_all(
 ) -> list[int | str]:
     one_of: JsonObject = {"type": "string", "enum": list(GRADE_VALUES)}
 
-    async def verdict_of(judgment: Judgment) -> int | str:
+    async def parse_verdict(judgment: Judgment) -> int | str:
         text = text_of(judgment)[:MAX_DOCUMENT_CHARS]
         try:
             reply = await endpoint.complete(
@@ -93,7 +93,7 @@ async def _grade_all(
         return GRADE_VALUES[match.group(1).lower()] if match else INVALID_ANSWER_REASON
 
     async with endpoint:
-        return list(await asyncio.gather(*(verdict_of(judgment) for judgment in judged)))
+        return list(await asyncio.gather(*(parse_verdict(judgment) for judgment in judged)))
 
 
 # Answers for the judge to score
@@ -154,7 +154,7 @@ class Texts:
             reference_answer=question.reference_answer,
         )
 
-    def judged(self, judgment: Judgment) -> str:
+    def judged_text(self, judgment: Judgment) -> str:
         """Return the judged text: the span, or the whole document."""
         return self.text(judgment.document)[judgment.start : judgment.end]
 
@@ -177,7 +177,7 @@ class Texts:
     def _references(self, question_id: str, relevant: Sequence[str]) -> list[str]:
         spans = self._test_set.spans.get(question_id, ())
         if spans:
-            return [text for text in map(self.judged, spans) if text]
+            return [text for text in map(self.judged_text, spans) if text]
         texts = []
         for document in filter(None, map(self._document, relevant)):
             passages = self._wb.documents.passages(document.id, index=self._corpus.index.name)
@@ -202,10 +202,10 @@ def measure_judge_agreement(
     judgeable = [
         judgment
         for judgment in test_set.judgments
-        if judgment.question_id in questions and texts.judged(judgment).strip()
+        if judgment.question_id in questions and texts.judged_text(judgment).strip()
     ]
     chosen = sample_judgments(judgeable, most)
-    graded = grade_judgments(endpoint, chosen, questions, texts.judged, should_stop)
+    graded = grade_judgments(endpoint, chosen, questions, texts.judged_text, should_stop)
     return {
         **measure_agreement(chosen, graded.judgments),
         "model": endpoint.model,

@@ -86,7 +86,7 @@ class Endpoint:
         self._client: Any = None
 
     @classmethod
-    def of(cls, wb: Workbench, limits: Limits | None = None) -> Endpoint:
+    def from_workbench(cls, wb: Workbench, limits: Limits | None = None) -> Endpoint:
         """Return the workbench's language model as a judge. Raises ConfigurationError if there is none."""
         llm = wb.corpus.llm
         if llm is None:
@@ -155,7 +155,7 @@ class Endpoint:
                     async with asyncio.timeout(seconds):
                         answer = await self._ask(prompt, temperature, schema)
             except TimeoutError:
-                raise LimitReached(self._reached(f"time limit of {self.limits.seconds:g} s")) from None
+                raise LimitReached(self._describe_limit(f"time limit of {self.limits.seconds:g} s")) from None
             finally:
                 self.spent.seconds = self._elapsed()
         return answer
@@ -163,13 +163,13 @@ class Endpoint:
     def _check(self) -> None:
         limits, spent = self.limits, self.spent
         if self._elapsed() >= limits.seconds:
-            raise LimitReached(self._reached(f"time limit of {limits.seconds:g} s"))
+            raise LimitReached(self._describe_limit(f"time limit of {limits.seconds:g} s"))
         if spent.calls >= limits.calls:
-            raise LimitReached(self._reached(f"limit of {limits.calls:,} calls"))
+            raise LimitReached(self._describe_limit(f"limit of {limits.calls:,} calls"))
         if spent.tokens >= limits.tokens:
-            raise LimitReached(self._reached(f"limit of {limits.tokens:,} tokens"))
+            raise LimitReached(self._describe_limit(f"limit of {limits.tokens:,} tokens"))
 
-    def _reached(self, limit: str) -> str:
+    def _describe_limit(self, limit: str) -> str:
         if self._part:
             name = limit.rsplit(" ", 1)[-1].replace("s", "seconds") if limit.startswith("time") else limit.split()[-1]
             return f"This run's share of the judge's {name} is used up; raise WORKBENCH_JUDGE_{name.upper()}."

@@ -147,7 +147,7 @@ async def _write_all(endpoint: Endpoint, passages: Sequence[SourcePassage]) -> l
     async with endpoint:
         llm = judge_llm(endpoint)
 
-        async def question_of(passage: SourcePassage) -> tuple[str, str, str]:
+        async def ask_for_question(passage: SourcePassage) -> tuple[str, str, str]:
             try:
                 written = await prompt.generate(llm=llm, data=passage_input(passage=passage.text))
             except ModelError as error:
@@ -161,7 +161,7 @@ async def _write_all(endpoint: Endpoint, passages: Sequence[SourcePassage]) -> l
                 else ("", "", INVALID_ANSWER_REASON)
             )
 
-        return list(await asyncio.gather(*(question_of(passage) for passage in passages)))
+        return list(await asyncio.gather(*(ask_for_question(passage) for passage in passages)))
 
 
 def _make_prompt() -> tuple[Any, Any]:

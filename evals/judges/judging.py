@@ -40,7 +40,7 @@ def judge_run(
     texts = Texts(wb, run.test_set, run.corpus)
     judged: dict[str, dict[str, JudgedMetric]] = {}
     parts = parts or len(run.strategies)
-    encoder = wb.corpus.encoder_of(run.corpus.index)
+    encoder = wb.corpus.index_encoder(run.corpus.index)
     for name, strategy in run.strategies.items():
         samples: list[Sample] = []
         for question_id in list(strategy.answers)[:questions]:

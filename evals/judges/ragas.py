@@ -285,7 +285,7 @@ async def _score(scorer: Scorer, name: str, sample: Sample) -> float | str:
     except ModelError as error:
         return str(error)
     except (ragas().RagasOutputParserException, ValueError, TypeError, KeyError, IndexError, AttributeError):
-        return INVALID_ANSWER_REASON  # the exception depends on where an invalid answer fails
+        return INVALID_ANSWER_REASON  # the exception depends on the invalid answer
     return UNDEFINED_SCORE_REASON if math.isnan(value) else min(1.0, max(0.0, value))
 
 

@@ -15,10 +15,10 @@ from evals.learning.training import (
     TRAINING_METRIC,
     TrainingResult,
     check_enough,
+    has_seen_test_set,
     make_priors,
     read_material,
     train,
-    was_trained_on,
 )
 from evals.measures.metrics import measure_rankings
 from evals.test_sets.store import load_named_test_set
@@ -128,7 +128,7 @@ def learn(
     learned = train(material, name, afresh=afresh, on_progress=on_progress, should_stop=should_stop)
     if not with_curve:
         return learned, []
-    priors = make_priors(afresh=afresh or was_trained_on(load_default_ranker(), material.titles))
+    priors = make_priors(afresh=afresh or has_seen_test_set(load_default_ranker(), material.titles))
     curve = measure_learning_curve(
         material.sheets, material.qrels, priors, on_progress=on_progress, should_stop=should_stop
     )

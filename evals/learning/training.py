@@ -73,7 +73,7 @@ def check_enough(title: str, questions: int) -> None:
         )
 
 
-def was_trained_on(ranker: Ranker, titles: str) -> bool:
+def has_seen_test_set(ranker: Ranker, titles: str) -> bool:
     """Return whether a ranker was trained on one of these test sets (comma-separated titles)."""
     return not set(ranker.trained_on.split(TITLE_SEPARATOR)).isdisjoint(titles.split(TITLE_SEPARATOR))
 
@@ -125,7 +125,7 @@ def train(
     questions. ``afresh`` excludes the shipped one, as does a test set that it was trained on: its questions
     would not be unseen. Raises Cancelled.
     """
-    afresh = afresh or was_trained_on(load_default_ranker(), material.titles)
+    afresh = afresh or has_seen_test_set(load_default_ranker(), material.titles)
     sheets, priors = material.sheets, make_priors(afresh=afresh)
     rankings = cross_validate(sheets, priors, on_progress=on_progress, should_stop=should_stop)
     if afresh:  # without the shipped ranker
@@ -209,10 +209,10 @@ def describe_verdict(difference: Difference) -> str:
 # Rankers trained on the measured questions
 
 
-def find_rankers_trained_on(wb: Workbench, title: str, runs: Iterable[StrategyRun]) -> list[str]:
+def find_trained_rankers(wb: Workbench, title: str, runs: Iterable[StrategyRun]) -> list[str]:
     """Return the distinct rankers of these runs that were trained on the test set; deleted ones are unknown."""
     used = {str(run.parameters.get(RANKER.name, DEFAULT_RANKER)) for run in runs if run.strategy == LEARNED_STRATEGY}
-    return [ranker.name for ranker in wb.rankers.list() if ranker.name in used and was_trained_on(ranker, title)]
+    return [ranker.name for ranker in wb.rankers.list() if ranker.name in used and has_seen_test_set(ranker, title)]
 
 
 def describe_seen_ranker(ranker: str) -> str:

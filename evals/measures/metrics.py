@@ -31,7 +31,7 @@ class Family(Value):
     higher_is_better: bool = True
 
     @property
-    def offered(self) -> tuple[str, ...]:
+    def metric_names(self) -> tuple[str, ...]:
         """The available metrics of this family, such as ``ndcg@10``."""
         return tuple(f"{self.name}@{cutoff}" for cutoff in self.cutoffs)
 
@@ -54,8 +54,8 @@ FAMILIES = {
         Family("page-hit-within", "Page hit within", "the same, within the right document", "", PAGE_CUTOFFS, False),
     )
 }
-OFFERED_METRICS = tuple(name for family in FAMILIES.values() if family.provider_name for name in family.offered)
-DEFAULT_METRICS = tuple(family.offered[0] for family in FAMILIES.values() if family.by_default)
+OFFERED_METRICS = tuple(name for family in FAMILIES.values() if family.provider_name for name in family.metric_names)
+DEFAULT_METRICS = tuple(family.metric_names[0] for family in FAMILIES.values() if family.by_default)
 
 
 def find_family(metric: str) -> Family | None:
@@ -90,7 +90,7 @@ def check_metrics(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def ranking_depth(names: Sequence[str]) -> int:
+def max_ranking_depth(names: Sequence[str]) -> int:
     """Return the number of documents that these metrics need."""
     return max(int(name.partition("@")[2]) for name in names)
 

@@ -146,7 +146,7 @@ def compare_pairs(
     Raises:
         InvalidInput: a pair was not measured on the same questions.
     """
-    differences = [_paired_differences(a, of_a, b, of_b) for a, of_a, b, of_b in pairs]
+    differences = [_compute_differences(a, of_a, b, of_b) for a, of_a, b, of_b in pairs]
     p_values = [randomisation_p(values, alternative) for values in differences]
     comparisons = []
     for (a, _, b, _), values, p, corrected in zip(pairs, differences, p_values, holm_correction(p_values), strict=True):
@@ -181,7 +181,7 @@ def compare_with_best(metric: str, values: Mapping[str, Mapping[str, float]]) ->
     return compare_pairs(metric, [(name, values[name], best, values[best]) for name in values if name != best])
 
 
-def _paired_differences(a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float]) -> list[float]:
+def _compute_differences(a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float]) -> list[float]:
     if of_a.keys() != of_b.keys():
         raise InvalidInput(f"{a!r} and {b!r} were measured on different questions; run both on one test set.")
     return [of_a[key] - of_b[key] for key in sorted(of_a)]

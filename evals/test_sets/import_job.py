@@ -66,7 +66,9 @@ def run_import(wb: Workbench, assignment: Assignment) -> Outcome:
 
 def _import_folder(wb: Workbench, assignment: Assignment, folder: Path | str, title: str | None) -> TestSetInfo:
     def tell(progress: Progress) -> None:
-        assignment.progress(progress.counted())  # a small corpus is a single batch, so count its parts in progress
+        assignment.progress(
+            progress.count_active_items()
+        )  # a small corpus is a single batch, so count its parts in progress
 
     return TestSetStore(wb).add(load_test_set(folder), title, on_progress=tell, should_stop=assignment.should_stop)
 

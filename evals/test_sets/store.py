@@ -47,7 +47,7 @@ class TestSetInfo(Value):
     ``answerable`` is the number of questions with a relevant judgment; only they can be measured or trained on.
     """
 
-    __test__: ClassVar = False  # the name begins like a test's
+    __test__: ClassVar = False  # not a pytest class
 
     id: str
     title: str
@@ -75,7 +75,7 @@ class TestSetInfo(Value):
 class TestSetStore:
     """Operations on stored test sets; every edit makes a new version and returns its number."""
 
-    __test__: ClassVar = False  # the name begins like a test's
+    __test__: ClassVar = False  # not a pytest class
 
     def __init__(self, wb: Workbench) -> None:
         self._wb = wb
@@ -165,18 +165,20 @@ class TestSetStore:
             name=row["title"],
             questions=tuple(_parse_question(entry) for entry in self._tables.questions(row["id"], at)),
             judgments=tuple(
-                _parse_judgment(entry) for entry in self._judged(row["id"], at) if entry["judge"] != LLM_JUDGE
+                _parse_judgment(entry) for entry in self._select_judgments(row["id"], at) if entry["judge"] != LLM_JUDGE
             ),
             corpus=StoredCorpus(row["source_id"], row["corpus_hash"]) if row["source_id"] else None,
             version=at,
             scope=MeasuredScope.from_stored(row["scope"]),
         )
 
-    def judged_by_llm(self, key: str) -> tuple[Judgment, ...]:
+    def list_llm_judgments(self, key: str) -> tuple[Judgment, ...]:
         """Return the judgments made by an LLM, for comparison with a person's."""
         row = self._tables.get(key)
         return tuple(
-            _parse_judgment(entry) for entry in self._judged(row["id"], row["version"]) if entry["judge"] == LLM_JUDGE
+            _parse_judgment(entry)
+            for entry in self._select_judgments(row["id"], row["version"])
+            if entry["judge"] == LLM_JUDGE
         )
 
     def add_questions(self, key: str, questions: Iterable[Question | str], origin: str = "person") -> list[Question]:
@@ -251,7 +253,7 @@ class TestSetStore:
                 return question
         raise NotFound("question", question_id, "Load the test set to see its questions.")
 
-    def _judged(self, test_set_id: str, version: int) -> Sequence[Row]:
+    def _select_judgments(self, test_set_id: str, version: int) -> Sequence[Row]:
         return self._tables.judgments(test_set_id, version)
 
 

@@ -58,7 +58,7 @@ def test_expect_says_where_a_document_fell_out(animals: Callable[..., Ran]) -> N
     listed = json.loads(animals("documents", "list", "--json").out)["documents"]
     dogs = next(document["id"] for document in listed if document["title"] == "Dogs")
     value = json.loads(animals("search", "cats", "--strategy", "keyword", "--expect", dogs, "--json").out)
-    assert value["expected"]["fate"] == "not in the first of either leg"
+    assert value["expected"]["outcome"] == "not in the first of either leg"
     assert [step["kept"] for step in value["expected"]["course"]] == [True, True, False, False]
     shown = " ".join(animals("search", "cats", "--strategy", "keyword", "--expect", dogs).out.split())
     assert "Dogs: not in the first of either leg" in shown and "In scope (2) > Found (1): dropped" in shown

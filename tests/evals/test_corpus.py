@@ -54,7 +54,7 @@ def test_the_documents_of_a_corpus_are_not_changed_behind_the_back_of_runs(wb: W
     ):
         with pytest.raises(Conflict, match="documents of a test set cannot be changed"):
             change()
-    assert wb.corpus.indexes.counted(corpus.index.name).documents_count == corpus.documents
+    assert wb.corpus.indexes.with_counts(corpus.index.name).documents_count == corpus.documents
 
 
 def test_what_could_not_be_read_is_told_at_every_run_and_counted_in_none(wb: Workbench, beir: WriteTestSet) -> None:

@@ -59,7 +59,7 @@ def test_a_matrix_killed_twice_finishes_without_asking_again_what_was_answered(
             assert process.stdout is not None
             assert any(int(line) >= kill_at for line in process.stdout)
             process.send_signal(signal.SIGKILL)
-        answered.append(answers_of(experiments, made.id))
+        answered.append(load_answers(experiments, made.id))
     done = experiments.run(made.id)
     assert 32 <= answered[0] < answered[1] < 144
     assert done.status == "done"
@@ -67,7 +67,7 @@ def test_a_matrix_killed_twice_finishes_without_asking_again_what_was_answered(
     assert [result.status for result in experiments.results(made.id)] == ["done"] * 12
 
 
-def answers_of(experiments: Experiments, experiment_id: str) -> int:
+def load_answers(experiments: Experiments, experiment_id: str) -> int:
     """Count what an experiment has stored."""
     query = "SELECT count(*) AS n FROM eval_answers JOIN experiment_runs USING (run_id) WHERE experiment_id = %s"
     with experiments._wb.corpus.database.transaction() as connection:
@@ -101,7 +101,7 @@ def test_a_stopped_experiment_keeps_what_it_has_and_goes_on(experiments: Experim
     with pytest.raises(Cancelled):
         experiments.run(made.id, should_stop=lambda: next(looks) > 6)
     assert experiments.get(made.id).status == "stopped"
-    kept = answers_of(experiments, made.id)
+    kept = load_answers(experiments, made.id)
     assert 0 < kept < 10
     assert experiments.run(made.id).message.startswith(f"{10 - kept} questions asked; {kept} answers")
 

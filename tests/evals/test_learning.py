@@ -26,9 +26,9 @@ from evals.learning.training import (
     check_enough,
     cross_validate,
     describe_verdict,
+    has_seen_test_set,
     make_priors,
     train,
-    was_trained_on,
 )
 from evals.measures.significance import compare_pairs
 from evals.test_set import TestSet
@@ -200,7 +200,9 @@ def test_the_verdict_says_whether_it_is_worth_promoting(learned: float, sentence
 
 
 def test_a_ranker_that_saw_the_questions_has_no_part_in_their_figures() -> None:
-    assert was_trained_on(load_default_ranker(), "sample") and not was_trained_on(load_default_ranker(), "archive")
+    assert has_seen_test_set(load_default_ranker(), "sample") and not has_seen_test_set(
+        load_default_ranker(), "archive"
+    )
     qrels = {f"q{number}": {f"d{row}": int(row == 0) for row in range(8)} for number in range(60)}
     seen, unseen = (train(Material(title, 1, "main", sheets(), qrels), "x") for title in ("sample", "archive"))
     assert set(seen.figures) == {"learned", "hybrid", "rerank"} and seen.ranker.note.startswith("drawn towards rerank")

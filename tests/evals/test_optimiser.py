@@ -71,15 +71,15 @@ def test_a_search_that_was_stopped_goes_on_with_the_answers_it_has(wb: Workbench
             should_stop=lambda: next(looks) > 40,
         )  # fmt: skip
     candidate = make_defaults(["hybrid"])[0]
-    before = StoredAnswers(wb, test_set, corpus, 10).answers_of(candidate)
+    before = StoredAnswers(wb, test_set, corpus, 10).load_answers(candidate)
     assert len(before) >= 12
     book = StoredAnswers(wb, test_set, corpus, 10)
     found = tune(wb, test_set, corpus, ["hybrid"], 2, spent=1.0, book=book)
-    after = book.answers_of(candidate)
+    after = book.load_answers(candidate)
     assert {key: after[key] for key in before} == before  # the same answers, latencies included: not asked again
     assert found.finalists and found.varied >= 1  # the settings of the first attempt count
     book.close()
-    assert StoredAnswers(wb, test_set, corpus, 10).answers_of(candidate) == {}
+    assert StoredAnswers(wb, test_set, corpus, 10).load_answers(candidate) == {}
 
 
 def test_the_split_is_the_same_every_time_and_shares_no_question() -> None:

@@ -73,7 +73,7 @@ def test_a_persons_and_an_llms_judgments_stand_side_by_side(store: TestSetStore,
     store.judge(mine, question.id, "doc_1", "relevant")
     store.judge(mine, question.id, "doc_1", "not", judge="llm")
     assert store.load(mine).qrels == {question.id: {"doc_1": 2}}
-    assert [judgment.grade for judgment in store.judged_by_llm(mine)] == [0]
+    assert [judgment.grade for judgment in store.list_llm_judgments(mine)] == [0]
 
 
 @pytest.mark.parametrize("grade", ["good", 101, -101, "", 1.5])

@@ -10,7 +10,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import InvalidInput, ModelError
-from workbench.retrieval.answering.extracts import filter_marks, numbers_in
+from workbench.retrieval.answering.extracts import filter_marks, find_cited_numbers
 from workbench.services.answers import Answer, AnswerStream
 
 DOCS = {
@@ -248,4 +248,4 @@ def test_marks_are_completed_before_they_are_shown_and_unknown_ones_dropped(piec
 
 
 def test_citations_are_numbered_in_the_order_of_their_first_mark() -> None:
-    assert numbers_in("b [2][1] a [2; 3]") == [2, 1, 3]
+    assert find_cited_numbers("b [2][1] a [2; 3]") == [2, 1, 3]

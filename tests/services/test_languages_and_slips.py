@@ -102,7 +102,7 @@ def test_an_index_of_an_earlier_form_of_its_model_serves_words_and_says_how_to_b
             later.documents.create(text="A buoy.", title="Buoy", source=result[0].source_id)
         later.indexes.create("new", chunker="structure")
         later.indexes.build("new")  # with vectors of its own
-        assert later.indexes.missing("new") == 0
+        assert later.indexes.count_missing("new") == 0
 
 
 def test_a_strategy_that_is_meaning_alone_says_which_model_is_missing(without_model: Workbench) -> None:

@@ -53,7 +53,7 @@ def test_a_ranker_orders_the_candidates_and_every_score_is_the_sum_of_its_legs(r
 
 def test_an_explanation_shows_the_features_that_the_search_weighed(river: Workbench) -> None:
     ask = Ask("learned", parameters={"ranker": "mine"})
-    request = river.requests.of(ask)
+    request = river.requests.make(ask)
     query = request.question(QUESTION)
     hit = run_search(query)[0]
     assert query.sheet is not None

@@ -12,7 +12,7 @@ import pytest
 from tests.storage.replica import Replica
 from tests.storage.test_read_replica import opened
 from workbench.cli import main
-from workbench.storage.postgres import embedded_url
+from workbench.storage.postgres import start_embedded_server
 
 
 class Refusing:
@@ -61,7 +61,7 @@ def test_status_asks_a_replica_that_is_away_once(
 
 
 def test_doctor_says_of_a_replica_that_is_away_what_to_do(shared_home: Path) -> None:
-    away = Replica(embedded_url(shared_home / "postgres"), "postgresql://nobody@127.0.0.1:1/none")
+    away = Replica(start_embedded_server(shared_home / "postgres"), "postgresql://nobody@127.0.0.1:1/none")
     with opened(shared_home, away) as wb:
         (check,) = [check for check in wb.health.doctor() if check.name == "replica"]
     assert not check.ok

@@ -127,7 +127,7 @@ async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> 
     """Fetch the first pages and report.
 
     Raises:
-        CrawlRefused: The start page cannot be fetched.
+        CrawlRefused: Fetching the start page failed.
     """
     frontier = Frontier(options, [Entry(0, url, 0, "start")])
     reasons: dict[str, str] = {}

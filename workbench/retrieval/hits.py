@@ -143,7 +143,7 @@ def scale_contributions(legs: Mapping[str, Leg], share: float, untouched: str = 
     }
 
 
-def mix_in(
+def add_leg(
     hits: Iterable[Hit],
     leg: str,
     raw: Mapping[int, float],

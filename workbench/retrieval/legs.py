@@ -155,7 +155,7 @@ def _typo_factor(query: Query) -> float:
 
     Only for typo-tolerant strategies: for others it did not improve any ranking.
     """
-    if not query.request.strategy.doubts_slips:
+    if not query.request.strategy.typo_tolerant:
         return 1.0
     words = query.words
     misspelt = {guess.typed for guess in words.guesses}
@@ -200,7 +200,7 @@ _TABLE = (
     LegKind(parameter.FEEDBACK, "Feedback vector", "cosine", "green", match="vector"),
     LegKind(parameter.HYDE, "Hypothetical answer", "cosine", "red", match="vector"),
     LegKind(parameter.QUERY, "Rephrased question", "score", "green"),
-    LegKind(parameter.LATE, "Word by word", "MaxSim", "violet", reranks=True, vote=late_confidence),
+    LegKind(parameter.LATE, "Token matches", "MaxSim", "violet", reranks=True, vote=late_confidence),
     LegKind(parameter.CLUSTER, "Neighbour similarity", "cosine", "red", reranks=True, vote=vector_confidence),
     LegKind(parameter.CROSS_ENCODER, "Cross-encoder", "score", "violet", reranks=True),
     LegKind(parameter.LLM, "LLM's grade", "of 10", "green", reranks=True),

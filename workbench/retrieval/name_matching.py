@@ -25,20 +25,20 @@ _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
 _FISCAL = re.compile(r"fy(\d{2}|\d{4})", re.IGNORECASE)
 
 
-def best_matching_name(document: NamedDocument, frequencies: Mapping[str, int], passages: int) -> MatchedName:
+def find_best_name(document: NamedDocument, frequencies: Mapping[str, int], passages: int) -> MatchedName:
     """Return the name of a document with the best match in the question; the title wins ties.
 
     ``frequencies`` are document frequencies of the names' terms in an index of ``passages`` passages.
     """
     best = MatchedName(document.id)
     for text, terms in document.names:
-        share = matched_share(terms, document.asked, frequencies, passages)
+        share = compute_matched_share(terms, document.asked, frequencies, passages)
         if share > best.share:
             best = MatchedName(document.id, text, share)
     return best
 
 
-def matched_share(
+def compute_matched_share(
     terms: Collection[str], asked: Collection[str], frequencies: Mapping[str, int], passages: int
 ) -> float:
     """Return the share 0..1 of the idf of a name's terms that the question contains."""
@@ -76,7 +76,7 @@ def read_names(query: Query, connection: Connection) -> QuestionNames:
     return query.names
 
 
-def matched_name_shares(query: Query, connection: Connection, ids: Sequence[int]) -> dict[int, float]:
+def compute_name_confidences(query: Query, connection: Connection, ids: Sequence[int]) -> dict[int, float]:
     """Return the confidence (0.5..1) that a question means the document of each given passage, by passage id.
 
     It comes from the matched share of the title or file name, or from the other names in the question.
@@ -110,11 +110,11 @@ def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, ev
     distinct = {document.id: document for document in documents.values()}
     terms = {term for document in distinct.values() for _, name in document.names for term in name}
     frequencies = fetch_document_frequencies(connection, index, terms)
-    said = {key: best_matching_name(document, frequencies, totals.passages) for key, document in distinct.items()}
+    said = {key: find_best_name(document, frequencies, totals.passages) for key, document in distinct.items()}
     return {key: said[document.id] for key, document in documents.items()}
 
 
-def preferred_names(query: Query) -> tuple[DocumentName, ...]:
+def list_preferred_names(query: Query) -> tuple[DocumentName, ...]:
     """Return the names by which documents were preferred, most confident first."""
     if query.names is None:
         return ()
@@ -145,7 +145,7 @@ def _read_names(query: Query, connection: Connection) -> QuestionNames:
     if request.kept_names is None:
         return QuestionNames(text)
     words = query.read_words(connection)
-    table = request.kept_names.table_of(connection, request.index.name, words.totals, request.scope)
+    table = request.kept_names.table_in_scope(connection, request.index.name, words.totals, request.scope)
     mentions = table.mentions(text, _content_words(text, words))
     ignored = _casefold_all(request.scope.ignored_names)
     kept = tuple(mention for mention in mentions if mention.name.text.casefold() not in ignored)

@@ -350,7 +350,7 @@ class NamesCache:
     _scopes: dict[ResolvedScope, tuple[object, frozenset[str]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def table_of(
+    def table_in_scope(
         self, connection: Connection, index: str, totals: IndexTotals, scope: ResolvedScope = FULL_SCOPE
     ) -> NamesTable:
         """Return the current table of the documents of an index in a scope, versioned by the index's totals."""

@@ -60,7 +60,7 @@ def make_node(passage: StoredPassage, hit: Hit) -> NodeWithScore:
     return NodeWithScore(node=node, score=hit.score)
 
 
-def stored_passage(node: NodeWithScore) -> StoredPassage:
+def node_passage(node: NodeWithScore) -> StoredPassage:
     """Return the stored passage of a node."""
     return node.node.metadata[PASSAGE]
 

@@ -23,8 +23,8 @@ from llama_index_instrumentation import get_dispatcher
 from workbench.errors import ConfigurationError, ModelError, ScopeError
 from workbench.retrieval.evidence import judge_evidence
 from workbench.retrieval.hits import Hit, scale_contributions
-from workbench.retrieval.name_matching import preferred_names, restrict_to_named
-from workbench.retrieval.nodes import node_hit, replace_hits, stored_passage, to_passages
+from workbench.retrieval.name_matching import list_preferred_names, restrict_to_named
+from workbench.retrieval.nodes import node_hit, node_passage, replace_hits, to_passages
 from workbench.retrieval.parameters import CUTOFF, MAX_DEPTH
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.retriever import Retriever
@@ -53,8 +53,8 @@ class Engine(RetrieverQueryEngine):
         """Return the found nodes, best first."""
         query = self.request.question(query_bundle)
         if self.served is None:
-            return extend_results(query, self._found(query))
-        return self.served(lambda: extend_results(query, self._found(query)))
+            return extend_results(query, self._run_retriever(query))
+        return self.served(lambda: extend_results(query, self._run_retriever(query)))
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         return super()._query(self.request.question(query_bundle))
@@ -62,9 +62,9 @@ class Engine(RetrieverQueryEngine):
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         return await super()._aquery(self.request.question(query_bundle))
 
-    def _found(self, query: Query) -> list[NodeWithScore]:
+    def _run_retriever(self, query: Query) -> list[NodeWithScore]:
         """Retrieve; LlamaIndex's spans and events cost 0.15 ms per search, so they are skipped without a handler."""
-        if self._listened_to:
+        if self._has_listeners:
             return super().retrieve(query)
         nodes = self._retriever.find(query)
         for stage in self._node_postprocessors:
@@ -72,7 +72,7 @@ class Engine(RetrieverQueryEngine):
         return nodes
 
     @property
-    def _listened_to(self) -> bool:
+    def _has_listeners(self) -> bool:
         if self.callback_manager.handlers or self._retriever.callback_manager.handlers:
             return True
         dispatchers = (get_dispatcher(), dispatcher)  # root dispatcher, and that of retrievers
@@ -100,7 +100,7 @@ def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -
     engine = Engine(
         retriever=strategy.retriever(request),
         response_synthesizer=synthesizer or _silent_synthesizer(),
-        node_postprocessors=[*stages, FinalOrder.of(request)],
+        node_postprocessors=[*stages, FinalOrder.make(request)],
     )
     engine.request = request
     return engine
@@ -125,7 +125,7 @@ def extend_results(query: Query, first: list[NodeWithScore]) -> list[NodeWithSco
         further = stage.apply(deeper, further) if stage.widens and further else further
     bound = float(first[-1].score or 0.0)
     further = [_cap_score(node, bound) for node in further[: deep.limit]]
-    floor = request.number(CUTOFF, otherwise=0.0) * (first[0].score or 0.0)
+    floor = request.float_param(CUTOFF, otherwise=0.0) * (first[0].score or 0.0)
     worthy = [node for node in further if (node.score or 0.0) >= floor]
     trace.cut += len(further) - len(worthy)
     return [*first, *worthy]
@@ -133,7 +133,7 @@ def extend_results(query: Query, first: list[NodeWithScore]) -> list[NodeWithSco
 
 def _covers(shown: NodeWithScore, node: NodeWithScore) -> bool:
     """Return whether a shown node covers another one: the same passage, or a wider text."""
-    passage, other = stored_passage(shown), stored_passage(node)
+    passage, other = node_passage(shown), node_passage(node)
     if passage.id == other.id:
         return True
     start, end = shown.node.metadata.get("start"), shown.node.metadata.get("end")
@@ -213,7 +213,7 @@ def _search(query: Query) -> SearchResult:
         index=request.index.name,
         corrections=list_corrections(query, passages),
         evidence=evidence,
-        preferring=preferred_names(query),
+        preferring=list_preferred_names(query),
     )
 
 

@@ -187,7 +187,7 @@ class Request:
         text = asked if isinstance(asked, str) else asked.query_str
         return Query(self, text, encodings, corrects_typos=True)
 
-    def number(self, parameter: Parameter, otherwise: float | None = None) -> float:
+    def float_param(self, parameter: Parameter, otherwise: float | None = None) -> float:
         """Return the value of a numeric parameter.
 
         Args:
@@ -201,9 +201,9 @@ class Request:
             return otherwise
         return float(self.parameters[parameter.name])
 
-    def is_on(self, parameter: Parameter, otherwise: bool | None = None) -> bool:
-        """Return the value of a boolean parameter, as ``number`` does."""
-        return bool(self.number(parameter, otherwise))
+    def bool_param(self, parameter: Parameter, otherwise: bool | None = None) -> bool:
+        """Return the value of a boolean parameter, as ``float_param`` does."""
+        return bool(self.float_param(parameter, otherwise))
 
     def scope_size(self, connection: Connection) -> int:
         """Return the number of passages in scope, cached.
@@ -233,7 +233,7 @@ class Query(QueryBundle):
         reply: Text by an LLM for the question: an imagined answer, or a list of rephrasings.
         spread: Spread of the nearest candidates (``legs.compute_spread``); None until both legs are read.
         titles: Titles in the question by which documents were preferred; None if not looked up.
-        likenesses: Token similarities of the candidates that late interaction compared.
+        token_similarities: Token similarities of the candidates that late interaction compared.
         sheet: Features of the candidates of the learned ranker.
     """
 
@@ -253,7 +253,7 @@ class Query(QueryBundle):
         self.reply: object = None
         self.spread: float | None = None
         self.titles: tuple[MatchedName, ...] | None = None
-        self.likenesses: TokenSimilarities | None = None
+        self.token_similarities: TokenSimilarities | None = None
         self.sheet: FeatureSheet | None = None
         self._corrects_typos = corrects_typos
         self._words: Words | None = None
@@ -308,7 +308,7 @@ class Query(QueryBundle):
 
     @property
     def share_read(self) -> float:
-        """Share 0..1 of the question that the index's model can read; 1 if the model cannot be loaded."""
+        """Share 0..1 of the question that the index's model can read; 1 if the model does not load."""
         if self._share_read is None:
             try:
                 self._share_read = self.request.encoder.reads(self.text)
@@ -318,7 +318,7 @@ class Query(QueryBundle):
 
     @property
     def can_read(self) -> bool:
-        """Whether the index's model can read most of the words; True if it cannot be loaded."""
+        """Whether the index's model can read most of the words; True if it does not load."""
         return self.share_read > MAX_UNREADABLE_SHARE
 
     def is_similar_enough(self, cosine: float, *, has_words: bool = False) -> bool:

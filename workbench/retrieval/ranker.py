@@ -40,7 +40,7 @@ FEATURES = (
     Feature("words", "Words", "BM25", parameter.KEYWORD),
     Feature("coverage", "Words covered", "share of the question's words in the passage, by rarity", parameter.KEYWORD),
     Feature("closeness", "Words together", "closeness of these words in the passage", parameter.KEYWORD),
-    Feature("late", "Word by word", "MaxSim beyond chance", parameter.LATE),
+    Feature("late", "Token matches", "MaxSim beyond chance", parameter.LATE),
     Feature("least", "Weakest words", "MaxSim of the worst-matching half of the question", parameter.LATE),
     Feature("document", "Title match", "share of the document's name that the question contains", parameter.DOCUMENT),
     Feature("title", "Title", "share of the question's words in the title, by rarity"),

@@ -50,14 +50,14 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         until=scope.until,
         preferred_source_ids=preferred,
         notes=_make_notes(scope, source_ids, lambda: _list_tags(scope, sources, project_id, folder_id, named_ids)),
-        project_id=_shared(source.project_id for source in scoped) or project_id,
-        folder_id=_shared(source.folder_id for source in scoped) or folder_id,
+        project_id=_single_id(source.project_id for source in scoped) or project_id,
+        folder_id=_single_id(source.folder_id for source in scoped) or folder_id,
         names=scope.names,
         ignored_names=scope.ignored_names,
     )
 
 
-def _shared(ids: Iterable[str | None]) -> str | None:
+def _single_id(ids: Iterable[str | None]) -> str | None:
     """Return the id if there is exactly one, else None."""
     places = set(ids)
     return places.pop() if len(places) == 1 else None
@@ -103,7 +103,7 @@ def _source_ids(scope: Scope, project_id: str | None, sources: Sources) -> list[
     ids: list[str] = []
     try:
         for key in scope.sources or ():
-            matching = sources.matching(key)
+            matching = sources.list_matches(key)
             inside = [source for source in matching if _is_inside(source, scope, project_id)]
             if not inside and matching[0].id != key:
                 raise NotFound("source", key, VALID_IDS_HINT)

@@ -46,7 +46,7 @@ class Lexicon:
     by_length: dict[int, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, words: Iterable[str]) -> Lexicon:
+    def from_words(cls, words: Iterable[str]) -> Lexicon:
         """Arrange words."""
         arranged: dict[int, list[str]] = {}
         for word in words:
@@ -79,7 +79,7 @@ def guess_words(
     Fewest typos come first, then the same first letter. Terms without corrections are omitted. A term that is
     known is not its own correction.
     """
-    words = lexicon if isinstance(lexicon, Lexicon) else Lexicon.of(lexicon)
+    words = lexicon if isinstance(lexicon, Lexicon) else Lexicon.from_words(lexicon)
     guesses: dict[str, list[Guess]] = {}
     for term in terms:
         slips = max_typos(term)
@@ -136,7 +136,7 @@ def add_guesses(request: Request, connection: Connection, query: str, words: Wor
     added, factors, guesses = [], [], []
     typed = [word.group() for word in iter_spaced_words(query)]
     for term, likeliest in chosen:
-        word = _typed_word(typed, term)
+        word = _find_typed_word(typed, term)
         for slip, meant in likeliest:
             added.append(QueryTerm(meant.term, meant.id, meant.df, term.position, term.passages))
             factors.append(
@@ -170,7 +170,7 @@ def _choose_guesses(
     typed = [word.group() for word in iter_spaced_words(query)]
     for term in unknown:
         guesses = near.get(term.term, [])
-        word = _typed_word(typed, term)
+        word = _find_typed_word(typed, term)
         if (guesses and guesses[0].distance <= 1) or len(word) > MAX_ENUMERATED_LETTERS or not word.isascii():
             continue
         varied = fetch_variant_terms(connection, index, enumerate_typos(word))  # a typo in an ending hides the stem
@@ -187,7 +187,7 @@ def _choose_guesses(
     return chosen
 
 
-def _typed_word(typed: Sequence[str], term: QueryTerm) -> str:
+def _find_typed_word(typed: Sequence[str], term: QueryTerm) -> str:
     """Return the typed word of a term."""
     return typed[term.position - 1].lower() if 0 < term.position <= len(typed) else term.term
 
@@ -220,7 +220,7 @@ def load_lexicon(request: Request, connection: Connection) -> Lexicon:
         cached = _lexicons.get(key)
     if cached is not None and cached[0] == version:
         return cached[1]
-    lexicon = Lexicon.of(fetch_lexicon_terms(connection, index.name))
+    lexicon = Lexicon.from_words(fetch_lexicon_terms(connection, index.name))
     with _lock:
         _lexicons[key] = (version, lexicon)
         while len(_lexicons) > 16:

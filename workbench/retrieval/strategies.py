@@ -83,56 +83,56 @@ def late(request: Request) -> Stage:
     """Make a ``LateInteractionRerank``."""
     from workbench.retrieval.stages.late_interaction import LateInteractionRerank
 
-    return LateInteractionRerank.of(request)
+    return LateInteractionRerank.make(request)
 
 
 def cluster(request: Request) -> Stage:
     """Make a ``ClusterRerank``."""
     from workbench.retrieval.stages.cluster import ClusterRerank
 
-    return ClusterRerank.of(request)
+    return ClusterRerank.make(request)
 
 
 def auto_merge(request: Request) -> Stage:
     """Make a ``AutoMerge``."""
     from workbench.retrieval.stages.context import AutoMerge
 
-    return AutoMerge.of(request)
+    return AutoMerge.make(request)
 
 
 def window(request: Request) -> Stage:
     """Make a ``Window``."""
     from workbench.retrieval.stages.context import Window
 
-    return Window.of(request)
+    return Window.make(request)
 
 
 def mmr(request: Request) -> Stage:
     """Make a ``Mmr``."""
     from workbench.retrieval.stages.mmr import Mmr
 
-    return Mmr.of(request)
+    return Mmr.make(request)
 
 
 def learned(request: Request) -> Stage:
     """Make a ``LearnedRerank``."""
     from workbench.retrieval.stages.learned import LearnedRerank
 
-    return LearnedRerank.of(request)
+    return LearnedRerank.make(request)
 
 
 def llm_rerank(request: Request) -> Stage:
     """Make a ``LlmRerank``."""
     from workbench.retrieval.stages.llm_rerank import LlmRerank
 
-    return LlmRerank.of(request)
+    return LlmRerank.make(request)
 
 
 def cross_encoder(request: Request) -> Stage:
     """Make a ``CrossEncoderRerank``."""
     from workbench.retrieval.stages.cross_encoder_rerank import CrossEncoderRerank
 
-    return CrossEncoderRerank.of(request)
+    return CrossEncoderRerank.make(request)
 
 
 _BOTH = (parameter.VECTOR, parameter.KEYWORD, parameter.DOCUMENT)
@@ -197,7 +197,7 @@ _TABLE = (
         legs=_BOTH,
         parameters=(*known.HYBRID, known.TYPO_TOLERANCE, known.MIN_SIMILARITY),
         has_keyword_leg=True,
-        doubts_slips=True,
+        typo_tolerant=True,
     ),
     Strategy(
         "auto-merge",
@@ -317,7 +317,7 @@ STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for strategy in _TABL
 DEFAULT_STRATEGY = "rerank"
 WORDS_ALONE = "keyword"  # fallback if the embedding model fails
 BOTH_LEGS = "hybrid"  # candidates with the scores of both legs, without stages
-FORGIVING = "fuzzy"  # corrects misspelled words
+TYPO_TOLERANT_STRATEGY = "fuzzy"  # corrects misspelled words
 COMPARED = ("vector", WORDS_ALONE, BOTH_LEGS, DEFAULT_STRATEGY)  # default of compare
 UNPROMOTED_TOOL_STRATEGY = BOTH_LEGS  # default of the tool search_knowledge_base, as specified
 

@@ -33,7 +33,7 @@ class Strategy(Value):
         has_keyword_leg: Whether keyword search alone can serve if the embedding model fails.
         pools: Whether the candidates are the fused top passages of both legs (``hybrid.leg_depth``).
         is_one_leg: Whether they are the top passages of a single leg, without stages.
-        doubts_slips: Whether similarity counts less for a question with misspelled words.
+        typo_tolerant: Whether similarity counts less for a question with misspelled words.
         needs_scope: Whether it requires a scope.
         needs_llm: Whether it needs a language model.
         needs_reranker: Whether it needs a cross-encoder.
@@ -49,7 +49,7 @@ class Strategy(Value):
     has_keyword_leg: bool = False
     pools: bool = False
     is_one_leg: bool = False
-    doubts_slips: bool = False
+    typo_tolerant: bool = False
     needs_scope: bool = False
     needs_llm: bool = False
     needs_reranker: bool = False

@@ -47,7 +47,7 @@ class BackupService:
 
         Raises:
             Conflict: The file exists and ``replace`` is False.
-            InvalidInput: The file cannot be written.
+            InvalidInput: The file is not writable.
         """
         target, began = Path(path), time.perf_counter()
         if target.exists() and not replace:

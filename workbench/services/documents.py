@@ -152,7 +152,7 @@ class DocumentService:
             tags=destination.tags,
             for_ingest=True,
         )
-        with self._sources.settling(target.id):
+        with self._sources.fill(target.id):
             files = list_files(places)
             report = self.ingest_items(target.id, files.items, replace(options, failures=files.failures))
         stands = bool(report.document_ids) or self._sources.stands(target.id)
@@ -201,7 +201,7 @@ class DocumentService:
         pipeline = Pipeline(
             corpus.database,
             corpus.documents,
-            corpus.writer_of(index, shared.parts.embedding if shared is not None else options.hands),
+            corpus.open_writer(index, shared.parts.embedding if shared is not None else options.hands),
             after_write=after_write,
             on_items=options.on_items,
             pace=pace,
@@ -262,9 +262,9 @@ class DocumentService:
         item = make_item(path, text, title=title and check_title(title), url=check_url(url), metadata=metadata or {})
         target = self._sources.get(source) if source else self._sources.ensure(UPLOADS_TITLE, for_ingest=True)
         self._sources.check_editable(target.id)
-        digest, settling = _hash_content(item), self._sources.settling(target.id)
+        digest, filling = _hash_content(item), self._sources.fill(target.id)
         # if equal contents arrive at the same time, the first one creates the document
-        with self._turns[hash((target.id, digest)) % LOCK_COUNT], settling:
+        with self._turns[hash((target.id, digest)) % LOCK_COUNT], filling:
             same = self._corpus.documents.with_content(target.id, digest)
             if same is not None:
                 return WriteResult(self.get(same), "unchanged")
@@ -376,7 +376,7 @@ class DocumentService:
 
         Raises:
             NotFound: No such index.
-            StorageError: The database cannot be reached.
+            StorageError: The database is unreachable.
         """
         from workbench.storage.passages import fetch_document_passages
 
@@ -394,12 +394,12 @@ class DocumentService:
         check_key("document", url)
         return self._corpus.documents.get(self._corpus.documents.at(url))
 
-    def changed_since(self, moment: datetime | None, limit: int) -> tuple[Mapping[str, str], datetime]:
+    def list_changed(self, moment: datetime | None, limit: int) -> tuple[Mapping[str, str], datetime]:
         """Return the ids of documents changed after a moment with their source ids, and the current time.
 
         No documents if ``moment`` is None.
         """
-        return self._corpus.documents.changed_since(moment, limit)
+        return self._corpus.documents.list_changed(moment, limit)
 
     def around(
         self, passage_id: str, before: int = 1, after: int = 1, *, index: str | None = None

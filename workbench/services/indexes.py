@@ -97,7 +97,7 @@ class IndexService:
         Raises:
             NotFound: No such index.
         """
-        return self._corpus.indexes.counted(self._corpus.index(name).name)
+        return self._corpus.indexes.with_counts(self._corpus.index(name).name)
 
     def create(
         self,
@@ -113,7 +113,7 @@ class IndexService:
         Raises:
             InvalidInput: The name, the chunker or an option is invalid.
             Conflict: There is an index with this name.
-            ModelError: The model cannot be loaded here.
+            ModelError: Loading the model failed.
         """
         from workbench.ingestion.chunking import CHUNKERS, complete_options
 
@@ -155,7 +155,7 @@ class IndexService:
         with measure(BUILD, index.name) as told:
             done = self._build(index, on_progress, should_stop, parts)
             told.tell(documents=done)
-        return self._corpus.indexes.counted(name)
+        return self._corpus.indexes.with_counts(name)
 
     def _build(
         self, index: Index, on_progress: OnProgress | None, should_stop: ShouldStop | None, parts: PartsLease | None
@@ -168,7 +168,7 @@ class IndexService:
         builder = IndexBuilder(
             corpus.database,
             corpus.documents,
-            corpus.writer_of(index, None if parts is None else parts.embedding),
+            corpus.open_writer(index, None if parts is None else parts.embedding),
         )
         done = builder.build(on_progress=on_progress, should_stop=should_stop, parts=parts)
         if parts is None or parts.leads:
@@ -185,16 +185,16 @@ class IndexService:
 
         Raises:
             Cancelled: ``should_stop`` returned True.
-            ModelError: The model cannot be loaded here.
+            ModelError: Loading the model failed.
         """
         from workbench.ingestion.embedding import embed_waiting_parts
 
         embed_waiting_parts(hands, self._corpus.encoder, should_stop)
 
-    def missing(self, name: str) -> int:
+    def count_missing(self, name: str) -> int:
         """Return the number of documents whose current version is not in an index."""
         index = self._corpus.index(name)
-        return len(self._corpus.documents.missing_from(name, index.dataset))
+        return len(self._corpus.documents.list_missing(name, index.dataset))
 
     def set_default(self, name: str) -> Index:
         """Make an index the default for searches that name none.

@@ -61,7 +61,7 @@ class JobService:
 
         Raises:
             InvalidInput: Nothing was given, or none of the paths exists here.
-            UnreadableDocument: An uploaded zip archive cannot be unpacked.
+            UnreadableDocument: Unpacking an uploaded zip archive failed.
         """
         from workbench.ingestion.incoming import unpack_uploads
         from workbench.ingestion.readers import expand_home
@@ -137,7 +137,7 @@ class JobService:
         lacking = [
             index.name
             for index in self._corpus.indexes.list()
-            if index.documents_count and self._corpus.documents.missing_from(index.name, index.dataset)
+            if index.documents_count and self._corpus.documents.list_missing(index.name, index.dataset)
         ]
         building = self.building()
         return [self.enqueue_index_build(name) for name in lacking if name not in building]
@@ -190,9 +190,9 @@ class JobService:
         """Return the number of jobs with a kind and status."""
         return self.table.count(kind=kind, status=status)
 
-    def building(self) -> dict[str, Job]:
+    def list_builds(self) -> dict[str, Job]:
         """Return the unfinished jobs that build indexes, by index name."""
-        return {str(job.parameters["index"]): job for job in self.table.unfinished("index_build")}
+        return {str(job.parameters["index"]): job for job in self.table.list_unfinished("index_build")}
 
     def in_view(self) -> list[Job]:
         """Return unfinished jobs, and the last day's ingests and index builds that were not dismissed."""
@@ -264,7 +264,7 @@ class JobService:
         return self.table.get(job_id)
 
     def resume(self, job_id: str) -> Job:
-        """Queue a cancelled or failed job again, to continue where it stopped.
+        """Queue a cancelled or failed job again, to resume it.
 
         Raises:
             NotFound: No such job.

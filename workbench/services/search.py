@@ -46,13 +46,13 @@ class MissingDocuments:
         self._documents = documents
         self._complete: dict[str, tuple[datetime | None, datetime | None, float]] = {}
 
-    def missing(self, index: Index) -> list[str]:
+    def find(self, index: Index) -> list[str]:
         """Return the ids of the documents whose current version is not in the index."""
         changed = self._documents.last_change()
         created_at, as_of, looked_at = self._complete.get(index.name, (None, None, float("-inf")))
         if (created_at, as_of) == (index.created_at, changed) and time.monotonic() - looked_at < MAX_AGE_S:
             return []
-        lacking = self._documents.missing_from(index.name)
+        lacking = self._documents.list_missing(index.name)
         if not lacking:
             self._complete[index.name] = (index.created_at, changed, time.monotonic())
         return lacking
@@ -68,7 +68,7 @@ class Requests:
         """``draw_page`` draws the page of a passage, for the hits of all requests."""
         self._corpus, self._draw_page = corpus, draw_page
 
-    def of(self, ask: Ask, *, remembered: bool = False) -> Request:
+    def make(self, ask: Ask, *, remembered: bool = False) -> Request:
         """Return a new request.
 
         ``remembered`` skips the look-up of the index if an earlier request made it. The search must check whether
@@ -83,7 +83,7 @@ class Requests:
         from workbench.retrieval.spelling import correct_words
 
         scope = self.resolve(ask.scope)
-        name, index, parameters = self._serving(ask, scope)
+        name, index, parameters = self._resolve_promotion(ask, scope)
         strategy = strategy_named(name)
         checked = check_parameters(name, parameters)
         remembered = remembered and not strategy.needs_llm
@@ -126,20 +126,20 @@ class Requests:
 
     def usable(self) -> dict[str, str]:
         """Return every strategy with its missing settings; "" if it is usable."""
-        return {name: self._lacks(name) for name in STRATEGIES}
+        return {name: self._describe_missing_settings(name) for name in STRATEGIES}
 
-    def _lacks(self, strategy: str) -> str:
+    def _describe_missing_settings(self, strategy: str) -> str:
         try:
             self.check_usable(strategy)
         except ConfigurationError as error:
             return str(error)
         return ""
 
-    def _serving(self, ask: Ask, scope: ResolvedScope) -> tuple[str, str | None, Mapping[str, object]]:
+    def _resolve_promotion(self, ask: Ask, scope: ResolvedScope) -> tuple[str, str | None, Mapping[str, object]]:
         """Return strategy, index and parameters: the given ones, else those promoted for the scope."""
         if ask.strategy is not None:
             return (*split_strategy(ask.strategy, ask.index), ask.parameters)
-        promoted = self._corpus.promotions.serving(list_promotion_keys(scope))
+        promoted = self._corpus.promotions.find_active(list_promotion_keys(scope))
         if promoted is None:
             return ask.built_in, ask.index, ask.parameters
         return promoted.strategy, ask.index or promoted.index, {**promoted.parameters, **ask.parameters}
@@ -158,7 +158,7 @@ class Requests:
         from workbench.models.encoder import UnavailableEncoder
 
         try:
-            return self._corpus.encoder_of(index)
+            return self._corpus.index_encoder(index)
         except ModelError as error:
             return UnavailableEncoder(index.embedding_model, str(error))
 
@@ -241,7 +241,7 @@ class SearchService:
         from workbench.retrieval.answering.synthesis import CitingSynthesizer
         from workbench.retrieval.pipeline import build_engine
 
-        request = self._requests.of(ask)
+        request = self._requests.make(ask)
         request.llm = self._corpus.llm
         engine = build_engine(request, CitingSynthesizer(request))
         engine.served = partial(retry_on_primary, self._corpus)
@@ -257,8 +257,8 @@ class SearchService:
         import_framework()
         from workbench.retrieval.pipeline import run_search
 
-        request = self._requests.of(ask, remembered=True)
-        self._note_what_is_lacking(request)
+        request = self._requests.make(ask, remembered=True)
+        self._note_missing_documents(request)
         if request.remembered:
             try:
                 result = run_search(request.question(query, encodings))
@@ -266,16 +266,16 @@ class SearchService:
                     return result
             except (StatementRejected, ModelError):
                 pass
-            request = self._requests.of(ask)
-            self._note_what_is_lacking(request)
+            request = self._requests.make(ask)
+            self._note_missing_documents(request)
         return run_search(request.question(query, encodings))
 
-    def _note_what_is_lacking(self, request: Request) -> None:
+    def _note_missing_documents(self, request: Request) -> None:
         """Add a note if the index is not up to date, since an ingest only fills the default or a given index."""
         index = request.index
         if index.is_default or index.dataset is not None:
             return
-        lacking = len(filter_documents(self._corpus.database, request.scope, self._lacking.missing(index)))
+        lacking = len(filter_documents(self._corpus.database, request.scope, self._lacking.find(index)))
         if lacking:
             documents = "1 document" if lacking == 1 else f"{lacking:,} documents"
             request.trace.note(f"{index.name} is missing {documents}; run 'workbench indexes build {index.name}'")
@@ -343,9 +343,9 @@ class DocumentSearch:
             if len(matches) >= limit or result.under_filled:
                 break
         chosen = dict(list(matches.items())[:limit])
-        return DocumentResult(self._described(chosen), len(chosen) < limit, rounds[0])
+        return DocumentResult(self._make_hits(chosen), len(chosen) < limit, rounds[0])
 
-    def _described(self, matches: Mapping[str, list[Passage]]) -> tuple[DocumentHit, ...]:
+    def _make_hits(self, matches: Mapping[str, list[Passage]]) -> tuple[DocumentHit, ...]:
         places = self.places(passages[0].source_id for passages in matches.values())
         words = self._facts.word_counts(matches)
         documents: list[DocumentHit] = []

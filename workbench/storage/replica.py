@@ -79,11 +79,11 @@ class Replica(Database):
             with self._primary.spare() as connection:
                 yield connection
         else:
-            with super().spare() as connection, self.noticing_loss():
+            with super().spare() as connection, self.detect_loss():
                 yield connection
 
     @contextmanager
-    def noticing_loss(self) -> Generator[None]:
+    def detect_loss(self) -> Generator[None]:
         """Stop using the replica for a while if a statement fails: it died, or its recovery cancelled the statement."""
         try:
             yield
@@ -96,9 +96,9 @@ class Replica(Database):
     @contextmanager
     def _connection(self) -> Generator[Connection]:
         with ExitStack() as stack:
-            yield self._entered(stack)
+            yield self._enter(stack)
 
-    def _entered(self, stack: ExitStack) -> Connection:
+    def _enter(self, stack: ExitStack) -> Connection:
         if self._may_serve():
             try:
                 connection = stack.enter_context(super()._connection())
@@ -106,7 +106,7 @@ class Replica(Database):
                 self._rest()
             else:
                 self._rests_until = None
-                stack.enter_context(self.noticing_loss())
+                stack.enter_context(self.detect_loss())
                 return connection
         return stack.enter_context(self._primary.reading())
 

@@ -72,7 +72,7 @@ def show_calls(wb: Workbench) -> None:
 
 
 def _open_on_compare(question: str) -> None:
-    address.leave_for("compare", q=question)
+    address.store_for_next_visit("compare", q=question)
     address.put(view=None)
     switch_page("compare")
 

@@ -147,13 +147,13 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
         _choose_metric(outcome)
         _show_downloads(outcome)
     pair = show_leaderboard(wb, outcome)
-    if not outcome.measured:
+    if not outcome.done_cells:
         return
-    runs = {cell.cell.label: cell.run for cell in outcome.measured if cell.run is not None}
+    runs = {cell.cell.label: cell.run for cell in outcome.done_cells if cell.run is not None}
     test_set = Experiments(wb).test_set(experiment)
     for sentence in (*describe_judged_outside(wb, test_set), *describe_weaknesses(test_set, runs, outcome.metric)):
         st.caption(f":material/warning: {escape_markdown(sentence)}")
-    for ranker in training.find_rankers_trained_on(wb, experiment.test_set_title, runs.values()):
+    for ranker in training.find_trained_rankers(wb, experiment.test_set_title, runs.values()):
         st.caption(f":material/warning: {escape_markdown(training.describe_seen_ranker(ranker))}")
     st.subheader("Quality vs. latency", anchor=False)
     show_quality_against_latency(outcome)

@@ -107,7 +107,7 @@ def start_upload(
         left_out: Names of files of unsupported types; those in archives are added.
 
     Raises:
-        WorkbenchError: The project or folder does not exist, or an archive cannot be unpacked.
+        WorkbenchError: The project or folder does not exist, or unpacking an archive failed.
     """
     from workbench.ingestion.incoming import unpack_uploads
 

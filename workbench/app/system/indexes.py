@@ -112,8 +112,8 @@ def show_indexes(wb: Workbench, indexes: Sequence[IndexStatus]) -> None:
         if st.button("New index", icon=":material/add:", key="index_new"):
             ask_new_index(wb)
     show_language_offer(wb)
-    building = wb.jobs.building()
-    missing = {index["name"]: wb.indexes.missing(index["name"]) for index in indexes}
+    building = wb.jobs.list_builds()
+    missing = {index["name"]: wb.indexes.count_missing(index["name"]) for index in indexes}
     actions = st.container(key="index_actions", horizontal=True, vertical_alignment="center", gap="small")
     chosen = show_table(
         "indexes",

@@ -77,7 +77,7 @@ def load_live_strategy(wb: Workbench, scope: Scope) -> LiveStrategy:
         ScopeError: A part of the scope does not exist.
     """
     promotions = wb.promotions
-    promotion, own, reason = promotions.serving(scope), "", ""
+    promotion, own, reason = promotions.find_active(scope), "", ""
     if promotion is not None:  # the current list has titles
         promotion = next((current for current in promotions.current() if current.scope == promotion.scope), promotion)
     try:
@@ -250,7 +250,7 @@ def render_promotion(promotion: Promotion) -> str:
 def _undo(wb: Workbench, scope: Scope, version: int) -> None:
     """Undo a version; a second click finds another version and does nothing."""
     try:
-        promotion = wb.promotions.serving(scope)
+        promotion = wb.promotions.find_active(scope)
         if promotion is not None and (promotion.scope, promotion.version) == (wb.promotions.key(scope), version):
             wb.promotions.undo(scope)
     except WorkbenchError as error:

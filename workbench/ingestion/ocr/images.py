@@ -39,7 +39,7 @@ def render_page(
         dots: Resolution in dots per inch.
 
     Raises:
-        UnreadableDocument: There is no such page, or it cannot be rendered.
+        UnreadableDocument: There is no such page, or it is unreadable.
     """
     return (
         _render_pdf_page(data, number, points, turned, dots)
@@ -70,7 +70,7 @@ def _count_frames(file: Image) -> int:
             file.seek(count)
         except EOFError:
             return count
-        except Exception:  # noqa: BLE001 - the next page is damaged, so later ones cannot be reached
+        except Exception:  # noqa: BLE001 - the next page is damaged, so later ones are unreachable
             return count + 1
         count += 1
 

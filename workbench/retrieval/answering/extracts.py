@@ -1,4 +1,4 @@
-"""Answers without an LLM: the sentences of the top passages that match the question best, quoted and cited."""
+"""Answers without an LLM: the sentences of the top passages that match the question best, format_quotes and cited."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def filter_marks(pieces: Iterable[str], passages: int) -> Iterator[str]:
         begun = _BEGUN.search(begun_mark)
         ready, begun_mark = (begun_mark[: begun.start()], begun_mark[begun.start() :]) if begun else (begun_mark, "")
         if ready:
-            yield _checked(ready, passages)
+            yield _drop_unknown_marks(ready, passages)
     if begun_mark:
-        yield _checked(begun_mark, passages)
+        yield _drop_unknown_marks(begun_mark, passages)
 
 
-def numbers_in(text: str) -> list[int]:
+def find_cited_numbers(text: str) -> list[int]:
     """Return the numbers of the cited passages, in the order of their first mark."""
     numbers = (int(number) for mark in _MARK.finditer(text) for number in re.split(r"\D+", mark.group(1)))
     return list(dict.fromkeys(numbers))
 
 
-def without_marks(text: str) -> str:
+def remove_marks(text: str) -> str:
     """Return a document's sentence without its own marks (footnote "[12]"), which look like citations.
 
     A sentence with code keeps them, as they are indexes.
@@ -53,7 +53,7 @@ def without_marks(text: str) -> str:
     return text if "`" in text else _MARK.sub("", text)
 
 
-def _checked(text: str, passages: int) -> str:
+def _drop_unknown_marks(text: str, passages: int) -> str:
     def marks(match: re.Match[str]) -> str:
         numbers = dict.fromkeys(int(number) for number in re.split(r"\D+", match.group(1)))
         return "".join(f"[{number}]" for number in numbers if 1 <= number <= passages)
@@ -81,7 +81,7 @@ class LabelledRow:
     cells: str
 
 
-def labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
+def iter_labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
     """Yield the rows of figures of the tables in a Markdown text.
 
     ``header`` is the header of a table that starts before the text. Rows without a label or other cells
@@ -115,7 +115,7 @@ def _row_sentence(row: list[str], columns: list[str], sign: str, after_label: st
     return f"{label}{behind}{' · '.join(told)}" if label and told and says else ""
 
 
-# Sentences that can be quoted
+# Sentences that can be format_quotes
 
 MAX_QUOTE_WORDS = 58  # per quote, without ellipses: longer sentences are split at clause ends
 LONGEST = 500  # longer ones are tables or listings
@@ -159,7 +159,7 @@ class Quote:
     shown: str | None = None
 
 
-def quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = None) -> list[Quote]:
+def select_quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = None) -> list[Quote]:
     """Return the sentences of prose and the table rows; if there is no prose, any other readable text.
 
     ``headers`` are the headers of tables that start before a passage, by its number.
@@ -173,20 +173,20 @@ def quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = No
     rows = [
         Quote(
             number,
-            _as_read(row.words),
+            _to_plain_line(row.words),
             passage.start + row.start,
             passage.start + row.end,
             cells=row.cells,
-            shown=_as_read(row.shown),
+            shown=_to_plain_line(row.shown),
         )
         for number, passage in enumerate(passages, start=1)
-        for row in labelled_rows(passage.text, (headers or {}).get(number, ""))
+        for row in iter_labelled_rows(passage.text, (headers or {}).get(number, ""))
         if len(row.words) <= LONGEST
     ]
     prose = [
         quote for quote in sentences if _is_prose(quote.text) and not _is_fenced(quote, passages[quote.number - 1])
     ]
-    every = (prose or sentences) + list(_set_off(passages)) + rows
+    every = (prose or sentences) + list(_iter_block_lines(passages)) + rows
     return [quote for quote in every if quote.cells is not None or not POINTER.fullmatch(quote.text)] or every
 
 
@@ -195,12 +195,12 @@ def _is_fenced(quote: Quote, passage: Passage) -> bool:
     return any(block.start() <= place < block.end() for block in FENCE.finditer(passage.text))
 
 
-def _set_off(passages: Sequence[Passage]) -> Iterator[Quote]:
+def _iter_block_lines(passages: Sequence[Passage]) -> Iterator[Quote]:
     """Yield the lines of preformatted blocks that are not code, such as formulas."""
     for number, passage in enumerate(passages, start=1):
         for block in TEXT_FENCE.finditer(passage.text):
             for line in LINE.finditer(passage.text, *block.span(1)):
-                text = _as_read(line.group())
+                text = _to_plain_line(line.group())
                 if SHORTEST <= len(text) <= LONGEST and _is_lettered(text):
                     yield Quote(number, text, passage.start + line.start(), passage.start + line.end())
 
@@ -210,8 +210,8 @@ def _sentences(number: int, passage: Passage) -> Iterator[Quote]:
     for sentence in sentence_spans(passage.text):
         parts = [
             part
-            for half in _parted(passage.text, *sentence, CLAUSE_ENDS[0])
-            for part in _parted(passage.text, *half, CLAUSE_ENDS[1])
+            for half in _split_clauses(passage.text, *sentence, CLAUSE_ENDS[0])
+            for part in _split_clauses(passage.text, *half, CLAUSE_ENDS[1])
         ]
         for place, (start, end) in enumerate(parts, start=1):
             for quote in _quotes(number, passage, start, end):
@@ -223,23 +223,23 @@ def _quotes(number: int, passage: Passage, begin: int, end: int) -> Iterator[Quo
     """Yield the quote of a span, without a list marker; nothing if it is too short or too long."""
     item = LIST_MARK.match(passage.text, begin, end)
     start = item.end() if item else begin
-    text = _as_read(without_marks(_with_dots(passage.text[start:end])))
+    text = _to_plain_line(remove_marks(_join_fields(passage.text[start:end])))
     if SHORTEST <= len(text) <= LONGEST:
         yield Quote(number, text, passage.start + start, passage.start + end)
 
 
-def _as_read(text: str) -> str:
+def _to_plain_line(text: str) -> str:
     """Return a text on one line, without Markdown links and emphasis."""
     return " ".join(EMPHASIS.sub(r"\2", LINK.sub(r"\1", text)).split())
 
 
-def _with_dots(text: str) -> str:
-    """Join lines that are all "name: value" with dots, as in quoted table rows."""
+def _join_fields(text: str) -> str:
+    """Join lines that are all "name: value" with dots, as in format_quotes table rows."""
     lines = text.splitlines()
     return " · ".join(lines) if len(lines) > 1 and all(map(FIELD.match, lines)) else text
 
 
-def _parted(text: str, start: int, end: int, clause_end: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+def _split_clauses(text: str, start: int, end: int, clause_end: re.Pattern[str]) -> Iterator[tuple[int, int]]:
     """Split a span of more than MAX_QUOTE_WORDS words into the fewest runs of clauses within the limit."""
     begin = last = start
     for match in clause_end.finditer(text, start, end) if _count_words(text, start, end) > MAX_QUOTE_WORDS else ():
@@ -291,13 +291,13 @@ def best_sentences(
 ) -> list[Quote]:
     """Return the best sentences, at most 5 with 60 words in total, in passage and reading order.
 
-    Without ``encoded``, words and passage order decide. ``headers`` as in ``quotable``.
+    Without ``encoded``, words and passage order decide. ``headers`` as in ``select_quotable``.
     """
-    every = list({quote.text: quote for quote in reversed(quotable(passages, headers))}.values())[::-1]
-    every, common = _asked_rows(every, [_shared_words(query, quote.cells or quote.text) for quote in every])
-    headed = [_shared_words(query, " ".join([passage.document_title, *passage.headings])) for passage in passages]
+    every = list({quote.text: quote for quote in reversed(select_quotable(passages, headers))}.values())[::-1]
+    every, common = _select_asked_rows(every, [_find_shared_words(query, quote.cells or quote.text) for quote in every])
+    headed = [_find_shared_words(query, " ".join([passage.document_title, *passage.headings])) for passage in passages]
     above = [
-        headed[quote.number - 1] | (set() if quote.cells is None else _shared_words(query, quote.text))
+        headed[quote.number - 1] | (set() if quote.cells is None else _find_shared_words(query, quote.text))
         for quote in every
     ]
     shares = _rarity_shares(common, above)
@@ -308,20 +308,21 @@ def best_sentences(
     quotes = [every[place] for place in chosen]
     scores = RARITY * np.asarray([shares[place] for place in chosen])
     if encoded is not None:
-        cosines, likeness = _likeness(encoded, encoder, quotes)
+        cosines, likeness = _compute_similarities(encoded, encoder, quotes)
         quotes = [replace(quote, similarity=cosine) for quote, cosine in zip(quotes, cosines, strict=True)]
         scores = scores + likeness
     best = max(passage.score for passage in passages)
     places = [(passages[quote.number - 1].score / best) ** STEEP if best > 0 else 0.0 for quote in quotes]
-    scores = scores + BESIDE * _beside(quotes, scores.tolist())
+    scores = scores + BESIDE * _neighbour_scores(quotes, scores.tolist())
     placed = scores + PLACE * np.asarray(places)
     least = [CLOSE if every[place].cells is None or common[place] else CLOSE_ROW for place in chosen]
     return sorted(
-        _within_limits(quotes, scores.tolist(), placed.tolist(), least), key=lambda quote: (quote.number, quote.start)
+        _select_within_limits(quotes, scores.tolist(), placed.tolist(), least),
+        key=lambda quote: (quote.number, quote.start),
     )
 
 
-def _asked_rows(every: Sequence[Quote], common: Sequence[set[str]]) -> tuple[list[Quote], list[set[str]]]:
+def _select_asked_rows(every: Sequence[Quote], common: Sequence[set[str]]) -> tuple[list[Quote], list[set[str]]]:
     """Drop rows whose cells share no word with the question, if another row of the passage does."""
     asked = {quote.number for quote, words in zip(every, common, strict=True) if quote.cells is not None and words}
     kept = [
@@ -332,7 +333,7 @@ def _asked_rows(every: Sequence[Quote], common: Sequence[set[str]]) -> tuple[lis
     return [quote for quote, _ in kept], [words for _, words in kept]
 
 
-def _beside(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:
+def _neighbour_scores(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:
     """Return the best score of the sentences adjacent to each one in its passage, 0 without any.
 
     Table rows have no neighbours: each has its own subject, and similar rows would raise each other.
@@ -361,7 +362,9 @@ def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> li
     ]
 
 
-def _likeness(encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]) -> tuple[list[float], FloatArray]:
+def _compute_similarities(
+    encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]
+) -> tuple[list[float], FloatArray]:
     """Return the sentences' cosines, and their similarity scores including tokens if the model has token vectors."""
     texts = encoder.encode([quote.text for quote in quotes])
     cosines = texts.vectors @ encoded.vector
@@ -372,7 +375,7 @@ def _likeness(encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]) 
     return cosines.tolist(), likeness
 
 
-def _within_limits(
+def _select_within_limits(
     quotes: Sequence[Quote], own: Sequence[float], scores: Sequence[float], least: Sequence[float]
 ) -> Iterator[Quote]:
     """Yield the best sentence, then the next ones that fit the limits and have a score close to the best.
@@ -390,11 +393,11 @@ def _within_limits(
         yield replace(quotes[place], score=scores[place])
 
 
-def quoted(quotes: Sequence[Quote]) -> str:
+def format_quotes(quotes: Sequence[Quote]) -> str:
     """Return the sentences as one text, each with its citation mark."""
     return " ".join(f"{quote.shown or quote.text} [{quote.number}]" for quote in quotes)
 
 
-def _shared_words(query: str, text: str) -> set[str]:
+def _find_shared_words(query: str, text: str) -> set[str]:
     """Return the stems of the question's words in a text."""
     return {stem(text[start:end].lower()) for start, end in match_spans(query, text)}

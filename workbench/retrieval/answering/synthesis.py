@@ -12,7 +12,13 @@ from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from workbench.errors import ModelError
-from workbench.retrieval.answering.extracts import Quote, best_sentences, filter_marks, numbers_in, quoted
+from workbench.retrieval.answering.extracts import (
+    Quote,
+    best_sentences,
+    filter_marks,
+    find_cited_numbers,
+    format_quotes,
+)
 from workbench.retrieval.evidence import is_sentence_evidence, judge_evidence
 from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, number_passages
 from workbench.retrieval.nodes import to_passages
@@ -62,11 +68,11 @@ class AnswerDraft:
             yield piece
 
     @property
-    def cited(self) -> list[int]:
+    def citation_numbers(self) -> list[int]:
         """The numbers of the passages that the text cites."""
         if self.kind == "extracts":
             return list(dict.fromkeys(quote.number for quote in self.quotes))
-        return numbers_in(self.text) if self.kind == "llm" else []
+        return find_cited_numbers(self.text) if self.kind == "llm" else []
 
 
 def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) -> AnswerDraft:
@@ -104,7 +110,7 @@ def _quote_answer(quotes: Sequence[Quote], passages: tuple[Passage, ...]) -> Ans
     """Answer by quoting sentences."""
     if not quotes:
         return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
-    return AnswerDraft("extracts", iter([quoted(quotes)]), passages, tuple(quotes))
+    return AnswerDraft("extracts", iter([format_quotes(quotes)]), passages, tuple(quotes))
 
 
 def _start_llm_answer(pieces: Iterator[str], passages: tuple[Passage, ...]) -> AnswerDraft:
@@ -138,7 +144,7 @@ class CitingSynthesizer(NoText):
         answer = draft_answer(asked, to_passages(nodes, self._request.draw_page), judge_evidence(asked, nodes))
         text = "".join(answer)
         sources = [*nodes, *(additional_source_nodes or ())]
-        return Response(text, source_nodes=sources, metadata={"kind": answer.kind, "cited": answer.cited})
+        return Response(text, source_nodes=sources, metadata={"kind": answer.kind, "cited": answer.citation_numbers})
 
     async def asynthesize(
         self,

@@ -13,7 +13,7 @@ import numpy as np
 from workbench.models.encoder import TOKEN_BYTES, FloatArray
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.legs import keyword_confidence, leg_confidences
-from workbench.retrieval.name_matching import matched_name_shares
+from workbench.retrieval.name_matching import compute_name_confidences
 from workbench.retrieval.query import Query
 from workbench.retrieval.ranker import FEATURES, compute_shares, make_weight_row
 from workbench.retrieval.stages.late_interaction import (
@@ -24,7 +24,7 @@ from workbench.retrieval.stages.late_interaction import (
     compute_token_weights,
 )
 from workbench.storage.database import Connection
-from workbench.storage.passages import StoredPassage, embedded_text, fetch_token_bits
+from workbench.storage.passages import StoredPassage, fetch_token_bits, text_to_embed
 from workbench.storage.postings import fetch_term_contributions
 from workbench.storage.ranking import fetch_bm25_rank, fetch_vector_rank
 from workbench.text import WORD
@@ -110,8 +110,8 @@ class Step(Value):
 class Explanation(Value):
     """The explanation of one passage's rank in one strategy's ranking.
 
-    ``fate`` is one of OUTCOMES (workbench.retrieval.explain.outcome), ``reason`` a sentence on it; ``elsewhere`` has
-    the passage's rank by other strategies (None if not among their results). ``course`` has the steps
+    ``outcome`` is one of OUTCOMES (workbench.retrieval.explain.outcome), ``reason`` a sentence on it; ``elsewhere`` has
+    the passage's rank by other strategies (None if not among their results). ``steps`` are those
     from the index to the results; the first that is not ``kept`` dropped it. ``preferring`` are the names in
     the question whose documents were preferred; ``features`` are those of a learned ranker, largest share
     first.
@@ -122,7 +122,7 @@ class Explanation(Value):
     index: str
     document_id: str
     document_title: str
-    fate: str
+    outcome: str
     reason: str
     passage_id: str | None = None
     start: int = 0
@@ -136,7 +136,7 @@ class Explanation(Value):
     alignment: tuple[Alignment, ...] = ()
     features: tuple[FeatureView, ...] = ()
     elsewhere: Mapping[str, int | None] = field(default_factory=dict)
-    course: tuple[Step, ...] = ()
+    steps: tuple[Step, ...] = ()
     preferring: tuple[DocumentName, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -159,7 +159,7 @@ def view_legs(query: Query, connection: Connection, passage: StoredPassage) -> d
     late = compute_late_scores(query, connection, [Hit(passage.id, 0.0, {})])
     if passage.id in late:
         views[LATE] = LegView(late[passage.id])
-    name_shares = matched_name_shares(query, connection, [passage.id])
+    name_shares = compute_name_confidences(query, connection, [passage.id])
     if passage.id in name_shares:
         views[DOCUMENT] = LegView(name_shares[passage.id])
     counts = leg_confidences(query)
@@ -207,7 +207,7 @@ def align_passages(
         context = str(passage.metadata.get("context", ""))
         before = f"{context}\n\n" if context else ""
         text, bits = before + passage.text, stored_bits.get(passage.id, b"")
-        spans = request.encoder.token_spans(embedded_text(context, passage.text))[: request.encoder.max_tokens]
+        spans = request.encoder.token_spans(text_to_embed(context, passage.text))[: request.encoder.max_tokens]
         if spans and len(bits) == TOKEN_BYTES * len(spans):
             query_tokens = [
                 (query.text[start:end], float(share))
@@ -314,7 +314,7 @@ def compare_words(query: Query, connection: Connection, passage: StoredPassage) 
     compared = WordComparison(question, text, before, str(passage.metadata.get("language", "english")))
     encoded = query.encoded
     bits = fetch_token_bits(connection, request.index.name, [passage.id]).get(passage.id, b"")
-    spans = request.encoder.token_spans(embedded_text(context, passage.text))[: request.encoder.max_tokens]
+    spans = request.encoder.token_spans(text_to_embed(context, passage.text))[: request.encoder.max_tokens]
     if encoded.token_axes is None or not spans or len(bits) != TOKEN_BYTES * len(spans):
         return compared
     weights = compute_token_weights(question, encoded.token_spans, query.read_words(connection))

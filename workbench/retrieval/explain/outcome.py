@@ -56,8 +56,8 @@ def find_outcome(passage: int, way: PipelineTrace, legs: Mapping[str, LegView]) 
     if dropped is not None:
         before, name = dropped
         earlier, later = way.passed[before], way.passed[name]
-        fate = LOST_IN_RERANK if name in RERANKERS else LOST_IN_STAGE
-        return fate, _describe_ranks(passage, [(before, earlier), (name, later)], way.limit)
+        outcome = LOST_IN_RERANK if name in RERANKERS else LOST_IN_STAGE
+        return outcome, _describe_ranks(passage, [(before, earlier), (name, later)], way.limit)
     last, order = steps[-1]
     if last == RETRIEVED or (passage not in order and len(steps) < 2):
         return LOST_IN_FUSION, _describe_ranks(passage, steps[-1:], way.limit)
@@ -125,7 +125,7 @@ _TITLES = {
 class FinalRank:
     """A passage's outcome, and its rank among the results (None if not shown)."""
 
-    fate: str
+    outcome: str
     rank: int | None
     legs: Mapping[str, LegView]
 
@@ -150,7 +150,7 @@ def trace_stages(passage: int, way: PipelineTrace, standing: FinalRank, sizes: S
         *_stage_steps(passage, way, standing),
         Step(SHOWN_STEP, _TITLES[SHOWN_STEP], sizes.shown, standing.rank, said=f"The first {way.limit} are returned."),
     ]
-    lost = _dropping_step(passage, way, standing)
+    lost = _find_dropping_step(passage, way, standing)
     names = [step.name for step in steps]
     kept_steps = names.index(lost) if lost in names else len(steps)
     return tuple(
@@ -178,12 +178,12 @@ def _stage_steps(passage: int, way: PipelineTrace, standing: FinalRank) -> list[
     steps = [Step(LEGS_STEP, _TITLES[LEGS_STEP], len(way.fused or retrieved), said=said)]
     if way.fused:
         said = f"The first {len(retrieved)} of {len(way.fused)} continue." if len(retrieved) < len(way.fused) else ""
-        steps.append(Step(FUSED_STEP, _TITLES[FUSED_STEP], len(retrieved), _rank_in(passage, way.fused), said=said))
+        steps.append(Step(FUSED_STEP, _TITLES[FUSED_STEP], len(retrieved), _find_rank(passage, way.fused), said=said))
     return [*steps, *(_stage_step(passage, way.limit, name, order) for name, order in passed.items())]
 
 
 def _stage_step(passage: int, limit: int, name: str, order: tuple[int, ...]) -> Step:
-    rank = _rank_in(passage, order)
+    rank = _find_rank(passage, order)
     said = f"Only the first {limit} are returned." if rank is not None and rank > limit else ""
     return Step(name, _step_title(name), len(order), rank, said=said)
 
@@ -194,23 +194,23 @@ def _step_title(name: str) -> str:
     return _CAMEL.sub(" ", leg_kind(name).title).capitalize()
 
 
-def _rank_in(passage: int, order: tuple[int, ...]) -> int | None:
+def _find_rank(passage: int, order: tuple[int, ...]) -> int | None:
     return order.index(passage) + 1 if passage in order else None
 
 
-def _dropping_step(passage: int, way: PipelineTrace, standing: FinalRank) -> str | None:
+def _find_dropping_step(passage: int, way: PipelineTrace, standing: FinalRank) -> str | None:
     """Return the name of the step that dropped a passage."""
-    if standing.fate in (FOUND, SHOWN):
+    if standing.outcome in (FOUND, SHOWN):
         return None
-    if standing.fate == NOT_IN_SCOPE:
+    if standing.outcome == NOT_IN_SCOPE:
         return SCOPE_STEP
-    if standing.fate == NOT_RETRIEVED:
+    if standing.outcome == NOT_RETRIEVED:
         return LEGS_STEP
     later = [name for name in way.passed if name != RETRIEVED]
-    if standing.fate == LOST_IN_FUSION or not later:
+    if standing.outcome == LOST_IN_FUSION or not later:
         return FUSED_STEP if way.fused else SHOWN_STEP
     dropped = find_drop(passage, way)
     if dropped is not None:
         return dropped[1]
     reranked = [name for name in later if name in RERANKERS]
-    return (reranked if standing.fate == LOST_IN_RERANK and reranked else later)[-1]
+    return (reranked if standing.outcome == LOST_IN_RERANK and reranked else later)[-1]

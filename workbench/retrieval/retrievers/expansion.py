@@ -75,19 +75,19 @@ class FeedbackRetriever(Retriever):
         pool = leg_depth(request)
         with request.store.reading() as connection:
             first = [hit.id for hit in find_hybrid_hits(query, connection, pool)]
-            first = first[: int(request.number(FEEDBACK_PASSAGES))]
+            first = first[: int(request.float_param(FEEDBACK_PASSAGES))]
             if not first:
                 return []
             stored = fetch_vectors(connection, request.index.name, first)
             rows = np.stack([stored[key] for key in first if key in stored])
-            moved = move_towards(query.encoded.vector, rows, request.number(FEEDBACK_WEIGHT))
-            words = self._expanded(connection, query.read_words(connection), first)
+            moved = move_towards(query.encoded.vector, rows, request.float_param(FEEDBACK_WEIGHT))
+            words = self._expand_words(connection, query.read_words(connection), first)
             hits = find_moved_hits(query, connection, moved, FEEDBACK, pool, words)
-            return to_nodes(request, connection, self._kept(hits))
+            return to_nodes(request, connection, self._truncate(hits))
 
-    def _expanded(self, connection: Connection, words: Words, passages: list[int]) -> Words:
+    def _expand_words(self, connection: Connection, words: Words, passages: list[int]) -> Words:
         """Add the passages' best terms, with a total weight of ``term_weight`` relative to the question's."""
-        share, most = self._request.number(TERM_WEIGHT), int(self._request.number(TERMS))
+        share, most = self._request.float_param(TERM_WEIGHT), int(self._request.float_param(TERMS))
         asked_ids = set(words.weights.ids)
         if not share or not most or not asked_ids:
             return words
@@ -129,20 +129,20 @@ class HydeRetriever(Retriever):
         """Return the candidates for the query and the hypothetical answer."""
         request = self._request
         if query.reply is None:
-            query.reply = self._imagined(query.text)
+            query.reply = self._write_hypothetical_answer(query.text)
         imagined = str(query.reply)
         pool = request.depth
         with request.store.reading() as connection:
             if imagined:
                 with request.trace.stage(TimedStep.EMBED):
                     passage = request.encoder.encode([imagined]).vectors
-                vector = move_towards(query.encoded.vector, passage, request.number(HYDE_WEIGHT))
+                vector = move_towards(query.encoded.vector, passage, request.float_param(HYDE_WEIGHT))
                 hits = find_moved_hits(query, connection, vector, parameter.HYDE, pool)
             else:
                 hits = find_hybrid_hits(query, connection, pool)
-            return to_nodes(request, connection, self._kept(hits))
+            return to_nodes(request, connection, self._truncate(hits))
 
-    def _imagined(self, query: str) -> str:
+    def _write_hypothetical_answer(self, query: str) -> str:
         assert self._request.llm is not None  # guaranteed by build_engine
         try:
             with self._request.trace.stage(TimedStep.LLM):

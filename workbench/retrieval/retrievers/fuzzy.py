@@ -26,11 +26,11 @@ class FuzzyRetriever(Retriever):
         request = self._request
         with request.store.reading() as connection:
             hits = find_hybrid_hits(query, connection, max(MIN_POOL, request.depth))
-            return to_nodes(request, connection, self._kept([hit for hit in hits if self._counts(hit)]))
+            return to_nodes(request, connection, self._truncate([hit for hit in hits if self._counts(hit)]))
 
     def _counts(self, hit: Hit) -> bool:
         keyword = hit.legs.get(KEYWORD)
         if keyword is not None and keyword.score > 0:
             return True
-        near = hit.legs[VECTOR].score >= self._request.number(MIN_SIMILARITY)
-        return self._request.is_on(TYPO_TOLERANCE) and near
+        near = hit.legs[VECTOR].score >= self._request.float_param(MIN_SIMILARITY)
+        return self._request.bool_param(TYPO_TOLERANCE) and near

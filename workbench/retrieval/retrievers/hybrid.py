@@ -13,7 +13,7 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.hits import Contributions, Hit, fuse_convex, fuse_reciprocal_rank, scale_min_max
 from workbench.retrieval.legs import compute_spread, keyword_confidence, leg_confidences
-from workbench.retrieval.name_matching import matched_name_shares, name_confidence
+from workbench.retrieval.name_matching import compute_name_confidences, name_confidence
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import CANDIDATES, DOCUMENT_WEIGHT, FUSION, RRF, VECTOR_WEIGHT
 from workbench.retrieval.query import Query, Request
@@ -52,7 +52,7 @@ def leg_depth(request: Request) -> int:
 
     It does not depend on the limit, so that all pages of results come from the same ranking.
     """
-    candidates = int(request.number(CANDIDATES, otherwise=0))
+    candidates = int(request.float_param(CANDIDATES, otherwise=0))
     return max(request.depth, (candidates + 1) // 2)
 
 
@@ -74,7 +74,7 @@ def find_hybrid_hits(query: Query, connection: Connection, pool: int, keep: int 
         telling = _subtract_hubness(query, connection, cosines, across)
         contributions = fuse(telling, bm25, request.parameters, leg_confidences(query))
         name_shares = _match_document_names(query, connection, list(contributions))
-        contributions = add_document_leg(contributions, name_shares, request.number(DOCUMENT_WEIGHT))
+        contributions = add_document_leg(contributions, name_shares, request.float_param(DOCUMENT_WEIGHT))
         scores = {
             key: sum(parts.values())
             for key, parts in contributions.items()
@@ -126,7 +126,7 @@ def _search_both_legs(query: Query, connection: Connection, pool: int) -> tuple[
     looked_up = None if reads_all_postings(weights) else weights
     nearest, worded = rank_by_vector(query, connection, pool, looked_up), by_words()
     if looked_up is None and worded.known is not None:
-        nearest = replace(nearest, others=worded.known.of(list(nearest.scores)))
+        nearest = replace(nearest, others=worded.known.scores(list(nearest.scores)))
     return nearest, worded
 
 
@@ -142,7 +142,7 @@ def _subtract_hubness(
 
 
 def _match_document_names(query: Query, connection: Connection, ids: list[int]) -> dict[int, float]:
-    return matched_name_shares(query, connection, ids) if query.request.number(DOCUMENT_WEIGHT) else {}
+    return compute_name_confidences(query, connection, ids) if query.request.float_param(DOCUMENT_WEIGHT) else {}
 
 
 def fuse(

@@ -30,11 +30,11 @@ class MultiQueryRetriever(Retriever):
         """Return the candidates of all phrasings, by mean score."""
         request = self._request
         if query.reply is None:
-            query.reply = self._rephrased(query.text)
+            query.reply = self._rephrase(query.text)
         others = [Query(request, text) for text in cast("list[str]", query.reply)]
         with request.store.reading() as connection:
             rankings = [find_hybrid_hits(asked, connection, leg_depth(request)) for asked in (query, *others)]
-            hits = [self._with_cosine(connection, query, hit) for hit in self._kept(average_hits(rankings))]
+            hits = [self._with_cosine(connection, query, hit) for hit in self._truncate(average_hits(rankings))]
             return to_nodes(request, connection, [hit for hit in hits if hit is not None])
 
     def _with_cosine(self, connection: Connection, query: Query, hit: Hit) -> Hit | None:
@@ -48,8 +48,8 @@ class MultiQueryRetriever(Retriever):
         similar = query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs)
         return Hit(hit.id, hit.score, {**hit.legs, VECTOR: Leg(cosine)}) if similar else None
 
-    def _rephrased(self, query: str) -> list[str]:
-        request, count = self._request, int(self._request.number(QUERIES))
+    def _rephrase(self, query: str) -> list[str]:
+        request, count = self._request, int(self._request.float_param(QUERIES))
         assert request.llm is not None  # guaranteed by build_engine
         try:
             with request.trace.stage(TimedStep.LLM):

@@ -29,10 +29,10 @@ class Retriever(BaseRetriever):
         if request.depth > FIRST_DEPTH:
             return None
         if request.strategy.stages:
-            return int(request.number(CANDIDATES))
+            return int(request.float_param(CANDIDATES))
         return None if request.scope.preferred_source_ids else request.limit
 
-    def _kept(self, hits: Sequence[Hit]) -> Sequence[Hit]:
+    def _truncate(self, hits: Sequence[Hit]) -> Sequence[Hit]:
         """Return the first ``_keep`` hits, and record whether there are more."""
         kept = hits[: self._keep]
         self._request.trace.has_more |= len(kept) < len(hits)

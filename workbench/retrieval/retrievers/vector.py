@@ -34,11 +34,11 @@ class VectorRetriever(Retriever):
         with request.store.reading() as connection:
             if not request.scope.is_everything:
                 ranking = rank_by_vector(query, connection, request.depth)
-                return to_nodes(request, connection, self._kept(self._hits(query, list(ranking.scores.items()))))
+                return to_nodes(request, connection, self._truncate(self._hits(query, list(ranking.scores.items()))))
             vector = query.encoded.vector
             with request.trace.stage(TimedStep.VECTOR):
                 nearest = find_nearest_passages(connection, request.index, vector, request.depth, request.same_as)
-        hits = self._kept(self._hits(query, [(passage.id, cosine) for passage, cosine in nearest]))
+        hits = self._truncate(self._hits(query, [(passage.id, cosine) for passage, cosine in nearest]))
         return [make_node(passage, hit) for (passage, _), hit in zip(nearest, hits, strict=False)]
 
     def _hits(self, query: Query, cosines: Sequence[tuple[int, float]]) -> list[Hit]:

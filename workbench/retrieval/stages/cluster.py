@@ -19,11 +19,11 @@ from llama_index.core.schema import NodeWithScore
 from numpy.typing import NDArray
 
 from workbench.models.encoder import FloatArray, normalise_rows
-from workbench.retrieval.hits import mix_in
+from workbench.retrieval.hits import add_leg
 from workbench.retrieval.legs import leg_confidences
 from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import CLUSTER_WEIGHT
-from workbench.retrieval.stages.late_interaction import prose_share, protected_leg
+from workbench.retrieval.stages.late_interaction import find_protected_leg, prose_share
 from workbench.retrieval.stages.stage import Query, Stage
 from workbench.storage.passages import fetch_vectors
 from workbench.types.parameter import CLUSTER
@@ -42,7 +42,7 @@ class ClusterRerank(Stage):
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Return the nodes by score and nearness; without a database call if the weight is 0."""
         request = self._request
-        weight = request.number(CLUSTER_WEIGHT) * leg_confidences(query)[self.leg]
+        weight = request.float_param(CLUSTER_WEIGHT) * leg_confidences(query)[self.leg]
         if not weight or len(nodes) < MIN_CANDIDATES:
             return nodes
         hits = [node_hit(node) for node in nodes]
@@ -56,7 +56,7 @@ class ClusterRerank(Stage):
         raw = {hit.id: float(cosine) for hit, cosine in zip(known, near, strict=True)}
         trust = {hit.id: prose_share(node.node.get_content()) for hit, node in zip(hits, nodes, strict=True)}
         return replace_hits(
-            nodes, mix_in(hits, self.leg, raw, weight, trust=trust, untouched=protected_leg(request, hits))
+            nodes, add_leg(hits, self.leg, raw, weight, trust=trust, untouched=find_protected_leg(request, hits))
         )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.retrieval.nodes import EXTRA, stored_passage
+from workbench.retrieval.nodes import EXTRA, node_passage
 from workbench.retrieval.parameters import NEIGHBOURS, PAGE, SHARE, UNIT
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.stages.stage import Stage, put_preferred_first
@@ -41,12 +41,12 @@ class Widening:
 
 def passage_span(node: NodeWithScore) -> tuple[int, int]:
     """Return the passage's own span in its document."""
-    return stored_passage(node).span
+    return node_passage(node).span
 
 
 def widen_nodes(request: Request, connection: Connection, widenings: Sequence[Widening]) -> list[NodeWithScore]:
     """Return the nodes with the wider text, in order; unchanged if the index is behind the document."""
-    places = [(stored_passage(w.node).document_id, w.start, w.end) for w in widenings]
+    places = [(node_passage(w.node).document_id, w.start, w.end) for w in widenings]
     with request.trace.stage(TimedStep.WIDEN):
         texts = fetch_document_slices(connection, request.index.name, places)
     nodes: list[NodeWithScore] = []
@@ -84,7 +84,7 @@ class AutoMerge(Stage):
         with request.store.reading() as connection:
             units = self._units(connection, nodes)
             if any(units):
-                widenings = merge_units(nodes, units, request.number(SHARE))
+                widenings = merge_units(nodes, units, request.float_param(SHARE))
             else:
                 request.trace.note(
                     "auto-merge: these documents have neither headings nor pages, so consecutive passages "
@@ -97,7 +97,7 @@ class AutoMerge(Stage):
 
     def _units(self, connection: Connection, nodes: Sequence[NodeWithScore]) -> list[Span | None]:
         """Return the span of each node's section, or of its page if the unit is pages and there are any."""
-        index, passages = self._request.index, [stored_passage(node) for node in nodes]
+        index, passages = self._request.index, [node_passage(node) for node in nodes]
         parents = [as_items(passage.metadata.get("parent")) for passage in passages]
         if any(parents):
             sections = [(as_integer(parent[0]), as_integer(parent[1])) if parent else None for parent in parents]
@@ -117,7 +117,7 @@ def merge_units(nodes: Sequence[NodeWithScore], units: Sequence[Span | None], sh
     """
     groups: dict[tuple[str, int, int], list[NodeWithScore]] = {}
     for node, unit in zip(nodes, units, strict=True):
-        document, (start, end) = stored_passage(node).document_id, passage_span(node)
+        document, (start, end) = node_passage(node).document_id, passage_span(node)
         showing = (key for key in groups if key[0] == document and key[1] <= start and end <= key[2])
         groups.setdefault(next(showing, (document, *(unit or (start, end)))), []).append(node)
     widenings: dict[str, Widening] = {}
@@ -133,7 +133,7 @@ def merge_units(nodes: Sequence[NodeWithScore], units: Sequence[Span | None], sh
 def merge_runs(nodes: Sequence[NodeWithScore]) -> list[Widening]:
     """Group consecutive passages under the same heading; each group has the rank of its best one."""
     rank = {node.node.node_id: place for place, node in enumerate(nodes)}
-    in_order = sorted(nodes, key=lambda node: (stored_passage(node).document_id, stored_passage(node).ordinal))
+    in_order = sorted(nodes, key=lambda node: (node_passage(node).document_id, node_passage(node).ordinal))
     groups: list[list[NodeWithScore]] = []
     for node in in_order:
         if groups and _is_next(groups[-1][-1], node):
@@ -149,7 +149,7 @@ def merge_runs(nodes: Sequence[NodeWithScore]) -> list[Widening]:
 
 
 def _is_next(before: NodeWithScore, node: NodeWithScore) -> bool:
-    first, second = stored_passage(before), stored_passage(node)
+    first, second = node_passage(before), node_passage(node)
     return (
         first.document_id == second.document_id
         and second.ordinal == first.ordinal + 1
@@ -172,9 +172,9 @@ class Window(Stage):
         """Widen the first nodes to the limit."""
         request = self._request
         nodes = put_preferred_first(request, nodes)
-        places = [(stored_passage(node).document_id, stored_passage(node).ordinal) for node in nodes]
+        places = [(node_passage(node).document_id, node_passage(node).ordinal) for node in nodes]
         with request.store.reading() as connection:
-            around = fetch_neighbour_spans(connection, request.index, places, int(request.number(NEIGHBOURS)))
+            around = fetch_neighbour_spans(connection, request.index, places, int(request.float_param(NEIGHBOURS)))
             widenings: list[Widening] = []
             for node, surroundings in zip(nodes, around, strict=True):
                 if len(widenings) == request.limit:
@@ -187,7 +187,7 @@ class Window(Stage):
 
 def _window_span(node: NodeWithScore, around: tuple[int, int] | None) -> tuple[int, int]:
     spans = [passage_span(node), *([around] if around else [])]
-    noted = as_items(stored_passage(node).metadata.get("window"))
+    noted = as_items(node_passage(node).metadata.get("window"))
     if noted:
         spans.append((as_integer(noted[0]), as_integer(noted[1])))
     return min(start for start, _ in spans), max(end for _, end in spans)
@@ -196,7 +196,7 @@ def _window_span(node: NodeWithScore, around: tuple[int, int] | None) -> tuple[i
 def _covers(other: Widening, node: NodeWithScore) -> bool:
     start, end = passage_span(node)
     return (
-        stored_passage(other.node).document_id == stored_passage(node).document_id
+        node_passage(other.node).document_id == node_passage(node).document_id
         and other.start <= start
         and end <= other.end
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
-from workbench.retrieval.hits import mix_in
+from workbench.retrieval.hits import add_leg
 from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import CROSS_WEIGHT
 from workbench.retrieval.stages.stage import Query, Stage
@@ -30,4 +30,4 @@ class CrossEncoderRerank(Stage):
             return nodes
         hits = [node_hit(node) for node in nodes]
         raw = {hit.id: score for hit, score in zip(hits, scores, strict=True)}
-        return replace_hits(nodes, mix_in(hits, self.leg, raw, request.number(CROSS_WEIGHT)))
+        return replace_hits(nodes, add_leg(hits, self.leg, raw, request.float_param(CROSS_WEIGHT)))

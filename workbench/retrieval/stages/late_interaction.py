@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from workbench.errors import InvalidInput
 from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, FloatArray
 from workbench.retrieval.bm25 import term_idf
-from workbench.retrieval.hits import Hit, mix_in
+from workbench.retrieval.hits import Hit, add_leg
 from workbench.retrieval.legs import keyword_confidence, leg_confidences
 from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import DOCUMENT_WEIGHT, LATE_WEIGHT
@@ -144,16 +144,16 @@ class LateInteractionRerank(Stage):
                 late = compute_late_scores(query, connection, hits)
         if not late:
             return nodes
-        weight = request.number(LATE_WEIGHT) * leg_confidences(query)[self.leg]
+        weight = request.float_param(LATE_WEIGHT) * leg_confidences(query)[self.leg]
         trust = {hit.id: prose_share(node.node.get_content()) for hit, node in zip(hits, nodes, strict=True)}
-        untouched = protected_leg(request, hits)
-        return replace_hits(nodes, mix_in(hits, self.leg, late, weight, trust=trust, untouched=untouched))
+        untouched = find_protected_leg(request, hits)
+        return replace_hits(nodes, add_leg(hits, self.leg, late, weight, trust=trust, untouched=untouched))
 
 
-def protected_leg(request: Request, hits: Sequence[Hit]) -> tuple[str, float]:
+def find_protected_leg(request: Request, hits: Sequence[Hit]) -> tuple[str, float]:
     """Return the leg of document names, which reranking of passages does not affect, and its share of the score."""
     named = any(DOCUMENT in hit.legs for hit in hits)
-    return DOCUMENT, request.number(DOCUMENT_WEIGHT) if named else 0.0
+    return DOCUMENT, request.float_param(DOCUMENT_WEIGHT) if named else 0.0
 
 
 def prose_share(text: str) -> float:
@@ -182,7 +182,7 @@ def compute_late_scores(query: Query, connection: Connection, hits: Sequence[Hit
         compute_best_similarities(encoded.token_axes, token_rows),
         compute_token_shares(len(weights), weights),
     )
-    query.likenesses = TokenSimilarities(tuple(ids), best, shares)
+    query.token_similarities = TokenSimilarities(tuple(ids), best, shares)
     scores = subtract_chance(best @ shares, token_rows)
     return {key: float(score) for key, score in zip(ids, scores, strict=True)}
 

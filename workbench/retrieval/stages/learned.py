@@ -13,7 +13,7 @@ from workbench.models.language_identifier import rank_configurations
 from workbench.retrieval.highlight import QueryWord, compute_coverage, compute_coverage_and_closeness, query_words
 from workbench.retrieval.hits import Hit, hit_from_legs
 from workbench.retrieval.legs import leg_confidences
-from workbench.retrieval.nodes import node_hit, replace_hits, stored_passage
+from workbench.retrieval.nodes import node_hit, node_passage, replace_hits
 from workbench.retrieval.query import Query, TokenSimilarities
 from workbench.retrieval.ranker import (
     BEFORE,
@@ -41,9 +41,9 @@ WEAKEST_SHARE = 0.5  # share of the question, by weight, that matches worst
 
 def measure_features(query: Query, nodes: Sequence[NodeWithScore]) -> FeatureSheet:
     """Measure the candidates of a request after its words and similarities were read; rows in the nodes' order."""
-    hits, passages = [node_hit(node) for node in nodes], [stored_passage(node) for node in nodes]
+    hits, passages = [node_hit(node) for node in nodes], [node_passage(node) for node in nodes]
     asked = query_words(query.text, query.words)
-    least = _weakest_similarities(query.likenesses)
+    least = _weakest_token_similarities(query.token_similarities)
     around = _neighbour_scores(hits, passages)
     likely = _language_probabilities(query.text, passages)
     said = _TextCoverage(asked)
@@ -113,16 +113,16 @@ def _rank_agreement(hit: Hit) -> float:
     return sum(1 / (RANK_OFFSET + rank) for rank in ranks if rank is not None)
 
 
-def _weakest_similarities(likenesses: TokenSimilarities | None) -> dict[int, float]:
+def _weakest_token_similarities(token_similarities: TokenSimilarities | None) -> dict[int, float]:
     """Return by passage the mean similarity of the worst-matching query tokens (half of the weight)."""
-    if likenesses is None or not likenesses.shares.any():
+    if token_similarities is None or not token_similarities.shares.any():
         return {}
-    order = np.argsort(likenesses.best, axis=1, kind="stable")
-    weights = likenesses.shares[order]
+    order = np.argsort(token_similarities.best, axis=1, kind="stable")
+    weights = token_similarities.shares[order]
     before = np.cumsum(weights, axis=1) - weights
     counted = np.clip(WEAKEST_SHARE - before, 0.0, weights)
-    means = (np.take_along_axis(likenesses.best, order, axis=1) * counted).sum(axis=1) / WEAKEST_SHARE
-    return dict(zip(likenesses.ids, map(float, means), strict=True))
+    means = (np.take_along_axis(token_similarities.best, order, axis=1) * counted).sum(axis=1) / WEAKEST_SHARE
+    return dict(zip(token_similarities.ids, map(float, means), strict=True))
 
 
 def _neighbour_scores(hits: Sequence[Hit], passages: Sequence[StoredPassage]) -> dict[int, tuple[float, float]]:

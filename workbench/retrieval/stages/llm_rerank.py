@@ -5,7 +5,7 @@ from __future__ import annotations
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
-from workbench.retrieval.hits import mix_in
+from workbench.retrieval.hits import add_leg
 from workbench.retrieval.llm_prompts import GRADE, RETRIEVAL_SYSTEM, grades_schema, number_texts
 from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import GRADED_PASSAGES, LLM_WEIGHT
@@ -25,7 +25,7 @@ class LlmRerank(Stage):
         """Grade the first ``graded`` passages in one call."""
         request = self._request
         assert request.llm is not None  # guaranteed by build_engine
-        graded = nodes[: int(request.number(GRADED_PASSAGES))]
+        graded = nodes[: int(request.float_param(GRADED_PASSAGES))]
         prompt = GRADE.format(query=query.text, passages=number_texts([node.node.get_content() for node in graded]))
         try:
             with request.trace.stage(TimedStep.LLM):
@@ -39,7 +39,7 @@ class LlmRerank(Stage):
             return nodes
         raw = {node_hit(graded[number - 1]).id: grade for number, grade in grades.items()}
         scaled = {key: grade / MAX_GRADE for key, grade in raw.items()}
-        hits = mix_in([node_hit(node) for node in nodes], self.leg, raw, request.number(LLM_WEIGHT), scaled)
+        hits = add_leg([node_hit(node) for node in nodes], self.leg, raw, request.float_param(LLM_WEIGHT), scaled)
         return replace_hits(nodes, hits)
 
 

@@ -34,7 +34,7 @@ class Mmr(Stage):
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Select and rescore."""
-        request, share = self._request, self._request.number(LAMBDA)
+        request, share = self._request, self._request.float_param(LAMBDA)
         hits = [node_hit(node) for node in nodes]
         index, ids = request.index, [hit.id for hit in hits]
         with request.store.reading() as connection, request.trace.stage(TimedStep.MMR):
@@ -43,9 +43,9 @@ class Mmr(Stage):
         rows = np.stack([vectors_by_id[hit.id] for hit in hits])
         wanted = len(hits) if request.scope.preferred_source_ids else request.limit  # FinalOrder puts these first
         chosen = choose_by_mmr([hit.score for hit in hits], rows, share, wanted)
-        return replace_hits(nodes, [self._scored(hits[place], novelty, share) for place, novelty in chosen])
+        return replace_hits(nodes, [self._rescore(hits[place], novelty, share) for place, novelty in chosen])
 
-    def _scored(self, hit: Hit, novelty: float, share: float) -> Hit:
+    def _rescore(self, hit: Hit, novelty: float, share: float) -> Hit:
         return hit_from_legs(
             hit.id, {**scale_contributions(hit.legs, share), self.leg: Leg(novelty, None, (1 - share) * novelty)}
         )

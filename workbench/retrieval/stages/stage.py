@@ -29,7 +29,7 @@ class Stage(BaseNodePostprocessor):
         self._request = request
 
     @classmethod
-    def of(cls, request: Request) -> Self:
+    def make(cls, request: Request) -> Self:
         """Make the stage for a request; type checkers only see pydantic's ``__init__``."""
         return cls(request)  # pyright: ignore[reportCallIssue]
 
@@ -88,7 +88,7 @@ class FinalOrder(Stage):
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Return the nodes up to the limit."""
         first = put_preferred_first(self._request, nodes)[: self._request.limit]
-        cutoff = self._request.number(CUTOFF, otherwise=0.0)
+        cutoff = self._request.float_param(CUTOFF, otherwise=0.0)
         if cutoff:
             floor = cutoff * (first[0].score or 0.0)
             worthy = [node for node in first if (node.score or 0.0) >= floor]

@@ -30,7 +30,7 @@ def read_page_lines(data: bytes, number: int, turned: int = 0) -> list[PageLine]
         turned: Rotation of its text in degrees clockwise. Positions are those on the upright page.
 
     Raises:
-        UnreadableDocument: There is no such page, or it cannot be read.
+        UnreadableDocument: There is no such page, or it is unreadable.
     """
     from liteparse.parser import LiteParse
     from liteparse.types import ParseError

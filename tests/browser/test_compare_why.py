@@ -147,7 +147,7 @@ def test_an_expected_document_is_searched_by_name_and_the_funnel_says_where_it_f
     expect(steps.filter(has_text="dropped here")).to_contain_text("Found")
     expect(steps.last).to_contain_text("not reached")
     expect(steps.last).to_be_in_viewport()
-    expect(panel.locator(".verdict").last).to_contain_text("by words it has no match")
+    expect(panel.locator(".verdict").last).to_contain_text("no match by BM25")
     missed = next(document.id for document in filled.documents.list() if document.title == "Bread")
     expect(page).to_have_url(re.compile(f"missed={missed}"))
     keep("why-expected-1440-light")

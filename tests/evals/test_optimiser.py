@@ -52,7 +52,7 @@ def test_a_search_keeps_to_its_time_and_says_what_it_could_not_do(wb: Workbench,
     found = tune(wb, test_set, corpus, ["hybrid"], 24, clock=lambda: float(next(ticks)))
     assert found.seconds < 36  # the defaults on 12 questions of each half, which it needs, and looks at the clock
     assert (found.tuning_questions, found.held_out_questions, found.varied) == (12, 12, found.tried - 1)
-    assert "The time was enough for 12 of the 20 questions of each half." in found.notes
+    assert "There was time for 12 of the 20 questions of each half." in found.notes
 
 
 def test_a_strategy_without_parameters_is_said_to_have_nothing_to_vary(wb: Workbench, test_set: TestSet) -> None:
@@ -65,7 +65,7 @@ def test_a_strategy_without_parameters_is_said_to_have_nothing_to_vary(wb: Workb
 def test_a_search_that_was_stopped_goes_on_with_the_answers_it_has(wb: Workbench, test_set: TestSet) -> None:
     corpus = index_corpus(wb, test_set)
     looks = itertools.count()
-    with pytest.raises(Cancelled, match="goes on from here"):
+    with pytest.raises(Cancelled, match="to continue the search"):
         tune(
             wb, test_set, corpus, ["hybrid"], 30, book=StoredAnswers(wb, test_set, corpus, 10),
             should_stop=lambda: next(looks) > 40,

@@ -82,7 +82,7 @@ def test_a_document_beyond_the_legs_first_n_has_its_true_ranks(herd: Workbench) 
     assert rank > COUNT and "keyword" not in why.legs
     assert f"number {rank} in scope" in why.reason and "first 50" in why.reason
     short = herd.explain("sheep", document_id=document(herd, "goat"), strategy="vector", limit=5, elsewhere=False)
-    assert short.outcome == outcome.NOT_RETRIEVED and "vector returns the first 5" in short.reason
+    assert short.outcome == outcome.NOT_RETRIEVED and "vector returns the top 5" in short.reason
 
 
 def test_only_a_strategy_of_one_leg_says_how_many_it_returns(herd: Workbench) -> None:
@@ -92,14 +92,14 @@ def test_only_a_strategy_of_one_leg_says_how_many_it_returns(herd: Workbench) ->
         name: herd.explain("sheep", document_id=far, strategy=name, limit=5, elsewhere=False).reason
         for name in ("vector", "feedback", "mmr", "window")
     }
-    assert [name for name, reason in said.items() if f"{name} returns the first" in reason] == ["vector"]
+    assert [name for name, reason in said.items() if f"{name} returns the top" in reason] == ["vector"]
 
 
 def test_a_document_that_the_legs_brought_but_fusion_did_not_keep_is_said_so(herd: Workbench) -> None:
     ranking = herd.search("sheep", "hybrid", 40)
     lost = ranking[30].document_id
     why = herd.explain("sheep", document_id=lost, strategy="hybrid", limit=5, elsewhere=False)
-    assert why.outcome == outcome.LOST_IN_FUSION and "number 31" in why.reason
+    assert why.outcome == outcome.LOST_IN_FUSION and "Rank 31" in why.reason
 
 
 def test_a_document_that_rerank_did_not_lift_is_said_so(herd: Workbench) -> None:
@@ -112,7 +112,7 @@ def test_a_passage_shown_within_another_is_said_to_be(herd: Workbench) -> None:
     best = herd.search("llama", "window", 1)[0]
     inner = next(p.node_id for p in herd.documents.passages(best.document_id) if p.node_id != best.passage_id)
     why = herd.explain("llama", inner, strategy="window", limit=1, parameters={"neighbours": 10}, elsewhere=False)
-    assert why.outcome == outcome.SHOWN and "within number 1" in why.reason
+    assert why.outcome == outcome.SHOWN and "within rank 1" in why.reason
 
 
 def lost_at(why: Explanation) -> str | None:
@@ -140,7 +140,7 @@ def test_the_course_counts_what_went_on_and_where_the_passage_stood(herd: Workbe
     assert list(steps) == ["index", "scope", "legs", "fused", "late", "cluster", "shown"]
     assert steps["index"].count == steps["scope"].count == sum(item.passages_count for item in herd.documents.list())
     assert (steps["shown"].count, steps["shown"].rank, steps["cluster"].rank) == (5, None, 31)
-    assert "number" in steps["legs"].said
+    assert "ank " in steps["legs"].said
     found = herd.explain("sheep", document_id=lost, limit=40, elsewhere=False)
     assert found.steps[-1].rank == found.rank == 31 and found.steps[-2].rank == 31
 

@@ -56,7 +56,7 @@ def test_status_asks_a_replica_that_is_away_once(
     monkeypatch.setenv("WORKBENCH_EMBEDDING_MODEL", "hash")
     monkeypatch.setenv("WORKBENCH_READ_DATABASE_URL", refusing.url)
     assert main(["status"]) == 0
-    assert "cannot be reached; searches use the primary" in capsys.readouterr().out
+    assert "is unreachable; searches use the primary" in capsys.readouterr().out
     assert refusing.asked == 1
 
 

@@ -51,7 +51,7 @@ def open_bench(home: Path) -> Workbench:
 
 def count_loaded(wb: Workbench, passages: int) -> int:
     """Return the number of passages of this corpus that are already loaded."""
-    return wb.corpus.indexes.counted(_index_name(passages)).passages_count if _find_sources(wb, passages) else 0
+    return wb.corpus.indexes.with_counts(_index_name(passages)).passages_count if _find_sources(wb, passages) else 0
 
 
 def fill_corpus(

@@ -61,7 +61,7 @@ def measure(home: Path, texts: Iterator[tuple[str, str]]) -> JsonObject:
         index = wb.corpus.index()
         sentence = next(row["vector_search"] for row in wb.health.status()["indexes"] if row["name"] == index.name)
         return {
-            "passages": wb.corpus.indexes.counted(index.name).passages_count,
+            "passages": wb.corpus.indexes.with_counts(index.name).passages_count,
             "vector_search": sentence,
             **_found(wb, index),
         }
@@ -74,7 +74,7 @@ def _found(wb: Workbench, index: Index) -> JsonObject:
     questions = [encoder.encode_query(title) for title in titles[:: max(1, len(titles) // QUESTIONS)][:QUESTIONS]]
     size = EXACT_UP_TO + 1 if index.has_graph else 0
     with wb.corpus.store(index).reading() as connection:
-        step = max(1, wb.corpus.indexes.counted(index.name).passages_count // ASKED)
+        step = max(1, wb.corpus.indexes.with_counts(index.name).passages_count // ASKED)
         query = f"SELECT id, halfvec_send(embedding) AS sent FROM data_{index.name} WHERE id % {step} = 0"
         rows = connection.execute(query.encode()).fetchall()  # pyright: ignore[reportArgumentType]
 

@@ -209,7 +209,7 @@ class Workbench:
         """Return the runners of the built-in kinds of jobs: ingest, index_build, crawl."""
         from workbench.jobs.runners import make_runners
 
-        folders = {"archive": self.archives.mirrored, "articles": self.articles.mirrored}
+        folders = {"archive": self.archives.open_mirror, "articles": self.articles.open_mirror}
         return make_runners(
             self.sources, self.documents, self.workspaces, self.jobs.table, self.indexes, self.crawls, folders
         )

@@ -135,7 +135,7 @@ def test_judged_documents_that_the_corpus_does_not_hold_are_named(wb: Workbench,
     questions = {"q1": ("Where is the amber?", {"Amber": 1, "grove": 0}), "q2": ("Where is the birch?", {"birch": 1})}
     said = run(wb, str(beir(TEXTS, questions)), "--strategies", "keyword")[2]
     assert "Judged relevant but missing from corpus.jsonl, so never found: 'Amber'; check the ids." in said
-    assert "missing from corpus.jsonl" not in run(wb, str(beir(TEXTS, ASKED, name="whole")), "--strategies", "keyword")[2]
+    assert "missing from corpus" not in run(wb, str(beir(TEXTS, ASKED, name="whole")), "--strategies", "keyword")[2]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_a_job_that_is_cancelled_keeps_nothing(wb: Workbench, archive: str) -> N
 def test_what_cannot_be_learned_is_refused_before_it_is_queued(wb: Workbench, archive: str) -> None:
     store = TestSetStore(wb)
     store.create("Small")
-    with pytest.raises(InvalidInput, match="'Small' has 0 judged questions; training needs 30. Judge 30 more"):
+    with pytest.raises(InvalidInput, match=r"'Small' has 0 judged questions; training needs 30\. Judge 30 more"):
         enqueue_learn(wb, "Small")
     with pytest.raises(NotFound):
         enqueue_learn(wb, "nowhere")

@@ -98,7 +98,7 @@ class FolderMirror:
         state = (self.find_source(folder), self._corpus.index().name, sorted(stamp_files(folder).items()))
         return hashlib.sha256(repr(state).encode()).hexdigest()
 
-    def pending(
+    def find_changes(
         self, source_id: str | None, items: Sequence[IngestItem], still_there: Callable[[str], bool] = lambda key: False
     ) -> Pending:
         """Compare items with a source by content; other documents count as vanished unless ``still_there(key)``."""

@@ -127,7 +127,7 @@ class JobService:
             Conflict: A job is already building it.
         """
         index = self._corpus.index(name)
-        running = self.building().get(index.name)
+        running = self.list_builds().get(index.name)
         if running is not None:
             raise Conflict(f"The index {index.name!r} is already being built by job {running.id}.")
         return self.enqueue("index_build", f"Build index {index.name}", {"index": index.name})
@@ -139,7 +139,7 @@ class JobService:
             for index in self._corpus.indexes.list()
             if index.documents_count and self._corpus.documents.list_missing(index.name, index.dataset)
         ]
-        building = self.building()
+        building = self.list_builds()
         return [self.enqueue_index_build(name) for name in lacking if name not in building]
 
     def enqueue(

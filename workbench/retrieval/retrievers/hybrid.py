@@ -126,7 +126,7 @@ def _search_both_legs(query: Query, connection: Connection, pool: int) -> tuple[
     looked_up = None if reads_all_postings(weights) else weights
     nearest, worded = rank_by_vector(query, connection, pool, looked_up), by_words()
     if looked_up is None and worded.known is not None:
-        nearest = replace(nearest, others=worded.known.scores(list(nearest.scores)))
+        nearest = replace(nearest, others=worded.known.look_up(list(nearest.scores)))
     return nearest, worded
 
 

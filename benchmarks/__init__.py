@@ -1,1 +1,1 @@
-"""Measurements of speed, size and quality next to bare baselines; no part of the product."""
+"""Benchmarks of speed, size and quality against bare baselines; not part of the product."""

@@ -11,7 +11,7 @@ PURPOSE = "Measure the speed of searches against plain SQL and other libraries"
 
 
 def main() -> int:
-    """Run the bench with the errors and exit codes of the ``workbench`` command."""
+    """Run the benchmark with the errors and exit codes of the ``workbench`` command."""
     words = sys.argv[1:]
     as_json = "--json" in words
     return catch_errors(

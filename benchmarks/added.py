@@ -1,7 +1,7 @@
-"""``python -m benchmarks.added TEST_SET...``: what each feature of a ranker gives, added to rerank's score.
+"""``python -m benchmarks.added TEST_SET...``: the effect of each feature of a ranker, added to rerank's score.
 
-Both are scaled to 0..1 within the question, as training scales them; the feature counts WEIGHT times what the score
-counts.
+Both are scaled to 0..1 within the question, as in training; the feature has FEATURE_WEIGHT times the score's
+weight.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FEATURE_WEIGHT = 0.05
 
 @dataclass(frozen=True, slots=True)
 class AddedFeature(Value):
-    """A feature and the change of nDCG@10 (-1..1) that it makes, added to rerank's score with the weight WEIGHT."""
+    """A feature, and the change of nDCG@10 (-1..1) if it is added to rerank's score with FEATURE_WEIGHT."""
 
     name: str
     why: str
@@ -35,7 +35,7 @@ class AddedFeature(Value):
 
 
 def measure_features(sheets: Sequence[QuestionSheet], qrels: Mapping[str, Mapping[str, int]]) -> list[AddedFeature]:
-    """Return what each feature changes over the questions, in the order of the table of features."""
+    """Return the effect of each feature over the questions, in the order of the feature table."""
     plain = make_rerank_prior()
     before = _mean_ndcg(sheets, qrels, plain)
     changes: list[AddedFeature] = []
@@ -48,14 +48,14 @@ def measure_features(sheets: Sequence[QuestionSheet], qrels: Mapping[str, Mappin
 
 
 def measure_test_set(wb: Workbench, key: str, index: str | None = None) -> list[AddedFeature]:
-    """Measure on a stored test set, a folder or the sample. Raises what a search raises, and InvalidInput."""
+    """Measure on a stored test set, a folder or the sample. Raises InvalidInput, and what a search raises."""
     test_set = load_named_test_set(wb, key)
     sheets = make_sheets(wb, test_set, index_corpus(wb, test_set, index))
     return measure_features(sheets, {sheet.question_id: test_set.qrels[sheet.question_id] for sheet in sheets})
 
 
 def format_table(columns: Mapping[str, Sequence[AddedFeature]]) -> str:
-    """Return the table in Markdown: a row a feature, a column a test set, in thousandths."""
+    """Return the Markdown table: a row per feature, a column per test set, in thousandths."""
     head = [f"| added | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
     rows = zip(*columns.values(), strict=True)
     return "\n".join(

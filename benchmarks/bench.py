@@ -1,4 +1,4 @@
-"""The bench as a command: speed next to bare baselines, in one run and as ratios."""
+"""The command line of the benchmark: speed compared with bare baselines."""
 
 from __future__ import annotations
 
@@ -19,32 +19,26 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Say how large, and where the picture goes."""
-    parser.add_argument(
-        "--passages", type=int, action="append", metavar="N", help="size of the corpus; may be repeated"
-    )
-    parser.add_argument("--questions", type=int, default=60, metavar="N", help="questions a strategy is asked (60)")
-    parser.add_argument("--keep", action="store_true", help="keep the loaded corpus: the next run loads nothing")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a picture of the medians (PNG)")
+    """Declare the command's arguments."""
+    parser.add_argument("--passages", type=int, action="append", metavar="N", help="size of the corpus; repeatable")
+    parser.add_argument("--questions", type=int, default=60, metavar="N", help="questions per strategy (default: 60)")
+    parser.add_argument("--keep", action="store_true", help="keep the corpus for the next run")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="write a chart of the medians (PNG)")
     parser.add_argument(
         "--walks",
         action="store_true",
-        help="also measure what the graph finds by how wide it is walked (ef_search)",
+        help="also measure recall and time of the graph by ef_search",
     )
     parser.add_argument(
         "--sizing", type=Path, nargs="+", metavar="FILE",
-        help="measure nothing: read what 'python -m benchmarks --json' wrote, and print what larger corpora take",
+        help="only print estimates for larger corpora from files written by 'python -m benchmarks --json'",
     )  # fmt: skip
-    parser.add_argument(
-        "--no-trade", action="store_true", help="leave out the measurement of index size against quality"
-    )
-    parser.add_argument(
-        "--no-mcp", action="store_true", help="leave out the measurement of the time that MCP adds to a search"
-    )
+    parser.add_argument("--no-trade", action="store_true", help="skip the comparison of index size and quality")
+    parser.add_argument("--no-mcp", action="store_true", help="skip the overhead of MCP")
 
 
 def run(arguments: argparse.Namespace, out: Output) -> int:
-    """Measure and print; takes about ten minutes at 100,000 passages. A load that was stopped continues next time."""
+    """Measure and print; takes about ten minutes for 100,000 passages. The next run resumes a stopped load."""
     check_extra("eval")
     if arguments.sizing:
         return _print_sizing(arguments.sizing, out)
@@ -55,12 +49,12 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
     sizes = arguments.passages or list(CORPUS_SIZES)
     for name, least, value in (("--passages", 100, min(sizes)), ("--questions", 1, arguments.questions)):
         if value < least:
-            raise InvalidInput(f"{name} cannot be {value}; use a whole number of at least {least}.")
+            raise InvalidInput(f"Invalid {name} {value}: use a whole number of at least {least}.")
     home, questions = load_settings().home, arguments.questions
     trade, keep, walks = not arguments.no_trade, arguments.keep, arguments.walks
     result = run_bench(home, sizes, say=out.message, questions=questions, with_trade=trade, keep=keep, with_walks=walks)
     if not arguments.no_mcp:
-        out.message("measuring the time that MCP adds")
+        out.message("measuring the overhead of MCP")
         result["mcp_overhead"] = _measure_overhead(home)
     if arguments.plot:
         plot_medians(result, arguments.plot)
@@ -69,7 +63,7 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
 
 
 def _print_sizing(files: Sequence[Path], out: Output) -> int:
-    """Print the sizing table of runs that were written to files."""
+    """Print the sizing table from files of earlier runs."""
     from benchmarks.sizing import estimate_sizes, format_sizes, read_figures
 
     rows = estimate_sizes([read_figures(file) for file in files])
@@ -81,7 +75,7 @@ def _print_sizing(files: Sequence[Path], out: Output) -> int:
 
 
 def _measure_overhead(home: Path) -> JsonObject:
-    """Ask the sample's questions over MCP and in Python, in turn, on the bench's own database."""
+    """Ask the sample's questions over MCP and in Python, alternating, on the benchmark's database."""
     import json
 
     from benchmarks.loading import open_bench

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.comparison FOLDER``: the report's MiniLM rows, and the workbench's settings below."""
+"""``python -m benchmarks.comparison FOLDER``: Chroma's MiniLM results, reproduced, and the workbench's settings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ PUBLISHED_SCORES = {
 
 
 def reproduce(wb: Workbench, test_set: TestSet, say: Callable[[str], None]) -> list[ChunkingScores]:
-    """Measure the published rows."""
+    """Reproduce the published rows."""
     scores = []
     for chunker, size in PUBLISHED_SCORES:
         scores.append(reproduce_published(test_set, wb.corpus.encoder("minilm"), chunker, size))
@@ -50,10 +50,10 @@ def measure_strategies(
     say: Callable[[str], None],
     cutoffs: Sequence[tuple[int, float]] = ((PASSAGES_RETRIEVED, 0.0),),
 ) -> list[ChunkingScores]:
-    """Measure strategies over the corpora, cut and embedded like an index of the workbench (None: the default one).
+    """Measure strategies over the corpora, with the chunker and model of an index (None for the default one).
 
-    ``cutoffs`` are pairs of (passages at most, cutoff): a passage whose score is below cutoff times the best one's is
-    left out, as the strategies' parameter ``cutoff`` does. Each strategy is asked once.
+    ``cutoffs`` are pairs of (maximum passages, cutoff): passages scoring below cutoff times the best score are
+    omitted, as by the parameter ``cutoff``. Each strategy runs once.
     """
     corpus = index_corpus(wb, test_set, index)
     passages = [
@@ -82,32 +82,32 @@ def measure_strategies(
 
 
 def apply_cutoff(result: Sequence[Passage], limit: int, cutoff: float) -> list[Passage]:
-    """Return the first ``limit`` passages less those whose score is below ``cutoff`` times the best one's."""
+    """Return the first ``limit`` passages without those scoring below ``cutoff`` times the best."""
     floor = cutoff * result[0].score if result else 0.0
     return [passage for passage in result[:limit] if passage.score >= floor]
 
 
 def index_label(index: Index) -> str:
-    """Say how an index cuts."""
+    """Return a label for the chunker of an index."""
     return f"{index.chunker} {index.chunker_options.get('size', '')}".strip()
 
 
 def format_row(scores: ChunkingScores) -> str:
-    """Return one row of the table in Markdown."""
+    """Return one row of the Markdown table."""
     values = (scores.recall, scores.precision, scores.omega, scores.iou)
     return f"| {scores.name} | {scores.passages:,} | " + " | ".join(f"{value:.1f}" for value in values) + " |"
 
 
 def main() -> int:
-    """Print the rows as they come on stderr, and all of them as JSON on stdout."""
+    """Print rows to stderr as they are measured, and all of them as JSON to stdout."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.comparison", description=__doc__)
     parser.add_argument("folder", type=Path, help="corpora/*.md and questions_df.csv")
-    parser.add_argument("--own", action="store_true", help="only the workbench's own settings")
-    parser.add_argument("--index", action="append", metavar="NAME", help="further indexes to cut and embed like")
+    parser.add_argument("--own", action="store_true", help="only measure the workbench's own settings")
+    parser.add_argument("--index", action="append", metavar="NAME", help="additional indexes (chunker and model)")
     parser.add_argument(
-        "--limits", default=str(PASSAGES_RETRIEVED), metavar="A,B", help="passages at most (default: 5)"
+        "--limits", default=str(PASSAGES_RETRIEVED), metavar="A,B", help="maximum passages (default: 5)"
     )
-    parser.add_argument("--cutoffs", default="0", metavar="A,B", help="least share of the best score (default: 0)")
+    parser.add_argument("--cutoffs", default="0", metavar="A,B", help="minimum share of the best score (default: 0)")
     parser.add_argument("--strategies", default=",".join(COMPARED), metavar="A,B,C")
     arguments = parser.parse_args()
 

@@ -1,4 +1,4 @@
-"""Deleting a quarter of an index while somebody keeps searching it."""
+"""Deleting a quarter of an index during searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bench for people: a table of ratios and a picture."""
+"""Benchmark results as tables and a chart."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NotRequired, TypedDict
 from workbench.formatting import KB
 from workbench.types import JsonObject
 
-TradeRow = TypedDict(  # one way of cutting the sample
+TradeRow = TypedDict(  # one chunker
     "TradeRow", {"chunker": str, "size": int, "passages": int, "bytes": int, "ndcg@10": dict[str, float]}
 )
 
 
 class LatencyRow(TypedDict):
-    """A strategy's milliseconds and its baseline's, as ``Latency.to_dict`` writes them."""
+    """A strategy's and its baseline's milliseconds, as from ``Latency.to_dict``."""
 
     p50_ms: float
     p95_ms: float
@@ -24,19 +24,19 @@ class LatencyRow(TypedDict):
     ratio: float
 
 
-WalkRow = TypedDict(  # one width of the graph's walk
+WalkRow = TypedDict(  # one value of ef_search
     "WalkRow", {"ef_search": int, "recall@10": float, "recall@50": float, "p50_ms": float}
 )
 
 PRECISION_MEASURES = (
-    ("passages_per_cpu_s", "the embedding session, passages a CPU second"),
+    ("passages_per_cpu_s", "embedding session, passages per CPU second"),
     ("full_precision_passages_per_cpu_s", "the same in full precision"),
-    ("times_full_precision", "times full precision"),
+    ("times_full_precision", "speed relative to full precision"),
 )
 
 
 class Figures(TypedDict):
-    """The JSON of ``workbench bench``; ``sizes``, ``load``, ``recall`` and ``deletion`` are by number of passages."""
+    """The JSON of ``python -m benchmarks``; ``sizes``, ``load``, ``recall`` and ``deletion`` are by passages."""
 
     machine: str
     sizes: dict[str, dict[str, LatencyRow]]
@@ -53,7 +53,7 @@ class Figures(TypedDict):
 
 
 def format_table(result: Figures) -> str:
-    """Return the figures as a Markdown table, one row a strategy and size."""
+    """Return the figures as Markdown tables, one row per strategy and size."""
     lines = [
         f"Machine: {result['machine']}",
         "",
@@ -64,7 +64,7 @@ def format_table(result: Figures) -> str:
         "| measure | figure |",
         "|---|---:|",
         *(
-            f"| hybrid searches a second, {callers} callers | {rate:.1f} |"
+            f"| hybrid searches per second, {callers} callers | {rate:.1f} |"
             for callers, rate in result["throughput"].items()
         ),
         *(f"| recall of the graph at {int(size):,} | {share:.3f} |" for size, share in result["recall"].items()),
@@ -78,15 +78,15 @@ def format_table(result: Figures) -> str:
             f"| a hybrid search meanwhile, p50 ms | {deletion['p50_ms_meanwhile']} |"
             for size, deletion in result["deletion"].items()
         ),
-        f"| ingestion, passages a second | {result['ingestion']['passages_per_s']} |",
-        f"| the embedding session alone | {result['ingestion']['embedding_only_passages_per_s']} |",
-        f"| ingestion against it | {result['ingestion']['ratio']} |",
+        f"| ingestion, passages per second | {result['ingestion']['passages_per_s']} |",
+        f"| embedding session alone | {result['ingestion']['embedding_only_passages_per_s']} |",
+        f"| ingestion relative to it | {result['ingestion']['ratio']} |",
         *(
             f"| {title} | {result['ingestion'][name]} |"
             for name, title in PRECISION_MEASURES
             if name in result["ingestion"]
         ),
-        f"| bytes on disk a passage | {result['bytes_per_passage']:,} |",
+        f"| bytes on disk per passage | {result['bytes_per_passage']:,} |",
         f"| peak memory of the process, MB | {result['memory_mb']} |",
         *(f"| {name.replace('_', ' ')} | {value} |" for name, value in result.get("mcp_overhead", {}).items()),
         *_format_walks(result.get("walks", {})),
@@ -96,7 +96,7 @@ def format_table(result: Figures) -> str:
 
 
 def plot_medians(result: Figures, path: Path) -> None:
-    """Write a picture of the medians next to their baselines, one panel a size. Needs matplotlib."""
+    """Write a chart of the medians and their baselines, one panel per size. Needs matplotlib."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -122,11 +122,11 @@ def plot_medians(result: Figures, path: Path) -> None:
 
 
 def _format_walks(walks: Mapping[str, list[WalkRow]]) -> Iterator[str]:
-    """Yield the table of the graph's walk by its width; nothing if it was not measured."""
+    """Yield the table of graph search by ef_search; nothing if not measured."""
     if not walks:
         return
     yield ""
-    yield "| passages | ef_search | recall@10 | recall@50 | p50 ms of the bare statement with 50 |"
+    yield "| passages | ef_search | recall@10 | recall@50 | p50 ms (50 passages) |"
     yield "|---:|---:|---:|---:|---:|"
     for size, rows in walks.items():
         for row in rows:
@@ -135,12 +135,12 @@ def _format_walks(walks: Mapping[str, list[WalkRow]]) -> Iterator[str]:
 
 
 def _format_trade(rows: Sequence[TradeRow]) -> Iterator[str]:
-    """Yield the table of size against quality; nothing if it was not measured."""
+    """Yield the table of size and quality; nothing if not measured."""
     if not rows:
         return
     strategies = list(rows[0]["ndcg@10"])
     yield ""
-    yield f"| the sample cut by | passages | kB | {' | '.join(f'nDCG@10 {name}' for name in strategies)} |"
+    yield f"| chunker | passages | kB | {' | '.join(f'nDCG@10 {name}' for name in strategies)} |"
     yield "|---|---:|---:" + "|---:" * len(strategies) + "|"
     for row in rows:
         values = " | ".join(f"{row['ndcg@10'][name]:.3f}" for name in strategies)

@@ -1,10 +1,10 @@
-"""The fit of a model's 128 token axes to text: ``python -m benchmarks.fit_axes --model multilingual``.
+"""Fits a model's 128 token axes to text: ``python -m benchmarks.fit_axes --model multilingual``.
 
-Writes the model's file of axes next to this one. The axes belong to the model, not to a corpus: fitted once on one
-corpus they serve the others as well as their own would. Indexes store bits on these axes, so new ones mean that
-everything has to be embedded again. MiniLM's are fitted to the sample, which this command repeats; the multilingual
-model's to the sample and the Debian project's manuals (GPL) in eleven languages. The manuals do not come with the
-workbench: put them as Markdown into a folder next to the sample's articles and name it with ``--folder``.
+The axes belong to the model, not to a corpus: fitted once on one
+corpus, they are as good for others. Indexes store bits on these axes, so after a change
+everything must be embedded again. MiniLM's are fitted to the sample, which this command repeats; the multilingual
+model's to the sample and the Debian project's manuals (GPL) in eleven languages. The manuals are not included in the
+workbench: put them as Markdown into a folder with the sample's articles and pass it with ``--folder``.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from workbench.models.token_axes import fit_token_axes, save_token_axes
 from workbench.sample import articles_dir
 
 MODELS = {model.name: model for model in (MINILM, MULTILINGUAL)}
-PASSAGE_TOKENS = 200  # the length of the passages that the bits are kept of
+PASSAGE_TOKENS = 200  # as in indexes
 
 
 def split_passages(encoder: BertEncoder, text: str) -> list[str]:
-    """Cut a text into pieces of 200 tokens."""
+    """Split a text into pieces of 200 tokens."""
     spans = encoder.token_spans(text)
     cuts = [spans[start : start + PASSAGE_TOKENS] for start in range(0, len(spans), PASSAGE_TOKENS)]
     return [text[cut[0][0] : cut[-1][1]] for cut in cuts]
 
 
 def fit_axes(encoder: BertEncoder, folder: Path, out: Path) -> int:
-    """Fit the axes to the Markdown files below ``folder``, write them to ``out`` and return the tokens used."""
+    """Fit the axes to the Markdown files in ``folder``, write them to ``out``, and return the number of tokens."""
     files = sorted(folder.rglob("*.md"))
     texts = [passage for file in files for passage in split_passages(encoder, file.read_text(encoding="utf-8"))]
     tokens = [vectors for batch in encoder.batches(texts) for vectors in batch.token_vectors]
     if sum(map(len, tokens)) <= encoder.dimensions:
-        raise InvalidInput(f"{folder} holds too little Markdown to fit axes to; name a folder with more.")
+        raise InvalidInput(f"{folder} has too little Markdown to fit axes; use a folder with more.")
     save_token_axes(fit_token_axes(np.concatenate(tokens)), out)
     return sum(map(len, tokens))
 
@@ -48,11 +48,11 @@ def fit_axes(encoder: BertEncoder, folder: Path, out: Path) -> int:
 def main() -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fit_axes", description="Fit the token axes.")
-    parser.add_argument("--model", choices=sorted(MODELS), default="minilm", help="whose axes (%(default)s)")
+    parser.add_argument("--model", choices=sorted(MODELS), default="minilm", help="model (default: %(default)s)")
     parser.add_argument(
         "--folder", type=Path, default=articles_dir(), help="folder of Markdown files (default: the sample)"
     )
-    parser.add_argument("--out", type=Path, help="file to write (default: the package's own)")
+    parser.add_argument("--out", type=Path, help="file to write (default: the file in the package)")
     arguments = parser.parse_args()
     model = MODELS[arguments.model]
     out: Path = arguments.out or model.axes_file

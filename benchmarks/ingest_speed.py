@@ -1,4 +1,4 @@
-"""Ingestion next to the bare embedding session: the same texts, once through the model alone, once all the way in."""
+"""Ingestion speed compared with the bare embedding session on the same texts."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from workbench.models.minilm import MINILM, MiniLMEncoder
 from workbench.storage.passages import NewPassage
 from workbench.workbench import Workbench
 
-DOCUMENTS_PER_HALF = 60  # a half; there are two
+DOCUMENTS_PER_HALF = 60  # of two halves
 PASSAGES_PER_DOCUMENT = 5
-PASSAGES_COMPARED, COMPARISON_ROUNDS = 100, 2  # passages that are embedded in either precision, and how often
+PASSAGES_COMPARED, COMPARISON_ROUNDS = 100, 2  # passages embedded per precision, and repetitions
 
 
 def measure_ingestion(wb: Workbench, synthetic: SyntheticCorpus) -> dict[str, float]:
-    """Return passages a second of the whole way and of the embedding alone, and their ratio.
+    """Return passages per second of ingestion and of embedding alone, and their ratio.
 
-    Ingestion is timed in two halves, before and after the model alone, so that changes of the machine's speed affect
-    both alike.
+    Ingestion is timed in two halves, before and after the embedding, so that changes in machine speed affect
+    both equally.
     """
     texts = [piece.text for piece in synthetic.passages(2 * DOCUMENTS_PER_HALF * PASSAGES_PER_DOCUMENT)]
     half = len(texts) // 2
     encoder = wb.corpus.encoder()
     for earlier in wb.corpus.sources.list(source_type="api"):
-        if earlier.title.startswith("ingestion "):  # of a bench that was ended: its texts would not be embedded again
+        if earlier.title.startswith("ingestion "):  # left by an interrupted run: its texts would not be embedded again
             wb.sources.delete(earlier.id)
     source = wb.corpus.sources.create(f"ingestion {time.time_ns()}", source_type="api")
-    encoder.encode(texts[:16])  # both are warm before they are timed: the first of a process loads its modules
+    encoder.encode(texts[:16])  # warm up: the first use in a process loads modules
     wb.documents.ingest_items(source.id, [text_item("warm", "One document.", title="Warm")])
     first = wb.documents.ingest_items(source.id, _make_items(texts[:half], "a"))
     stored = [
-        NewPassage("", "", passage.text, f"Document {place}", 0, 0, 0, "english").embedded_text
+        NewPassage("", "", passage.text, f"Document {place}", 0, 0, 0, "english").text_to_embed
         for place, document_id in enumerate(first.document_ids)
         for passage in wb.documents.passages(document_id)
     ]
@@ -51,10 +51,10 @@ def measure_ingestion(wb: Workbench, synthetic: SyntheticCorpus) -> dict[str, fl
 
 
 def compare_precision(wb: Workbench, texts: list[str]) -> dict[str, float]:
-    """Return passages a CPU second as this machine embeds them, in full precision, and how many times the first is.
+    """Return passages per CPU second in this machine's precision and in full precision, and their ratio.
 
-    Processor time, taken in turns, so that other work on the machine is no disturbance. Nothing for a model that has
-    no choice of precision.
+    Measured in CPU time, alternating, so that other load does not matter. Empty for a model without a
+    choice of precision.
     """
     model, settings = wb.corpus.encoder(), wb.settings
     if model.name != MINILM.name:

@@ -1,4 +1,4 @@
-"""Latency of every strategy and a bare baseline, measured in turns on each question, so that noise affects both."""
+"""Latency of strategies and bare baselines, alternating on each question, so that noise affects both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.storage.statements import statement
 from workbench.types import ResolvedScope, SearchResult, Value
 
 RESULT_LIMIT = 10
-LEG_LIMIT = 50  # passages that a leg brings to hybrid
+LEG_LIMIT = 50  # passages per leg of hybrid
 QUERY_TOKENS = 12
 WARM_UP_QUESTIONS = 5
 
@@ -28,7 +28,7 @@ TimedCall = Callable[[EncodedQuestion], object]
 
 @dataclass(frozen=True, slots=True)
 class Latency(Value):
-    """Milliseconds of a strategy and of its baseline over the same questions; ``ratio`` of the medians."""
+    """Milliseconds of a strategy and its baseline over the same questions; ``ratio`` is that of the medians."""
 
     p50_ms: float
     p95_ms: float
@@ -38,9 +38,9 @@ class Latency(Value):
 
 
 class Bench:
-    """The questions and the ways to answer them on one corpus.
+    """Questions on one corpus, and timed ways to answer them.
 
-    Questions are embedded beforehand: the model's few milliseconds are the same for all and would hide differences.
+    Questions are embedded beforehand: the model's few milliseconds are constant and would hide differences.
     """
 
     def __init__(self, corpus: BenchCorpus, synthetic: SyntheticCorpus, questions: int) -> None:
@@ -61,7 +61,7 @@ class Bench:
         parameters: Mapping[str, object] | None = None,
         limit: int = RESULT_LIMIT,
     ) -> Callable[[EncodedQuestion], SearchResult]:
-        """Return a timed call of a strategy, through the same service that every face uses."""
+        """Return a timed call of a strategy, through the regular search service."""
         from workbench.retrieval.options import Ask
         from workbench.retrieval.pipeline import run_search as served
         from workbench.retrieval.query import Encoding
@@ -71,14 +71,14 @@ class Bench:
 
         def run(question: EncodedQuestion) -> SearchResult:
             ask = Ask(name, limit, scope, self._index.name, parameters or {})
-            request = requests.of(ask, remembered=True)
+            request = requests.make(ask, remembered=True)
             encodings = {request.index.embedding_model: Encoding(self._encoded[question[0]])}
             return served(request.question(question[0], encodings))
 
         return run
 
     def raw_vector(self, limit: int = RESULT_LIMIT) -> TimedCall:
-        """Return a timed call of the bare vector statement, which walks the graph as wide as ours does."""
+        """Return a timed call of the bare vector statement, with the same ef_search."""
         nearest_ones = statement("bench_nearest", self._index.name, breadth="breadth_by_size")
 
         def run(question: EncodedQuestion) -> object:
@@ -89,7 +89,7 @@ class Bench:
         return run
 
     def raw_keyword(self, limit: int = LEG_LIMIT) -> TimedCall:
-        """Return a timed call of the keyword leg alone, its terms weighed beforehand."""
+        """Return a timed call of only the keyword leg, with terms weighted beforehand."""
         weights = self._weights()
 
         def run(question: EncodedQuestion) -> object:
@@ -99,7 +99,7 @@ class Bench:
         return run
 
     def plain_keyword(self, limit: int = LEG_LIMIT) -> TimedCall:
-        """Return a timed call of BM25 as anyone would write it in SQL: every posting of every term is read."""
+        """Return a timed call of BM25 in plain SQL, which reads every posting of every term."""
         weights = self._weights()
         self._keep_plain_postings()
 
@@ -118,7 +118,7 @@ class Bench:
         return run
 
     def _keep_plain_postings(self) -> None:
-        """Keep the postings a row each, as plain SQL reads them."""
+        """Copy the postings to one row each, for plain SQL."""
         database = self._workbench.corpus.database
         for step in ("bench_plain_drop", "bench_plain", "bench_plain_index"):
             database.rows(statement(step, self._index.name))
@@ -135,17 +135,17 @@ class Bench:
         return weights
 
     def legs_alone(self) -> TimedCall:
-        """Return a timed call of the two legs that hybrid fuses: the bare vector statement and our keyword leg."""
+        """Return a timed call of the two legs of hybrid: the bare vector statement and the workbench's keyword leg."""
         vector, keyword = self.raw_vector(LEG_LIMIT), self.raw_keyword(LEG_LIMIT)
         return lambda question: (vector(question), keyword(question))
 
     def raw_both(self, plain: TimedCall) -> TimedCall:
-        """Return a timed call of what anyone would write: the bare vector statement and ``plain``, BM25 in SQL."""
+        """Return a timed call of a plain SQL hybrid: the bare vector statement and ``plain``, BM25 in SQL."""
         vector = self.raw_vector(LEG_LIMIT)
         return lambda question: (vector(question), plain(question))
 
     def framework_hybrid(self) -> TimedCall:
-        """Return a timed call of the framework's own hybrid over its own table."""
+        """Return a timed call of LlamaIndex's own hybrid over its own table."""
         from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
         from workbench.storage.llamaindex import copy_to_framework
@@ -178,7 +178,7 @@ class Bench:
         return run
 
     def paired(self, timed: TimedCall, baseline: TimedCall, name: str) -> Latency:
-        """Time a call and its baseline over all questions, each first in turn: the second finds warm pages."""
+        """Time a call and its baseline over all questions, alternating which is first, as the second has warm pages."""
         ours, theirs = [], []
         for question in self.questions[:WARM_UP_QUESTIONS]:
             timed(question)
@@ -191,7 +191,7 @@ class Bench:
         return Latency(round(p50, 3), round(p95, 3), name, round(base, 3), round(p50 / base, 3))
 
     def recall(self, questions: Sequence[EncodedQuestion]) -> float:
-        """Return the share of the true ten nearest that a search finds."""
+        """Return the recall of the true ten nearest passages."""
         hits = 0
         for question in questions:
             exact = statement("vector_exact", self._index.name, scope="scope_everything")
@@ -211,7 +211,7 @@ def _measure_ms(timed: TimedCall, question: EncodedQuestion) -> float:
 
 
 def format_vector(vector: NDArray[np.float32]) -> str:
-    """Write a vector as text, as anyone would bind it."""
+    """Format a vector as text, for binding."""
     return "[" + ",".join([f"{value:.5g}" for value in vector.tolist()]) + "]"
 
 

@@ -1,4 +1,4 @@
-"""The bench's own database: a corpus of synthetic passages in an index of its own, loaded in steps that are resumed."""
+"""The benchmark's database: a synthetic corpus in its own index, with resumable loading."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from workbench.storage.passages import insert_passages
 from workbench.types import Index, Source
 from workbench.workbench import Workbench
 
-BATCH_PASSAGES = 10_000  # passages a transaction: some eight seconds
+BATCH_PASSAGES = 10_000  # per transaction: about eight seconds
 SOURCE_PARTS = ("large", "small", "leaving")
-SMALL_SOURCE_INTERVAL = 100  # one passage in this many lies in the small source, for the 1 % scope
-DELETED_SOURCE_INTERVAL = 4  # and one in this many in the source that is deleted at the end
-PROGRESS_INTERVAL_S = 10.0  # seconds between two lines of progress
+SMALL_SOURCE_INTERVAL = 100  # one passage in this many is in the small source, for the 1% scope
+DELETED_SOURCE_INTERVAL = 4  # one in this many is in the source that is deleted at the end
+PROGRESS_INTERVAL_S = 10.0  # between progress lines
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class BenchCorpus:
-    """A filled index with its sources; ``loaded`` passages came in ``load_seconds`` of this run, the others before it.
+    """A filled index with its sources; this run loaded ``loaded`` passages in ``load_seconds``.
 
-    One passage in a hundred is in ``small``, a quarter is in ``leaving``, which is deleted at the end.
+    One passage in a hundred is in ``small``, and a quarter in ``leaving``, which is deleted at the end.
     ``graph_seconds`` is 0 if nothing was loaded; it includes packing and measuring.
     """
 
@@ -45,13 +45,13 @@ class BenchCorpus:
 
 
 def open_bench(home: Path) -> Workbench:
-    """Open a workbench of the bench's own below the data folder, so that no one's corpus is touched."""
+    """Open a separate workbench in the data folder, so that the user's corpus is not touched."""
     return Workbench.open(settings=Settings(home=home / "bench", database_url=None, _env_file=None))  # pyright: ignore[reportCallIssue]
 
 
 def count_loaded(wb: Workbench, passages: int) -> int:
-    """Return how many passages of the corpus of this size are loaded already."""
-    return wb.corpus.indexes.counted(_index_name(passages)).passages_count if _find_sources(wb, passages) else 0
+    """Return the number of passages of this corpus that are already loaded."""
+    return wb.corpus.indexes.with_counts(_index_name(passages)).passages_count if _find_sources(wb, passages) else 0
 
 
 def fill_corpus(
@@ -61,7 +61,7 @@ def fill_corpus(
     say: Say = lambda text: None,
     batch: int = BATCH_PASSAGES,
 ) -> BenchCorpus:
-    """Fill an index of its own with the first ``passages`` synthetic passages, from where an earlier run stopped."""
+    """Fill an index with the first ``passages`` synthetic passages, resuming an earlier run."""
     sources = _find_sources(wb, passages) or _create_corpus(wb, passages)
     index = wb.corpus.indexes.get(_index_name(passages))
     store = wb.corpus.store(index)
@@ -80,7 +80,7 @@ def fill_corpus(
 
 
 def delete_corpus(wb: Workbench, passages: int) -> None:
-    """Delete what is there of the corpus of this size; a deletion that was stopped is not taken for a corpus."""
+    """Delete the corpus of this size; a partly deleted one is not reused."""
     titles = {f"{_index_name(passages)} {part}" for part in SOURCE_PARTS}
     mine = [source for source in wb.corpus.sources.list(source_type="dataset") if source.title in titles]
     for source in sorted(mine, key=lambda source: SOURCE_PARTS.index(source.title.split()[1]), reverse=True):
@@ -92,7 +92,7 @@ def _index_name(passages: int) -> str:
 
 
 def _find_sources(wb: Workbench, passages: int) -> tuple[Source, Source, Source] | None:
-    """Return the sources of a corpus that was begun and from which nothing was deleted since."""
+    """Return the sources of a corpus that was started, if nothing was deleted from it since."""
     found = {source.title: source for source in wb.corpus.sources.list(source_type="dataset")}
     large, small, leaving = (found.get(f"{_index_name(passages)} {part}") for part in SOURCE_PARTS)
     if large is None or small is None or leaving is None:
@@ -126,7 +126,7 @@ def _load_passages(
     batch: int,
     say: Say,
 ) -> None:
-    """Write the passages of these numbers, a transaction a batch; the next batch is made while one is written."""
+    """Write the passages with these numbers, one transaction per batch; the next batch is generated in parallel."""
     began = told = time.perf_counter()
     batches = _split_batches(synthetic.passages(numbers.stop, numbers.start), batch)
     with ThreadPoolExecutor(1) as maker:
@@ -166,7 +166,7 @@ def _write_batch(
             )
             document_id, *_ = corpus.documents.write(connection, document)
             passages += [to_new_passage(piece, place, document_id, source.id) for place, piece in enumerate(pieces)]
-            corpus.indexes.holding(connection, index.name, document_id, str(number), len(pieces))
+            corpus.indexes.record_document(connection, index.name, document_id, str(number), len(pieces))
         vectors = np.stack([piece.vector for piece in batch])
         bits = [piece.token_bits for piece in batch]
         insert_passages(connection, index.name, passages, vectors, bits)

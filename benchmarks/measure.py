@@ -1,8 +1,8 @@
-"""chunking_evaluation: one set of questions with quoted spans that scores every way of cutting documents.
+"""chunking_evaluation: questions with quoted spans that score chunkers.
 
 A folder holds corpora/*.md and questions_df.csv (question, references: a JSON list of content, start_index,
-end_index; corpus_id). ``reproduce_published`` cuts and searches as the technical report did: sizes in cl100k tokens,
-passages embedded without any context, the nearest five by cosine over all corpora together.
+end_index; corpus_id). ``reproduce_published`` chunks and searches as in the technical report: sizes in cl100k tokens,
+passages embedded without context, the nearest five by cosine over all corpora.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from workbench.types import Value
 if TYPE_CHECKING:
     import tiktoken
 
-PASSAGES_RETRIEVED = 5  # passages a question, the report's n
+PASSAGES_RETRIEVED = 5  # per question, the report's n
 QUESTIONS_FILE = "questions_df.csv"
-UNLIMITED_TOKENS = 1_000_000  # tokens: the report lets a passage be longer than what the model reads
+UNLIMITED_TOKENS = 1_000_000  # the report does not limit passages to the model's input
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkingScores(Value):
-    """Means over the questions, in percent, as the report prints them; ``characters`` is the mean passage."""
+    """Means over the questions in percent, as in the report; ``characters`` is the mean passage length."""
 
     name: str
     passages: int
@@ -52,15 +52,15 @@ class ChunkingScores(Value):
 
 
 def read_chunking_evaluation(folder: Path) -> TestSet:
-    """Return the questions with their spans, placed in the corpora as the workbench reads them.
+    """Return the questions with their spans in the corpora as read by the workbench.
 
     Raises:
-        InvalidInput: the folder has not that form, or a quote does not stand in its corpus.
+        InvalidInput: the folder has another format, or a quote is not in its corpus.
     """
     texts = {path.stem: normalise(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("corpora/*.md"))}
     if not texts or not (folder / QUESTIONS_FILE).is_file():
         raise InvalidInput(
-            f"{folder.name!r} is no chunking_evaluation folder; it needs corpora/*.md and {QUESTIONS_FILE}."
+            f"{folder.name!r} is not a chunking_evaluation folder; it needs corpora/*.md and {QUESTIONS_FILE}."
         )
     questions, judgments = [], []
     with (folder / QUESTIONS_FILE).open(encoding="utf-8", newline="") as stream:
@@ -78,7 +78,7 @@ def read_chunking_evaluation(folder: Path) -> TestSet:
 def reproduce_published(
     test_set: TestSet, encoder: Encoder, chunker: str, size: int, overlap: int = 0, on_batch: OnBatch | None = None
 ) -> ChunkingScores:
-    """Cut (``size`` and ``overlap`` in tokens), embed and search as the report did. Raises InvalidInput."""
+    """Chunk (``size`` and ``overlap`` in tokens), embed and search as in the report. Raises InvalidInput."""
     texts = load_corpus_texts(test_set)
     passages: list[Range] = []
     for key, text in texts.items():
@@ -98,14 +98,14 @@ def reproduce_published(
 def load_corpus_texts(test_set: TestSet) -> dict[str, str]:
     """Return the texts of the corpora by key. Raises InvalidInput if they are not available."""
     if not isinstance(test_set.corpus, FolderCorpus):
-        raise InvalidInput(f"The test set {test_set.name!r} has no corpora at hand; read it from its folder.")
+        raise InvalidInput(f"The test set {test_set.name!r} has no corpora; read it from its folder.")
     return {item.key: item.load().decode() for item in test_set.corpus.documents}
 
 
 def mean_scores(
     name: str, test_set: TestSet, answers: Mapping[str, Sequence[Range]], passages: Sequence[Range]
 ) -> ChunkingScores:
-    """Return the means over all questions; ``passages`` are all there are."""
+    """Return the means over all questions; ``passages`` are all passages."""
     values = []
     omegas = []
     for question in test_set.questions:
@@ -124,12 +124,12 @@ def mean_scores(
 
 
 def find_relevant_ranges(test_set: TestSet, question_id: str) -> list[Range]:
-    """Return what answers a question as (document, start, end)."""
+    """Return the spans that answer a question as (document, start, end)."""
     return [(span.document, span.start or 0, span.end or 0) for span in test_set.spans.get(question_id, ())]
 
 
 def tokenize_cl100k(text: str) -> list[tuple[int, int]]:
-    """Return the characters of every cl100k token; a character that several tokens share belongs to the first."""
+    """Return the character span of every cl100k token; a shared character belongs to the first token."""
     if not text:
         return []
     encoding = _load_cl100k()
@@ -139,7 +139,7 @@ def tokenize_cl100k(text: str) -> list[tuple[int, int]]:
 
 @cache
 def _load_cl100k() -> tiktoken.Encoding:
-    """Load the encoding from the copy that llama_index ships, which needs no network."""
+    """Load the encoding from the copy in llama_index, without network access."""
     import llama_index.core
     import tiktoken
 
@@ -159,5 +159,5 @@ def _make_documents(texts: Mapping[str, str]) -> list[IngestItem]:
 def _make_judgment(question_id: str, corpus: str, text: str, reference: Mapping[str, Any]) -> Judgment:
     place = locate_quote(text, reference["content"], near=int(reference["start_index"]))
     if place is None:
-        raise InvalidInput(f"The quote {reference['content'][:60]!r} does not stand in {corpus}; correct it.")
+        raise InvalidInput(f"The quote {reference['content'][:60]!r} is not in {corpus}; correct it.")
     return Judgment(question_id, corpus, 2, *place, quote=reference["content"])

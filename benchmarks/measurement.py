@@ -1,4 +1,4 @@
-"""The whole bench in one run: latency by size, throughput, ingestion, memory, disk; the JSON of ``workbench bench``."""
+"""The whole benchmark: latency by size, throughput, ingestion, memory and disk, as JSON."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def run_bench(
     keep: bool = False,
     with_walks: bool = False,
 ) -> Figures:
-    """Measure and return everything; ``say`` is told what is being done. Takes minutes: most of it is loading.
+    """Measure and return everything; ``say`` gets progress messages. Takes minutes, mostly for loading.
 
-    An interrupted load is resumed. With ``keep`` the corpus is kept for the next run and deleting is not timed.
+    An interrupted load is resumed. With ``keep`` the corpus is kept for the next run and deletion is not timed.
     ``with_walks`` also measures the recall of the graph by ``ef_search``.
 
     Raises:
-        ConfigurationError: the disk is too small for the largest size; nothing was loaded.
+        ConfigurationError: not enough disk for the largest size; nothing was loaded.
     """
     with open_bench(home) as wb:
         loaded = [(size, count_loaded(wb, size)) for size in sizes]
@@ -80,10 +80,10 @@ def _measure_size(
     keep: bool,
     with_walks: bool,
 ) -> None:
-    """Load one size, measure it into ``result`` and delete it, or keep it."""
+    """Load one size, add its figures to ``result``, and delete it unless ``keep``."""
     say(f"loading {size:,} passages")
     corpus = fill_corpus(wb, size, synthetic, say)
-    # before LlamaIndex's own hybrid makes its full text, which only a question by it brings
+    # before LlamaIndex's hybrid creates its full-text column on its first question
     result["bytes_per_passage"] = wb.indexes.bytes_on_disk(corpus.index.name) // size
     bench = Bench(corpus, synthetic, questions)
     result["load"][str(size)] = _load_figures(corpus)
@@ -93,12 +93,12 @@ def _measure_size(
     say("comparing the graph with an exact search")
     result["recall"][str(size)] = bench.recall(synthetic.questions(RECALL_QUESTIONS))
     if with_walks:
-        say("walking the graph narrow and wide")
+        say("measuring the graph by ef_search")
         result.setdefault("walks", {})[str(size)] = sweep_ef_search(corpus, synthetic.questions(WALK_QUESTIONS))
-    say("searching with several callers")
+    say("measuring concurrent searches")
     result["throughput"] = measure_throughput(bench.strategy("hybrid"), bench.questions)
     if keep:
-        say(f"keeping the {size:,} passages for the next run; deleting is not timed")
+        say(f"keeping the {size:,} passages for the next run, so deletion is not timed")
         return
     say("deleting a quarter of it")
     deletion = measure_deletion(wb, corpus.leaving, bench.strategy("hybrid"), bench.questions)
@@ -107,7 +107,7 @@ def _measure_size(
 
 
 def describe_machine() -> str:
-    """Name the machine: processor, cores, memory."""
+    """Return processor, cores and memory of the machine."""
     model = next(
         (line.split(":", 1)[1].strip() for line in _read_lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor() or platform.machine(),
@@ -117,17 +117,17 @@ def describe_machine() -> str:
 
 
 def _peak_memory() -> int:
-    """Return the bytes that this process held at most."""
+    """Return the peak memory of this process in bytes."""
     if sys.platform == "win32":
         return int(psutil.Process().memory_info().peak_wset)
     import resource
 
-    unit = 1 if sys.platform == "darwin" else 1024  # bytes, as Linux counts
+    unit = 1 if sys.platform == "darwin" else 1024  # in KiB on Linux
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def _load_figures(corpus: BenchCorpus) -> dict[str, float]:
-    """Return the figures of what this run loaded; those of what an earlier one loaded are not known."""
+    """Return the load figures of this run; those of an earlier run are unknown."""
     figures: dict[str, float] = {}
     if corpus.loaded:
         figures["rows_ms_a_passage"] = round(corpus.load_seconds * 1000 / corpus.loaded, 3)

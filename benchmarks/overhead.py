@@ -1,6 +1,6 @@
-"""The cost of the protocol: a search over MCP against the same search in Python, measured side by side.
+"""The overhead of MCP: a search over MCP compared with the same search in Python.
 
-The three ways take turns query by query, so that the machine's other work hits them alike.
+The three ways alternate query by query, so that other load affects them equally.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 TOOL_NAME = "search_knowledge_base"
 STRATEGY_NAME = "hybrid"
-MIN_SIMILARITY = 0.05  # the tool's own default, so that both search the same
+MIN_SIMILARITY = 0.05  # the tool's default, so that both searches are equal
 SearchCall = Callable[[str], Awaitable[object]]
 
 
 def measure_overhead(wb: Workbench, queries: Sequence[str], *, rounds: int = 5, limit: int = 10) -> JsonObject:
-    """Return p50 in ms of a search in Python, over stdio and over HTTP, and what the protocol adds at p50.
+    """Return p50 in ms of a search in Python, over stdio and over HTTP, and the overhead at p50.
 
-    Each transport is a real server process on the workbench's own database, driven by the SDK's client.
+    Each transport is a real server process on the workbench's database, with the SDK's client.
 
     Raises:
         WorkbenchError: a server did not start or refused a search.
@@ -104,7 +104,7 @@ def _search_with_client(client: Client, limit: int) -> SearchCall:
 
 @asynccontextmanager
 async def run_http_server(env: dict[str, str], *options: str) -> AsyncGenerator[str]:
-    """Run an HTTP server in a process of its own on a free port and yield its URL."""
+    """Run an HTTP server in a separate process on a free port and yield its URL."""
     command = [sys.executable, "-m", "mcp_app", "--transport", "http", "--port", "0", *options]
     process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
     try:

@@ -1,4 +1,4 @@
-"""The strategies that are timed: all that need no LLM, each in turn with the baseline it is compared with."""
+"""The timed strategies (all without an LLM), each paired with its baseline."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from workbench.retrieval.parameters import CANDIDATES
 from workbench.retrieval.strategies import STRATEGIES
 
 HYBRID_NAME = "hybrid"
-FULL_TEXT_NAME = "llamaindex-hybrid"  # makes the framework's full text of the whole index
+FULL_TEXT_NAME = "llamaindex-hybrid"  # creates LlamaIndex's full-text column of the whole index
 OWN_BASELINES = (
     "vector",
     "keyword",
     HYBRID_NAME,
-)  # strategies with a baseline of their own; the others stand next to hybrid
+)  # strategies with their own baselines; others are compared with hybrid
 
 
 def measure_latencies(
     bench: Bench, size: int, synthetic: SyntheticCorpus, say: Callable[[str], None]
 ) -> Iterator[tuple[str, Latency]]:
-    """Yield every strategy with its latency and its baseline's over the same questions.
+    """Yield every strategy with its and its baseline's latency over the same questions.
 
-    The framework's own table, plain postings and the in-memory index are made on the way, each a copy of the corpus:
-    above ``COPIED`` passages (``size``) what needs one is left out.
+    LlamaIndex's table, plain postings and the in-memory index are created on the way, each a copy of the corpus:
+    above ``MAX_COPIED_PASSAGES`` passages (``size``) they are skipped.
     """
     copied = size <= MAX_COPIED_PASSAGES
     hybrid = bench.strategy(HYBRID_NAME)
-    for question in bench.questions:  # no row is timed on a server that has just started, whose pages lie on the disk
+    for question in bench.questions:  # warms up a server that has just started
         hybrid(question)
     yield "vector", bench.paired(bench.strategy("vector"), bench.raw_vector(), "raw SQL, vector")
     yield HYBRID_NAME, bench.paired(hybrid, bench.legs_alone(), "both legs alone")
@@ -54,12 +54,12 @@ def measure_latencies(
         yield "keyword", bench.paired(bench.strategy("keyword"), bench.raw_keyword(), "the keyword leg alone")
         return
     yield "keyword", _measure_keyword(bench, size, synthetic, say)
-    say("building the framework's own table")
+    say("building LlamaIndex's own table")
     yield "hybrid, framework", bench.paired(hybrid, bench.framework_hybrid(), "LlamaIndex PGVectorStore hybrid")
 
 
 def timed_strategies() -> tuple[str, ...]:
-    """Return the strategies that can be timed: those that need neither an LLM nor a model that is not configured."""
+    """Return the strategies that can be timed: those without an LLM and without unconfigured models."""
     return tuple(name for name, strategy in STRATEGIES.items() if not strategy.needs)
 
 

@@ -1,8 +1,8 @@
-"""What vector search finds in mixtures that make a graph lose passages: ``python -m benchmarks.recall``.
+"""Recall of vector search on corpora that are hard for a graph: ``python -m benchmarks.recall``.
 
-Two corpora go through the product's own ingest with its own model: one of thousands of near-equal tickets among the
-articles of the sample, and one of real texts (the sample, and ``corpus.jsonl`` of each folder given). Passages of a
-sample are searched by their own stored vectors, and titles are asked as questions; exact search is the truth.
+Two corpora are ingested with the default model: one with thousands of near-duplicate tickets among the
+articles of the sample, and one of real texts (the sample, and ``corpus.jsonl`` of each given folder). Passages of a
+sample are searched by their own vectors, and titles are asked as questions; exact search is the ground truth.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from workbench.storage.ranking import nearest
 from workbench.types import Index, JsonObject, ResolvedScope
 from workbench.workbench import Workbench
 
-TICKETS = 12_000  # enough for an index that has a graph
-ASKED = 1_000  # passages searched by their own vectors, spread evenly over the index
+TICKETS = 12_000  # enough for an index with a graph
+ASKED = 1_000  # passages searched by their own vectors, evenly spaced in the index
 QUESTIONS = 200
 LIMIT = 10
 SITES, FAULTS = (
@@ -42,7 +42,7 @@ def near_equal_texts(count: int) -> Iterator[tuple[str, str]]:
 
 
 def real_texts(folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
-    """Yield the title and text of each document of test sets in BEIR's form."""
+    """Yield the title and text of each document of test sets in BEIR format."""
     for folder in folders:
         with (folder / "corpus.jsonl").open(encoding="utf-8") as lines:
             for line in lines:
@@ -51,7 +51,7 @@ def real_texts(folders: Sequence[Path]) -> Iterator[tuple[str, str]]:
 
 
 def measure(home: Path, texts: Iterator[tuple[str, str]]) -> JsonObject:
-    """Ingest texts and the sample's articles into a new workbench and return what its vector search finds."""
+    """Ingest texts and the sample's articles into a new workbench, and return the recall of its vector search."""
     folder = home / "texts"
     folder.mkdir(parents=True)
     for number, (title, text) in enumerate(texts):
@@ -61,20 +61,20 @@ def measure(home: Path, texts: Iterator[tuple[str, str]]) -> JsonObject:
         index = wb.corpus.index()
         sentence = next(row["vector_search"] for row in wb.health.status()["indexes"] if row["name"] == index.name)
         return {
-            "passages": wb.corpus.indexes.counted(index.name).passages_count,
+            "passages": wb.corpus.indexes.with_counts(index.name).passages_count,
             "vector_search": sentence,
             **_found(wb, index),
         }
 
 
 def _found(wb: Workbench, index: Index) -> JsonObject:
-    """Return the shares of passages and of the true first ten that the product's vector search finds."""
+    """Return the recall of the passages themselves and of the true top ten."""
     encoder = wb.corpus.encoder()
     titles = [document.title for document in wb.documents.list()]
     questions = [encoder.encode_query(title) for title in titles[:: max(1, len(titles) // QUESTIONS)][:QUESTIONS]]
     size = EXACT_UP_TO + 1 if index.has_graph else 0
     with wb.corpus.store(index).reading() as connection:
-        step = max(1, wb.corpus.indexes.counted(index.name).passages_count // ASKED)
+        step = max(1, wb.corpus.indexes.with_counts(index.name).passages_count // ASKED)
         query = f"SELECT id, halfvec_send(embedding) AS sent FROM data_{index.name} WHERE id % {step} = 0"
         rows = connection.execute(query.encode()).fetchall()  # pyright: ignore[reportArgumentType]
 
@@ -85,7 +85,7 @@ def _found(wb: Workbench, index: Index) -> JsonObject:
         shares = []
         for question in questions:
             truth, found = first(question.vector, 0), first(question.vector, size)
-            worst = min(truth.values(), default=0.0)  # of equal scores any will do
+            worst = min(truth.values(), default=0.0)  # ties are interchangeable
             shares.append(sum(score >= worst - 1e-6 for score in found.values()) / max(1, len(truth)))
     lost = sum(key not in found and min(found.values(), default=0.0) < 0.9999 for key, found in own)
     return {"asked": len(own), "lost": lost, "recall@10": round(float(np.mean(shares)), 4)}

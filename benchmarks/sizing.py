@@ -1,4 +1,4 @@
-"""The sizing table: what 10,000 to 100 million passages take, from the figures of runs; what was not run is marked."""
+"""The sizing table: disk and time for 10,000 to 100 million passages, measured or extrapolated."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from workbench.formatting import size_text
 from workbench.types import Value
 
 TABLE_SIZES = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
-WORKER_COUNT = 10  # on as many machines, each as fast as the one that was measured
-VECTOR_BYTES = 768  # of a passage: 384 numbers in half precision
-LINKS_BYTES = 1_200  # of its place in the graph, with its share of the pages
-REQUIRED_KEYS = {"sizes", "recall", "bytes_per_passage", "ingestion"}  # of a run's figures
+WORKER_COUNT = 10  # on as many machines like the measured one
+VECTOR_BYTES = 768  # per passage: 384 numbers in half precision
+LINKS_BYTES = 1_200  # per passage in the graph, with its share of pages
+REQUIRED_KEYS = {"sizes", "recall", "bytes_per_passage", "ingestion"}  # in a run's JSON
 _TIME_UNITS = (("days", 86_400), ("h", 3_600), ("min", 60))
 
 
 @dataclass(frozen=True, slots=True)
 class SizingRow(Value):
-    """One size. ``is_measured``: a run had it, which knows ``hybrid_p50_ms`` and ``recall`` (else None)."""
+    """One size. ``is_measured``: from a run, with ``hybrid_p50_ms`` and ``recall`` (else None)."""
 
     passages: int
     disk_bytes: int
@@ -35,14 +35,14 @@ class SizingRow(Value):
 
 
 def read_figures(path: Path) -> Figures:
-    """Read what ``workbench bench --json`` wrote. Raises InvalidInput, saying how to make such a file."""
+    """Read a file written by ``python -m benchmarks --json``. Raises InvalidInput."""
     how = f"write one with 'python -m benchmarks --json > {path.name}'"
     try:
         found: object = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read ({error.strerror}); {how}.") from error
+        raise InvalidInput(f"{path} is not readable ({error.strerror}); {how}.") from error
     except ValueError as error:
-        raise InvalidInput(f"{path} is not a file of the bench's figures; {how}.") from error
+        raise InvalidInput(f"{path} is not a file of benchmark results; {how}.") from error
     lacking = REQUIRED_KEYS - (found.keys() if isinstance(found, dict) else set())
     if lacking:
         raise InvalidInput(f"{path} lacks {', '.join(sorted(lacking))}; {how}.")
@@ -50,9 +50,9 @@ def read_figures(path: Path) -> Figures:
 
 
 def estimate_sizes(runs: Sequence[Figures]) -> list[SizingRow]:
-    """Return a row for each of ``TABLE_SIZES`` and each size that was run.
+    """Return a row for each of ``TABLE_SIZES`` and each measured size.
 
-    Disk and embedding grow with the passages, by the figures of the largest run. Times of searches and recall are not
+    Disk and embedding time are extrapolated linearly from the largest run. Search times and recall are not
     extrapolated.
     """
     measured = {int(size): run for run in runs for size in run["sizes"]}
@@ -60,7 +60,7 @@ def estimate_sizes(runs: Sequence[Figures]) -> list[SizingRow]:
     rows: list[SizingRow] = []
     for passages in sorted({*TABLE_SIZES, *measured}):
         run = measured.get(passages)
-        last = run is not None and passages == max(map(int, run["sizes"]))  # of which the bytes were counted
+        last = run is not None and passages == max(map(int, run["sizes"]))  # with measured bytes
         rows.append(
             SizingRow(
                 passages=passages,
@@ -76,7 +76,7 @@ def estimate_sizes(runs: Sequence[Figures]) -> list[SizingRow]:
 
 
 def format_sizes(rows: Sequence[SizingRow]) -> str:
-    """Return the rows as a Markdown table; what no run measured stands in italics."""
+    """Return the rows as a Markdown table; extrapolated values are in italics."""
     return "\n".join(
         [
             f"| passages | disk | embedding, one worker | with {WORKER_COUNT} | vectors and graph | hybrid "

@@ -1,7 +1,7 @@
-"""A synthetic corpus of any size: words by Zipf's law within topics, vectors that cluster as real ones do.
+"""A synthetic corpus of any size: Zipf-distributed words within topics, and clustered vectors.
 
-Texts of about 130 words, vectors of 384 dimensions (or a model's own) with about 60 effective ones; everything from one
-seed, so that two runs measure the same work.
+Texts have about 130 words, vectors 384 dimensions (or a model's) with about 60 effective ones. Everything comes from
+one seed, so that runs measure the same work.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from workbench.storage.passages import NewPassage
 
 WORDS_PER_PASSAGE = 130
-TOKENS_PER_PASSAGE = 190  # of a model such as MiniLM, for as many words
+TOKENS_PER_PASSAGE = 190  # of these words, for a model such as MiniLM
 VOCABULARY_SIZE = 60_000
 TOPIC_COUNT = 400
 WORDS_PER_TOPIC = 300
 SUBSPACE_DIMENSIONS = 60
 PASSAGES_PER_DOCUMENT = 5
-PASSAGES_PER_SEED = 1_000  # passages that are made from one seed
+PASSAGES_PER_SEED = 1_000  # passages generated from one seed
 
 _SYLLABLES = [
     first + last for first in "bdfgklmnprstvz" for last in ("a", "e", "i", "o", "u", "an", "er", "il", "or", "us")
@@ -39,7 +39,7 @@ class SyntheticPassage:
 
 
 class SyntheticCorpus:
-    """Passages and questions about them; the same for the same seed."""
+    """Passages and questions about them, deterministic by seed."""
 
     def __init__(self, dimensions: int = 384, seed: int = 7) -> None:
         rng = np.random.default_rng(seed)
@@ -52,9 +52,9 @@ class SyntheticCorpus:
         self._dimensions, self._seed = dimensions, seed
 
     def passages(self, count: int, first: int = 0) -> Iterator[SyntheticPassage]:
-        """Yield the passages from number ``first`` up to ``count``; each is the same whatever the two are.
+        """Yield the passages from number ``first`` up to ``count``; each is independent of both.
 
-        A thousand have a seed of their own, so that a later beginning costs at most what that many take to make.
+        Every thousand have their own seed, so starting later generates at most a thousand extra.
         """
         for block in range(first // PASSAGES_PER_SEED, -(-count // PASSAGES_PER_SEED)):
             rng = np.random.default_rng((self._seed + 1, block))
@@ -93,7 +93,7 @@ class SyntheticCorpus:
 
 
 def to_new_passage(piece: SyntheticPassage, number: int, document_id: str, source_id: str) -> NewPassage:
-    """Return a synthetic passage as the store takes it in."""
+    """Return a synthetic passage in the form that the store writes."""
     return NewPassage(
         document_id=document_id,
         source_id=source_id,

@@ -1,4 +1,4 @@
-"""Searches a second with 1, 4 and 16 callers at once: threads of one process, each asking question after question."""
+"""Searches per second with 1, 4 and 16 concurrent threads of one process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CALLER_COUNTS = (1, 4, 16)
 def measure_throughput(
     timed: TimedCall, questions: Sequence[EncodedQuestion], seconds: float = DURATION_S
 ) -> dict[str, float]:
-    """Return searches a second by number of callers."""
+    """Return searches per second by number of callers."""
     return {str(callers): round(_measure_rate(timed, questions, callers, seconds), 2) for callers in CALLER_COUNTS}
 
 

@@ -1,4 +1,4 @@
-"""Size against quality: the sample, cut in several ways, and how well each index answers for the bytes it takes."""
+"""Size versus quality: the sample with several chunkers, their index sizes and nDCG@10."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ METRIC_NAME = "ndcg@10"
 
 
 def measure_size_and_quality(wb: Workbench, say: Callable[[str], None]) -> list[TradeRow]:
-    """Return for every way of cutting its passages, bytes on disk and nDCG@10 of three strategies on the sample.
+    """Return for each chunker the passages, bytes on disk and nDCG@10 of three strategies on the sample.
 
-    The same documents stand in each index, so bytes compare.
+    Each index has the same documents, so sizes are comparable.
     """
     test_set = load_test_set(SAMPLE_NAME)
     rows: list[TradeRow] = []
     for chunker, size in CHUNKER_SETTINGS:
         name = f"trade_{chunker}_{size}"
-        say(f"cutting the sample by {chunker}, {size} tokens")
-        with suppress(Conflict):  # it is there from an earlier bench
+        say(f"indexing the sample with {chunker}, {size} tokens")
+        with suppress(Conflict):  # left by an earlier run
             wb.indexes.create(name, chunker=chunker, options={"size": size})
         corpus = index_corpus(wb, test_set, name)
         measured = run_strategies(wb, test_set, corpus, STRATEGY_NAMES, (METRIC_NAME,)).strategies

@@ -1,4 +1,4 @@
-"""The walk of the graph by its width: what each number of passages in view finds of the truth, and in what time."""
+"""Recall and time of graph search by ``hnsw.ef_search``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchmarks.loading import BenchCorpus
 from workbench.storage.database import Connection, Query
 from workbench.storage.statements import statement
 
-EF_SEARCH_VALUES = (100, 200, 400, 600, 1000)  # of hnsw.ef_search; pgvector allows no more
-NEAREST_COUNT = 50  # as many as a leg brings to hybrid
+EF_SEARCH_VALUES = (100, 200, 400, 600, 1000)  # 1000 is pgvector's maximum
+NEAREST_COUNT = 50  # passages per leg of hybrid
 
 
 def sweep_ef_search(corpus: BenchCorpus, questions: Sequence[EncodedQuestion]) -> list[WalkRow]:
-    """Return for each width the share of the true first 10 and 50 that the walk finds, and its median time."""
+    """Return for each value the recall at 10 and 50, and the median time."""
     name = corpus.index.name
     exact = statement("vector_exact", name, scope="scope_everything")
     rows: list[WalkRow] = []

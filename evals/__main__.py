@@ -15,7 +15,7 @@ BASELINE = Path(__file__).parent / "baselines" / "sample.json"
 
 
 def main() -> int:
-    """Evaluate; JSON on stdout, tables on stderr; 1 on a regression or a failure, 2 where asked wrongly."""
+    """Evaluate; print JSON on stdout and tables on stderr; return 0, 1 (regression or failure) or 2 (usage error)."""
     from workbench.formatting import progress_bar
     from workbench.workbench import Workbench
 

@@ -1,4 +1,4 @@
-"""The jobs of evaluation, for any worker: experiments, searches for parameters, imports of test sets, learning."""
+"""The kinds of jobs of evaluation: experiments, tuning, imports of test sets, training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint
 from evals.learning.learn import DEFAULT_RANKER_NAME, learn
 from evals.learning.training import check_enough
-from evals.measures.metrics import check_metrics, ranking_depth
+from evals.measures.metrics import check_metrics, max_ranking_depth
 from evals.measures.significance import EQUALITY_TOLERANCE
 from evals.test_sets.folders import SAMPLE_NAME
 from evals.test_sets.import_job import enqueue_import, run_import
@@ -33,11 +33,11 @@ from workbench.types import (
 )
 from workbench.workbench import Workbench
 
-MAX_RECENT_JOBS = 200  # jobs among which an experiment's own is looked for
+MAX_RECENT_JOBS = 200  # jobs searched for an experiment's own
 
 
 def make_runners(wb: Workbench) -> dict[str, Runner]:
-    """Return the runners of evaluation's kinds of jobs, for the entry points that start workers."""
+    """Return the job runners of evaluation, for the entry points that start workers."""
     return {
         "experiment": lambda assignment: run_experiment(wb, assignment),
         "optimise": lambda assignment: run_optimise(wb, assignment),
@@ -49,36 +49,36 @@ def make_runners(wb: Workbench) -> dict[str, Runner]:
 def enqueue_experiment(wb: Workbench, experiment_id: str, *, ragas: str = "none") -> Job:
     """Run an experiment in the background, or resume one that was stopped.
 
-    ``ragas`` looks at the texts afterwards: "free" without a language model, "llm" with the configured one.
+    ``ragas`` scores the texts afterwards: "free" without a language model, "llm" with the configured one.
 
     Raises:
-        NotFound: no such experiment. Conflict: it runs already. ConfigurationError: "llm", and none is configured;
+        NotFound: no such experiment. Conflict: it is already running. ConfigurationError: no LLM for "llm",
         or the extra ``eval`` is not installed.
     """
     check_extra("eval")
     if ragas == "llm":
-        Endpoint.of(wb)
+        Endpoint.from_workbench(wb)
     experiment = Experiments(wb).get(experiment_id)
     job = find_job(wb, experiment.id)
     if job is not None and not job.is_finished:
-        raise Conflict(f"{experiment.title!r} is {job.status} already; cancel its job first to start it anew.")
+        raise Conflict(f"{experiment.title!r} is already {job.status}; cancel its job first to restart it.")
     return wb.jobs.enqueue("experiment", experiment.title, {"experiment": experiment.id, "ragas": ragas})
 
 
 def enqueue_on_sample(
     wb: Workbench, title: str, cells: Sequence[Cell], *, metrics: Sequence[str], limit: int | None, ragas: str
 ) -> Job:
-    """Bring the sample in in the background, and run an experiment on its questions once they are there.
+    """Import the sample in the background, then run an experiment on its questions.
 
     The job's result names the ``experiment``; it runs as a job of its own, as by ``enqueue_experiment``, and
-    ``limit`` is how many questions are asked at most.
+    ``limit`` is the maximum number of questions.
 
     Raises:
         NotFound: no such index. InvalidInput: a wrong metric. ConfigurationError: as ``enqueue_experiment``.
     """
     check_extra("eval")
     if ragas == "llm":
-        Endpoint.of(wb)
+        Endpoint.from_workbench(wb)
     for index in {cell.index for cell in cells}:
         wb.corpus.index(index)
     plan: JsonObject = {"title": title, "cells": [to_plain(cell) for cell in cells], "limit": limit, "ragas": ragas}
@@ -86,10 +86,10 @@ def enqueue_on_sample(
 
 
 def enqueue_optimise(wb: Workbench, test_set: str, strategies: Sequence[str], seconds: float, metric: str) -> Job:
-    """Search for good parameters in the background. Raises NotFound, or InvalidInput without time or strategies."""
+    """Tune parameters in the background. Raises NotFound, or InvalidInput without time or strategies."""
     check_extra("eval")
     if seconds <= 0 or not strategies:
-        raise InvalidInput("A search for parameters needs some seconds and at least one strategy.")
+        raise InvalidInput("Tuning needs a time limit above 0 seconds and at least one strategy.")
     info = TestSetStore(wb).info(test_set)
     parameters = {
         "dataset": info.id,
@@ -97,11 +97,11 @@ def enqueue_optimise(wb: Workbench, test_set: str, strategies: Sequence[str], se
         "seconds": seconds,
         "metric": metric,
     }
-    return wb.jobs.enqueue("optimise", f"Search for parameters on {info.title}", parameters)
+    return wb.jobs.enqueue("optimise", f"Tune parameters on {info.title}", parameters)
 
 
 def enqueue_learn(wb: Workbench, test_set: str, index: str | None = None) -> Job:
-    """Train a ranker on a stored test set in the background; its result is ``Learned.to_dict``, and nothing is kept.
+    """Train a ranker on a stored test set in the background; the job's result holds it, and it is not saved.
 
     Raises:
         NotFound: no such test set or index. InvalidInput: fewer than 30 judged questions.
@@ -110,37 +110,37 @@ def enqueue_learn(wb: Workbench, test_set: str, index: str | None = None) -> Job
     info = TestSetStore(wb).info(test_set)
     check_enough(info.title, info.answerable)
     wb.corpus.index(index)
-    return wb.jobs.enqueue("learn", f"Learning from {info.title}", {"dataset": info.id, "index": index})
+    return wb.jobs.enqueue("learn", f"Train a ranker on {info.title}", {"dataset": info.id, "index": index})
 
 
 def find_job(wb: Workbench, experiment_id: str) -> Job | None:
-    """Return the newest job that runs an experiment; None if it was run by other means, or long ago."""
+    """Return the newest job that runs an experiment; None if it did not run as a job, or ran long ago."""
     jobs = wb.jobs.list(kind="experiment", limit=MAX_RECENT_JOBS)
     return next((job for job in jobs if job.parameters["experiment"] == experiment_id), None)
 
 
 def run_experiment(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Run what is not done of an experiment, shared with further workers, then what ragas can say of it."""
+    """Run the rest of an experiment, shared with other workers, then score it with ragas."""
     parameters = assignment.job.parameters
     experiments = Experiments(wb)
     done = run_shared(wb, as_text(parameters["experiment"]), assignment)
     if not assignment.leads:
-        return Outcome({}, "Nothing is left to help with.")
+        return Outcome({}, "No work is left to share.")
     failed = [result for result in experiments.results(done.id) if result.error]
     for result in failed:
         assignment.log(f"{result.cell.label}: {result.error}", "error")
     if parameters["ragas"] != "none":
         from evals.judges.judging import judge_experiment  # imports ragas, which takes seconds
 
-        endpoint = Endpoint.of(wb) if parameters["ragas"] == "llm" else None
+        endpoint = Endpoint.from_workbench(wb) if parameters["ragas"] == "llm" else None
         judge_experiment(wb, done, endpoint, on_progress=assignment.progress, should_stop=assignment.should_stop)
     return Outcome({"experiment": done.id, "failed": len(failed)}, done.message, with_errors=bool(failed))
 
 
 def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Import a test set, then hand the experiment that was planned on it, if any, to a worker.
+    """Import a test set, then enqueue the experiment planned on it, if any.
 
-    A job that continues after its worker died takes the experiment that the worker made, if it made one.
+    If the worker died and the job resumes, an experiment that it had already created is reused.
     """
     outcome = run_import(wb, assignment)
     told = assignment.job.parameters.get("experiment")
@@ -148,7 +148,7 @@ def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
         return outcome
     plan = as_object(told)
     limit = None if plan["limit"] is None else as_integer(plan["limit"])
-    experiment_id = assignment.job.id.replace("job_", "exp_")  # a second try finds what the first one made
+    experiment_id = assignment.job.id.replace("job_", "exp_")  # a second attempt finds what the first one created
     try:
         experiment = Experiments(wb).get(experiment_id)
     except NotFound:
@@ -162,7 +162,7 @@ def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
 
 
 def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Search for parameters; one that was stopped continues with its answers and with the time that was left."""
+    """Tune parameters; a resumed job keeps its answers and has the remaining time."""
     parameters, spent = assignment.job.parameters, assignment.job.done  # the job's progress counts seconds
     seconds, metric = as_number(parameters["seconds"]), as_text(parameters["metric"])
     test_set = TestSetStore(wb).load(as_text(parameters["dataset"]))
@@ -171,7 +171,7 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
         assignment.progress(Progress(spent, int(seconds), f"indexing, {progress.message}"))
 
     corpus = index_corpus(wb, test_set, on_progress=indexing, should_stop=assignment.should_stop)
-    book = StoredAnswers(wb, test_set, corpus, ranking_depth([metric]))
+    book = StoredAnswers(wb, test_set, corpus, max_ranking_depth([metric]))
     outcome = tune(
         wb, test_set, corpus, as_texts(parameters["strategies"]), seconds, metric=metric, spent=spent, book=book,
         on_progress=assignment.progress, should_stop=assignment.should_stop,
@@ -183,7 +183,7 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
     if tied > 1:
         leads = f"{tied} settings tie on held-out questions"
     tried = (
-        f"{outcome.tried} settings tried in {outcome.seconds:.0f} s of {seconds:g}, "
+        f"Tried {outcome.tried} settings in {outcome.seconds:.0f} s of {seconds:g}, "
         f"{outcome.varied} of them not the defaults"
     )
     message = " ".join([f"{tried}; {leads}.", *outcome.notes])
@@ -191,7 +191,7 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
 
 
 def run_learn(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Train a ranker; one that was stopped restarts."""
+    """Train a ranker; a resumed job restarts."""
     parameters = assignment.job.parameters
     test_set, index = as_text(parameters["dataset"]), as_text_or_none(parameters["index"])
     learned, _ = learn(

@@ -1,4 +1,4 @@
-"""The command ``workbench eval``, and ``python -m evals``: the same work, without the options of a scope."""
+"""The commands ``workbench eval`` and ``python -m evals``, which has no scope options."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from workbench.workbench import Workbench
 
 RAGAS_MODES = ("free", "llm", "none")
-PAGE_METRIC = "page-hit@5"  # the metric that compares strategies where the truth is pages
-EXIT_REGRESSION = 1  # the exit code where a strategy is significantly worse than the baseline
+PAGE_METRIC = "page-hit@5"  # the metric that compares strategies if pages were judged
+EXIT_REGRESSION = 1  # exit code if a strategy is significantly worse than the baseline
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,14 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "test_set", metavar="DATASET", help="folder (BEIR format, or questions.jsonl), stored test set, or 'sample'"
     )
     parser.add_argument(
-        "--strategies", metavar="A,B,C", help="strategies (default: all that need neither a scope nor an LLM)"
+        "--strategies", metavar="A,B,C", help="strategies (default: all that work without a scope and an LLM)"
     )
     parser.add_argument(
         "--set",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="set a parameter, such as learned.ranker=mine; may be repeated",
+        help="set a parameter, such as learned.ranker=mine; repeatable",
     )
     parser.add_argument(
         "--metrics", metavar="M,N", help=f"metrics: {', '.join(OFFERED_METRICS)}; strategies are compared by the first"
@@ -53,12 +53,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ragas",
         choices=RAGAS_MODES,
         default="free",
-        help="free (default): context metrics without an LLM, on the first questions; llm: with the configured LLM",
+        help="free (default): context metrics on the first questions, without an LLM; llm: with the configured LLM",
     )
     parser.add_argument(
         "--answers",
         action="store_true",
-        help="also answer questions with a reference answer, and report how many answers contain it",
+        help="also answer the questions that have a reference answer, and report how many answers contain it",
     )
     parser.add_argument(
         "--document-cutoffs",
@@ -85,7 +85,7 @@ def evaluate(
     ``scope`` replaces the test set's own, unless it is everything.
 
     Raises:
-        InvalidInput: wrong arguments, an unreadable test set, a baseline of another corpus.
+        InvalidInput: invalid arguments, an unreadable test set, or a baseline of another corpus.
         ScopeError: an unknown name in the scope, or a part of the test set's scope has been deleted.
     """
     from evals.experiments import report, runs
@@ -96,12 +96,12 @@ def evaluate(
     from workbench.retrieval.options import parameters_by_strategy
     from workbench.retrieval.strategies import strategy_named
 
-    _parse_shares(arguments.document_cutoffs)  # its errors would else come after minutes of asking
+    _parse_shares(arguments.document_cutoffs)  # otherwise its errors would come after minutes of searches
     metrics = check_metrics(_parse_names(arguments.metrics) or DEFAULT_METRICS)
     strategies = [strategy_named(name).name for name in _parse_names(arguments.strategies)] or runs.default_strategies()
     given = parameters_by_strategy(strategies, arguments.set)
     if arguments.ragas == "llm":
-        _make_endpoint(wb, arguments)  # its errors would else come after minutes of asking
+        _make_endpoint(wb, arguments)  # otherwise its errors would come after minutes of searches
     test_set = load_named_test_set(wb, arguments.test_set, scope).first(arguments.limit_queries)
     if arguments.baseline:
         report.check_comparable(Path(arguments.baseline), test_set, strategies, metrics)
@@ -130,23 +130,23 @@ def evaluate(
 
 
 def _report_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:
-    """Report judged documents that cannot be found."""
+    """Report missing judged documents."""
     from evals.experiments.leaderboard import describe_judged_outside
 
     for sentence in describe_judged_outside(wb, test_set):
         say(sentence)
     if test_set.nowhere:
         missing = list_choices(test_set.nowhere, 5)
-        say(f"Judged relevant, but not in corpus.jsonl, and so never found: {missing}; check the ids.")
+        say(f"Judged relevant but missing from corpus.jsonl, so never found: {missing}; check the ids.")
     for failure in corpus.failures:
         say(f"Not indexed: {failure}")
 
 
 def _report_seen_questions(wb: Workbench, run: EvalRun, say: Callable[[str], None]) -> None:
     """Report rankers that were trained on the measured questions."""
-    from evals.learning.training import describe_seen_ranker, find_rankers_trained_on
+    from evals.learning.training import describe_seen_ranker, find_trained_rankers
 
-    for ranker in find_rankers_trained_on(wb, run.test_set.name, run.strategies.values()):
+    for ranker in find_trained_rankers(wb, run.test_set.name, run.strategies.values()):
         say(describe_seen_ranker(ranker))
 
 
@@ -159,7 +159,7 @@ def _measure_extras(
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
 ) -> None:
-    """Add to the JSON, and say, the measures next to rankings that were asked for: answers, and cutoffs by document."""
+    """Add the requested measures besides rankings (answers, document cutoffs) to the JSON, and report them."""
     from evals.experiments import report
     from evals.experiments.cutoffs import measure_answers, measure_cutoffs
 
@@ -182,7 +182,7 @@ def _measure_extras(
 def _print_tables(
     run: EvalRun, pairs: Sequence[Difference], lead: str, agreed: JudgeAgreement | None, say: Callable[[str], None]
 ) -> None:
-    """Say the tables of a run, and what weakens any conclusion from it."""
+    """Report the tables of a run, and its weaknesses."""
     from evals.experiments import report
     from evals.experiments.leaderboard import describe_weaknesses
     from evals.judges.agreement import describe_agreement
@@ -195,7 +195,7 @@ def _print_tables(
     if agreed is not None:
         say(describe_agreement(agreed))
     if pairs:
-        say(report.render_text(report.make_pair_table(pairs, title="Against the best")))
+        say(report.render_text(report.make_pair_table(pairs, title="Compared with the best")))
     for weakness in describe_weaknesses(run.test_set, run.strategies, lead):
         say(weakness)
 
@@ -207,12 +207,12 @@ def _judge_run(
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
 ) -> tuple[EvalRun, JudgeAgreement | None]:
-    """Return the run with ragas' figures, and how far the judge agrees with the test set if it is an LLM."""
+    """Return the run with ragas scores and, if an LLM judged, its agreement with the test set."""
     from evals.judges.agreement import Texts, measure_judge_agreement
     from evals.judges.judging import add_ragas, judge_run
 
     endpoint = _make_endpoint(wb, arguments) if arguments.ragas == "llm" else None
-    parts = len(run.strategies) + 1  # the last one is for the judge's own agreement with the test set
+    parts = len(run.strategies) + 1  # the last part is for the judge's own agreement with the test set
     figures = judge_run(wb, run, endpoint=endpoint, on_progress=on_progress, should_stop=should_stop, parts=parts)
     judged = add_ragas(run, figures)
     if endpoint is None:
@@ -225,7 +225,7 @@ def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint:
     from evals.judges.endpoint import Endpoint, Limits
 
     own = {name: getattr(arguments, f"judge_{name}") for name in ("seconds", "calls", "tokens")}
-    return Endpoint.of(wb, Limits.from_settings(wb.settings, own))
+    return Endpoint.from_workbench(wb, Limits.from_settings(wb.settings, own))
 
 
 def _check_baseline(run: EvalRun, path: Path, payload: RunJson, say: Callable[[str], None]) -> int:
@@ -233,12 +233,12 @@ def _check_baseline(run: EvalRun, path: Path, payload: RunJson, say: Callable[[s
 
     gate = report.check_baseline(run, path)
     payload["baseline"] = [difference.to_dict() for difference in gate.differences]
-    say(report.render_text(report.make_pair_table(gate.differences, title=f"Against the baseline {path.name}")))
+    say(report.render_text(report.make_pair_table(gate.differences, title=f"Compared with the baseline {path.name}")))
     for note in gate.notes:
         say(note)
     for regression in gate.regressions:
         say(
-            f"{regression.a} became worse: {regression.metric} {regression.difference:+.4f} "
+            f"{regression.a} got worse: {regression.metric} {regression.difference:+.4f} "
             f"(p = {regression.p_corrected:.4f}, {regression.losses} questions lost, {regression.wins} won)."
         )
     return EXIT_REGRESSION if gate.regressions else 0
@@ -247,7 +247,7 @@ def _check_baseline(run: EvalRun, path: Path, payload: RunJson, say: Callable[[s
 def _parse_names(text: str | None) -> list[str]:
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     if text is not None and not names:
-        raise InvalidInput("A list of names is empty; write names between commas, or leave the option out.")
+        raise InvalidInput("The list of names is empty; separate names with commas, or omit the option.")
     return names
 
 
@@ -255,4 +255,4 @@ def _parse_shares(text: str | None) -> list[float]:
     try:
         return [float(name) for name in _parse_names(text)]
     except ValueError:
-        raise InvalidInput(f"The cutoffs cannot be {text!r}; use shares from 0 to 1, such as 0,0.5.") from None
+        raise InvalidInput(f"Invalid cutoffs {text!r}; use shares from 0 to 1, such as 0,0.5.") from None

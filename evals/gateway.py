@@ -1,4 +1,4 @@
-"""The index of a test set's corpus: a source of its own with indexes of its own, apart from a person's sources."""
+"""How evaluation reaches the workbench: the corpus of a test set is a source and indexes of its own."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def list_documents(wb: Workbench, scope: ResolvedScope, index: str | None = None
 
 
 def describe_scope(wb: Workbench, scope: Scope) -> MeasuredScope:
-    """Return a scope by ids, with the titles of these. Raises ScopeError if it names something that does not exist."""
+    """Return a scope by ids, with their titles. Raises ScopeError if it names something that does not exist."""
     wb.requests.resolve(scope)
     if scope == Scope():
         return WHOLE_CORPUS
@@ -71,7 +71,7 @@ def describe_scope(wb: Workbench, scope: Scope) -> MeasuredScope:
 
 
 def resolve_scope(wb: Workbench, measured: MeasuredScope) -> ResolvedScope:
-    """Return what a test set's scope means now. Raises ScopeError if a part of it has been deleted."""
+    """Resolve a test set's scope. Raises ScopeError if a part of it has been deleted."""
     if lost := describe_deleted(wb, measured):
         raise ScopeError(
             f"The scope of this test set has lost {lost}, which has been deleted, so it can no longer be searched; "
@@ -99,7 +99,7 @@ def describe_deleted(wb: Workbench, measured: MeasuredScope) -> str:
 
 
 def list_agent_queries(wb: Workbench, limit: int, *, zero_only: bool = False) -> list[str]:
-    """Return what agents asked in their last ``limit`` queries, each once; ``zero_only``: those that found nothing."""
+    """Return the distinct queries among the last ``limit`` of agents; ``zero_only``: those without results."""
     calls = wb.tool_calls.list(queries_only=True, zero_only=zero_only, limit=limit)
     return list(dict.fromkeys(" ".join(call.query.split()) for call in calls if call.query and call.query.strip()))
 
@@ -109,14 +109,14 @@ def list_agent_queries(wb: Workbench, limit: int, *, zero_only: bool = False) ->
 
 @dataclass(frozen=True, slots=True)
 class QuestionFeatures:
-    """The features of a question's candidates; ``orders`` are their row numbers, best first, by fixed strategy."""
+    """The features of a question's candidates; ``orders`` are their rows by fixed strategy, best first."""
 
     sheet: FeatureSheet
     orders: dict[str, tuple[int, ...]]
 
 
 def extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures | None:
-    """Search as ``ask`` says, by the strategy ``learned``; None if nothing is found.
+    """Search with the strategy ``learned`` and the options of ``ask``; None if nothing is found.
 
     Raises what a search raises.
     """
@@ -124,7 +124,7 @@ def extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures
 
 
 def _extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeatures | None:
-    request = wb.requests.of(replace(ask, strategy="learned"))
+    request = wb.requests.make(replace(ask, strategy="learned"))
     from workbench.retrieval.name_matching import restrict_to_named
     from workbench.retrieval.pipeline import run_search
     from workbench.retrieval.stages.stage import RETRIEVED
@@ -145,10 +145,10 @@ def _find_rows(rows: dict[int, int], ids: Sequence[int]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class IndexedCorpus:
-    """The place where a test set is searched; ``keys`` turns a document's id into the key that judgments name.
+    """The index in which a test set is searched; ``keys`` maps document ids to the keys used by judgments.
 
-    ``documents`` counts those that can be found, ``failures`` tell of the others; ``pages`` gives a document's pages by
-    its id. ``scope`` narrows every search of it; the default is the whole index.
+    ``documents`` is the number indexed, ``failures`` describe the others; ``pages`` returns a document's pages by
+    its id. ``scope`` narrows every search; the default is the whole index.
     """
 
     index: Index
@@ -161,21 +161,21 @@ class IndexedCorpus:
 
     @property
     def index_hash(self) -> str:
-        """A hash that is equal if passages would be cut and embedded alike."""
+        """A hash of the chunking and embedding settings."""
         return hash_settings(self.index)
 
     def document_ids(self, keys: Iterable[str]) -> tuple[str, ...]:
-        """Return the ids of documents by the names judgments use; one that is not there is left out."""
+        """Map document keys of judgments to ids; missing documents are omitted."""
         ids = {key: document_id for document_id, key in self.keys.items()}
         return tuple(ids[key] for key in keys if key in ids) if ids else tuple(keys)
 
     def key(self, document_id: str) -> str:
-        """Return the name judgments use for a document."""
+        """Return the key of a document in judgments."""
         return self.keys.get(document_id, document_id)
 
 
 def hash_settings(index: Index) -> str:
-    """Hash how an index cuts and embeds, whatever it holds."""
+    """Hash the chunking and embedding settings of an index."""
     settings = [index.chunker, sorted(index.chunker_options.items()), index.embedding_model]
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
@@ -188,10 +188,10 @@ def index_corpus(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> IndexedCorpus:
-    """Return where the test set can be searched, cut and embedded like the index ``like`` (default: the default one).
+    """Index a test set's corpus with the chunker and model of the index ``like`` (default: the default index).
 
-    A corpus that is unchanged is used again; one that was left half done is gone on with. One in which no document can
-    be read leaves nothing behind.
+    An unchanged corpus is reused and a partial one completed. If no document of it
+    can be read, nothing is kept.
 
     Raises:
         NotFound: no such index. Cancelled: ``should_stop`` returned True. UnreadableDocument: no document can be read.
@@ -201,7 +201,7 @@ def index_corpus(
     corpus = test_set.corpus
     if corpus is None:
         scope = resolve_scope(wb, test_set.scope)
-        if wb.indexes.missing(model.name):
+        if wb.indexes.count_missing(model.name):
             wb.indexes.build(model.name, on_progress=on_progress, should_stop=should_stop)
         return _index_own_documents(wb, model, test_set.scope, scope)
     source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else ensure_source(wb, test_set.name, corpus).id
@@ -215,7 +215,7 @@ def index_corpus(
         missing = (item.key for item in corpus.documents if item.key not in indexed)
         failures = tuple(f"{key}: could not be read when the corpus was indexed." for key in missing)
     return IndexedCorpus(
-        index=wb.corpus.indexes.counted(index.name),
+        index=wb.corpus.indexes.with_counts(index.name),
         corpus_hash=corpus.hash,
         documents=len(indexed),
         keys={document.id: key for key, document in indexed.items()},
@@ -225,7 +225,7 @@ def index_corpus(
 
 
 def make_page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
-    """Return a lookup of a document's pages by its id, each document read once; () where its form has no pages."""
+    """Return a lookup of a document's pages by its id, each document read once; ()() for formats without pages."""
 
     @cache
     def pages(document_id: str) -> tuple[PageSpan, ...]:
@@ -294,7 +294,7 @@ def _fill_index(
 
 
 def _delete_if_empty(wb: Workbench, source_id: str) -> bool:
-    """Delete a corpus that holds no document, with its indexes; tells whether it did."""
+    """Delete a corpus that holds no document, with its indexes; return whether it did."""
     empty = wb.corpus.documents.count(source_id=source_id) == 0
     if empty:
         delete_corpus(wb, source_id)
@@ -319,7 +319,7 @@ def hash_documents(wb: Workbench, measured: MeasuredScope) -> str:
 
 
 def _index_own_documents(wb: Workbench, index: Index, measured: MeasuredScope, scope: ResolvedScope) -> IndexedCorpus:
-    counts = wb.corpus.indexes.counted(index.name)
+    counts = wb.corpus.indexes.with_counts(index.name)
     documents = counts.documents_count if measured.is_everything else len(list_documents(wb, scope, index.name))
     return IndexedCorpus(counts, hash_documents(wb, measured), documents, {}, pages=make_page_lookup(wb), scope=scope)
 

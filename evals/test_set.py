@@ -1,4 +1,4 @@
-"""A test set as a value: questions, what answers them, and the corpus they are asked about."""
+"""A test set: questions, judgments and their corpus."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MIN_GRADE, MAX_GRADE = -100, 100  # trec_eval keeps a table as long as the highe
 
 @dataclass(frozen=True, slots=True)
 class Question(Value):
-    """Something to ask; ``origin`` says where it comes from (folder, person, csv, agent, synthetic, llm)."""
+    """A question; ``origin`` is its source (folder, person, csv, agent, synthetic, llm)."""
 
     id: str
     text: str
@@ -35,9 +35,9 @@ class Question(Value):
 
 @dataclass(frozen=True, slots=True)
 class Judgment(Value):
-    """The truth about a question: a document by its key, a span of its characters, or some of its pages (from 1).
+    """The relevance of a document, a span of its characters, or some of its pages (from 1) to a question.
 
-    ``grade`` 0 is not at all.
+    ``grade`` 0 is not relevant.
     """
 
     question_id: str
@@ -50,12 +50,12 @@ class Judgment(Value):
 
     @property
     def is_span(self) -> bool:
-        """True when a part of the document was judged, not the whole."""
+        """True if a part of the document was judged."""
         return self.start is not None and self.end is not None
 
 
 def best_span_grades(spans: Iterable[Judgment]) -> dict[tuple[str, str], int]:
-    """Return (question id, document) -> the grade of its best span: what qrels can say of judged spans."""
+    """Return (question id, document) -> the grade of its best span, as qrels need."""
     best: dict[tuple[str, str], int] = {}
     for span in spans:
         place = (span.question_id, span.document)
@@ -76,7 +76,7 @@ class FolderCorpus:
 
     @cached_property
     def hash(self) -> str:
-        """A hash that is equal if the same documents would be indexed."""
+        """A hash of the documents."""
         digest = hashlib.sha256()
         for item in self.documents:
             for part in (item.key, item.title or "", item.name):
@@ -87,7 +87,7 @@ class FolderCorpus:
 
 @dataclass(frozen=True, slots=True)
 class StoredCorpus:
-    """Documents that are in the database already, as a source of type "dataset"."""
+    """Documents already in the database, as a source of type "dataset"."""
 
     source_id: str
     hash: str
@@ -107,7 +107,7 @@ class MeasuredScope(Value):
 
     @property
     def is_everything(self) -> bool:
-        """True if nothing is left out."""
+        """True if nothing is excluded."""
         return self.scope == Scope()
 
     @property
@@ -130,7 +130,7 @@ class MeasuredScope(Value):
         return "; ".join(parts) or "all your documents"
 
     def title(self, key: str) -> str:
-        """Return what the thing with an id is called, or was before it was deleted."""
+        """Return the title of an id, or its last title if deleted."""
         return self.titles.get(key, key)
 
     def to_stored(self) -> JsonObject:
@@ -151,7 +151,7 @@ class MeasuredScope(Value):
 
 
 WHOLE_CORPUS = MeasuredScope()
-MAX_NAMES_LISTED = 3  # names in a scope's text
+MAX_NAMES_LISTED = 3  # titles listed in a scope's text
 
 
 def _format_list(noun: str, names: Sequence[str]) -> list[str]:
@@ -169,7 +169,7 @@ class TestSet:
     ``scope`` is the part of the person's own sources that is searched; with a corpus of its own it is everything.
     """
 
-    __test__: ClassVar = False  # the name begins like a test's
+    __test__: ClassVar = False  # not a pytest class
 
     name: str
     questions: tuple[Question, ...]
@@ -180,19 +180,19 @@ class TestSet:
 
     @property
     def over(self) -> str:
-        """The documents that are measured, as text."""
+        """The searched documents, as text."""
         return self.scope.text if self.corpus is None else OWN_CORPUS_TEXT
 
     @cached_property
     def questions_hash(self) -> str:
-        """A hash that is equal if the same questions are judged alike, in whatever order they are listed."""
+        """A hash of the questions and judgments, independent of their order."""
         rows = sorted(json.dumps([q.id, q.text, q.reference_answer]) for q in self.questions)
         rows += sorted(json.dumps(_judgment_fields(judgment)) for judgment in self.judgments)
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
     @cached_property
-    def asked_hash(self) -> str:
-        """A hash that is equal if the same answerable questions are asked, however they are judged."""
+    def answerable_hash(self) -> str:
+        """A hash of the answerable questions, independent of their judgments."""
         rows = sorted(json.dumps([question.id, question.text]) for question in self.answerable)
         rows += sorted(f"{key} within {place[0]}" for key, places in self.pages.items() for place in places)
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
@@ -226,13 +226,13 @@ class TestSet:
 
     @cached_property
     def answerable(self) -> tuple[Question, ...]:
-        """The questions that something is relevant to; the others can measure nothing."""
+        """The questions with a relevant judgment; only they can be measured."""
         relevant = {key for key, grades in self.qrels.items() if any(grade > 0 for grade in grades.values())}
         return tuple(question for question in self.questions if question.id in relevant)
 
     @cached_property
     def nowhere(self) -> tuple[str, ...]:
-        """The documents that answer a question and that the corpus that comes with it does not hold."""
+        """The relevant documents that are missing from the test set's own corpus."""
         if not isinstance(self.corpus, FolderCorpus):
             return ()
         keys = {item.key for item in self.corpus.documents}
@@ -241,7 +241,7 @@ class TestSet:
         return tuple(key for key in wanted if key not in keys)
 
     def only(self, ids: Sequence[str]) -> TestSet:
-        """Return the same test set with some of its questions, in the test set's order."""
+        """Return the test set with some of its questions, in its own order."""
         wanted = set(ids)
         return replace(
             self,
@@ -250,15 +250,15 @@ class TestSet:
         )
 
     def first(self, count: int | None) -> TestSet:
-        """Return the same test set with its first ``count`` answerable questions. Raises InvalidInput below 1."""
+        """Return the test set with its first ``count`` answerable questions. Raises InvalidInput below 1."""
         if count is None:
             return self
         if count < 1:
-            raise InvalidInput(f"The number of queries cannot be {count}; use a whole number of at least 1.")
+            raise InvalidInput(f"Invalid number of queries {count}; use a whole number of at least 1.")
         return self.only([question.id for question in self.answerable[:count]])
 
 
 def _judgment_fields(judgment: Judgment) -> list[str | int | list[int] | None]:
-    """Return what a judgment says, for hashing; pages only if there are some, so that older hashes stand."""
+    """Return a judgment's fields for hashing; pages only if there are some, so that older hashes stay valid."""
     values: list[str | int | list[int] | None] = [judgment.question_id, judgment.document, judgment.grade]
     return [*values, judgment.start, judgment.end, *([list(judgment.pages)] if judgment.pages else [])]

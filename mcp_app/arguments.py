@@ -41,7 +41,7 @@ _KIND_NOUNS = {
 
 
 class Refused(Exception):
-    """A call that cannot be served as it is.
+    """An invalid call.
 
     Args:
         error: What is wrong.

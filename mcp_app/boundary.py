@@ -156,7 +156,7 @@ class Boundary:
                 call.tell(characters=len(text))
                 return ToolAnswer(text, value=value), None
             except Exception as raised:  # noqa: BLE001 - the boundary: every error becomes an answer
-                call.failed(type(raised).__name__)
+                call.record_failure(type(raised).__name__)
                 failure = explain_error(raised, tool)
                 error = to_one_line(failure.error)
                 suggestion = failure.suggestion

@@ -192,13 +192,13 @@ async def _check_health(server: WorkbenchServer) -> Response:
     """Report whether calls can be served; a slow database counts as down."""
     opening = server.opening
     state: JsonObject = {"ready": opening.is_ready, "warm": opening.is_warm, "version": __version__}
-    if not opening.settled:  # still opening; calls wait for it
+    if not opening.is_settled:  # still opening; calls wait for it
         return JSONResponse({"status": "ok", "database": "opening", **state})
     try:
         with anyio.fail_after(HEALTH_TIMEOUT_S):
             wb = await opening.ready()
             await anyio.to_thread.run_sync(wb.health.check_database, abandon_on_cancel=True)
-    except Exception as error:  # any error means that calls cannot be served
+    except Exception as error:  # any error means that calls would fail
         if not isinstance(error, WorkbenchError | TimeoutError):
             logger.error("Health check failed", exc_info=error)
         return JSONResponse({"status": "failing", "database": "down", **state, "ready": False}, status_code=503)

@@ -170,11 +170,11 @@ class RankedPage:
     most: int  # items that a search ranks
 
     @property
-    def asked(self) -> int:
+    def limit(self) -> int:
         """Items to rank: up to the end of the page, and one more to know whether others follow."""
         return min(self.most, self.offset + self.count + 1)
 
-    def of(self, ranked: Sequence[T]) -> Sequence[T]:
+    def items(self, ranked: Sequence[T]) -> Sequence[T]:
         """Return the page's items."""
         return ranked[self.offset : self.offset + self.count]
 

@@ -204,7 +204,7 @@ def create_server(
 
     chosen = select_tools(toolsets, read_only=read_only)
     offered = frozenset(tool.name for tool in chosen)
-    boundary = Boundary(opening if isinstance(opening, Opening) else Opening.of(opening), offered)
+    boundary = Boundary(opening if isinstance(opening, Opening) else Opening.from_open_workbench(opening), offered)
     server = WorkbenchServer(boundary, chosen, read_only=read_only, client=client)
     add_resources(server, server.opening)
     add_prompts(server, offered)

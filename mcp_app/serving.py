@@ -91,7 +91,7 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
     """Serve over HTTP.
 
     Raises:
-        ConfigurationError: The address cannot be listened on, or needs a token.
+        ConfigurationError: The address is unavailable, or needs a token.
     """
     import socket
 

@@ -114,7 +114,7 @@ def take_snapshot(wb: Workbench, before: Snapshot | None) -> Snapshot:
         for source in wb.sources.list()
     }
     last = before.at if before is not None else None
-    changed, at = wb.documents.changed_since(last, MAX_CHANGED_DOCUMENTS)
+    changed, at = wb.documents.list_changed(last, MAX_CHANGED_DOCUMENTS)
     return Snapshot(sources, changed, at)
 
 

@@ -77,7 +77,7 @@ def delegate_to_job(call: Call, folder: SearchedFolder) -> JsonObject:
     Returns:
         ``job`` and ``message`` for the answer from the indexed files; empty if no job is needed.
     """
-    left = call.wb.folder_work.left_to_job(folder)
+    left = call.wb.folder_work.find_job(folder)
     if left is None:
         return {}
     if not left.job.is_finished:
@@ -160,7 +160,7 @@ class Tool:
         """Return whether a call with these arguments changes nothing."""
         return self.read_only or arguments.get("action") in self.reading_actions
 
-    def offered_read_only(self) -> Tool | None:
+    def to_read_only(self) -> Tool | None:
         """Return the tool as a read-only server offers it, or None."""
         tool = replace(
             self,

@@ -19,7 +19,7 @@ _OWNED = pytest.StashKey[str]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Clear settings of the environment, set what outputs may differ in, and start the shared server."""
-    from workbench.storage.postgres import embedded_url
+    from workbench.storage.postgres import start_embedded_server
 
     if getattr(config.option, "nbval", False) and not config.option.nbval_sanitize_with:
         config.option.nbval_sanitize_with = str(Path(__file__).with_name("sanitize.cfg"))
@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
         Path(home).chmod(0o755)  # as root, the embedded server runs as another user
         os.environ[HOME] = config.stash[_OWNED] = home
         os.environ["CRAWL4_AI_BASE_DIRECTORY"] = str(Path(home) / "crawl4ai")
-        _disable_durability(embedded_url(Path(home) / "postgres"))
+        _disable_durability(start_embedded_server(Path(home) / "postgres"))
 
 
 def _disable_durability(url: str) -> None:

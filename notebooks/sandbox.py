@@ -20,7 +20,7 @@ import workbench
 from workbench import Settings, Workbench
 from workbench.services.sample_corpus import load_sample
 from workbench.settings import default_home
-from workbench.storage.postgres import embedded_url
+from workbench.storage.postgres import start_embedded_server
 
 HOME = "WORKBENCH_NOTEBOOKS_HOME"  # set by conftest.py; a test run has its own home and removes it
 SHAPING = ("ingestion", "models", "sample", "storage")  # packages that determine the contents of the filled database
@@ -50,7 +50,7 @@ def home() -> Path:
 
 def server_url() -> str:
     """Return the URL of the notebooks' Postgres, started on first use."""
-    return embedded_url(home() / "postgres")
+    return start_embedded_server(home() / "postgres")
 
 
 def fill(url: str) -> None:

@@ -24,7 +24,7 @@ from tests.shared_home import fresh_home, place_for_homes
 from workbench import Workbench
 from workbench.settings import Settings
 from workbench.storage.migrate import migrate
-from workbench.storage.postgres import embedded_url, leave_server
+from workbench.storage.postgres import leave_server, start_embedded_server
 
 HOME = "WORKBENCH_TEST_HOME"
 SLOW_FIXTURES = {
@@ -129,7 +129,7 @@ def shared_home() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def server_url(test_home: Path) -> str:
     """A real Postgres with pgvector, without a database of ours."""
-    url = embedded_url(test_home / "postgres")
+    url = start_embedded_server(test_home / "postgres")
     with psycopg.connect(url, autocommit=True) as connection:  # nothing of a test run has to survive a power cut
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))

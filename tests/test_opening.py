@@ -49,7 +49,7 @@ def test_an_opening_that_failed_is_tried_again_by_the_next_call(wb: Workbench) -
     opening = Opening(opener)
     with pytest.raises(StorageError, match="away"):
         asyncio.run(opening.ready())
-    assert opening.settled
+    assert opening.is_settled
     assert not opening.is_ready
     with pytest.raises(StorageError, match="away"):
         opening.wait(60)  # a page shows the error until a person tries again

@@ -1,6 +1,6 @@
 """The error tree: every error that the workbench raises on purpose.
 
-A message says in one sentence what happened and what to do, and lists the valid choices if there are any.
+A message is one sentence on what happened and what to do, and lists the valid choices if there are any.
 Errors of drivers and libraries are translated into this tree once, where they enter the workbench.
 """
 
@@ -28,7 +28,7 @@ class NotFound(WorkbenchError):
         Args:
             kind: Noun for the object, such as "source".
             key: The id, title or path that was asked for.
-            hint: Sentence that says how to list the valid ones.
+            hint: Sentence on how to list the valid ones.
         """
         self.kind = kind
         self.key = key

@@ -53,7 +53,7 @@ class Opening:
         self._warm = threading.Event()
 
     @classmethod
-    def of(cls, workbench: Workbench) -> Opening:
+    def from_open_workbench(cls, workbench: Workbench) -> Opening:
         """Return an opening that serves an open workbench."""
         opening = cls()
         opening.use(workbench)
@@ -126,7 +126,7 @@ class Opening:
         return future.result()
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """True once opening has succeeded or failed."""
         return self._future is not None and self._future.done()
 

@@ -120,7 +120,7 @@ def check_extra(name: str) -> None:
     """Check that an extra is installed.
 
     Raises:
-        ConfigurationError: The extra is missing; the message says how to install it.
+        ConfigurationError: The extra is missing; the message has the install command.
     """
     extra = EXTRAS[name]
     if not extra.is_installed:

@@ -163,7 +163,7 @@ def load_settings(**overrides: object) -> Settings:
     try:
         return Settings(**values)  # pyright: ignore[reportArgumentType]
     except (UnicodeDecodeError, OSError) as error:
-        reason = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"cannot be read ({error.strerror})"
+        reason = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is not readable ({error.strerror})"
         raise ConfigurationError(
             f"The file {Path('.env').absolute()} {reason}; save it as UTF-8 text, or run the command in another folder."
         ) from error

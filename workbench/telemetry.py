@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 AttributeValue = str | int | float | bool
 
 _export_lock = threading.Lock()
-_is_suppressed: ContextVar[bool] = ContextVar("untold", default=False)
+_is_suppressed: ContextVar[bool] = ContextVar("suppressed", default=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Measurement:
         """Add attributes to the span, not to the metric."""
         self._span.set_attributes({ATTRIBUTE_PREFIX + name: value for name, value in attributes.items()})
 
-    def failed(self, error_type: str, *, is_error: bool = True) -> None:
+    def record_failure(self, error_type: str, *, is_error: bool = True) -> None:
         """Record what ended the operation early.
 
         Args:
@@ -128,7 +128,7 @@ def measure(operation: Operation, target: str, **attributes: AttributeValue) -> 
         try:
             yield block
         except Exception as error:
-            block.failed(type(error).__name__, is_error=not isinstance(error, Cancelled))
+            block.record_failure(type(error).__name__, is_error=not isinstance(error, Cancelled))
             raise
         finally:
             _durations(operation).record(time.perf_counter() - began, {key: target, **block.outcome})

@@ -10,7 +10,7 @@ here. Both follow these rules, and a test compares them:
   not (.801); for Chinese pairs are better (.966 and .896).
 - Optional points of Arabic and Hebrew are removed, and the forms of alef, of ya and of kaf are unified.
 - A number with its digits in groups of three is one word, equal to the number without groups (1,204, 1.204, 1 204,
-  1'204 and 1204). One that begins with 0, or continues with groups of another size (an address), is split.
+  1'204 and 1204). One that starts with 0, or continues with groups of another size (an address), is split.
 """
 
 from __future__ import annotations

@@ -57,21 +57,21 @@ def open_corpus(settings: Settings) -> Corpus:
     """Start or join the database and apply its migrations; start telemetry if the settings ask for it.
 
     Raises:
-        StorageError: The database cannot be reached.
+        StorageError: The database is unreachable.
         ConfigurationError: An extra is missing.
     """
     if settings.telemetry:
         export()
     from workbench.storage.database import Database
     from workbench.storage.migrate import migrate
-    from workbench.storage.postgres import embedded_url, forget_variables
+    from workbench.storage.postgres import forget_variables, start_embedded_server
     from workbench.storage.replica import Replica
 
     configured_url = settings.database_url.get_secret_value() if settings.database_url else None
     forget_variables()
-    url = configured_url or embedded_url(settings.postgres_dir)
+    url = configured_url or start_embedded_server(settings.postgres_dir)
     migrate(url)
-    revive = None if configured_url else functools.partial(embedded_url, settings.postgres_dir)
+    revive = None if configured_url else functools.partial(start_embedded_server, settings.postgres_dir)
     database = Database(url, pool_size=settings.pool_size, revive=revive)
     replica = settings.read_database_url
     reader = Replica(replica.get_secret_value(), database, settings.pool_size) if replica else database
@@ -163,7 +163,7 @@ class Workbench:
 
         Raises:
             ConfigurationError: A setting is invalid.
-            StorageError: The database cannot be reached.
+            StorageError: The database is unreachable.
         """
         chosen = settings or load_settings(home=home, database_url=database_url)
         return cls(chosen, open_corpus(chosen), embedded=not chosen.database_url)
@@ -175,7 +175,7 @@ class Workbench:
             further: Runners for additional kinds of jobs, such as ``evals.background.runners``.
 
         Raises:
-            StorageError: The queue cannot be reached.
+            StorageError: The queue is unreachable.
         """
         if self._worker is None or not self._worker.is_alive:
             self._worker = self.start_worker(further)
@@ -199,7 +199,7 @@ class Workbench:
             options: Options of ``workbench.jobs.worker.start_worker``.
 
         Raises:
-            StorageError: The queue cannot be reached.
+            StorageError: The queue is unreachable.
         """
         from workbench.jobs.worker import start_worker
 
@@ -209,7 +209,7 @@ class Workbench:
         """Return the runners of the built-in kinds of jobs: ingest, index_build, crawl."""
         from workbench.jobs.runners import make_runners
 
-        folders = {"archive": self.archives.mirrored, "articles": self.articles.mirrored}
+        folders = {"archive": self.archives.open_mirror, "articles": self.articles.open_mirror}
         return make_runners(
             self.sources, self.documents, self.workspaces, self.jobs.table, self.indexes, self.crawls, folders
         )

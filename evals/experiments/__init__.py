@@ -1,1 +1,1 @@
-"""Experiments: runs of strategies over a test set, kept, compared and searched for parameters."""
+"""Experiments: runs of strategies over a test set, stored and compared; tuning of parameters."""

@@ -1,8 +1,8 @@
 """Experiments: a matrix of indexes, strategies and parameters on one test set, stored as it goes.
 
-A cell of the matrix is a run. A run is kept under the hash of everything it depends on, so that a cell nothing has
-changed for is never run again, in this experiment or another; each answer is stored when it is there, so that an
-experiment that was stopped or killed continues where it was.
+A cell of the matrix is a run. A run is stored under the hash of everything it depends on, so an unchanged cell is
+never run again, in this experiment or another. Each answer is stored at once, so a stopped or killed experiment
+can resume.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ class Experiments:
         limit_queries: int | None = None,
         experiment_id: str | None = None,
     ) -> Experiment:
-        """Plan an experiment on the present version of a stored test set; ``run`` carries it out.
+        """Create an experiment on the current version of a stored test set; ``run`` executes it.
 
-        It has a new id if none is given.
+        ``experiment_id`` defaults to a new id.
 
         Raises:
-            NotFound: no such test set or index. InvalidInput: a wrong metric, or no answerable question.
+            NotFound: no such test set or index. InvalidInput: an unknown metric, or no answerable question.
             ScopeError: a part of the test set's scope has been deleted.
         """
         info = self.test_sets.info(test_set)
@@ -93,11 +93,11 @@ class Experiments:
         return parse_experiment(self._experiments.get(experiment_id))
 
     def delete(self, experiment_id: str) -> None:
-        """Delete an experiment; its runs stay for others."""
+        """Delete an experiment; its runs are kept for others."""
         self._experiments.delete(self.get(experiment_id).id)
 
     def test_set(self, experiment: Experiment) -> TestSet:
-        """Return the test set in the version the experiment was made with."""
+        """Return the test set in the version of the experiment."""
         stored = self.test_sets.load(experiment.test_set_id, experiment.test_set_version)
         return stored.first(experiment.limit_queries)
 
@@ -109,13 +109,13 @@ class Experiments:
         should_stop: ShouldStop | None = None,
         ask_all: RunShares | None = None,
     ) -> Experiment:
-        """Carry out what is not done yet. A cell that fails is noted and the others continue.
+        """Run the unfinished cells. If a cell fails, its error is stored and the others continue.
 
-        ``ask_all`` asks all shares in another way than one after the other here, with progress and stops of its own.
+        ``ask_all`` runs all shares in another way than sequentially, with its own progress and stops.
 
         Raises:
-            Conflict: the person's documents changed since the experiment began.
-            Cancelled: ``should_stop`` returned True; ``run`` again continues from there.
+            Conflict: the user's documents changed since the experiment started.
+            Cancelled: ``should_stop`` returned True; ``run`` resumes from there.
         """
         experiment = self.get(experiment_id)
         test_set = self.test_set(experiment)
@@ -126,7 +126,7 @@ class Experiments:
             else:
                 outcomes = _run_sequentially(CellRuns(self._wb, experiment, test_set, on_progress, should_stop))
         except Cancelled:
-            self._experiments.set_status(experiment.id, "stopped", "Stopped; run it again to go on.")
+            self._experiments.set_status(experiment.id, "stopped", "Stopped; run it again to resume.")
             raise
         except WorkbenchError as error:
             self._experiments.set_status(experiment.id, "failed", str(error))
@@ -135,13 +135,13 @@ class Experiments:
         return self.get(experiment.id)
 
     def results(self, experiment_id: str) -> list[CellResult]:
-        """Return every cell that was begun, measured with the judgments of the experiment's version."""
+        """Return every started cell, measured with the judgments of the experiment's test set version."""
         experiment = self.get(experiment_id)
         test_set = self.test_set(experiment)
         return [self._result(experiment, test_set, row) for row in self._experiments.runs(experiment.id)]
 
     def winners(self, experiments: Sequence[Experiment]) -> dict[str, Winner]:
-        """Return the best run of each finished experiment, by the experiment's id; it is found once and then kept."""
+        """Return the best run of each finished experiment by the experiment's id, computed once and stored."""
         kept = self._experiments.winners()
         best: dict[str, Winner] = {}
         for experiment in experiments:
@@ -153,12 +153,12 @@ class Experiments:
         return best
 
     def state(self, experiment_id: str) -> dict[str, str]:
-        """Return what results depend on, cheaply: each begun run with its status and what was noted of it."""
+        """Return what results depend on: each started run with its status and verdicts."""
         rows = self._experiments.runs(experiment_id)
         return {row["id"]: f"{row['status']} {sorted(row['extra'])}" for row in rows}
 
     def note(self, experiment: Experiment, result: CellResult, extra: Verdicts) -> None:
-        """Keep what was measured of a run besides its metrics."""
+        """Store the verdicts on a run besides its metrics."""
         self._experiments.add_run(experiment.id, result.position, result.run_id, result.cell.label, extra)
 
     def _result(self, experiment: Experiment, test_set: TestSet, row: Row) -> CellResult:
@@ -173,7 +173,7 @@ class Experiments:
 
 
 def _run_sequentially(runs: CellRuns) -> list[ShareOutcome]:
-    """Ask every share here, without those of a cell that has failed."""
+    """Run every share in this process, except those of failed cells."""
     outcomes: list[ShareOutcome] = []
     for share in runs.shares():
         if not any(outcome.failed and outcome.cell == share.cell for outcome in outcomes):
@@ -183,21 +183,21 @@ def _run_sequentially(runs: CellRuns) -> list[ShareOutcome]:
 
 
 def _summarise(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
-    """Say how much was done now, how much was there from before, and how much failed."""
+    """Report the numbers of new, stored and failed answers."""
     failed = len({outcome.cell for outcome in outcomes if outcome.failed})
     asked, stored = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("asked", "stored"))
     told = f"{failed} of {len(experiment.cells)} runs failed. " if failed else ""
-    return f"{told}{asked:,} questions asked; {stored:,} answers were there already."
+    return f"{told}{asked:,} questions run, {stored:,} cached."
 
 
-# An experiment as a shared job
+# Experiments as shared jobs
 
 
 def run_shared(wb: Workbench, experiment_id: str, assignment: Assignment) -> Experiment:
-    """Carry out what is not done yet, or help with it.
+    """Run the unfinished cells of an experiment, or help another worker with them.
 
-    A helper returns when there is no share left for it, though others may still be at theirs. Raises what
-    ``Experiments.run`` raises, and PartLost where another worker took over what this one had in hand.
+    A helper returns when no share is left for it, though others may still be working. Raises what
+    ``Experiments.run`` raises, and PartLost if another worker took over a share of this one.
     """
     experiments = Experiments(wb)
 
@@ -214,7 +214,7 @@ def run_shared(wb: Workbench, experiment_id: str, assignment: Assignment) -> Exp
 def _run_shares(
     wb: Workbench, experiment: Experiment, test_set: TestSet, assignment: Assignment
 ) -> Sequence[ShareOutcome]:
-    """Ask the shares that come into these hands; returns what came of all shares that are done, by any hands."""
+    """Run the shares that this worker claims, and return the outcomes of all finished shares."""
     tell: OnProgress | None = assignment.progress if assignment.leads else None
 
     def on_progress(progress: Progress) -> None:
@@ -224,7 +224,7 @@ def _run_shares(
     runs = CellRuns(wb, experiment, test_set, on_progress, assignment.should_stop)
 
     def plan() -> None:
-        for position in range(len(experiment.cells)):  # so that no two workers index one corpus
+        for position in range(len(experiment.cells)):  # so that only one worker indexes a corpus
             runs.look()
             runs.open(position)
         parts = [(share.to_dict(), share.last - share.first) for share in runs.shares()]

@@ -1,4 +1,4 @@
-"""Answers against reference answers: how many hold the words that are wanted, and how long they are."""
+"""Cutoffs by document score, and answers compared with reference answers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from workbench.workbench import Workbench
 
 # Cutoffs by document score
 
-MAX_DOCUMENTS = 10  # that an agent gets at most where it names no number
-PASSAGE_LIMITS = (50, 200)  # of the searches that bring them: the second one where the first brings too few documents
+MAX_DOCUMENTS = 10  # default maximum for agents
+PASSAGE_LIMITS = (50, 200)  # passages per search; the second is used if the first finds too few documents
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentCutoff(Value):
-    """The rest of the first ten documents at one cutoff, a share 0..1 of the best one's score.
+    """The documents left of the first ten at a cutoff, a share 0..1 of the best one's score.
 
     ``documents`` is their mean number, ``recall`` the mean share 0..1 of the relevant documents among them.
     """
@@ -42,18 +42,18 @@ def measure_cutoffs(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> list[DocumentCutoff]:
-    """Ask every question once, and apply each cutoff to the scores of its documents, that of their best passage.
+    """Ask every question once, and apply each cutoff to the documents' scores (those of their best passages).
 
     Raises:
         InvalidInput: a cutoff outside 0..1. Cancelled: ``should_stop`` returned True.
     """
     for cutoff in cutoffs:
         if not 0 <= cutoff <= 1:
-            raise InvalidInput(f"A cutoff cannot be {cutoff}; use shares from 0 to 1.")
+            raise InvalidInput(f"Invalid cutoff {cutoff}; use shares from 0 to 1.")
     rankings: list[tuple[dict[str, float], frozenset[str]]] = []
     for number, question in enumerate(test_set.answerable):
         if should_stop is not None and should_stop():
-            raise Cancelled("Stopped; the questions so far are not kept.")
+            raise Cancelled("Stopped; no results were kept.")
         if on_progress is not None:
             on_progress(Progress(number, len(test_set.answerable), f"{strategy}, cutoffs"))
         relevant = frozenset(key for key, grade in test_set.qrels[question.id].items() if grade > 0)
@@ -85,17 +85,17 @@ def _apply_cutoff(cutoff: float, rankings: Sequence[tuple[dict[str, float], froz
     )
 
 
-CITATION_MARK = re.compile(r"\[\d+\]")  # of a citation
-PASSAGES_READ = 6  # passages an answer is made from, as for people
+CITATION_MARK = re.compile(r"\[\d+\]")  # a citation
+PASSAGES_READ = 6  # passages per answer, as in the app
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceAnswers(Value):
-    """How answers compare with reference answers.
+    """Answers compared with reference answers.
 
-    ``holding``: the share 0..1 of the questions whose answer holds the reference answer, word by word; ``words``: the
-    mean length of an answer; ``longest``: the length that nine of ten answers do not exceed; ``refused``: the share
-    that were refused.
+    ``holding``: the share 0..1 of answers that contain the reference answer word by word; ``words``: the mean number
+    of words; ``longest``: the 90th percentile of that number; ``refused``: the share
+    of refusals.
     """
 
     questions: int
@@ -121,12 +121,12 @@ def measure_answers(
     """
     questions = [question for question in test_set.answerable if question.reference_answer]
     if not questions:
-        raise InvalidInput(f"No question of {test_set.name!r} has a reference answer to hold an answer against.")
+        raise InvalidInput(f"No question of {test_set.name!r} has a reference answer; add some.")
     texts: list[str] = []
     refused = 0
     for number, question in enumerate(questions):
         if should_stop is not None and should_stop():
-            raise Cancelled("Stopped; the answers so far are not kept.")
+            raise Cancelled("Stopped; no answers were kept.")
         if on_progress is not None:
             on_progress(Progress(number, len(questions), "answers"))
         found = wb.answers.ask(question.text, Ask(strategy, PASSAGES_READ, corpus.scope, corpus.index.name)).answer()

@@ -1,4 +1,4 @@
-"""Reading an experiment: who leads and by how much, question by question, and what changed between two runs."""
+"""Leaderboards of experiments, scores by question, and comparisons of runs and experiments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SCORE_DIGITS = 6
 class LeaderboardLine(Value):
     """One run on the leaderboard; ``interval`` is the 95% bootstrap interval of the first metric.
 
-    ``against_best`` is None for the leader. ``on_front``: no other run is both better and faster (at the median).
+    ``against_best`` is None for the best run. ``on_front``: no other run is both better and faster (at the median).
     """
 
     label: str
@@ -39,7 +39,7 @@ class LeaderboardLine(Value):
     index_bytes: int
     against_best: Difference | None = None
     on_front: bool = False
-    rank: int | None = None  # runs of equal means share one; None if the run is not done
+    rank: int | None = None  # shared by runs of equal means; None if the run is not done
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,12 @@ class Change(Value):
 
     @property
     def difference(self) -> float:
-        """How much the second run is better."""
+        """The second value minus the first."""
         return self.second - self.first
 
 
 def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[LeaderboardLine]:
-    """Return the runs, best first, each compared with the leader and corrected for the number of runs.
+    """Return the runs, best first, each compared with the best and corrected for the number of runs.
 
     Raises:
         InvalidInput: the metric was not measured.
@@ -90,7 +90,7 @@ def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[Leaderb
 
 
 def compare_with_run(results: Sequence[CellResult], metric: str, run_id: str) -> dict[str, Difference]:
-    """Return run id -> how each other measured run differs from one run, corrected for the number of runs.
+    """Return run id -> difference from the given run, corrected for the number of runs.
 
     Raises:
         InvalidInput: that run or the metric was not measured.
@@ -98,7 +98,7 @@ def compare_with_run(results: Sequence[CellResult], metric: str, run_id: str) ->
     measured = {result.run_id: result for result in results if result.run is not None}
     reference = measured.pop(run_id, None)
     if reference is None:
-        raise InvalidInput("A run that is not done cannot be compared; finish the experiment first.")
+        raise InvalidInput("A run is not finished, so there is nothing to compare; finish the experiment first.")
     _check_measured([reference, *measured.values()], metric)
     pairs = [
         (
@@ -113,7 +113,7 @@ def compare_with_run(results: Sequence[CellResult], metric: str, run_id: str) ->
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the places of (quality, cost) pairs that no other one beats in both, one of equals."""
+    """Return the positions of (quality, cost) pairs that no other pair beats in both, one of equal pairs."""
     front = []
     for place, (quality, cost) in enumerate(points):
         beaten = any(
@@ -128,7 +128,7 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def scores_by_question(results: Sequence[CellResult], metric: str) -> dict[str, dict[str, float]]:
-    """Return question id -> run label -> value: the heat map. Raises InvalidInput for a metric that is not there."""
+    """Return question id -> run label -> value (the heat map). Raises InvalidInput for an unmeasured metric."""
     _check_measured(results, metric)
     values: dict[str, dict[str, float]] = {}
     for result in results:
@@ -142,10 +142,10 @@ def find_changes(first: CellResult, second: CellResult, metric: str) -> list[Cha
     """Return the questions whose value differs between two runs, the greatest losses first.
 
     Raises:
-        InvalidInput: one of them is not done, the metric was not measured, or they were not asked the same questions.
+        InvalidInput: a run is not finished, the metric was not measured, or the questions differ.
     """
     if first.run is None or second.run is None:
-        raise InvalidInput("A run that is not done cannot be compared; finish the experiment first.")
+        raise InvalidInput("A run is not finished, so there is nothing to compare; finish the experiment first.")
     _check_measured([first, second], metric)
     before, after = first.run.values[metric], second.run.values[metric]
     if before.keys() != after.keys():
@@ -155,11 +155,11 @@ def find_changes(first: CellResult, second: CellResult, metric: str) -> list[Cha
 
 
 def check_comparable(first: Experiment, second: Experiment) -> None:
-    """Refuse to compare experiments on different ground. Raises InvalidInput saying what differs."""
+    """Raise InvalidInput if the corpora or questions of two experiments differ."""
     if first.corpus_hash != second.corpus_hash:
-        raise InvalidInput(f"{first.title!r} and {second.title!r} ran on different corpora, so they do not compare.")
+        raise InvalidInput(f"{first.title!r} and {second.title!r} ran on different corpora; compare runs on one.")
     if first.test_set_hash != second.test_set_hash:
-        raise InvalidInput(f"{first.title!r} and {second.title!r} had other questions or judgments; run one anew.")
+        raise InvalidInput(f"{first.title!r} and {second.title!r} used different questions or judgments; rerun one.")
 
 
 def to_csv(lines: Sequence[LeaderboardLine], scope: str) -> str:
@@ -222,7 +222,7 @@ def _make_line(result: CellResult, metric: str) -> LeaderboardLine:
     )
 
 
-# Two experiments side by side
+# Comparing two experiments
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,9 +235,9 @@ class Score(Value):
 
 @dataclass(frozen=True, slots=True)
 class Pair(Value):
-    """One run as the first and as the second experiment have it; None if an experiment has no such finished run.
+    """The finished run with one label in the first and in the second experiment; None if there is none.
 
-    ``difference`` is second - first, paired by question; None if the two were asked different questions.
+    ``difference`` is second - first, paired by question; None if their questions differ.
     """
 
     label: str
@@ -248,7 +248,7 @@ class Pair(Value):
 
 
 def find_shared_metrics(first: Sequence[CellResult], second: Sequence[CellResult]) -> list[str]:
-    """Return the metrics that every finished run of both experiments was measured by, in the first one's order."""
+    """Return the metrics of all finished runs of both experiments, in the first one's order."""
     runs = [result.run for result in (*first, *second) if result.run is not None]
     return [metric for metric in (runs[0].values if runs else ()) if all(metric in run.values for run in runs)]
 
@@ -256,16 +256,16 @@ def find_shared_metrics(first: Sequence[CellResult], second: Sequence[CellResult
 def pair_runs(
     first: Sequence[CellResult], second: Sequence[CellResult], metric: str, *, paired: bool = True
 ) -> list[Pair]:
-    """Return the runs of two experiments matched by label, the best of either first.
+    """Match the runs of two experiments by label; return them by the better value, best first.
 
-    The differences are corrected for their number (Holm); ``paired=False`` leaves them out, as it must be where the
+    The differences are corrected for their number (Holm); ``paired=False`` omits them, as is required if the
     questions or their judgments differ.
 
     Raises:
         InvalidInput: the metric was not measured in both.
     """
     if metric not in find_shared_metrics(first, second):
-        raise InvalidInput(f"{metric} was not measured in both experiments; choose a metric that both have.")
+        raise InvalidInput(f"{metric} was not measured in both experiments; choose a shared metric.")
     before, after = _index_by_label(first), _index_by_label(second)
     tested = [
         label
@@ -314,13 +314,13 @@ def _make_score(result: CellResult | None, metric: str) -> Score | None:
 
 # Winners over time and weaknesses
 
-MIN_QUESTIONS = 30  # questions below which an interval is so wide that few differences can be told
-SATURATION_SCORE = 0.95  # where every run is above it, nothing is left to tell them apart
+MIN_QUESTIONS = 30  # with fewer questions, intervals are so wide that few differences are significant
+SATURATION_SCORE = 0.95  # if every run is above it, the test set no longer separates them
 
 
 @dataclass(frozen=True, slots=True)
 class Winner(Value):
-    """The best run of an experiment by a metric, with the 95% bootstrap interval of its mean."""
+    """The best run of an experiment by a metric, with the 95% bootstrap interval of the mean."""
 
     experiment_id: str
     test_set_id: str
@@ -330,7 +330,7 @@ class Winner(Value):
     score: float
     interval: tuple[float, float]
     created_at: datetime | None = None
-    tied: int = 1  # runs that reach this score, this one included
+    tied: int = 1  # runs with this score, including this one
 
 
 def find_winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner | None:
@@ -372,9 +372,9 @@ def load_winner(experiment: Experiment, stored: JsonObject) -> Winner:
 
 
 def winner_trend(winners: Iterable[Winner], test_set_id: str) -> list[Winner]:
-    """Return the winners of a test set's experiments, the oldest first; those by another first metric are left out.
+    """Return the winners of a test set's experiments, the oldest first; those with another first metric are omitted.
 
-    The newest experiment's metric is the one that is followed.
+    The metric is that of the newest experiment.
     """
     own = [win for win in winners if win.test_set_id == test_set_id]
     dated = sorted(own, key=lambda win: (win.created_at is not None, win.created_at))
@@ -382,7 +382,7 @@ def winner_trend(winners: Iterable[Winner], test_set_id: str) -> list[Winner]:
 
 
 def describe_judged_outside(wb: Workbench, test_set: TestSet) -> tuple[str, ...]:
-    """Return a sentence on the relevant documents that the test set's scope leaves out; () if it leaves none out."""
+    """Return a sentence on the relevant documents outside the test set's scope; () if there are none."""
     if test_set.corpus is not None or test_set.scope.is_everything or describe_deleted(wb, test_set.scope):
         return ()
     relevant = {key for grades in test_set.qrels.values() for key, grade in grades.items() if grade > 0}
@@ -398,7 +398,7 @@ def describe_judged_outside(wb: Workbench, test_set: TestSet) -> tuple[str, ...]
 
 
 def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metric: str) -> tuple[str, ...]:
-    """Return what weakens any conclusion from these runs, a sentence each: a thin, generated or saturated test set."""
+    """Return a sentence for each weakness of the test set: few, generated or saturated questions."""
     questions = test_set.answerable
     sentences: list[str] = []
     if len(questions) < MIN_QUESTIONS:
@@ -413,12 +413,12 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
     synthetic = sum(question.origin == "synthetic" for question in questions)
     if questions and synthetic * 2 > len(questions):
         sentences.append(
-            f"{synthetic} of {len(questions)} questions were made from the documents' own words: keyword search gains."
+            f"{synthetic} of {len(questions)} questions reuse the documents' wording, which favours keyword search."
         )
     means = [run.means[metric] for run in runs.values() if metric in run.values]
     if means and min(means) >= SATURATION_SCORE:
         sentences.append(
-            f"Every run reaches at least {SATURATION_SCORE} {metric_title(metric)}: the questions are too "
-            f"easy to tell the runs apart."
+            f"Every run reaches at least {SATURATION_SCORE} {metric_title(metric)}: the questions are too easy to "
+            "separate the runs."
         )
     return tuple(sentences)

@@ -1,4 +1,4 @@
-"""A run for people (a table) and for programs (the JSON of ``workbench eval``)."""
+"""Reports of runs: tables, the JSON of ``workbench eval``, and comparison with a baseline."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ wb = Workbench.open()
 experiments = Experiments(wb)"""
 
 _RUN_CELL = """made = experiments.create({title!r}, {test_set!r}, cells, metrics={metrics!r}, limit_queries={limit!r})
-check_comparable(experiments.get({id!r}), made)  # the same corpus, questions and judgments as then
-experiments.run(made.id)  # what has not changed since is not run again
+check_comparable(experiments.get({id!r}), made)  # same corpus, questions and judgments
+experiments.run(made.id)  # unchanged runs are reused
 results = experiments.results(made.id)"""
 
 _SHOW_CELL = """import pandas as pd
@@ -68,7 +68,7 @@ def to_notebook(experiment: Experiment) -> str:
 
 
 TABLE_DIGITS = 4
-PAGE_METRIC_PREFIX = "page-hit"  # the families that have a table of their own
+PAGE_METRIC_PREFIX = "page-hit"  # families with a separate table
 TABLE_WIDTH = 140  # columns of the tables on stderr
 
 
@@ -93,7 +93,7 @@ class RunJson(TypedDict):
 
 
 def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJson:
-    """Return the JSON form that interfaces promise; metrics are means over the answerable questions."""
+    """Return the JSON form; metrics are means over the answerable questions."""
     return {
         "dataset": run.test_set.name,
         "scope": None if run.test_set.corpus else run.test_set.scope.to_stored() | {"text": run.test_set.over},
@@ -117,13 +117,13 @@ def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJs
 
 
 def strategy_to_json(run: StrategyRun) -> dict[str, object]:
-    """Return one strategy's metrics, latency and parameters, and what was measured besides."""
+    """Return one strategy's metrics, latency, parameters and further measures."""
     metrics: dict[str, object] = {name: round(value, 6) for name, value in run.means.items()}
     return metrics | {"latency_ms": run.latency_ms, "parameters": dict(run.parameters)} | dict(run.extra)
 
 
 def make_table(run: EvalRun) -> Table:
-    """Return a table with one row a strategy; an asterisk marks the best of each metric."""
+    """Return a table with one row per strategy; an asterisk marks the best of each metric."""
     metrics = [name for name in next(iter(run.strategies.values())).values if not name.startswith(PAGE_METRIC_PREFIX)]
     index = run.corpus.index
     scope = "" if run.test_set.corpus else f" of {run.test_set.over}"
@@ -147,8 +147,8 @@ def make_table(run: EvalRun) -> Table:
 
 
 def make_page_table(run: EvalRun) -> Table:
-    """Return a table of the share of questions that find a page that answers: anywhere, and in the right document."""
-    table = Table(title="A passage from a page that answers among the first K", title_justify="left")
+    """Return a table of page hits: in any document, and in the right document."""
+    table = Table(title="Passages from a judged page among the first K", title_justify="left")
     table.add_column("strategy")
     metrics = [name for name in next(iter(run.strategies.values())).values if name.startswith(PAGE_METRIC_PREFIX)]
     for name in metrics:
@@ -160,7 +160,7 @@ def make_page_table(run: EvalRun) -> Table:
 
 
 def make_ragas_table(run: EvalRun) -> Table:
-    """Return what ragas measured, each mean with the number of questions it is over."""
+    """Return the table of ragas metrics, each mean with its number of questions."""
     summaries_of = {name: strategy.extra.get("ragas", {}) for name, strategy in run.strategies.items()}
     metrics = list(dict.fromkeys(metric for summaries in summaries_of.values() for metric in summaries))
     table = Table(title="ragas: mean (questions measured / not measured)", title_justify="left")
@@ -178,7 +178,7 @@ def _format_ragas(summary: RagasSummary) -> str:
 
 
 def make_pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
-    """Return a table with one row a comparison, and its verdict at the level of .05."""
+    """Return a table with one row per comparison and its verdict at level .05."""
     metric = differences[0].metric if differences else ""
     table = Table(title=f"{title}, {metric}", title_justify="left")
     for name in ("a", "b"):
@@ -195,15 +195,15 @@ def make_pair_table(differences: Sequence[Difference], title: str = "Differences
 
 
 def render_text(table: Table) -> str:
-    """Return a table as plain text, as wide as it needs."""
+    """Return a table as plain text."""
     stream = StringIO()
     Console(file=stream, width=int(os.environ.get("COLUMNS", TABLE_WIDTH)), no_color=True).print(table)
     return stream.getvalue().rstrip()
 
 
 def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
-    """Show how many answers hold the reference answer, and how long they are."""
-    table = Table(title="Answers that hold the reference answer")
+    """Return a table of how many answers contain the reference answer, and their lengths."""
+    table = Table(title="Answers that contain the reference answer")
     for name in ("strategy", "questions", "holding", "words (mean)", "words (p90)", "refused"):
         table.add_column(name, justify="left" if name == "strategy" else "right")
     for name, row in answers.items():
@@ -213,7 +213,7 @@ def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
 
 
 def make_cutoff_table(cutoffs: Mapping[str, Sequence[DocumentCutoff]]) -> Table:
-    """Show what each cutoff leaves of the first ten documents, and of the relevant ones among them."""
+    """Return a table of the documents and the recall that each cutoff leaves of the first ten."""
     table = Table(title="Of the first ten documents", title_justify="left")
     for name in ("strategy", "cutoff", "documents", "recall@10"):
         table.add_column(name, justify="left" if name == "strategy" else "right")
@@ -225,11 +225,11 @@ def make_cutoff_table(cutoffs: Mapping[str, Sequence[DocumentCutoff]]) -> Table:
 
 # Comparison with a saved baseline
 
-BASELINE_DIGITS = 9  # far below what counts as a difference
+BASELINE_DIGITS = 9  # finer than any difference that counts
 
 
 class Baseline(TypedDict):
-    """A saved run, as far as a comparison reads it; ``questions`` is strategy -> metric -> question id -> value."""
+    """The compared fields of a saved run; ``questions`` is strategy -> metric -> question id -> value."""
 
     hashes: dict[str, str]
     strategies: dict[str, dict[str, object]]
@@ -250,7 +250,7 @@ class BaselineCheck:
 
 
 def save_baseline(run: EvalRun, path: Path) -> None:
-    """Write a run with its value for every question, so that it can be a baseline."""
+    """Write a run with its values by question as a baseline."""
     questions = {
         name: {metric: {key: round(value, BASELINE_DIGITS) for key, value in sorted(by_question.items())}}
         for name, strategy in run.strategies.items()
@@ -258,25 +258,25 @@ def save_baseline(run: EvalRun, path: Path) -> None:
     }
     payload = to_json(run)
     for strategy in payload["strategies"].values():
-        strategy.pop("latency_ms")  # another machine's times say nothing
+        strategy.pop("latency_ms")  # times of another machine are not comparable
         strategy.pop("ragas", None)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(_format_json({**payload, "questions": questions}), encoding="utf-8")
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be written ({error.strerror}); choose another place.") from error
+        raise InvalidInput(f"{path} is not writable ({error.strerror}); choose another path.") from error
 
 
 def check_baseline(run: EvalRun, path: Path) -> BaselineCheck:
-    """Compare a run with a saved one: for each strategy of both, is the first metric of the baseline lower now?
+    """Test for each strategy in both whether the baseline's first metric is now lower.
 
     The test is one-sided and corrected for the number of strategies.
 
     Raises:
-        InvalidInput: the file is no baseline, or was made on another corpus or other questions.
+        InvalidInput: the file is not a baseline, or has another corpus or other questions.
     """
     baseline, measured = read_baseline(path), next(iter(run.strategies.values())).values
-    shared = _shared_strategies(
+    shared = _find_shared_strategies(
         baseline, path, run.test_set, run.corpus.corpus_hash, tuple(run.strategies), tuple(measured)
     )
     pairs, metric = [], _baseline_metric(baseline)
@@ -289,12 +289,12 @@ def check_baseline(run: EvalRun, path: Path) -> BaselineCheck:
 
 
 def check_comparable(path: Path, test_set: TestSet, strategies: Sequence[str], metrics: Sequence[str]) -> None:
-    """Refuse, before a run of these is begun, a baseline that it could not be compared with; raises what check does."""
+    """Raise before a run what ``check_baseline`` would raise after it."""
     corpus_hash = test_set.corpus.hash if test_set.corpus is not None else None
-    _shared_strategies(read_baseline(path), path, test_set, corpus_hash, strategies, metrics)
+    _find_shared_strategies(read_baseline(path), path, test_set, corpus_hash, strategies, metrics)
 
 
-def _shared_strategies(
+def _find_shared_strategies(
     baseline: Baseline,
     path: Path,
     test_set: TestSet,
@@ -302,17 +302,17 @@ def _shared_strategies(
     strategies: Sequence[str],
     metrics: Sequence[str],
 ) -> list[str]:
-    """Return the strategies of both. Raises InvalidInput if they do not stand on the same ground."""
+    """Return the strategies of both. Raises InvalidInput if corpus or questions differ."""
     hashes = baseline["hashes"]
-    again = f"save it anew with --save {path.name}"
+    again = f"save it again with --save {path.name}"
     if corpus_hash is not None and hashes.get("corpus") != corpus_hash:
-        raise InvalidInput(f"The baseline {path.name} was made on another corpus, so nothing can be compared; {again}.")
+        raise InvalidInput(f"The baseline {path.name} was made on another corpus, so it is not comparable; {again}.")
     if hashes.get("dataset") != test_set.questions_hash:
         raise InvalidInput(f"The baseline {path.name} was made with other questions or judgments; {again}.")
     shared = [name for name in baseline["questions"] if name in strategies]
     if not shared:
         raise InvalidInput(
-            f"The baseline holds none of the strategies; it holds {list_choices(baseline['questions'], 20)}."
+            f"The baseline has none of the strategies; it has {list_choices(baseline['questions'], 20)}."
         )
     if _baseline_metric(baseline) not in metrics:
         raise InvalidInput(f"The baseline compares {_baseline_metric(baseline)}; add it to --metrics.")
@@ -320,14 +320,14 @@ def _shared_strategies(
 
 
 def _baseline_metric(baseline: Baseline) -> str:
-    """Return what a baseline compares: the same for all its strategies."""
+    """Return the metric of a baseline, the same for all its strategies."""
     return next(iter(next(iter(baseline["questions"].values()))))
 
 
 def _make_notes(run: EvalRun, baseline: Baseline, shared: list[str]) -> list[str]:
     notes = []
     if baseline["hashes"].get("index") != run.corpus.index_hash:
-        notes.append("The baseline's index was cut or embedded in another way.")
+        notes.append("The baseline's index has another chunker or embedding model.")
     parameters = {name: baseline["strategies"].get(name, {}).get("parameters") for name in shared}
     changed = [name for name in shared if parameters[name] != dict(run.strategies[name].parameters)]
     if changed:
@@ -339,17 +339,17 @@ def _make_notes(run: EvalRun, baseline: Baseline, shared: list[str]) -> list[str
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Return a saved run. Raises InvalidInput if there is none, or the file is something else."""
+    """Return a saved run. Raises InvalidInput if the file is missing or not a baseline."""
     try:
         payload = json.loads(path.read_text(encoding="utf-8"))
         parts = [payload[key] for key in ("hashes", "strategies", "questions")]
         if all(isinstance(part, dict) and part for part in parts) and _has_scores(*parts[1:]):
             return payload
     except OSError as error:
-        raise InvalidInput(f"The baseline {path} cannot be read ({error.strerror}); check the path.") from error
+        raise InvalidInput(f"The baseline {path} is not readable ({error.strerror}); check the path.") from error
     except (ValueError, KeyError, TypeError):
         pass
-    raise InvalidInput(f"{path.name} is no baseline; write one with 'workbench eval DATASET --save {path.name}'.")
+    raise InvalidInput(f"{path.name} is not a baseline; write one with 'workbench eval DATASET --save {path.name}'.")
 
 
 def _has_scores(strategies: Mapping[str, Any], questions: Mapping[str, Any]) -> bool:
@@ -366,7 +366,7 @@ def _has_scores(strategies: Mapping[str, Any], questions: Mapping[str, Any]) -> 
 
 
 def _format_json(payload: Mapping[str, object]) -> str:
-    """Return JSON with one line a strategy, so that a diff shows which one changed."""
+    """Return JSON with one line per strategy, so that a diff shows which one changed."""
     lines = []
     for key, value in payload.items():
         if key in ("strategies", "questions"):

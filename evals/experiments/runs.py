@@ -1,4 +1,4 @@
-"""The run of a strategy over every question: its answers are kept, to be measured, compared and looked at."""
+"""Runs of strategies over all questions, stored so that they can be measured, compared and inspected."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from evals.measures.metrics import (
     Verdicts,
     check_metrics,
     find_pages,
+    max_ranking_depth,
     mean_values,
     measure_page_hit,
     measure_rankings,
     measure_spans,
-    ranking_depth,
 )
 from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
 from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError
@@ -43,9 +43,9 @@ from workbench.types import (
 )
 from workbench.workbench import Workbench
 
-# Hashes of the code that ranks
+# Hashes of the ranking code
 
-# Everything that decides a ranking: the legs, their fusion and stages, the models, and the SQL they run.
+# Everything that affects a ranking: legs, fusion, stages, models and SQL.
 RANKING_FILES = (
     "retrieval/**/*.py",
     "retrieval/*.json",
@@ -61,7 +61,7 @@ RANKING_FILES = (
 
 @cache
 def hash_code() -> str:
-    """Return the hash of the source code that ranks; another version of it may answer otherwise."""
+    """Return the hash of the ranking code, since another version may rank differently."""
     root = Path(workbench.__file__).parent
     digest = hashlib.sha256()
     for path in list_ranking_files():
@@ -70,30 +70,30 @@ def hash_code() -> str:
 
 
 def list_ranking_files() -> list[Path]:
-    """Return the files whose change makes stored runs stale."""
+    """Return the files that make stored runs stale if they change."""
     root = Path(workbench.__file__).parent
     return [path for pattern in RANKING_FILES for path in sorted(root.glob(pattern))]
 
 
 def hash_strategy(strategy: str, parameters: Mapping[str, ParameterValue]) -> str:
-    """Hash a strategy with all its parameters and the code that runs it."""
+    """Hash a strategy with its parameters and code."""
     return hash_json([strategy, sorted(parameters.items()), hash_code()])
 
 
 def hash_json(value: object) -> str:
-    """Hash anything JSON can hold."""
+    """Hash a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
-SEARCH_LIMIT = 10  # passages of the search that is timed, as many as a person asks for
-PAGE_FAMILIES = ("page-hit", "page-hit-within")  # of the first passages everywhere, and within the right document
-SPAN_CUTOFF = 5  # passages that span metrics look at, as chunking_evaluation does
-DEEPER_LIMITS = (50, 200)  # passages of the searches that bring the remaining documents; 200 is the most a search gives
+SEARCH_LIMIT = 10  # passages of the timed search, as many as the app shows
+PAGE_FAMILIES = ("page-hit", "page-hit-within")  # in all documents, and within the right one
+SPAN_CUTOFF = 5  # passages used by span metrics, as in chunking_evaluation
+DEEPER_LIMITS = (50, 200)  # passages of the deeper searches; 200 is the maximum of a search
 
 
 @dataclass(frozen=True, slots=True)
 class RankedPassage(Value):
-    """One passage of a ranking, as much as a drill-down needs."""
+    """One passage of a ranking, with what the drill-down shows."""
 
     document: str
     passage_id: str
@@ -107,7 +107,7 @@ class RankedPassage(Value):
 class Ranking(Value):
     """The ranking of one strategy for one question: documents best first, the first passages, and the time in ms.
 
-    ``within`` are the first passages of the document that holds the answer, searched alone, if pages were judged.
+    ``within`` are the first passages of a search within the document of the answer, if pages were judged.
     """
 
     question_id: str
@@ -130,12 +130,12 @@ class StrategyRun:
 
     @property
     def means(self) -> dict[str, float]:
-        """Each metric's mean."""
+        """The mean of each metric."""
         return mean_values(self.values)
 
     @property
     def latency_ms(self) -> dict[str, float]:
-        """The median and the 95th percentile of the searches' times."""
+        """The median and 95th percentile of search times."""
         times = [answer.latency_ms for answer in self.answers.values()] or [0.0]
         return {name: round(float(np.percentile(times, at)), 3) for name, at in (("p50", 50), ("p95", 95))}
 
@@ -150,7 +150,7 @@ class EvalRun:
 
 
 def default_strategies() -> tuple[str, ...]:
-    """Return the strategies that need neither a scope nor a model that is not configured."""
+    """Return the strategies that work without a scope and with the configured models."""
     return tuple(name for name, strategy in STRATEGIES.items() if not (strategy.needs_scope or strategy.needs))
 
 
@@ -168,7 +168,7 @@ def run_strategies(
     """Run strategies over a test set's answerable questions, one after the other.
 
     Raises:
-        InvalidInput: an unknown strategy, parameter or metric, or no question that something is relevant to.
+        InvalidInput: an unknown strategy, parameter or metric, or no question with a relevant document.
         Cancelled: ``should_stop`` returned True.
     """
     names = list(dict.fromkeys(strategies or default_strategies()))
@@ -183,9 +183,9 @@ def run_strategies(
         warm_up(wb, corpus, test_set.answerable[0], name, checked[name])
         for question in test_set.answerable:
             if should_stop is not None and should_stop():
-                raise Cancelled("Stopped; the answers stored before stay.")
+                raise Cancelled("Stopped; stored answers are kept.")
             answers[question.id] = ask_question(
-                wb, corpus, question, name, checked[name], ranking_depth(metrics), test_set.pages
+                wb, corpus, question, name, checked[name], max_ranking_depth(metrics), test_set.pages
             )
             done += 1
             if on_progress is not None:
@@ -213,7 +213,7 @@ def score_answers(
 
 
 def _measure_spans(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:
-    """Measure the first passages by characters, for the questions whose answers were judged as spans."""
+    """Compute span metrics for the questions with judged spans."""
     values: dict[str, dict[str, float]] = {}
     for question in test_set.answerable:
         key, spans = question.id, test_set.spans.get(question.id, ())
@@ -227,7 +227,7 @@ def _measure_spans(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[st
 
 
 def _measure_pages(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[str, dict[str, float]]:
-    """Measure the first passages by pages, for the questions whose answers were judged as pages."""
+    """Compute page metrics for the questions with judged pages."""
     values: dict[str, dict[str, float]] = {}
     for question_id, truth in test_set.pages.items():
         answer = answers.get(question_id)
@@ -242,8 +242,8 @@ def _measure_pages(test_set: TestSet, answers: Mapping[str, Ranking]) -> dict[st
 def warm_up(
     wb: Workbench, corpus: IndexedCorpus, question: Question, strategy: str, parameters: Mapping[str, ParameterValue]
 ) -> None:
-    """Search once without timing it, so that the first load of a process is in no question's latency."""
-    if not STRATEGIES[strategy].needs_llm:  # such a search costs money, and its latency is the LLM's
+    """Search once untimed, so that no question's latency includes loading models."""
+    if not STRATEGIES[strategy].needs_llm:  # such a search costs money, and the LLM dominates its latency
         wb.search_service.search(
             question.text, Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters)
         )
@@ -258,12 +258,12 @@ def ask_question(
     documents: int,
     pages: Mapping[str, Sequence[tuple[str, int]]] | None = None,
 ) -> Ranking:
-    """Ask one question and return at least ``documents`` documents if there are as many.
+    """Ask one question and return at least ``documents`` documents if available.
 
-    ``pages`` (question id -> (document, page)) asks a second time within the documents that hold the answer.
+    With ``pages`` (question id -> (document, page)), also search within the documents of the answer.
 
-    The first search is the one a person makes, and the one that is timed. Where its passages come from too few
-    documents, deeper searches add theirs below, so that a person's first passages stay first.
+    The first search has the app's limit and is timed. If its passages come from too few documents,
+    deeper searches add more below them.
     """
     first_ask = Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters)
     first = wb.search_service.search(question.text, first_ask)
@@ -272,7 +272,7 @@ def ask_question(
     for limit in DEEPER_LIMITS:
         if len(ranked) >= documents or result.under_filled:
             break
-        if limit < min(documents, DEEPER_LIMITS[-1]):  # so many documents do not lie in so few passages
+        if limit < min(documents, DEEPER_LIMITS[-1]):  # the passages cannot contain that many documents
             continue
         result = wb.search_service.search(question.text, replace(first_ask, limit=limit))
         ranked = list(dict.fromkeys([*ranked, *_document_keys(corpus, result)]))
@@ -280,13 +280,13 @@ def ask_question(
     if pages and question.id in pages:
         right = corpus.document_ids(dict.fromkeys(document for document, _ in pages[question.id]))
         alone = replace(first_ask, scope=replace(corpus.scope, document_ids=right))
-        within = _ranked_passages(corpus, wb.search_service.search(question.text, alone), paged=True)
-    passages = _ranked_passages(corpus, first, paged=bool(pages))
+        within = _rank_passages(corpus, wb.search_service.search(question.text, alone), paged=True)
+    passages = _rank_passages(corpus, first, paged=bool(pages))
     time = first.timings_ms["total"]
     return Ranking(question.id, tuple(ranked[:documents]), passages, time, first.degraded, within)
 
 
-def _ranked_passages(corpus: IndexedCorpus, passages: Iterable[Passage], paged: bool) -> tuple[RankedPassage, ...]:
+def _rank_passages(corpus: IndexedCorpus, passages: Iterable[Passage], paged: bool) -> tuple[RankedPassage, ...]:
     return tuple(
         RankedPassage(
             corpus.key(passage.document_id),
@@ -304,14 +304,14 @@ def _document_keys(corpus: IndexedCorpus, passages: Sequence[Passage]) -> list[s
     return list(dict.fromkeys(corpus.key(passage.document_id) for passage in passages))
 
 
-# Experiments, their cells and results
+# Experiments, cells and results
 
 MAX_CELLS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Cell(Value):
-    """One place of the matrix; ``index`` names the index whose cutting and model are used, None the default one."""
+    """One cell of the matrix; ``index`` names the index with the chunker and model to use, None the default one."""
 
     strategy: str
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
@@ -319,7 +319,7 @@ class Cell(Value):
 
     @property
     def label(self) -> str:
-        """The label that people see: the strategy, the index, the parameters that were set."""
+        """The label: strategy, index, and the parameters that were set."""
         parts = [self.strategy, *([f"on {self.index}"] if self.index else [])]
         return " ".join([*parts, *(f"{name}={value}" for name, value in self.parameters.items())])
 
@@ -341,17 +341,17 @@ class Experiment(Value):
     metrics: tuple[str, ...]
     limit_queries: int | None
     created_at: datetime | None = None
-    scope: MeasuredScope | None = None  # of the user's own documents; None if the test set has a corpus of its own
+    scope: MeasuredScope | None = None  # of the user's own documents; None if the test set has its own corpus
 
     @property
     def over(self) -> str:
-        """The documents that were measured, as text."""
+        """The searched documents, as text."""
         return OWN_CORPUS_TEXT if self.scope is None else self.scope.text
 
 
 @dataclass(frozen=True)
 class CellResult:
-    """The outcome of a cell: its run measured, or the reason why there is none; ``extra`` holds ragas' verdicts."""
+    """The outcome of a cell: its measured run, or the reason for a missing one; ``extra`` has ragas verdicts."""
 
     cell: Cell
     run_id: str
@@ -369,10 +369,10 @@ def make_cells(
     indexes: Sequence[str | None] = (None,),
     parameters: Mapping[str, Sequence[Mapping[str, ParameterValue]]] | None = None,
 ) -> list[Cell]:
-    """Return every strategy with each of its parameter sets (default: its defaults) on every index.
+    """Return every combination of strategy, its parameter sets (default: the defaults) and index.
 
     Raises:
-        InvalidInput: an unknown strategy or parameter, nothing at all, or more than 500 cells.
+        InvalidInput: an unknown strategy or parameter, no cells, or more than 500.
     """
     cells = [
         Cell(strategy, values, index)
@@ -383,12 +383,12 @@ def make_cells(
     for cell in cells:
         check_parameters(cell.strategy, cell.parameters)
     if not 1 <= len(cells) <= MAX_CELLS:
-        raise InvalidInput(f"An experiment cannot have {len(cells)} runs; choose from 1 to {MAX_CELLS}.")
+        raise InvalidInput(f"Invalid number of runs {len(cells)}; an experiment has 1 to {MAX_CELLS}.")
     return cells
 
 
 def parse_cells(told: JsonValue) -> list[Cell]:
-    """Return the cells of a matrix from their plain form, a list of objects with the fields of ``Cell``."""
+    """Return cells from JSON, a list of objects with the fields of ``Cell``."""
     return [Cell(**cell) for cell in cast("list[dict[str, Any]]", told)]
 
 
@@ -405,18 +405,18 @@ def parse_experiment(row: Row) -> Experiment:
     )
 
 
-# Keys of stored runs
+# Stored runs
 
 
 def make_run_row(
     test_set: TestSet, corpus: IndexedCorpus, strategy: str, parameters: Mapping[str, ParameterValue], depth: int
 ) -> NewRun:
-    """Return the row of a run that ranks ``depth`` documents for every answerable question, with its key."""
+    """Return the row, with its key, of a run that ranks ``depth`` documents for every answerable question."""
     hashes = {
         "corpus_hash": corpus.corpus_hash,
         "index_hash": corpus.index_hash,
         "strategy_hash": hash_strategy(strategy, parameters),
-        "questions_hash": test_set.asked_hash,
+        "questions_hash": test_set.answerable_hash,
     }
     settings: JsonObject = {
         name: getattr(corpus.index, name) for name in ("chunker", "chunker_options", "embedding_model")
@@ -447,15 +447,15 @@ def _parse_passage(row: Row) -> RankedPassage:
     return RankedPassage(**values)
 
 
-# Running cells in shares of questions
+# Running cells in shares
 
 SHARE_QUESTIONS = 100  # questions
-STORE_BATCH_ANSWERS = 8  # answers a transaction: at most so many are asked again after a kill
+STORE_BATCH_ANSWERS = 8  # answers per transaction: at most this many are lost by a kill
 
 
 @dataclass(frozen=True, slots=True)
 class Share(Value):
-    """Some questions of one cell, by its position and theirs: from ``first`` to before ``last``."""
+    """Some questions of the cell at a position: from ``first`` to before ``last``."""
 
     cell: int
     first: int
@@ -464,7 +464,7 @@ class Share(Value):
 
 @dataclass(frozen=True, slots=True)
 class ShareOutcome(Value):
-    """The outcome of a share: questions asked now, and those that had been; ``failed`` where the cell cannot be run."""
+    """The outcome of a share: numbers of new and stored answers, and ``failed`` if the cell failed."""
 
     cell: int
     asked: int
@@ -474,7 +474,7 @@ class ShareOutcome(Value):
 
 @dataclass(frozen=True, slots=True)
 class _OpenRun:
-    """A cell whose corpus is indexed and whose run is begun."""
+    """A cell with an indexed corpus and a started run."""
 
     cell: Cell
     run_id: str
@@ -483,7 +483,7 @@ class _OpenRun:
 
 
 class CellRuns:
-    """The runs of an experiment in this process's hands; a cell is opened with its first share."""
+    """The runs of an experiment in this process; a cell is opened with its first share."""
 
     def __init__(
         self,
@@ -493,12 +493,12 @@ class CellRuns:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> None:
-        """Take ``on_progress``, which is told of the questions of all cells, as if no other process asked any."""
+        """``on_progress`` counts the questions of all cells, as if this process ran all of them."""
         self._wb, self._experiment, self._test_set = wb, experiment, test_set
         self._on_progress, self._should_stop = on_progress, should_stop
         self._experiments, self._runs = ExperimentTables(wb.corpus.database), RunTables(wb.corpus.database)
         self._open: dict[int, _OpenRun] = {}
-        self._done, self._part = 0, 0.0  # questions, and how far the share that is asked is
+        self._done, self._part = 0, 0.0  # finished questions, including those of the current share
 
     def shares(self) -> Iterator[Share]:
         """Yield the shares of the experiment, cell by cell."""
@@ -508,25 +508,25 @@ class CellRuns:
                 yield Share(cell, first, min(first + SHARE_QUESTIONS, questions))
 
     def open(self, position: int) -> _OpenRun:
-        """Index a cell's corpus and begin its run, unless that is done.
+        """Index a cell's corpus and start its run, unless already done.
 
         Raises:
-            Conflict: the person's documents changed since the experiment began. Cancelled.
+            Conflict: the user's documents changed since the experiment started. Cancelled.
         """
         if position not in self._open:
-            self._open[position] = self._opened(position)
+            self._open[position] = self._open_cell(position)
         return self._open[position]
 
     def answer(self, share: Share) -> ShareOutcome:
-        """Ask what has not been asked of a share; if a search fails the cell does, and its run tells why.
+        """Ask the unanswered questions of a share; if a search fails, the cell fails and its run has the reason.
 
         Raises:
-            Conflict: the person's documents changed since the experiment began.
-            Cancelled: it is to stop; the answers so far are stored.
+            Conflict: the user's documents changed since the experiment started.
+            Cancelled: a stop was requested; the answers so far are stored.
         """
         self._begin(share, share.first, self._experiment.cells[share.cell].label)
         run = self.open(share.cell)
-        answered = self._runs.answered(run.run_id)
+        answered = self._runs.list_answered(run.run_id)
         questions = self._test_set.answerable[share.first : share.last]
         open_questions = [question for question in questions if question.id not in answered]
         try:
@@ -542,17 +542,17 @@ class CellRuns:
         return ShareOutcome(share.cell, len(open_questions), len(questions) - len(open_questions))
 
     def end(self) -> None:
-        """Tell that nothing is left; it is too late to stop."""
+        """Report that all is done; it is too late to stop."""
         self._done = len(self._experiment.cells) * len(self._test_set.answerable)
         self._tell("done")
 
     def look(self) -> None:
         """Raise Cancelled if a stop was requested."""
         if self._should_stop is not None and self._should_stop():
-            raise Cancelled("Stopped; the answers so far are kept.")
+            raise Cancelled("Stopped; stored answers are kept.")
 
     def _ask(self, run: _OpenRun, share: Share, questions: list[Question]) -> None:
-        wanted, pages = ranking_depth(self._experiment.metrics), self._test_set.pages
+        wanted, pages = max_ranking_depth(self._experiment.metrics), self._test_set.pages
         waiting: list[JsonObject] = []
         try:
             for number, question in enumerate(questions, share.last - len(questions)):
@@ -565,7 +565,7 @@ class CellRuns:
         finally:
             self._runs.add_answers(run.run_id, waiting)
 
-    def _opened(self, position: int) -> _OpenRun:
+    def _open_cell(self, position: int) -> _OpenRun:
         cell, label = self._experiment.cells[position], self._experiment.cells[position].label
 
         def indexing(progress: Progress) -> None:
@@ -573,15 +573,15 @@ class CellRuns:
 
         corpus = index_corpus(self._wb, self._test_set, cell.index, on_progress=indexing, should_stop=self._should_stop)
         if corpus.corpus_hash != self._experiment.corpus_hash:
-            raise Conflict("The corpus has changed since the experiment began; start a new one to compare fairly.")
+            raise Conflict("The corpus has changed since the experiment started; start a new one to compare fairly.")
         parameters = check_parameters(cell.strategy, cell.parameters)
-        wanted = ranking_depth(self._experiment.metrics)
+        wanted = max_ranking_depth(self._experiment.metrics)
         row = self._runs.begin(make_run_row(self._test_set, corpus, cell.strategy, parameters, wanted))
         self._experiments.add_run(self._experiment.id, position, row["id"], label, {})
         return _OpenRun(cell, row["id"], corpus, parameters)
 
     def _begin(self, share: Share, number: int, label: str) -> None:
-        """Tell how far it is. Raises Cancelled if somebody wants it to stop."""
+        """Report progress. Raises Cancelled if a stop was requested."""
         self._done = share.cell * len(self._test_set.answerable) + number
         self._part = (number - share.first) / max(1, share.last - share.first)
         self.look()

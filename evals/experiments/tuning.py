@@ -1,8 +1,8 @@
-"""The search for good parameters in a given time: successive halving over the strategies' own parameter tables.
+"""Tuning of parameters within a time limit: successive halving over the strategies' parameter tables.
 
 Jamieson and Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization" (AISTATS 2016): many
 candidates on few questions, the best third on three times as many, and so on. The questions are split once: the
-search sees one half, the figures that are reported come from the other, so that luck is not taken for quality.
+search uses one half, and the reported scores come from the other, so that luck does not count as quality.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from evals.experiments.runs import (
     warm_up,
 )
 from evals.gateway import IndexedCorpus, RunTables
-from evals.measures.metrics import check_metrics, ranking_depth
+from evals.measures.metrics import check_metrics, max_ranking_depth
 from evals.measures.significance import Difference, bootstrap_interval, compare_pairs
 from evals.test_set import Question, TestSet
 from workbench.errors import Cancelled, InvalidInput
@@ -38,8 +38,8 @@ from workbench.workbench import Workbench
 
 # Random candidates
 
-GRID_STEPS = 20  # steps a float parameter is drawn from, so that candidates meet again and can be named
-MAX_CANDIDATES = 2_000  # random candidates at most; a small table has fewer different ones
+GRID_STEPS = 20  # steps of a float parameter, so that candidates can repeat and have short names
+MAX_CANDIDATES = 2_000  # maximum of random candidates; a small table has fewer distinct ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Candidate(Value):
 
     @property
     def key(self) -> str:
-        """Equal for the same settings."""
+        """A key of the settings."""
         return repr((self.strategy, sorted(self.parameters.items())))
 
 
@@ -61,8 +61,8 @@ def make_defaults(strategies: Sequence[str]) -> list[Candidate]:
 
 
 def draw_candidates(strategies: Sequence[str]) -> Iterator[Candidate]:
-    """Yield up to 2,000 random candidates, the strategies in turn; one without parameters is not drawn."""
-    rng = random.Random(0)  # fixed, so that a search that is resumed draws the same
+    """Yield up to 2,000 random candidates, the strategies in turn, without those that have no parameters."""
+    rng = random.Random(0)  # fixed, so that a resumed search draws the same
     tunable = [name for name in dict.fromkeys(strategies) if strategy_named(name).parameters]
     for name in itertools.islice(itertools.cycle(tunable), MAX_CANDIDATES):
         values = {parameter.name: draw_value(parameter, rng) for parameter in strategy_named(name).parameters}
@@ -70,12 +70,12 @@ def draw_candidates(strategies: Sequence[str]) -> Iterator[Candidate]:
 
 
 def draw_value(parameter: Parameter, rng: random.Random) -> str | int | float | bool:
-    """Return a random value of a parameter: on a grid of 21 points for numbers, evenly for choices."""
+    """Return a random value of a parameter: uniform over choices, or over a grid of 21 points for numbers."""
     if parameter.kind == "choice":
         return rng.choice(parameter.choices)
     if parameter.kind == "bool":
         return rng.random() < 0.5
-    if parameter.kind == "name":  # of something that was made: a search varies settings
+    if parameter.kind == "name":  # names an object, not a setting to vary
         return parameter.default
     low, high = float(parameter.low or 0), float(parameter.high or 0)
     value = low + (high - low) * rng.randint(0, GRID_STEPS) / GRID_STEPS
@@ -83,19 +83,19 @@ def draw_value(parameter: Parameter, rng: random.Random) -> str | int | float | 
 
 
 def split_questions(questions: Sequence[Question]) -> tuple[list[Question], list[Question]]:
-    """Return (to search with, held out): halves by a hash of the id, the same ones every time."""
+    """Return (search half, held-out half), split by a hash of the id, always the same."""
     ordered = sorted(questions, key=lambda question: hashlib.sha256(question.id.encode()).hexdigest())
     half = len(ordered) // 2
     return ordered[:half], ordered[half:]
 
 
-# Answers of candidates, in memory or stored
+# Answers of candidates
 
 
 class Answers(Protocol):
     """The answers of each candidate, by question."""
 
-    def answers_of(self, candidate: Candidate) -> Mapping[str, Ranking]:
+    def load_answers(self, candidate: Candidate) -> Mapping[str, Ranking]:
         """Return the answers of a candidate so far: question id -> answer."""
         ...
 
@@ -105,12 +105,12 @@ class Answers(Protocol):
 
 
 class InMemoryAnswers:
-    """Answers in memory, for a search that no one resumes."""
+    """Answers in memory, for a search that is not resumed."""
 
     def __init__(self) -> None:
         self._answers: dict[str, dict[str, Ranking]] = {}
 
-    def answers_of(self, candidate: Candidate) -> Mapping[str, Ranking]:
+    def load_answers(self, candidate: Candidate) -> Mapping[str, Ranking]:
         """Return the answers of a candidate so far."""
         return dict(self._answers.get(candidate.key, {}))
 
@@ -120,17 +120,17 @@ class InMemoryAnswers:
 
 
 class StoredAnswers:
-    """Answers in the database, as runs of their own; they end with the search, as no one asks for them again."""
+    """Answers in the database as separate runs, deleted at the end of the search."""
 
     def __init__(self, wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, depth: int) -> None:
-        """Take ``depth``, the number of documents of each ranking."""
+        """``depth`` is the number of documents per ranking."""
         self._tables = RunTables(wb.corpus.database)
         self._test_set, self._corpus, self._depth = test_set, corpus, depth
         self._runs: dict[str, str] = {}
         self._answers: dict[str, dict[str, Ranking]] = {}
 
-    def answers_of(self, candidate: Candidate) -> Mapping[str, Ranking]:
-        """Return the answers of a candidate so far, those of an earlier attempt too."""
+    def load_answers(self, candidate: Candidate) -> Mapping[str, Ranking]:
+        """Return the answers of a candidate so far, including those of an earlier attempt."""
         run_id = self._run(candidate)
         if candidate.key not in self._answers:
             rows = map(parse_answer, self._tables.answers(run_id))
@@ -145,7 +145,7 @@ class StoredAnswers:
             self._answers.setdefault(candidate.key, {}).update({answer.question_id: answer for answer in added})
 
     def close(self) -> None:
-        """Forget the answers, once the search is over; runs that an experiment shows stay."""
+        """Delete the answers at the end of the search, except runs of experiments."""
         self._tables.forget_unused(list(self._runs.values()))
 
     def _run(self, candidate: Candidate) -> str:
@@ -157,17 +157,17 @@ class StoredAnswers:
 
 # Rounds of successive halving
 
-HALVING_FACTOR = 3  # one in so many survives a round, and is asked so many times as many questions
+HALVING_FACTOR = 3  # 1 / this survives a round, with this times as many questions
 FIRST_ROUND_QUESTIONS = 12  # questions of the first round
 
 
 class OutOfTime(Exception):
-    """An event, not an error: the time is over, and this candidate may be left out."""
+    """An event, not an error: the time is over, and this candidate is optional."""
 
 
 @dataclass(frozen=True)
 class Timer:
-    """The time of a search, in seconds of ``clock``; a search that continues began so much earlier."""
+    """The time of a search in seconds of ``clock``; for a resumed search, ``began`` is that much earlier."""
 
     clock: Callable[[], float]
     began: float
@@ -175,12 +175,12 @@ class Timer:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the search began."""
+        """Seconds since the search started."""
         return self.clock() - self.began
 
 
 class Rounds:
-    """The rounds of one search within its time; ``known`` are all that were tried, ``tuned`` their values."""
+    """The rounds of one search within its time; ``known`` has all candidates tried, ``tuned`` their values."""
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class Rounds:
     def halve(
         self, defaults: list[Candidate], more: Iterable[Candidate], questions: list[Question], until: float
     ) -> list[Candidate]:
-        """Return the candidates of the last round that was finished, best first; rounds end ``until`` seconds."""
+        """Return the candidates of the last finished round, best first; rounds end at ``until`` seconds."""
         sizes = [FIRST_ROUND_QUESTIONS]
         while sizes[-1] * HALVING_FACTOR < len(questions):
             sizes.append(sizes[-1] * HALVING_FACTOR)
@@ -222,7 +222,7 @@ class Rounds:
     def _round(
         self, pool: Iterable[Candidate], questions: Sequence[Question], least: int, until: float, end: float
     ) -> list[Candidate]:
-        """Measure candidates until the round's time is over, ``least`` in any case; returns them best first."""
+        """Measure candidates until the round's time is over, at least ``least``; return them best first."""
         values: dict[str, float] = {}
         for candidate in pool:
             needed = len(values) < least
@@ -242,32 +242,32 @@ class Rounds:
         return [self.measured[key] for key in sorted(values, key=lambda key: -values[key])]
 
     def cost(self, candidate: Candidate, questions: Sequence[Question]) -> float:
-        """Return the likely seconds to ask a candidate the rest of these questions; 0 if none is left."""
-        answers = self._book.answers_of(candidate)
+        """Return the estimated seconds to ask a candidate the rest of these questions; 0 if none is left."""
+        answers = self._book.load_answers(candidate)
         return self.pace(candidate.strategy) * sum(question.id not in answers for question in questions)
 
     def pace(self, strategy: str) -> float:
-        """Return the mean seconds that a question of a strategy took so far."""
+        """Return the mean seconds per question of a strategy so far."""
         return fmean(self._costs.get(strategy) or [0.01])
 
     def measure(self, candidate: Candidate, questions: Sequence[Question], *, needed: bool = True) -> StrategyRun:
-        """Ask a candidate what it was not asked yet and measure it on these questions.
+        """Ask a candidate its remaining questions and measure it on all of them.
 
         Raises:
             OutOfTime: the time is over, and the candidate is not ``needed``. Cancelled: A stop was requested.
         """
-        answers = dict(self._book.answers_of(candidate))
-        if answers and candidate.strategy not in self._costs:  # a search that continues knows how long they took
+        answers = dict(self._book.load_answers(candidate))
+        if answers and candidate.strategy not in self._costs:  # a resumed search knows their durations
             self._costs[candidate.strategy] = [answer.latency_ms / 1000 for answer in answers.values()]
         fresh: list[Ranking] = []
         before = self._timer.elapsed
         try:
             for question in questions:
                 if self._should_stop is not None and self._should_stop():
-                    raise Cancelled("Stopped; the search goes on from here when its job is resumed.")
+                    raise Cancelled("Stopped; resume the job to continue the search.")
                 if question.id in answers:
                     continue
-                wanted = ranking_depth([self._metric])
+                wanted = max_ranking_depth([self._metric])
                 answer = ask_question(
                     self._wb, self._corpus, question, candidate.strategy, candidate.parameters, wanted
                 )
@@ -288,19 +288,19 @@ class Rounds:
     def _tell(self, questions: int) -> None:
         if self._on_progress is not None:
             spent = min(int(self._timer.elapsed), int(self._timer.seconds))
-            message = f"{len(self.measured):,} settings tried, now on {questions} questions"
+            message = f"{len(self.measured):,} settings tried, currently on {questions} questions"
             self._on_progress(Progress(spent, int(self._timer.seconds), message))
 
 
-MIN_TUNING_QUESTIONS = 20  # answerable questions below which a split leaves too little to choose by
+MIN_TUNING_QUESTIONS = 20  # fewer answerable questions are too few to split
 MAX_FINALISTS = 5
 SCORE_DIGITS = 6
-ROUNDS_TIME_SHARE = 0.6  # share of the time that the rounds may take; the rest is for the held-out half
+ROUNDS_TIME_SHARE = 0.6  # share of the time for the rounds; the rest is for the held-out half
 
 
 @dataclass(frozen=True, slots=True)
 class Finalist(Value):
-    """A candidate on the held-out questions; ``tuned`` is its value on the questions the search saw.
+    """A candidate on the held-out questions; ``tuned`` is its value on the search half.
 
     ``against_default`` compares it with its strategy's defaults, corrected for the number of finalists.
     """
@@ -317,9 +317,9 @@ class Finalist(Value):
 
 @dataclass(frozen=True, slots=True)
 class TuningResult(Value):
-    """The outcome of a search, the best on the held-out half first; ``tried`` settings in ``seconds``.
+    """The outcome of a search, best on the held-out half first; ``tried`` settings in ``seconds``.
 
-    ``varied`` counts the settings that differ from the defaults, ``notes`` say what the time did not allow.
+    ``varied`` counts the settings that differ from the defaults; ``notes`` list what the time did not allow.
     """
 
     metric: str
@@ -346,10 +346,10 @@ def tune(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> TuningResult:
-    """Search for ``seconds``; every strategy's defaults take part, however short the time.
+    """Search for ``seconds``; every strategy's defaults are always included.
 
-    If time is short, fewer questions are asked and fewer settings tried, which ``notes`` report. A resumed search
-    continues with the ``book`` of answers of an earlier one, which took ``spent`` seconds.
+    If time is short, fewer questions and settings are tried, as ``notes`` report. A resumed search
+    continues with the answers in ``book`` of an earlier one that took ``spent`` seconds.
 
     Raises:
         InvalidInput: too few answerable questions to split, no time, or an unknown strategy or metric.
@@ -357,7 +357,7 @@ def tune(
     """
     check_metrics([metric])
     if seconds <= 0:
-        raise InvalidInput(f"The time for a search cannot be {seconds:g} seconds; give it some.")
+        raise InvalidInput(f"Invalid time limit of {seconds:g} s; use more than 0.")
     if len(test_set.answerable) < MIN_TUNING_QUESTIONS:
         raise InvalidInput(
             f"{test_set.name!r} has {len(test_set.answerable)} answerable questions; a search with a held-out half "
@@ -365,7 +365,7 @@ def tune(
         )
     tuning, held_out = split_questions(test_set.answerable)
     defaults = make_defaults(strategies)
-    for default in defaults:  # the first load is neither in the time given nor in a latency
+    for default in defaults:  # loading models counts in neither the time limit nor a latency
         warm_up(wb, corpus, tuning[0], default.strategy, default.parameters)
     timer = Timer(clock, clock() - spent, seconds)
     rounds = Rounds(wb, test_set, corpus, metric, timer, book or InMemoryAnswers(), on_progress, should_stop)
@@ -388,7 +388,7 @@ def tune(
 
 
 def _count_affordable(rounds: Rounds, defaults: Sequence[Candidate], seconds: float) -> int:
-    """Return how many questions of a half the defaults can be asked in their share of the time, at least 12."""
+    """Return how many questions of a half fit the defaults' share of the time, at least 12."""
     pace = sum(rounds.pace(default.strategy) for default in defaults)
     return max(FIRST_ROUND_QUESTIONS, int(seconds * (1 - ROUNDS_TIME_SHARE) / max(pace, 1e-9)))
 
@@ -396,7 +396,7 @@ def _count_affordable(rounds: Rounds, defaults: Sequence[Candidate], seconds: fl
 def _measure_held_out(
     rounds: Rounds, timer: Timer, best: Sequence[Candidate], defaults: Sequence[Candidate], questions: list[Question]
 ) -> tuple[list[Candidate], list[StrategyRun]]:
-    """Measure the defaults on the held-out half, then the finalists that the time allows."""
+    """Measure the defaults on the held-out half, then as many finalists as time allows."""
     chosen = list(defaults)
     measured = [rounds.measure(default, questions) for default in defaults]
     for candidate in [finalist for finalist in best[:MAX_FINALISTS] if finalist not in chosen]:
@@ -415,9 +415,9 @@ def _make_notes(strategies: Sequence[str], varied: int, affordable: int, half: i
     if not any(strategy_named(name).parameters for name in strategies):
         notes.append("None of these strategies has a parameter, so there was nothing to vary.")
     elif not varied:
-        notes.append("There was not enough time to vary anything; only the defaults were measured. Give it more time.")
+        notes.append("There was only time to measure the defaults. Increase the time limit.")
     if affordable < half:
-        notes.append(f"The time was enough for {affordable} of the {half} questions of each half.")
+        notes.append(f"There was time for {affordable} of the {half} questions of each half.")
     return notes
 
 
@@ -471,7 +471,7 @@ class StoredCandidate(TypedDict):
 
 
 class StoredDifference(TypedDict):
-    """How a finalist differs from its strategy's defaults, as ``Difference.to_dict`` writes it."""
+    """A finalist's difference from its strategy's defaults, as from ``Difference.to_dict``."""
 
     metric: str
     a: str
@@ -488,7 +488,7 @@ class StoredDifference(TypedDict):
 
 
 class StoredFinalist(TypedDict):
-    """A candidate on the held-out questions; ``interval`` are its two ends, ``latency_ms`` by p50 and p95."""
+    """A candidate on the held-out questions; ``interval`` has two ends, ``latency_ms`` p50 and p95."""
 
     candidate: StoredCandidate
     held_out: float
@@ -501,7 +501,7 @@ class StoredFinalist(TypedDict):
 
 
 class StoredTuningResult(TypedDict):
-    """A search that has ended; ``seconds`` is how long it took, ``scope`` the documents that were searched."""
+    """A finished search; ``seconds`` is its duration, ``scope`` the searched documents."""
 
     metric: str
     finalists: list[StoredFinalist]
@@ -513,5 +513,5 @@ class StoredTuningResult(TypedDict):
 
 
 def read_tuning_result(job: Job) -> StoredTuningResult | None:
-    """Return the outcome of a job of the kind "optimise"; None if it has not ended."""
+    """Return the outcome of a job of the kind "optimise"; None if it has not finished."""
     return cast("StoredTuningResult", job.result) if job.result else None

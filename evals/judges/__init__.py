@@ -1,4 +1,4 @@
-"""Judges: ragas and LLMs, within limits, never hiding what they could not say. The only package that imports ragas."""
+"""Judges: ragas and LLMs, within limits; missing scores have a reason. The only package that imports ragas."""
 
 from evals.judges.ragas import (
     FREE_METRICS,

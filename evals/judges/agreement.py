@@ -1,4 +1,4 @@
-"""Grades of an LLM for places that a person has graded: how far the two agree, before it is trusted with the rest."""
+"""Grades of an LLM for judgments made by a person, and how far the two agree."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from workbench.errors import ModelError, NotFound
 from workbench.types import Document, JsonObject, ShouldStop
 from workbench.workbench import Workbench
 
-MAX_DOCUMENT_CHARS = 6_000  # of a document, about 1,500 tokens, which small local models read well
-_VERDICT_PATTERN = re.compile(r"\W*(relevant|partly|not)\b", re.IGNORECASE)  # further on, "not" may mean anything
+MAX_DOCUMENT_CHARS = 6_000  # about 1,500 tokens, which small local models read well
+_VERDICT_PATTERN = re.compile(r"\W*(relevant|partly|not)\b", re.IGNORECASE)  # at the start: later, "not" is ambiguous
 _PROMPT = """How well does the text answer the question? Reply with one word:
 relevant - it answers the question by itself
 partly - it answers a part of it
@@ -35,7 +35,7 @@ Grade:"""
 
 @dataclass(frozen=True)
 class Grading:
-    """The LLM's judgments of the same places; ``reasons`` says why, and how often, there is none."""
+    """The LLM's judgments of the same spans; ``reasons`` has the reasons for missing ones, with counts."""
 
     judgments: tuple[Judgment, ...]
     reasons: Mapping[str, int]
@@ -48,7 +48,7 @@ def grade_judgments(
     text_of: Callable[[Judgment], str],
     should_stop: ShouldStop | None = None,
 ) -> Grading:
-    """Grade the same places anew; ``questions`` by id, ``text_of`` gives the text that a judgment is about."""
+    """Grade the same spans with an LLM; ``questions`` by id, ``text_of`` returns the judged text."""
     verdicts = run_judging(lambda: _grade_all(endpoint, judged, questions, text_of), should_stop)
     graded = [
         replace(judgment, grade=value)
@@ -59,10 +59,10 @@ def grade_judgments(
 
 
 def measure_agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> Agreement:
-    """Return how far two judges agree where both judged: the share of equal verdicts, and Cohen's kappa.
+    """Return the agreement of two judges on what both judged: the share of equal verdicts, and Cohen's kappa.
 
     A verdict is relevant or not (grade above 0). kappa = (observed - expected) / (1 - expected), where expected is
-    the agreement of two judges who say "relevant" as often but by chance (Cohen 1960); None if it is undefined.
+    the chance agreement of judges with the same rates of "relevant" (Cohen 1960); None if undefined.
     """
     first = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in human}
     second = {(j.question_id, j.document, j.start, j.end): j.grade > 0 for j in llm}
@@ -81,7 +81,7 @@ async def _grade_all(
 ) -> list[int | str]:
     one_of: JsonObject = {"type": "string", "enum": list(GRADE_VALUES)}
 
-    async def verdict_of(judgment: Judgment) -> int | str:
+    async def parse_verdict(judgment: Judgment) -> int | str:
         text = text_of(judgment)[:MAX_DOCUMENT_CHARS]
         try:
             reply = await endpoint.complete(
@@ -93,7 +93,7 @@ async def _grade_all(
         return GRADE_VALUES[match.group(1).lower()] if match else INVALID_ANSWER_REASON
 
     async with endpoint:
-        return list(await asyncio.gather(*(verdict_of(judgment) for judgment in judged)))
+        return list(await asyncio.gather(*(parse_verdict(judgment) for judgment in judged)))
 
 
 # Answers for the judge to score
@@ -102,7 +102,7 @@ EMPTY_ANSWER_REASON = "The model's answer was empty."
 
 
 def add_answers(endpoint: Endpoint, samples: Sequence[Sample], should_stop: ShouldStop | None = None) -> list[Sample]:
-    """Return the samples with the model's answers; if there is none, ``no_answer`` says why.
+    """Return the samples with the model's answers, or with the reason in ``no_answer``.
 
     Raises:
         Cancelled: ``should_stop`` returned True.
@@ -127,12 +127,12 @@ async def _add_answer(endpoint: Endpoint, sample: Sample) -> Sample:
 
 # Texts of questions and judgments
 
-CONTEXT_PASSAGES = 5  # passages of an answer that count as its context
-MAX_REFERENCE_PASSAGES = 20  # relevant passages a question is compared with, where whole documents were judged
+CONTEXT_PASSAGES = 5  # passages used as the context of an answer
+MAX_REFERENCE_PASSAGES = 20  # relevant passages compared with a question if whole documents were judged
 
 
 class Texts:
-    """Texts of passages and documents by the names that judgments use, each document read once."""
+    """Texts of passages and documents by the keys of judgments; each document is read once."""
 
     def __init__(self, wb: Workbench, test_set: TestSet, corpus: IndexedCorpus) -> None:
         self._wb, self._test_set, self._corpus = wb, test_set, corpus
@@ -141,7 +141,7 @@ class Texts:
         self._texts: dict[str, str] = {}
 
     def sample(self, question_id: str, run: StrategyRun) -> Sample:
-        """Return one question as ragas sees it."""
+        """Return one question as a sample for ragas."""
         question, hits = self._questions[question_id], run.answers[question_id].passages[:CONTEXT_PASSAGES]
         relevant = [key for key, grade in self._test_set.qrels[question_id].items() if grade > 0]
         return Sample(
@@ -154,8 +154,8 @@ class Texts:
             reference_answer=question.reference_answer,
         )
 
-    def judged(self, judgment: Judgment) -> str:
-        """Return what a judgment is about: the span, or the whole document."""
+    def judged_text(self, judgment: Judgment) -> str:
+        """Return the judged text: the span, or the whole document."""
         return self.text(judgment.document)[judgment.start : judgment.end]
 
     def text(self, key: str) -> str:
@@ -171,13 +171,13 @@ class Texts:
             return None
         try:
             return self._wb.documents.get(document_id)
-        except NotFound:  # judged once, deleted since
+        except NotFound:  # deleted since it was judged
             return None
 
     def _references(self, question_id: str, relevant: Sequence[str]) -> list[str]:
         spans = self._test_set.spans.get(question_id, ())
         if spans:
-            return [text for text in map(self.judged, spans) if text]
+            return [text for text in map(self.judged_text, spans) if text]
         texts = []
         for document in filter(None, map(self._document, relevant)):
             passages = self._wb.documents.passages(document.id, index=self._corpus.index.name)
@@ -187,7 +187,7 @@ class Texts:
 
 # Agreement of an LLM with the test set
 
-MAX_JUDGMENTS = 50  # of a test set that the LLM grades anew; each is a call
+MAX_JUDGMENTS = 50  # judgments that the LLM repeats, one call each
 
 
 def measure_judge_agreement(
@@ -197,15 +197,15 @@ def measure_judge_agreement(
     most: int = MAX_JUDGMENTS,
     should_stop: ShouldStop | None = None,
 ) -> JudgeAgreement:
-    """Return how far the endpoint's grades agree with the test set's, and the reasons for missing ones."""
+    """Return the agreement of the endpoint's grades with the test set's, and the reasons for missing ones."""
     questions = {question.id: question.text for question in test_set.questions}
     judgeable = [
         judgment
         for judgment in test_set.judgments
-        if judgment.question_id in questions and texts.judged(judgment).strip()
+        if judgment.question_id in questions and texts.judged_text(judgment).strip()
     ]
     chosen = sample_judgments(judgeable, most)
-    graded = grade_judgments(endpoint, chosen, questions, texts.judged, should_stop)
+    graded = grade_judgments(endpoint, chosen, questions, texts.judged_text, should_stop)
     return {
         **measure_agreement(chosen, graded.judgments),
         "model": endpoint.model,
@@ -215,7 +215,7 @@ def measure_judge_agreement(
 
 
 def sample_judgments(judgments: Sequence[Judgment], most: int) -> list[Judgment]:
-    """Return at most ``most`` judgments, the same ones every time: as many that say "relevant" as not, if there are."""
+    """Return at most ``most`` judgments, always the same ones, half of them relevant if possible."""
     ordered = sorted(
         judgments, key=lambda judgment: hashlib.sha256(f"{judgment.question_id}|{judgment.document}".encode()).digest()
     )
@@ -226,14 +226,12 @@ def sample_judgments(judgments: Sequence[Judgment], most: int) -> list[Judgment]
 
 
 def describe_agreement(figures: JudgeAgreement) -> str:
-    """Say it to people."""
+    """Return the agreement as a sentence."""
     if not figures["pairs"]:
-        why = "; ".join(figures["reasons"]) or "The test set holds no judgment of a text that is there."
-        return f"How far the LLM {figures['model']!r} agrees with the test set's judgments could not be measured: {why}"
+        why = "; ".join(figures["reasons"]) or "No judged text of the test set still exists."
+        return f"The agreement of the LLM {figures['model']!r} with the test set could not be measured: {why}"
     agreed = round((figures["agreement"] or 0.0) * figures["pairs"])
-    kappa = "" if figures["kappa"] is None else f" (kappa {figures['kappa']:.2f}; 0 is chance, 1 is always)"
-    rest = (
-        f" {figures['not_graded']} it did not grade: {'; '.join(figures['reasons'])}" if figures["not_graded"] else ""
-    )
+    kappa = "" if figures["kappa"] is None else f" (kappa {figures['kappa']:.2f}; 0 is chance, 1 is perfect)"
+    rest = f" {figures['not_graded']} were not graded: {'; '.join(figures['reasons'])}" if figures["not_graded"] else ""
     judgments = f"{agreed} of {figures['pairs']} judgments{kappa}"
     return f"The LLM {figures['model']!r} agrees with the test set on {judgments}.{rest}"

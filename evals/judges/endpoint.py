@@ -1,4 +1,4 @@
-"""The judge at an OpenAI-compatible endpoint, kept within limits of time, calls and tokens."""
+"""A judge at an OpenAI-compatible endpoint, with limits of time, calls and tokens."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from workbench.workbench import Workbench
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that judging may cost; the first limit that is reached ends it, and values measured by then are kept."""
+    """The limits of judging; the first one reached ends it, and values measured by then are kept."""
 
     seconds: float = 600.0
     calls: int = 2_000
-    tokens: int = 1_000_000  # of prompts and answers, as the endpoint counts them (else characters / 4)
-    timeout: float = 60.0  # seconds for one request
-    retries: int = 2  # after 429 and 5xx, as the endpoint asks to wait
+    tokens: int = 1_000_000  # prompts and answers, as counted by the endpoint (else characters / 4)
+    timeout: float = 60.0  # seconds per request
+    retries: int = 2  # after 429 and 5xx, with the endpoint's Retry-After
     at_once: int = 4
 
     @classmethod
     def from_settings(cls, settings: Settings, own: Mapping[str, float | None] | None = None) -> Limits:
-        """Return the limits of the settings; ``own`` has ``seconds``, ``calls`` or ``tokens`` that win over them.
+        """Return the limits of the settings; ``own`` overrides ``seconds``, ``calls`` or ``tokens``.
 
         Raises:
-            InvalidInput: a limit that is not above 0.
+            InvalidInput: a limit of 0 or less.
         """
         overrides = {name: value for name, value in (own or {}).items() if value is not None}
         for name, value in overrides.items():
             if value <= 0:
-                raise InvalidInput(f"Judging cannot have {value:g} {name}; give it some, or leave the option out.")
+                raise InvalidInput(f"Invalid judging limit of {value:g} {name}; use more than 0, or omit it.")
         return cls(
             seconds=float(overrides.get("seconds", settings.judge_seconds)),
             calls=int(overrides.get("calls", settings.judge_calls)),
@@ -48,7 +48,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Spending:
-    """The cost of judging so far; ``began`` is when the first call was made, by the endpoint's clock."""
+    """The cost of judging so far; ``began`` is the time of the first call on the endpoint's clock."""
 
     calls: int = 0
     tokens: int = 0
@@ -57,11 +57,11 @@ class Spending:
 
 
 class LimitReached(ModelError):
-    """Judging has cost what it may; nothing more is asked."""
+    """A limit of judging was reached; no more calls are made."""
 
 
 class Endpoint:
-    """One judge; ``spent`` counts what it has cost."""
+    """One judge; ``spent`` is its cost so far."""
 
     def __init__(
         self,
@@ -73,9 +73,9 @@ class Endpoint:
         *,
         writes_by_grammar: bool = False,
     ) -> None:
-        """Take ``base_url``, which ends before ``/chat/completions``, as OpenAI's client wants it.
+        """``base_url`` ends before ``/chat/completions``, as for OpenAI's client.
 
-        It may be a function that starts a model of this machine. ``writes_by_grammar`` says that answers can be held
+        It may be a function that starts a local model. ``writes_by_grammar``: the model can constrain answers
         to a JSON schema.
         """
         self.model, self.limits, self.spent = model, limits or Limits(), Spending()
@@ -86,8 +86,8 @@ class Endpoint:
         self._client: Any = None
 
     @classmethod
-    def of(cls, wb: Workbench, limits: Limits | None = None) -> Endpoint:
-        """Return the workbench's language model as a judge. Raises ConfigurationError if it has none."""
+    def from_workbench(cls, wb: Workbench, limits: Limits | None = None) -> Endpoint:
+        """Return the workbench's language model as a judge. Raises ConfigurationError if there is none."""
         llm = wb.corpus.llm
         if llm is None:
             raise ConfigurationError(f"No LLM is configured; {SETUP_HINT}.")
@@ -95,9 +95,9 @@ class Endpoint:
         return cls(llm.base_url, llm.name, llm.api_key, limits, writes_by_grammar=llm.writes_by_grammar)
 
     def share(self, parts: int) -> Endpoint:
-        """Return the same judge for the first of ``parts`` unjudged runs, with an even part of the remaining limits.
+        """Return this judge for the first of ``parts`` unjudged runs, with an equal part of the remaining limits.
 
-        A run's rest goes to those after it.
+        What a run leaves goes to the later ones.
         """
         spent, limits = self.spent, self.limits
         elapsed = self._elapsed()
@@ -127,7 +127,7 @@ class Endpoint:
         address = self._base_url if isinstance(self._base_url, str) else await asyncio.to_thread(self._base_url)
         self._client = AsyncOpenAI(
             base_url=address,
-            api_key=self._api_key or "none",  # without any key the client looks for OPENAI_API_KEY and sends it
+            api_key=self._api_key or "none",  # without a key the client would send OPENAI_API_KEY
             timeout=self.limits.timeout,
             max_retries=self.limits.retries,
         )
@@ -137,11 +137,11 @@ class Endpoint:
         await self._client.close()
 
     async def complete(self, prompt: str, temperature: float = 0.0, schema: JsonObject | None = None) -> str:
-        """Return the answer to a prompt; ``schema`` is what its JSON is held to, where the model writes by grammar.
+        """Return the answer to a prompt; ``schema`` constrains its JSON if the model writes by grammar.
 
         Raises:
             LimitReached: time, calls or tokens are used up.
-            ModelError: the endpoint did not answer, refused, or sent no chat message; one sentence says which.
+            ModelError: the endpoint did not answer, refused, or did not send a chat message.
         """
         assert self._gate is not None, "use the endpoint in 'async with'"
         async with self._gate:
@@ -155,7 +155,7 @@ class Endpoint:
                     async with asyncio.timeout(seconds):
                         answer = await self._ask(prompt, temperature, schema)
             except TimeoutError:
-                raise LimitReached(self._reached(f"time limit of {self.limits.seconds:g} s")) from None
+                raise LimitReached(self._describe_limit(f"time limit of {self.limits.seconds:g} s")) from None
             finally:
                 self.spent.seconds = self._elapsed()
         return answer
@@ -163,16 +163,16 @@ class Endpoint:
     def _check(self) -> None:
         limits, spent = self.limits, self.spent
         if self._elapsed() >= limits.seconds:
-            raise LimitReached(self._reached(f"time limit of {limits.seconds:g} s"))
+            raise LimitReached(self._describe_limit(f"time limit of {limits.seconds:g} s"))
         if spent.calls >= limits.calls:
-            raise LimitReached(self._reached(f"limit of {limits.calls:,} calls"))
+            raise LimitReached(self._describe_limit(f"limit of {limits.calls:,} calls"))
         if spent.tokens >= limits.tokens:
-            raise LimitReached(self._reached(f"limit of {limits.tokens:,} tokens"))
+            raise LimitReached(self._describe_limit(f"limit of {limits.tokens:,} tokens"))
 
-    def _reached(self, limit: str) -> str:
+    def _describe_limit(self, limit: str) -> str:
         if self._part:
             name = limit.rsplit(" ", 1)[-1].replace("s", "seconds") if limit.startswith("time") else limit.split()[-1]
-            return f"This run's share of the judge's {name} was used up; raise WORKBENCH_JUDGE_{name.upper()}."
+            return f"This run's share of the judge's {name} is used up; raise WORKBENCH_JUDGE_{name.upper()}."
         return f"The {limit} was reached."
 
     async def _ask(self, prompt: str, temperature: float, schema: JsonObject | None) -> str:
@@ -189,11 +189,11 @@ class Endpoint:
         except APITimeoutError:
             raise ModelError(f"The judge did not answer within {self.limits.timeout:g} s.") from None
         except APIConnectionError:
-            raise ModelError("The judge cannot be reached.") from None
+            raise ModelError("The judge is unreachable; check WORKBENCH_LLM_BASE_URL.") from None
         except APIStatusError as error:
-            raise ModelError(f"The judge refused ({error.status_code}).") from None
+            raise ModelError(f"The judge answered with HTTP status {error.status_code}.") from None
         except (OpenAIError, AttributeError, IndexError, TypeError, ValueError):
-            raise ModelError("The judge sent something that is no chat message.") from None
+            raise ModelError("The judge's answer is not a chat message.") from None
         token_count = getattr(getattr(reply, "usage", None), "total_tokens", None)
         self.spent.tokens += int(token_count or (len(prompt) + len(text)) // 4)
         return text

@@ -1,4 +1,4 @@
-"""Made questions for a test set: by rules, or by an LLM if there is one; each is marked as what it is."""
+"""Generated questions for a test set, by rules or by an LLM; each is marked by its origin."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from workbench.workbench import Workbench
 
 PARTICIPLE = r"\w+(?:ed|wn|lt|pt|en|ght|ung|ound|ade|ut|id|ept|eft|old|ost|ead|et|un)"
 WORD_PATTERN = r"[\w`'’+#/-]+(?:\.[\w`'’+#/-]+)*"
-WITHIN = rf"(?!(?:is|are|was|were|has|and|or|that|which|who|not)\b){WORD_PATTERN}"  # a further word of a subject
+WITHIN = rf"(?!(?:is|are|was|were|has|and|or|that|which|who|not)\b){WORD_PATTERN}"  # another word of a subject
 NAME = rf"(?:(?:The|the|An?|an?) )?{WORD_PATTERN}(?: {WITHIN}){{0,5}}?"
 NAMED_THING = (
     rf"(?=(?:The|An?) |\w+ ?[^,;:]*[A-Z0-9]){NAME}"  # "A map", "mTOR"; not the adjective of "Secondary measures"
@@ -69,7 +69,7 @@ INSTRUCTION_VERBS = _alternatives(
     transform translate turn update upload use validate write"""
 )
 QUESTION_WORDS = _alternatives("how what why when where who which can could does do is are should must")
-MIN_HEADING_WORDS = 3  # words of a heading that becomes a question
+MIN_HEADING_WORDS = 3  # minimum words of a heading
 
 
 def _word_set(words: str) -> frozenset[str]:
@@ -81,7 +81,7 @@ REFERRING_WORDS = _word_set(
     previous next same latter former here there another other others each one both so then either neither example also
     if when while because first second more most now still however thus therefore again too what all some many any every
     you're just present although though whereas whether unless until"""
-)  # words that point out of the sentence
+)  # words that refer outside the sentence
 PREPOSITIONS = _word_set(
     "in on at by for from with without after before as under during since to of like unlike despite through"
 )
@@ -89,12 +89,12 @@ ARTICLES = _word_set("the a an")
 VAGUE_NOUNS = _word_set(
     """chapter section article paper study review authors outcome outcomes evidence one two three four five six seven
     eight nine ten"""
-)  # a subject that ends with one of these names nothing outside its text
+)  # subjects that end with one of these are unclear outside their text
 ABSTRACT_PART = re.compile(
     r"(?:BACKGROUND|CONTEXT|INTRODUCTION|OBJECTIVES?|AIMS?|PURPOSE|RATIONALE|DESCRIPTION|SUMMARY|DESIGN|SETTING|METHODS?"
     r"|RESULTS?|(?:PRINCIPAL )?FINDINGS?|DISCUSSION|INTERPRETATION|IMPORTANCE|SIGNIFICANCE|CONCLUSIONS?)\b:? (?=[A-Z])"
-)  # the name of an abstract's part before its first sentence
-GENERIC_YOU_VERBS = "call|omit|delete|build|change|set|remove|add|run|use|invoke"  # "you call": every reader
+)  # section label in an abstract
+GENERIC_YOU_VERBS = "call|omit|delete|build|change|set|remove|add|run|use|invoke"  # "you call" addresses every reader
 READER_ADDRESS = re.compile(rf"\byou(?:r|rs|['’]\w+)?\b(?! (?:{GENERIC_YOU_VERBS})\b)")
 MARKDOWN_MARKS = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?|(?:\*\*|__|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w))")
 NON_PROSE = re.compile(r"[|{}<>\\=^]|https?:|\.\.\.|…|^\W|\n\s*\n")
@@ -102,7 +102,7 @@ NON_PROSE = re.compile(r"[|{}<>\\=^]|https?:|\.\.\.|…|^\W|\n\s*\n")
 
 @dataclass(frozen=True, slots=True)
 class QuestionForm:
-    """A form: its name, the statement's pattern, and the question with the pattern's groups in braces."""
+    """A pattern: its name, the statement's regex, and the question with the regex groups in braces."""
 
     name: str
     statement: re.Pattern[str]
@@ -174,9 +174,9 @@ QUESTION_FORMS = (
 
 
 def make_questions(sentence: str, is_common: Callable[[str], bool] = str.islower) -> Iterator[tuple[str, str]]:
-    """Yield (name of the form, question) for each form that a sentence has; nothing if its subject is not its own.
+    """Yield (pattern name, question) for each pattern that a sentence matches, if it names its subject.
 
-    ``is_common`` tells of a word at the beginning of a sentence whether it is mostly written small.
+    ``is_common`` returns whether the first word of a sentence is mostly lower-case elsewhere.
     """
     statement = ABSTRACT_PART.sub("", " ".join(MARKDOWN_MARKS.sub(r"\1", sentence).split()), count=1)
     if NON_PROSE.search(statement):
@@ -193,7 +193,7 @@ def make_questions(sentence: str, is_common: Callable[[str], bool] = str.islower
 
 
 def make_heading_question(heading: str) -> str | None:
-    """Return the question that a heading is ("Why two?"), or that its deed makes ("Add a page"); None for others."""
+    """Return a heading that is a question ("Why two?"), or the question for an instruction ("Add a page"), or None."""
     plain = " ".join(MARKDOWN_MARKS.sub(r"\1", heading).split())
     if len(plain.split()) < MIN_HEADING_WORDS or NON_PROSE.search(plain):
         return None
@@ -206,7 +206,7 @@ def make_heading_question(heading: str) -> str | None:
 
 
 def _stands_alone(part: str) -> bool:
-    """Return whether a part can be understood without the sentence before it, and is not about the reader's wishes."""
+    """Return whether a part is clear without the previous sentence, and does not address the reader."""
     return not READER_ADDRESS.search(part) and REFERRING_WORDS.isdisjoint(re.findall(r"[\w'’]+", part.lower()))
 
 
@@ -222,24 +222,24 @@ def _is_vague_subject(subject: str) -> bool:
 
 
 def _lower_subject(subject: str, is_common: Callable[[str], bool]) -> str:
-    """Return a statement's subject as it stands within a sentence: "The tide" as "the tide", "HTML" as it is."""
+    """Return a subject as within a sentence: "The tide" as "the tide", "HTML" unchanged."""
     first, blank, rest = subject.partition(" ")
     return first.lower() + blank + rest if first == first.capitalize() and is_common(first.lower()) else subject
 
 
-# Questions made by rules
+# Generating questions
 
 LETTER_WORD = re.compile(r"[^\W\d_][\w'-]*")
 STOP_WORDS = frozenset("what is are was were does do did how i can when where why who the a an of to in".split())  # noqa: SIM905
 MAX_RARE_DOCUMENTS, MAX_RARE_SHARE = (
     3,
     0.1,
-)  # a question says a word that so many documents hold at most, or this share of them
+)  # a question needs a word that at most this many documents contain, or this share of them
 
 
 @dataclass(frozen=True, slots=True)
 class MadeQuestion:
-    """A question and the stretch of the document it was made from."""
+    """A question and the span of the document it was generated from."""
 
     kind: str
     text: str
@@ -248,15 +248,15 @@ class MadeQuestion:
 
 
 def synthesise(documents: Sequence[Document], keys: Sequence[str], count: int) -> tuple[list[Question], list[Judgment]]:
-    """Make up to ``count`` questions, spread over the documents and the forms; the same ones every time.
+    """Generate up to ``count`` questions, spread over the documents and patterns; deterministic.
 
-    ``keys`` are what judgments call the documents, whose ``text`` must be there.
+    ``keys`` are the documents' keys in judgments; their ``text`` must be loaded.
 
     Raises:
         InvalidInput: a count below 1.
     """
     if count < 1:
-        raise InvalidInput(f"The number of questions cannot be {count}; use a whole number of at least 1.")
+        raise InvalidInput(f"Invalid number of questions {count}; use a whole number of at least 1.")
     written = Counter(word for document in documents for word in LETTER_WORD.findall(document.text or ""))
     holding = Counter(word for document in documents for word in set(_split_words(document.text or "")))
 
@@ -291,7 +291,7 @@ def synthesise(documents: Sequence[Document], keys: Sequence[str], count: int) -
 
 
 def _interleave_questions(document: Document, is_common: Callable[[str], bool]) -> Iterator[MadeQuestion]:
-    """Yield a document's questions, one of each kind in turn."""
+    """Yield a document's questions, alternating between patterns."""
     text = document.text or ""
     blocks = parse_blocks(text)
     kinds: dict[str, list[MadeQuestion]] = {}
@@ -313,7 +313,7 @@ def _make_statement_questions(
 
 
 def _make_heading_questions(text: str, blocks: Sequence[Block]) -> Iterator[MadeQuestion]:
-    """Yield the headings that are questions, or name something to do."""
+    """Yield questions from headings that are questions or instructions."""
     for block, after in pairwise(blocks):
         if block.kind != "heading" or after.kind == "heading":
             continue
@@ -331,22 +331,22 @@ def _split_words(text: str) -> list[str]:
 
 
 def _subject_words(question: str) -> list[str]:
-    """Return the words of a question that say what it is about."""
+    """Return the content words of a question."""
     return [word for word in _split_words(question) if word not in STOP_WORDS]
 
 
-MAX_DOCUMENTS = 500  # read at once; of a larger corpus a random, repeatable choice
-MIN_PASSAGE_CHARS = 200  # characters of a passage that an LLM is asked to write a question for
+MAX_DOCUMENTS = 500  # documents read; from a larger corpus, a repeatable random sample
+MIN_PASSAGE_CHARS = 200  # minimum length of a passage for a question by an LLM
 SAMPLE_SEED = 7
 
 
 def add_synthetic(wb: Workbench, store: TestSetStore, key: str, count: int) -> ImportReport:
-    """Add up to ``count`` questions made by rule from English statements and headings.
+    """Add up to ``count`` questions generated by rules from English statements and headings.
 
-    Where the documents give fewer, the report's ``problems`` say so.
+    If the documents yield fewer, ``problems`` of the report has the number.
 
     Raises:
-        InvalidInput: a count below 1, or no documents to make questions from.
+        InvalidInput: a count below 1, or no documents.
     """
     documents, keys = _load_documents(wb, store.load(key))
     questions, judgments = synthesise(documents, keys, count)
@@ -356,20 +356,20 @@ def add_synthetic(wb: Workbench, store: TestSetStore, key: str, count: int) -> I
     problems: tuple[str, ...] = ()
     if len(questions) < count:
         problems = (
-            f"{len(questions)} of {count} questions could be made: only statements in English that answer a question "
-            "by themselves, and headings that ask one, are used.",
+            f"Generated {len(questions)} of {count} questions: only self-contained English statements, and headings "
+            "that are questions or instructions, are used.",
         )
     return ImportReport(len(added), len(judgments), problems)
 
 
 def add_llm_questions(wb: Workbench, store: TestSetStore, key: str, count: int, endpoint: Endpoint) -> ImportReport:
-    """Add up to ``count`` questions that an LLM writes, one for each of some passages; problems say what failed.
+    """Add up to ``count`` questions written by an LLM, one per passage; ``problems`` has the failures.
 
     Raises:
         InvalidInput: a count below 1, or no passage long enough.
     """
     if count < 1:
-        raise InvalidInput(f"The number of questions cannot be {count}; use a whole number of at least 1.")
+        raise InvalidInput(f"Invalid number of questions {count}; use a whole number of at least 1.")
     test_set = store.load(key)
     index = _find_index_name(wb, test_set)
     documents, keys = _load_documents(wb, test_set)
@@ -380,7 +380,7 @@ def add_llm_questions(wb: Workbench, store: TestSetStore, key: str, count: int, 
         if len(passage.text) >= MIN_PASSAGE_CHARS
     ]
     if not passages:
-        raise InvalidInput("No passage is long enough to ask about; bring documents in first.")
+        raise InvalidInput("No passage is long enough for a question; add documents first.")
     chosen = random.Random(SAMPLE_SEED).sample(passages, min(count, len(passages)))
     written = write_questions(endpoint, chosen)
     added = store.add_questions(key, written.questions) if written.questions else []
@@ -391,7 +391,7 @@ def add_llm_questions(wb: Workbench, store: TestSetStore, key: str, count: int, 
 
 
 def _load_documents(wb: Workbench, test_set: TestSet) -> tuple[list[Document], list[str]]:
-    """Return documents of the test set's scope with their texts, and what judgments call them.
+    """Return the documents in the test set's scope with their texts, and their keys in judgments.
 
     Raises:
         InvalidInput: there are none. ScopeError: a part of the scope has been deleted.
@@ -402,7 +402,7 @@ def _load_documents(wb: Workbench, test_set: TestSet) -> tuple[list[Document], l
     )
     if not listed:
         where = "" if own or test_set.scope.is_everything else f" in the scope of this test set ({test_set.scope.text})"
-        raise InvalidInput(f"There are no documents{where} to make questions from; bring some in first.")
+        raise InvalidInput(f"There are no documents{where} to generate questions from; add some first.")
     if len(listed) > MAX_DOCUMENTS:
         listed = random.Random(SAMPLE_SEED).sample(listed, MAX_DOCUMENTS)
     documents = [wb.documents.get(entry.id) for entry in listed]
@@ -417,12 +417,12 @@ def _find_index_name(wb: Workbench, test_set: TestSet) -> str:
 
 # Questions written by an LLM
 
-MIN_QUESTION_CHARS = 8  # characters of a question that asks anything
+MIN_QUESTION_CHARS = 8  # minimum length of a question
 
 
 @dataclass(frozen=True, slots=True)
 class SourcePassage(Value):
-    """A passage that a question is wanted for; ``document`` is what judgments call its document."""
+    """A passage to write a question for; ``document`` is its document's key in judgments."""
 
     document: str
     text: str
@@ -432,7 +432,7 @@ class SourcePassage(Value):
 
 @dataclass(frozen=True)
 class WrittenQuestions:
-    """Questions that the LLM wrote; ``reasons`` says why, and how often, a passage got no question."""
+    """Questions written by the LLM; ``reasons`` has the reasons for missing ones, with counts."""
 
     questions: tuple[Question, ...]
     judgments: tuple[Judgment, ...]
@@ -440,7 +440,7 @@ class WrittenQuestions:
 
 
 def write_questions(endpoint: Endpoint, passages: Sequence[SourcePassage]) -> WrittenQuestions:
-    """Ask the LLM for one question a passage; ends whatever it does, within the endpoint's limits."""
+    """Ask the LLM for one question per passage, within the endpoint's limits."""
     written = run_judging(lambda: _write_all(endpoint, passages))
     questions: dict[str, Question] = {}
     judgments = []
@@ -460,7 +460,7 @@ async def _write_all(endpoint: Endpoint, passages: Sequence[SourcePassage]) -> l
     async with endpoint:
         llm = judge_llm(endpoint)
 
-        async def question_of(passage: SourcePassage) -> tuple[str, str, str]:
+        async def ask_for_question(passage: SourcePassage) -> tuple[str, str, str]:
             try:
                 written = await prompt.generate(llm=llm, data=passage_input(passage=passage.text))
             except ModelError as error:
@@ -474,11 +474,11 @@ async def _write_all(endpoint: Endpoint, passages: Sequence[SourcePassage]) -> l
                 else ("", "", INVALID_ANSWER_REASON)
             )
 
-        return list(await asyncio.gather(*(question_of(passage) for passage in passages)))
+        return list(await asyncio.gather(*(ask_for_question(passage) for passage in passages)))
 
 
 def _make_prompt() -> tuple[Any, Any]:
-    """Return the prompt and the class of its input; made here, because their base classes are ragas'."""
+    """Return the prompt and the class of its input; defined inside because their base classes are from ragas."""
     ragas()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""The figures that ragas measures of a run: over samples with their texts, and answers where an LLM is configured."""
+"""ragas scores of runs: over samples with their texts, and over answers if an LLM is configured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evals.measures.metrics import JudgeAgreement, Verdicts
 from workbench.types import OnProgress, Progress, ShouldStop
 from workbench.workbench import Workbench
 
-MAX_QUESTIONS = 50  # questions of a run that ragas looks at: comparing texts is slow, and a judge costs money
+MAX_QUESTIONS = 50  # questions per run that ragas scores: comparing texts is slow, and a judge costs money
 
 
 def judge_run(
@@ -29,9 +29,9 @@ def judge_run(
     should_stop: ShouldStop | None = None,
     parts: int = 0,
 ) -> dict[str, dict[str, JudgedMetric]]:
-    """Return strategy -> metric -> ragas' figures, on the first ``questions``; with an endpoint the LLM's too.
+    """Return strategy -> metric -> ragas scores of the first ``questions``; with an endpoint, also those of the LLM.
 
-    Each strategy gets an even part of what is left of the endpoint's limits; ``parts`` counts the runs that are still
+    Each strategy gets an equal part of the endpoint's remaining limits; ``parts`` is the number of runs still
     to be judged with it (default: the strategies).
 
     Raises:
@@ -40,7 +40,7 @@ def judge_run(
     texts = Texts(wb, run.test_set, run.corpus)
     judged: dict[str, dict[str, JudgedMetric]] = {}
     parts = parts or len(run.strategies)
-    encoder = wb.corpus.encoder_of(run.corpus.index)
+    encoder = wb.corpus.index_encoder(run.corpus.index)
     for name, strategy in run.strategies.items():
         samples: list[Sample] = []
         for question_id in list(strategy.answers)[:questions]:
@@ -64,10 +64,10 @@ def judge_experiment(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> None:
-    """Measure every run of an experiment by ragas, and keep the figures next to the run.
+    """Score every run of an experiment with ragas, and store the scores with the run.
 
     Raises:
-        Cancelled: ``should_stop`` returned True; the runs judged so far keep what was said of them.
+        Cancelled: ``should_stop`` returned True; the runs judged so far keep their scores.
     """
     experiments = Experiments(wb)
     test_set = experiments.test_set(experiment)
@@ -82,7 +82,7 @@ def judge_experiment(
         corpus = index_corpus(wb, test_set, result.cell.index)
         run = EvalRun(test_set, corpus, {result.cell.label: result.run})
         report = _offset_progress(on_progress, result.cell.label, number * len(wanted), total)
-        grading = endpoint is not None and agreed is None  # one more part of the limits, after the first run
+        grading = endpoint is not None and agreed is None  # one more part, after the first run
         parts = len(waiting) - number + grading
         judged = judge_run(wb, run, endpoint=endpoint, on_progress=report, should_stop=should_stop, parts=parts)
         noted: Verdicts = {"ragas": {name: figures.summary() for name, figures in judged[result.cell.label].items()}}
@@ -97,14 +97,14 @@ def judge_experiment(
 
 
 def _offset_progress(on_progress: OnProgress | None, label: str, before: int, total: int) -> OnProgress | None:
-    """Return what tells one run's progress as a part of all runs'."""
+    """Return a callback that reports one run's progress as a part of all runs'."""
     if on_progress is None:
         return None
     return lambda part: on_progress(Progress(before + part.done, total, f"{label}: {part.message}"))
 
 
 def add_ragas(run: EvalRun, judged: Mapping[str, Mapping[str, JudgedMetric]]) -> EvalRun:
-    """Return the run with ragas' summaries next to each strategy's metrics."""
+    """Return the run with ragas summaries added to each strategy's metrics."""
     strategies = {}
     for name, strategy in run.strategies.items():
         summaries = {metric: figures.summary() for metric, figures in judged.get(name, {}).items()}

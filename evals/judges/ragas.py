@@ -1,6 +1,6 @@
-"""ragas: context metrics that need no LLM, and those that need a judge.
+"""ragas: context metrics without an LLM, and metrics with a judge.
 
-A value that cannot be measured is None with a reason, and is counted; a mean is over the others and says how many.
+An unmeasurable value is None with a reason, and is counted; means are over the others and have their number.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from workbench.types import JsonObject, JsonValue, OnProgress, Progress, ShouldS
 
 # Import of ragas and its LLM
 
-SCHEMA_MARKER = "specified in JSON Schema:"  # the end of ragas' sentence before it
-MAX_TEXT_CHARS, MAX_LIST_ITEMS = 240, 8  # of a text and of a list that a grammar lets a model write
+SCHEMA_MARKER = "specified in JSON Schema:"  # the end of ragas' sentence before the schema
+MAX_TEXT_CHARS, MAX_LIST_ITEMS = 240, 8  # maximum length of texts and lists written by grammar
 
 
 @dataclass(frozen=True, slots=True)
 class Ragas:
-    """The parts of ragas that are used besides its metrics."""
+    """The parts of ragas used besides its metrics."""
 
     SingleTurnSample: Callable[..., object]
     RagasOutputParserException: type[Exception]
@@ -44,13 +44,13 @@ class Scorer(Protocol):
     """One of ragas' metrics."""
 
     async def single_turn_ascore(self, sample: object) -> float:
-        """Return the metric of one question, 0..1 or NaN; raises what ragas raises."""
+        """Return the metric of one question, 0..1 or NaN; errors of ragas pass through."""
         ...
 
 
 @cache
 def ragas() -> Ragas:
-    """Import ragas once, quietly, and without the usage reports it would send."""
+    """Import ragas once, without its warnings and usage reports."""
     os.environ["RAGAS_DO_NOT_TRACK"] = "true"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -60,7 +60,7 @@ def ragas() -> Ragas:
 
 
 def extract_schema(prompt: str) -> JsonObject | None:
-    """Return the JSON schema that ragas writes into its prompt; None if it writes none."""
+    """Return the JSON schema in a prompt of ragas; None if there is none."""
     _, announced, rest = prompt.partition(SCHEMA_MARKER)
     start = rest.find("{")
     if not announced or start < 0:
@@ -72,7 +72,7 @@ def extract_schema(prompt: str) -> JsonObject | None:
 
 
 def _bound_schema(schema: JsonObject) -> JsonObject:
-    """Return a schema whose texts and lists end: a small model may write on and on."""
+    """Return a schema with bounded texts and lists: a small model may never stop writing."""
     bounds: dict[JsonValue, JsonObject] = {
         "string": {"maxLength": MAX_TEXT_CHARS},
         "array": {"maxItems": MAX_LIST_ITEMS},
@@ -97,7 +97,7 @@ def judge_llm(endpoint: Endpoint) -> object:
     from ragas.run_config import RunConfig
 
     class JudgeLlm(BaseRagasLLM):
-        """Answers by the endpoint, within its limits."""
+        """The endpoint as an LLM of ragas."""
 
         def generate_text(self, prompt: PromptValue, n: int = 1, *args: object, **more: object) -> LLMResult:
             raise NotImplementedError("ragas' metrics ask asynchronously")
@@ -123,17 +123,17 @@ def judge_llm(endpoint: Endpoint) -> object:
 
 # Cancellable judging
 
-POLL_INTERVAL_S = 0.2  # seconds between looks whether to stop
-CLOSE_TIMEOUT_S = 1.0  # seconds that calls in flight get to close their connections
+POLL_INTERVAL_S = 0.2  # seconds between checks of a stop
+CLOSE_TIMEOUT_S = 1.0  # seconds for calls in flight to close their connections
 
 Result = TypeVar("Result")
 
 
 def run_judging(work: Callable[[], Coroutine[object, object, Result]], should_stop: ShouldStop | None = None) -> Result:
-    """Run a coroutine in a loop of its own, whether or not the caller (a notebook) runs one, and return its result.
+    """Run a coroutine in its own event loop, even if the caller (a notebook) has one, and return its result.
 
     Raises:
-        Cancelled: ``should_stop`` returned True; calls in flight are given up.
+        Cancelled: ``should_stop`` returned True; calls in flight are abandoned.
     """
     load_ragas(should_stop)
     with ThreadPoolExecutor(1) as pool:
@@ -141,13 +141,13 @@ def run_judging(work: Callable[[], Coroutine[object, object, Result]], should_st
 
 
 def load_ragas(should_stop: ShouldStop | None = None) -> None:
-    """Import ragas, which takes seconds, in a thread that a stop does not wait for. Raises Cancelled."""
+    """Import ragas, which takes seconds, in a thread, so that a stop need not wait. Raises Cancelled."""
     loading = threading.Thread(target=ragas, name="ragas", daemon=True)
     loading.start()
     while loading.is_alive():
         loading.join(POLL_INTERVAL_S)
         check_stop(should_stop)
-    ragas()  # raises here where the import failed there
+    ragas()  # raises if the import failed in the thread
 
 
 def check_stop(should_stop: ShouldStop | None) -> None:
@@ -172,15 +172,15 @@ async def _watch(work: Callable[[], Coroutine[object, object, Result]], should_s
 
 FREE_METRICS = ("id_context_precision", "id_context_recall", "text_context_precision", "text_context_recall")
 JUDGED_METRICS = ("faithfulness", "answer_relevancy", "context_precision", "context_recall", "factual_correctness")
-INVALID_ANSWER_REASON = "The judge's answers did not have the form that was asked for."
+INVALID_ANSWER_REASON = "The judge's answers did not have the requested form."
 UNDEFINED_SCORE_REASON = "The score is not defined for this question (NaN)."
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One question as ragas sees it.
+    """One question as a sample for ragas.
 
-    Nothing retrieved is precision and recall 0; any other empty field makes the metrics that need it unmeasurable.
+    With nothing retrieved, precision and recall are 0; metrics that need another empty field are unmeasurable.
     """
 
     question_id: str
@@ -191,12 +191,12 @@ class Sample:
     reference_documents: tuple[str, ...] = ()
     answer: str = ""
     reference_answer: str = ""
-    no_answer: str = ""  # why there is none
+    no_answer: str = ""  # reason for a missing answer
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedMetric(Value):
-    """One metric over all samples; ``values`` None if it could not be measured, ``reasons`` says why, how often."""
+    """One metric over all samples; ``values`` has None if unmeasurable, ``reasons`` the reasons with counts."""
 
     metric: str
     values: Mapping[str, float | None]
@@ -204,17 +204,17 @@ class JudgedMetric(Value):
 
     @property
     def measured(self) -> int:
-        """How many questions have a value."""
+        """Number of questions with a value."""
         return sum(value is not None for value in self.values.values())
 
     @property
     def mean(self) -> float | None:
-        """The mean over what was measured; None if nothing was."""
+        """The mean of the measured values; None if there are none."""
         values = [value for value in self.values.values() if value is not None]
         return round(fmean(values), 6) if values else None
 
     def summary(self) -> RagasSummary:
-        """Return what is shown: the mean, over how many, how many not, and why."""
+        """Return the mean, the numbers of measured and unmeasured questions, and the reasons."""
         failed = len(self.values) - self.measured
         return {"mean": self.mean, "measured": self.measured, "not_measured": failed, "reasons": dict(self.reasons)}
 
@@ -228,7 +228,7 @@ def measure_samples(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> dict[str, JudgedMetric]:
-    """Measure samples by ragas; runs to its end whatever the judge does.
+    """Score samples with ragas; failures of the judge do not end it.
 
     Raises:
         Cancelled: ``should_stop`` returned True.
@@ -237,7 +237,7 @@ def measure_samples(
     unknown = [name for name in metrics if name not in (*FREE_METRICS, *JUDGED_METRICS)]
     if unknown:
         raise InvalidInput(
-            f"ragas has no metric {unknown[0]!r} here; use {list_choices((*FREE_METRICS, *JUDGED_METRICS))}."
+            f"Unknown ragas metric {unknown[0]!r}; use {list_choices((*FREE_METRICS, *JUDGED_METRICS))}."
         )
     if endpoint is None and set(metrics) & set(JUDGED_METRICS):
         raise InvalidInput(f"These metrics need an LLM; {SETUP_HINT}.")
@@ -261,7 +261,7 @@ async def _judge_all(
             scorer = _make_scorer(name, None, None)
             values: list[float | str] = []
             for sample in samples:
-                await asyncio.sleep(0)  # comparing texts takes a while, and somebody may want it to stop
+                await asyncio.sleep(0)  # comparing texts is slow, so check for a stop
                 values.append(await _score(scorer, name, sample))
             by_metric[name] = _collect(name, samples, values)
             continue
@@ -274,18 +274,18 @@ async def _judge_all(
 
 
 async def _score(scorer: Scorer, name: str, sample: Sample) -> float | str:
-    """Return a value, or the reason why there is none."""
+    """Return a value, or the reason for a missing one."""
     missing = _describe_missing(name, sample)
     if missing:
         return missing
     if name in _RETRIEVED_FIELDS and not getattr(sample, _RETRIEVED_FIELDS[name]):
-        return 0.0  # a strategy that finds nothing has missed what there was; ragas says 0, NaN or fails, by metric
+        return 0.0  # finding nothing scores 0; ragas returns 0 or NaN or fails, depending on the metric
     try:
         value = float(await scorer.single_turn_ascore(_to_ragas_sample(sample)))
     except ModelError as error:
         return str(error)
     except (ragas().RagasOutputParserException, ValueError, TypeError, KeyError, IndexError, AttributeError):
-        return INVALID_ANSWER_REASON  # its exception depends on how far the nonsense got
+        return INVALID_ANSWER_REASON  # the exception depends on the invalid answer
     return UNDEFINED_SCORE_REASON if math.isnan(value) else min(1.0, max(0.0, value))
 
 
@@ -308,7 +308,7 @@ _REQUIRED_FIELDS: dict[str, tuple[str, ...]] = {
     "context_recall": ("reference_answer",),
     "factual_correctness": ("answer", "reference_answer"),
 }
-_RETRIEVED_FIELDS = {  # what a context metric looks at; where that is empty it is 0, not unmeasured
+_RETRIEVED_FIELDS = {  # the field read by a context metric; if it is empty the metric is 0, not unmeasured
     "id_context_precision": "documents",
     "id_context_recall": "documents",
     "text_context_precision": "passages",
@@ -363,14 +363,14 @@ def _make_scorer(name: str, llm: object, encoder: Encoder | None) -> Scorer:
     if name == "answer_relevancy":
         needs["embeddings"] = _Embeddings(encoder)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # ragas deprecates its own classes for ones that want OpenAI's client
+        warnings.simplefilter("ignore")  # ragas deprecates its own classes in favour of ones that need OpenAI's client
         from ragas import metrics
 
         return getattr(metrics, _METRIC_CLASSES[name])(**needs)
 
 
 class _Embeddings:
-    """Our encoder as ragas asks for one."""
+    """The encoder as ragas needs it."""
 
     def __init__(self, encoder: Encoder | None) -> None:
         self._encoder = encoder

@@ -1,12 +1,12 @@
-"""Fitting the weights of a ranker: a listwise logistic model over documents, drawn towards weights that are known.
+"""Fitting the weights of a ranker: a listwise logistic model over documents with a prior on the weights.
 
 For a question with candidates d, gains g (grades) and features x the model wants softmax(w . x) to be g / sum(g):
 
     loss(w) = - sum over questions and d of g_d / sum(g) * log softmax(w . x)_d  +  penalty / 2 * |w - prior|^2
 
-(ListNet's top-one probabilities: Cao et al., ICML 2007.) A document is its best passage by the weights so far, as it
-is in the metrics, so fitting and choosing passages take turns. The loss is convex in between, and Newton's method finds
-its one minimum: no randomness, the same weights every time.
+(ListNet's top-one probabilities: Cao et al., ICML 2007.) A document is represented by its best passage, as
+in the metrics, so fitting alternates with choosing passages. In between the loss is convex, and Newton's method finds
+its only minimum: without randomness, always the same weights.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from workbench.workbench import Workbench
 
 @dataclass(frozen=True)
 class QuestionSheet:
-    """One question: rows are candidate passages, ``documents`` their keys, ``grades`` (0 or more) those of these.
+    """One question: rows are candidate passages, with their ``documents``' keys and ``grades`` (0 or more).
 
-    ``eligible`` are the rows that may stand for their document: if spans were judged, the passages that touch one.
+    ``eligible`` rows may represent their document: if spans were judged, only passages that touch one.
     ``orders`` are rows, best first, by fixed strategy.
     """
 
@@ -52,25 +52,25 @@ def make_sheets(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> list[QuestionSheet]:
-    """Ask every answerable question once and return what is known of its candidates, in the test set's order.
+    """Ask every answerable question once and return its candidates' features, in the test set's order.
 
-    A question that finds nothing is left out. Raises Cancelled, and what a search raises.
+    A question without results is omitted. Raises Cancelled, and errors of a search.
     """
     sheets: list[QuestionSheet] = []
     total = len(test_set.answerable)
     for done, question in enumerate(test_set.answerable, start=1):
         if should_stop is not None and should_stop():
-            raise Cancelled("Stopped; nothing was learned.")
+            raise Cancelled("Stopped; no ranker was trained.")
         weighed = extract_features(wb, question.text, Ask(scope=corpus.scope, index=corpus.index.name))
         if weighed is not None:
             sheets.append(make_sheet(question.id, weighed, test_set, corpus))
         if on_progress is not None:
-            on_progress(Progress(done, total, "reading what the legs say"))
+            on_progress(Progress(done, total, "computing features"))
     return sheets
 
 
 def make_sheet(question_id: str, weighed: QuestionFeatures, test_set: TestSet, corpus: IndexedCorpus) -> QuestionSheet:
-    """Return a question's sheet with the judgments of the test set."""
+    """Return the sheet of a question, with the test set's judgments."""
     sheet, grades = weighed.sheet, test_set.qrels[question_id]
     documents = tuple(corpus.key(document) for document in sheet.documents)
     spans = test_set.spans.get(question_id, ())
@@ -86,12 +86,12 @@ def make_sheet(question_id: str, weighed: QuestionFeatures, test_set: TestSet, c
 
 
 def rank_documents(sheet: QuestionSheet, rows: Sequence[int]) -> list[str]:
-    """Return the documents of rows, best first, each once."""
+    """Return the distinct documents of rows, best first."""
     return list(dict.fromkeys(sheet.documents[row] for row in rows))
 
 
 def rank_by_weights(sheet: QuestionSheet, weights: FeatureArray) -> list[str]:
-    """Return the documents as weights order them; equals as rerank does."""
+    """Return the documents ranked by weights, ties as in rerank."""
     scores = sheet.scaled @ weights
     return rank_documents(sheet, [int(row) for row in np.argsort(-scores, kind="stable")])
 
@@ -103,18 +103,18 @@ def _touches_span(key: str, span: tuple[int, int], spans: Sequence[Judgment]) ->
 
 
 PENALTIES = (0.3, 1.0, 10.0, 100.0)
-FIT_ROUNDS = 3  # of choosing each document's passage and fitting
-MAX_NEWTON_STEPS = 25  # of Newton's method at most
+FIT_ROUNDS = 3  # rounds of choosing passages and fitting
+MAX_NEWTON_STEPS = 25  # maximum steps of Newton's method
 MIN_STEP = 1e-9
-GRADIENT_TOLERANCE = 1e-6  # of the gradient's length a question
-PRIOR_SHARPNESS = 10.0  # of the softmax over rerank's scores, from which plain priors start
+GRADIENT_TOLERANCE = 1e-6  # gradient norm per question
+PRIOR_SHARPNESS = 10.0  # inverse temperature of the softmax over rerank's scores
 INNER_FOLDS = 3
-NDCG_CUTOFF = 10  # documents that the choice of a penalty looks at: nDCG@10
+NDCG_CUTOFF = 10  # the penalty is chosen by nDCG@10
 
 
 @dataclass(frozen=True, slots=True)
 class FittedWeights:
-    """Weights by ``NAMES``, with the penalty and the number of the prior that were chosen."""
+    """Weights by ``NAMES``, with the chosen penalty and prior (its number)."""
 
     weights: FeatureArray
     penalty: float
@@ -122,12 +122,12 @@ class FittedWeights:
 
 
 def make_rerank_prior() -> FeatureArray:
-    """Return the weights that order as rerank does."""
+    """Return weights that rank as rerank does."""
     return np.array([PRIOR_SHARPNESS if name == BEFORE else 0.0 for name in NAMES])
 
 
 def fit_weights(sheets: Sequence[QuestionSheet], prior: FeatureArray, penalty: float) -> FeatureArray:
-    """Return the weights that fit the sheets best, drawn towards ``prior``; the prior itself if nothing teaches."""
+    """Return the weights that fit the sheets best, regularised towards ``prior``; without usable sheets, the prior."""
     weights = prior
     for _ in range(FIT_ROUNDS):
         features, wanted, held = _pad(sheets, weights)
@@ -135,7 +135,7 @@ def fit_weights(sheets: Sequence[QuestionSheet], prior: FeatureArray, penalty: f
             return prior
         weights = _minimise(features, wanted, held, weights, prior, penalty)
         against = [place for place, name in enumerate(NAMES) if name in NONNEGATIVE_FEATURES and weights[place] < 0]
-        if against:  # as if it were not known, so that the others take its place
+        if against:  # as if unknown, so that the other features replace it
             features[:, :, against] = 0.0
             weights = _minimise(
                 features, wanted, held, np.where(np.isin(range(len(NAMES)), against), 0.0, weights), prior, penalty
@@ -144,7 +144,7 @@ def fit_weights(sheets: Sequence[QuestionSheet], prior: FeatureArray, penalty: f
 
 
 def fit_best(sheets: Sequence[QuestionSheet], priors: Sequence[FeatureArray]) -> FittedWeights:
-    """Fit with the prior and the penalty that do best on questions left out, by nDCG@10; the strongest of equals."""
+    """Fit with the prior and penalty of the best held-out nDCG@10; among equals, the largest penalty."""
     settings = [(number, penalty) for penalty in sorted(PENALTIES, reverse=True) for number in range(len(priors))]
     parts = split_folds(len(sheets), INNER_FOLDS)
     values = [0.0] * len(settings)
@@ -158,12 +158,12 @@ def fit_best(sheets: Sequence[QuestionSheet], priors: Sequence[FeatureArray]) ->
 
 
 def split_folds(questions: int, parts: int) -> list[list[int]]:
-    """Deal the places of questions into parts, in turn."""
+    """Split question positions into folds, round-robin."""
     return [list(range(part, questions, parts)) for part in range(parts)]
 
 
 def measure_ndcg(sheet: QuestionSheet, weights: FeatureArray) -> float:
-    """Return nDCG@10 among the candidates, 0..1: what training compares settings by; reports are ir-measures'."""
+    """Return nDCG@10 among the candidates, 0..1, for choosing settings; reports use ir-measures."""
     grade_of = dict(zip(sheet.documents, sheet.grades, strict=True))
     found = [grade_of[document] for document in rank_by_weights(sheet, weights)]
     best = _dcg(sorted(grade_of.values(), reverse=True))
@@ -180,9 +180,9 @@ def _leave_out(sheets: Sequence[QuestionSheet], left_out: Sequence[int]) -> list
 
 
 def _pad(sheets: Sequence[QuestionSheet], weights: FeatureArray) -> tuple[FeatureArray, FeatureArray, FeatureArray]:
-    """Return (questions, documents, features), the wanted shares and 1 for what is a document.
+    """Return (questions, documents, features), the target shares, and a mask of the documents.
 
-    Questions without a relevant candidate, or with nothing else, teach nothing and are left out.
+    Questions without both relevant and irrelevant candidates are omitted.
     """
     rows = [own for sheet in sheets if (own := _best_passages(sheet, weights)) is not None]
     widest = max((len(own) for own, _ in rows), default=0)

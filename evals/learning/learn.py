@@ -1,4 +1,4 @@
-"""The learning curve: trained on some questions of one half of a test set, asked the other half."""
+"""Training by the names of test sets, and the learning curve."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from evals.learning.training import (
     TRAINING_METRIC,
     TrainingResult,
     check_enough,
+    has_seen_test_set,
     make_priors,
     read_material,
     train,
-    was_trained_on,
 )
 from evals.measures.metrics import measure_rankings
 from evals.test_sets.store import load_named_test_set
@@ -29,12 +29,12 @@ from workbench.types import OnProgress, Progress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
 
 SPLIT_COUNT = 6
-TRAINING_SHARES = (0.25, 0.5, 0.75, 1.0)  # of the half that is trained on
+TRAINING_SHARES = (0.25, 0.5, 0.75, 1.0)  # of the training half
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint(Value):
-    """nDCG@10 on the other half, mean of all divisions; ``spread`` is the standard deviation of their differences."""
+    """Mean nDCG@10 on the held-out halves; ``spread`` is the standard deviation of their differences."""
 
     questions: int
     learned: float
@@ -51,7 +51,7 @@ def measure_learning_curve(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> list[CurvePoint]:
-    """Train on parts of one half and measure on the other, for six divisions that are the same every time.
+    """Train on parts of one half and measure on the other, for six fixed splits.
 
     Raises Cancelled.
     """
@@ -63,7 +63,7 @@ def measure_learning_curve(
         half = len(order) // 2
         for share in TRAINING_SHARES:
             if should_stop is not None and should_stop():
-                raise Cancelled("Stopped; the curve was not finished.")
+                raise Cancelled("Stopped before the curve was finished.")
             weights = fit_best(order[: max(2, round(half * share))], priors).weights
             figures[share].append(_measure_half(order[half:], qrels, weights))
             if on_progress is not None:
@@ -91,9 +91,9 @@ def _make_point(questions: int, figures: Sequence[tuple[float, float]]) -> Curve
     )
 
 
-# Training by name of a test set
+# Training by the names of test sets
 
-DEFAULT_RANKER_NAME = "learned here"  # the name of a ranker until a person gives it one
+DEFAULT_RANKER_NAME = "learned here"  # default name of a trained ranker
 
 
 def learn(
@@ -108,10 +108,10 @@ def learn(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> tuple[TrainingResult, list[CurvePoint]]:
-    """Train a ranker on stored test sets (title or id), folders or the sample; ``wb.rankers.save`` keeps it.
+    """Train a ranker on stored test sets (title or id), folders or the sample; ``wb.rankers.save`` stores it.
 
-    ``scope`` is searched in place of the stored test sets' own. The second value is the learning curve, empty unless
-    it is asked for.
+    ``scope`` replaces the stored test sets' own. The second value is the learning curve, empty unless
+    ``with_curve``.
 
     Raises:
         InvalidInput: no such test set, or fewer than 30 judged questions. NotFound: no such index. Cancelled.
@@ -128,7 +128,7 @@ def learn(
     learned = train(material, name, afresh=afresh, on_progress=on_progress, should_stop=should_stop)
     if not with_curve:
         return learned, []
-    priors = make_priors(afresh=afresh or was_trained_on(load_default_ranker(), material.titles))
+    priors = make_priors(afresh=afresh or has_seen_test_set(load_default_ranker(), material.titles))
     curve = measure_learning_curve(
         material.sheets, material.qrels, priors, on_progress=on_progress, should_stop=should_stop
     )

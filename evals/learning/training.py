@@ -1,4 +1,4 @@
-"""Learning a ranker from judged questions: cross-validated next to fixed strategies, with the test that judges it."""
+"""Training a ranker on judged questions, with cross-validation against fixed strategies."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from workbench.retrieval.strategies import DEFAULT_STRATEGY
 from workbench.types import OnProgress, Progress, Ranker, ShouldStop, Value
 from workbench.workbench import Workbench
 
-MIN_JUDGED_QUESTIONS = 30  # judged questions from which something can be learned
+MIN_JUDGED_QUESTIONS = 30  # minimum of judged questions
 FOLD_COUNT = 5
 TRAINING_METRIC = "ndcg@10"
 LEARNED_STRATEGY = "learned"
-TITLE_SEPARATOR = ", "  # of the titles of test sets
-WEIGHT_DECIMALS = 6  # of the weights that are kept
+TITLE_SEPARATOR = ", "  # between titles of test sets
+WEIGHT_DECIMALS = 6  # of stored weights
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult(Value):
-    """The outcome of training: the ranker, its cross-validated figures next to the fixed strategies', and the verdict.
+    """The outcome of training: the ranker, its cross-validated scores and those of fixed strategies, and the verdict.
 
-    ``figures`` are nDCG@10, 0..1: "learned" of each question by weights that were trained without its fold, "default"
-    by the ranker that comes with the workbench. ``difference`` compares the first with rerank, question by question.
+    ``figures`` are nDCG@10, 0..1: "learned" by weights trained without the question's fold, "default"
+    by the shipped ranker. ``difference`` compares the first with rerank, paired by question.
     """
 
     ranker: Ranker
@@ -49,39 +49,37 @@ class TrainingResult(Value):
     difference: Difference
     is_worth_it: bool
     verdict: str
-    scope: str = ""  # the documents that were searched, as text
+    scope: str = ""  # the searched documents, as text
 
 
 @dataclass(frozen=True)
 class Material:
-    """The questions of one or more test sets with their judgments; ``version`` is the first one's."""
+    """Judged questions of one or more test sets; ``version`` is that of the first."""
 
     titles: str
     version: int
     index: str
     sheets: Sequence[QuestionSheet]
     qrels: Mapping[str, Mapping[str, int]]
-    scope: str = ""  # the documents that were searched, as text
+    scope: str = ""  # the searched documents, as text
 
 
 def check_enough(title: str, questions: int) -> None:
-    """Raise InvalidInput, saying how many are missing, where a test set has too few judged questions."""
+    """Raise InvalidInput if a test set has too few judged questions."""
     if questions < MIN_JUDGED_QUESTIONS:
-        missing = "1 is" if MIN_JUDGED_QUESTIONS - questions == 1 else f"{MIN_JUDGED_QUESTIONS - questions} are"
         raise InvalidInput(
-            f"{title!r} has {questions} judged questions and learning needs {MIN_JUDGED_QUESTIONS}: "
-            f"{missing} missing; judge hits in "
-            "Compare, or import judgments."
+            f"{title!r} has {questions} judged questions; training needs {MIN_JUDGED_QUESTIONS}. Judge "
+            f"{MIN_JUDGED_QUESTIONS - questions} more in Compare, or import judgments."
         )
 
 
-def was_trained_on(ranker: Ranker, titles: str) -> bool:
-    """Return whether a ranker was trained on one of these test sets, by their titles with commas between."""
+def has_seen_test_set(ranker: Ranker, titles: str) -> bool:
+    """Return whether a ranker was trained on one of these test sets (comma-separated titles)."""
     return not set(ranker.trained_on.split(TITLE_SEPARATOR)).isdisjoint(titles.split(TITLE_SEPARATOR))
 
 
 def make_priors(*, afresh: bool) -> list[FeatureArray]:
-    """Return the weights that training starts from: rerank's, and unless ``afresh`` those that come with this."""
+    """Return the priors of training: the weights of rerank, and unless ``afresh`` the shipped ones."""
     return [make_rerank_prior()] if afresh else [make_rerank_prior(), make_weight_row(load_default_ranker().weights)]
 
 
@@ -93,9 +91,9 @@ def read_material(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> Material:
-    """Ask every judged question once, of corpora that are cut and embedded like ``index``.
+    """Ask every judged question once, in corpora indexed like ``index``.
 
-    Raises InvalidInput if there are fewer than 30, or none with a relevant document that is found; Cancelled."""
+    Raises InvalidInput for fewer than 30 questions, or if no relevant document is found; Cancelled."""
     titles = TITLE_SEPARATOR.join(test_set.name for test_set, _ in test_sets)
     check_enough(titles, sum(len(test_set.answerable) for test_set, _ in test_sets))
     sheets: list[QuestionSheet] = []
@@ -106,8 +104,8 @@ def read_material(
         qrels |= {f"{number} {question.id}": test_set.qrels[question.id] for question in test_set.answerable}
     if not any(sheet.grades.any() for sheet in sheets):
         raise InvalidInput(
-            f"No search for a question of {titles!r} finds a document that was judged relevant, so nothing can be "
-            "learned; see whether these documents are still there."
+            f"No relevant document was found for any question of {titles!r}, so there is nothing to train on; check "
+            "that the judged documents still exist."
         )
     scope = ", ".join(dict.fromkeys(test_set.over for test_set, _ in test_sets))
     return Material(titles, test_sets[0][0].version, index, sheets, qrels, scope)
@@ -121,16 +119,16 @@ def train(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> TrainingResult:
-    """Cross-validate and train on what was read; the ranker is not kept (``wb.rankers.save`` does that).
+    """Cross-validate and train; the ranker is not stored (see ``wb.rankers.save``).
 
-    Weights are drawn towards those of rerank or of the ranker that comes with the workbench, whichever does better on
-    questions left out; ``afresh`` leaves the second one out, as does a test set that it was trained on, whose figures
-    would not be of unseen questions. Raises Cancelled.
+    Weights are regularised towards those of rerank or of the shipped ranker, whichever does better on held-out
+    questions. ``afresh`` excludes the shipped one, as does a test set that it was trained on: its questions
+    would not be unseen. Raises Cancelled.
     """
-    afresh = afresh or was_trained_on(load_default_ranker(), material.titles)
+    afresh = afresh or has_seen_test_set(load_default_ranker(), material.titles)
     sheets, priors = material.sheets, make_priors(afresh=afresh)
     rankings = cross_validate(sheets, priors, on_progress=on_progress, should_stop=should_stop)
-    if afresh:  # what comes with the workbench has no part in it
+    if afresh:  # without the shipped ranker
         del rankings[DEFAULT_RANKER]
     fitted = fit_best(sheets, priors)
     values = {
@@ -147,7 +145,7 @@ def cross_validate(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> dict[str, dict[str, list[str]]]:
-    """Return strategy -> question id -> documents: the fixed ones, and "learned" by weights trained without its fold.
+    """Return strategy -> question id -> documents: fixed strategies, and "learned" by weights trained without its fold.
 
     Raises Cancelled.
     """
@@ -185,7 +183,7 @@ def _make_result(
         index=material.index,
         questions=questions,
         figures=figures | {"p": difference.p},
-        note=f"drawn towards {('rerank', 'the default ranker')[fitted.prior]}, penalty {fitted.penalty:g}",
+        note=f"prior {('rerank', 'the default ranker')[fitted.prior]}, penalty {fitted.penalty:g}",
     )
     is_worth_it = difference.significant and difference.difference > 0
     return TrainingResult(
@@ -194,29 +192,29 @@ def _make_result(
 
 
 def describe_verdict(difference: Difference) -> str:
-    """Say in a sentence whether a ranker is worth promoting, by its comparison with rerank."""
+    """Return a sentence on whether a ranker is worth promoting, by its comparison with rerank."""
     if difference.is_tie:
-        return f"It is not worth promoting: it ties with rerank, {describe_tie(difference)} it did not see."
+        return f"Not worth promoting: ties with rerank, {describe_tie(difference)} that it was not trained on."
     how = (
-        f"{difference.difference:+.4f} nDCG@10 against rerank on questions that it did not see "
-        f"(p = {difference.p:.3f}; {difference.wins} won, {difference.losses} lost, {difference.ties} alike)"
+        f"{difference.difference:+.4f} nDCG@10 against rerank on questions that it was not trained on "
+        f"(p = {difference.p:.3f}; {difference.wins} won, {difference.losses} lost, {difference.ties} tied)"
     )
     if not difference.significant:
-        return f"It is not worth promoting: {how} may be chance; judge more questions."
+        return f"Not worth promoting: {how} may be chance; judge more questions."
     if difference.difference < 0:
-        return f"It is not worth promoting: {how}; rerank is better here."
-    return f"It is worth promoting: {how}."
+        return f"Not worth promoting: {how}; rerank is better here."
+    return f"Worth promoting: {how}."
 
 
 # Rankers trained on the measured questions
 
 
-def find_rankers_trained_on(wb: Workbench, title: str, runs: Iterable[StrategyRun]) -> list[str]:
-    """Return the rankers of these runs that a test set of this title taught, each once; deleted ones are not known."""
+def find_trained_rankers(wb: Workbench, title: str, runs: Iterable[StrategyRun]) -> list[str]:
+    """Return the distinct rankers of these runs that were trained on the test set; deleted ones are unknown."""
     used = {str(run.parameters.get(RANKER.name, DEFAULT_RANKER)) for run in runs if run.strategy == LEARNED_STRATEGY}
-    return [ranker.name for ranker in wb.rankers.list() if ranker.name in used and was_trained_on(ranker, title)]
+    return [ranker.name for ranker in wb.rankers.list() if ranker.name in used and has_seen_test_set(ranker, title)]
 
 
 def describe_seen_ranker(ranker: str) -> str:
-    """Say what such a figure is worth."""
-    return f"The ranker {ranker!r} was trained on these questions: on others it will reach less."
+    """Return the warning for a ranker that was trained on the measured questions."""
+    return f"The ranker {ranker!r} was trained on these questions: expect lower scores on others."

@@ -1,1 +1,1 @@
-"""Metrics, and the worth of a difference between two runs."""
+"""Metrics, and significance of differences between runs."""

@@ -1,4 +1,4 @@
-"""Ranking metrics by ir-measures, which calls trec_eval's own code: no second opinion on what nDCG is."""
+"""Ranking metrics by ir-measures, which calls trec_eval's own code, and metrics of spans and pages."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from workbench.runtime import check_extra
 from workbench.types import Value
 from workbench.types.results import PageSpan
 
-# The available metrics
+# Available metrics
 
-PAGE_CUTOFFS = (1, 5, 10)  # cutoffs at which pages are looked for
+PAGE_CUTOFFS = (1, 5, 10)  # cutoffs of page metrics
 
 
 @dataclass(frozen=True, slots=True)
 class Family(Value):
-    """A metric without its cutoff; ``cutoffs`` are those that are offered, the first one by default."""
+    """A metric without its cutoff; ``cutoffs`` are the available ones, the first is the default."""
 
     name: str
     title: str
@@ -31,35 +31,35 @@ class Family(Value):
     higher_is_better: bool = True
 
     @property
-    def offered(self) -> tuple[str, ...]:
-        """The metrics of this family that a person may choose from, such as ``ndcg@10``."""
+    def metric_names(self) -> tuple[str, ...]:
+        """The available metrics of this family, such as ``ndcg@10``."""
         return tuple(f"{self.name}@{cutoff}" for cutoff in self.cutoffs)
 
 
 FAMILIES = {
     family.name: family
     for family in (
-        Family("ndcg", "nDCG", "gain by grade, discounted by rank, against the best possible order", "nDCG", (10, 5)),
+        Family("ndcg", "nDCG", "gain by grade, discounted by rank, relative to the ideal order", "nDCG", (10, 5)),
         Family("recall", "Recall", "share of the relevant documents among the first K", "R", (10, 50)),
         Family("mrr", "MRR", "1 / rank of the first relevant document", "RR"),
         Family("map", "MAP", "mean precision at the ranks of the relevant documents", "AP", (100,)),
-        Family("hit", "Hit rate", "1 where any of the first K is relevant", "Success", (1, 5, 10)),
+        Family("hit", "Hit rate", "1 if any of the first K is relevant", "Success", (1, 5, 10)),
         Family("precision", "Precision", "share of the first K that is relevant", "P", (5,)),
-        Family("span-recall", "Span recall", "share of the wanted characters in the first passages", "", (5,), False),
-        Family("span-precision", "Span precision", "share of the passages that is wanted", "", (5,), False),
-        Family("span-iou", "Span IoU", "wanted and retrieved characters against either", "", (5,), False),
+        Family("span-recall", "Span recall", "share of the relevant characters in the first passages", "", (5,), False),
+        Family("span-precision", "Span precision", "share of the passages that is relevant", "", (5,), False),
+        Family("span-iou", "Span IoU", "relevant and retrieved characters as a share of either", "", (5,), False),
         Family(
-            "page-hit", "Page hit", "1 where one of the first K passages is from a right page", "", PAGE_CUTOFFS, False
+            "page-hit", "Page hit", "1 if one of the first K passages is from a relevant page", "", PAGE_CUTOFFS, False
         ),
         Family("page-hit-within", "Page hit within", "the same, within the right document", "", PAGE_CUTOFFS, False),
     )
 }
-OFFERED_METRICS = tuple(name for family in FAMILIES.values() if family.provider_name for name in family.offered)
-DEFAULT_METRICS = tuple(family.offered[0] for family in FAMILIES.values() if family.by_default)
+OFFERED_METRICS = tuple(name for family in FAMILIES.values() if family.provider_name for name in family.metric_names)
+DEFAULT_METRICS = tuple(family.metric_names[0] for family in FAMILIES.values() if family.by_default)
 
 
 def find_family(metric: str) -> Family | None:
-    """Return the row of a metric such as ``ndcg@10``; None for one that only an old run knows."""
+    """Return the row of a metric such as ``ndcg@10``; None if only an old run has it."""
     return FAMILIES.get(metric.partition("@")[0])
 
 
@@ -84,14 +84,14 @@ def check_metrics(names: Sequence[str]) -> tuple[str, ...]:
         match = _METRIC_PATTERN.fullmatch(name)
         if not match or match.group(1) not in PROVIDER_NAMES or int(match.group(2)) > MAX_CUTOFF:
             valid = list_choices(f"{family}@K" for family in PROVIDER_NAMES)
-            raise InvalidInput(f"There is no metric {name!r}; use {valid} with K from 1 to {MAX_CUTOFF}.")
+            raise InvalidInput(f"Unknown metric {name!r}; use {valid} with K from 1 to {MAX_CUTOFF}.")
     if not names:
-        raise InvalidInput(f"No metric was named; use some of {list_choices(DEFAULT_METRICS)}.")
+        raise InvalidInput(f"No metric was given; use some of {list_choices(DEFAULT_METRICS)}.")
     return tuple(dict.fromkeys(names))
 
 
-def ranking_depth(names: Sequence[str]) -> int:
-    """Return how many documents a ranking needs for these metrics."""
+def max_ranking_depth(names: Sequence[str]) -> int:
+    """Return the number of documents that these metrics need."""
     return max(int(name.partition("@")[2]) for name in names)
 
 
@@ -105,8 +105,8 @@ def measure_rankings(
 ) -> dict[str, dict[str, float]]:
     """Return metric -> question id -> value in 0..1, for every question with something relevant.
 
-    A question without a ranking, or with an empty one, counts 0. Grades are gains as they are (trec_eval's nDCG);
-    everything above 0 is relevant to the others. A document that is ranked twice counts at its better place.
+    A missing or empty ranking scores 0. Grades are used as gains (as in trec_eval's nDCG);
+    for other metrics, grades above 0 are relevant. A document that is ranked twice counts at its better rank.
     """
     check_extra("eval")
     import ir_measures
@@ -114,7 +114,7 @@ def measure_rankings(
     names = check_metrics(names)
     judged = {key: dict(grades) for key, grades in qrels.items() if any(grade > 0 for grade in grades.values())}
     values: dict[str, dict[str, float]] = {name: dict.fromkeys(judged, 0.0) for name in names}
-    # Distinct falling scores leave no tie to any provider's own taste.
+    # Distinct scores, so that no provider has to break ties.
     run = {
         key: {document: -float(place) for place, document in enumerate(dict.fromkeys(rankings[key]))}
         for key in judged
@@ -138,22 +138,22 @@ def _provider_metric(name: str) -> str:
     return f"{PROVIDER_NAMES[family]}@{cutoff}"
 
 
-# Pages as ground truth
+# Judged pages
 
 PagePlace = tuple[str, int]  # document key, page counted from 1
 
 
 def measure_page_hit(passages: Sequence[Collection[PagePlace]], truth: Collection[PagePlace], cutoff: int) -> float:
-    """Return 1 where one of the first ``cutoff`` passages stands on a page that answers, else 0.
+    """Return 1 if one of the first ``cutoff`` passages is on a relevant page, else 0.
 
-    A passage is given by the pages it stands on. Where page 7 of a answers, of passages on (a, 3), (b, 7) and (a, 7)
+    A passage is given by its pages. If page 7 of a is relevant, of passages on (a, 3), (b, 7) and (a, 7)
     the third is a hit, so @1 and @2 are 0 and @3 is 1.
     """
     return float(any(place in truth for places in passages[:cutoff] for place in places))
 
 
 def find_pages(spans: Sequence[PageSpan], start: int, end: int) -> tuple[int, ...]:
-    """Return the pages that the characters from ``start`` to ``end`` stand on."""
+    """Return the pages of the characters from ``start`` to ``end``."""
     return tuple(page for page, begin, stop in spans if begin < end and start < stop)
 
 
@@ -183,7 +183,7 @@ def precision_omega(relevant: Iterable[Range], passages: Iterable[Range]) -> flo
 
 
 def _merge_ranges(ranges: Iterable[Range]) -> dict[str, list[tuple[int, int]]]:
-    """Return disjoint, sorted stretches by document."""
+    """Return disjoint, sorted spans by document."""
     by_document: dict[str, list[tuple[int, int]]] = {}
     for document, start, end in sorted(ranges):
         stretches = by_document.setdefault(document, [])
@@ -212,11 +212,11 @@ def _total_length(stretches: Mapping[str, Sequence[tuple[int, int]]]) -> int:
     return sum(end - start for spans in stretches.values() for start, end in spans)
 
 
-# Verdicts stored with a run
+# Stored verdicts
 
 
 class RagasSummary(TypedDict):
-    """One ragas metric of a run: its mean (None: nothing was measured) over how many questions, and why not others."""
+    """One ragas metric of a run: its mean (None if nothing was measured), the question counts, and reasons."""
 
     mean: float | None
     measured: int
@@ -225,7 +225,7 @@ class RagasSummary(TypedDict):
 
 
 class Agreement(TypedDict):
-    """How far two judges agree: on ``pairs`` places the share of equal verdicts and Cohen's kappa, 0 is chance."""
+    """Agreement of two judges on ``pairs`` spans: the share of equal verdicts, and Cohen's kappa (0 is chance)."""
 
     pairs: int
     agreement: float | None
@@ -233,7 +233,7 @@ class Agreement(TypedDict):
 
 
 class JudgeAgreement(Agreement):
-    """How far a language model agrees with a test set's judgments; ``reasons`` why it graded some not, how often."""
+    """Agreement of a language model with a test set; ``reasons`` has the reasons for missing grades, with counts."""
 
     model: str
     not_graded: int
@@ -241,7 +241,7 @@ class JudgeAgreement(Agreement):
 
 
 class Verdicts(TypedDict, total=False):
-    """Everything that was said of a run besides its metrics; a part that no one asked for is missing."""
+    """All verdicts on a run besides its metrics; parts that were not requested are absent."""
 
     ragas: dict[str, RagasSummary]
     judge: JudgeAgreement

@@ -1,7 +1,7 @@
-"""The worth of a difference between two strategies: paired tests over the questions, no assumption of normality.
+"""Significance of differences between strategies: paired tests over the questions, without assuming normality.
 
-The randomisation test is Fisher's: if two strategies were equal, each question's difference might as well have had
-the other sign (Smucker, Allan and Carterette, CIKM 2007, compare it with the t-test and the bootstrap for retrieval).
+The randomisation test is Fisher's: if two strategies were equal, each question's difference could as well have
+the opposite sign (Smucker, Allan and Carterette, CIKM 2007, compare it with the t-test and the bootstrap).
 Several comparisons at once are corrected by Holm's step-down method (Scandinavian Journal of Statistics, 1979).
 """
 
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from workbench.errors import InvalidInput
 from workbench.types import Value
 
-RESAMPLING_ROUNDS = 10_000  # random sign flips or resamples: a p-value of .05 is then known to about .004
+RESAMPLING_ROUNDS = 10_000  # random sign flips or resamples; gives a p-value of .05 to about .004
 SIGNIFICANCE_LEVEL = 0.05
 RESAMPLING_SEED = 20_070  # fixed, so that the same run gives the same figures
-ROUNDS_PER_BLOCK = 500  # rounds at a time, which bounds the memory at 500 x questions
+ROUNDS_PER_BLOCK = 500  # bounds the memory to 500 x questions
 EQUALITY_TOLERANCE = (
-    1e-6  # differences below this are none: saved values are rounded, and models differ in the last digits
+    1e-6  # smaller differences count as 0: saved values are rounded, and models differ in the last digits
 )
 
 Alternative = Literal["two-sided", "less"]
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 class Difference(Value):
     """How ``a`` differs from ``b`` in a metric: ``difference`` = mean of a - b, with a 95% bootstrap interval.
 
-    ``p_corrected`` takes into account how many ``comparisons`` were made at once.
+    ``p_corrected`` is corrected for the number of ``comparisons``.
     """
 
     metric: str
@@ -62,14 +62,14 @@ def format_p(p: float) -> str:
 
 
 def describe_tie(difference: Difference) -> str:
-    """Return the clause on two strategies that are equal on every question."""
+    """Return a clause for two strategies that are equal on every question."""
     return "equal on the one question" if difference.ties == 1 else f"equal on all {difference.ties:,} questions"
 
 
 def describe_difference(difference: Difference) -> str:
-    """Describe what a difference of ``a`` against ``b`` is worth: the questions won and lost, p before and after Holm.
+    """Describe a difference of ``a`` from ``b``: its significance, questions won and lost, p before and after Holm.
 
-    A difference that only the correction makes uncertain is not called "no clear difference".
+    If only the correction makes it insignificant, it is not called "no clear difference".
     """
     differing = difference.wins + difference.losses
     if difference.is_tie:
@@ -92,9 +92,9 @@ def describe_difference(difference: Difference) -> str:
 def randomisation_p(
     differences: Sequence[float], alternative: Alternative = "two-sided", rounds: int = RESAMPLING_ROUNDS
 ) -> float:
-    """Return the p-value of the paired randomisation test; ``less`` asks whether the mean is below 0.
+    """Return the p-value of the paired randomisation test; ``less`` tests whether the mean is below 0.
 
-    Exact where all sign patterns are at most ``rounds``; otherwise (1 + as extreme) / (1 + rounds), which is never 0.
+    Exact if there are at most ``rounds`` sign patterns; otherwise (1 + as extreme) / (1 + rounds), which is never 0.
     """
     changed = np.asarray([value for value in differences if abs(value) > EQUALITY_TOLERANCE], dtype=np.float64)
     if not len(changed):
@@ -125,7 +125,7 @@ def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def holm_correction(p_values: Sequence[float]) -> list[float]:
-    """Return corrected p-values: the i-th smallest of m times (m - i + 1), never below the one before, at most 1."""
+    """Return corrected p-values: the i-th smallest of m is multiplied by (m - i + 1), monotonic, at most 1."""
     corrected = [0.0] * len(p_values)
     highest = 0.0
     for place, index in enumerate(sorted(range(len(p_values)), key=lambda at: p_values[at])):
@@ -144,7 +144,7 @@ def compare_pairs(
     Raises:
         InvalidInput: a pair was not measured on the same questions.
     """
-    differences = [_paired_differences(a, of_a, b, of_b) for a, of_a, b, of_b in pairs]
+    differences = [_compute_differences(a, of_a, b, of_b) for a, of_a, b, of_b in pairs]
     p_values = [randomisation_p(values, alternative) for values in differences]
     comparisons = []
     for (a, _, b, _), values, p, corrected in zip(pairs, differences, p_values, holm_correction(p_values), strict=True):
@@ -169,7 +169,7 @@ def compare_pairs(
 
 
 def compare_all_pairs(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
-    """Compare every two strategies (name -> question id -> value), corrected for the number of pairs."""
+    """Compare every pair of strategies (name -> question id -> value), corrected for the number of pairs."""
     return compare_pairs(metric, [(a, values[a], b, values[b]) for a, b in combinations(values, 2)])
 
 
@@ -179,9 +179,9 @@ def compare_with_best(metric: str, values: Mapping[str, Mapping[str, float]]) ->
     return compare_pairs(metric, [(name, values[name], best, values[best]) for name in values if name != best])
 
 
-def _paired_differences(a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float]) -> list[float]:
+def _compute_differences(a: str, of_a: Mapping[str, float], b: str, of_b: Mapping[str, float]) -> list[float]:
     if of_a.keys() != of_b.keys():
-        raise InvalidInput(f"{a!r} and {b!r} were not measured on the same questions; run both on one test set.")
+        raise InvalidInput(f"{a!r} and {b!r} were measured on different questions; run both on one test set.")
     return [of_a[key] - of_b[key] for key in sorted(of_a)]
 
 

@@ -1,1 +1,1 @@
-"""Test sets: read, stored, made, imported and exported."""
+"""Test sets: reading, storing, generating, importing and exporting."""

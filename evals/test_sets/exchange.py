@@ -1,4 +1,4 @@
-"""Test sets in and out: CSV with quotes, what agents asked, and folders in BEIR's form."""
+"""Import and export of test sets: CSV with quotes, queries of agents, and folders in BEIR format."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from workbench.workbench import Workbench
 
 
 def locate_quote(text: str, quote: str, near: int = 0) -> tuple[int, int] | None:
-    """Return (start, end) of the quote's occurrence that begins nearest to ``near``; None if it does not stand.
+    """Return (start, end) of the quote's occurrence that starts nearest to ``near``; None if not found.
 
-    Tried as it is, then as reading normalises it, then with any blanks between its words.
+    Matches are tried verbatim, then normalised as on reading, then with any whitespace between words.
     """
     if not quote.strip():
         return None
@@ -42,7 +42,7 @@ MAX_AGENT_QUERIES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class ImportReport(Value):
-    """The outcome of an import; ``problems`` name the rows that could not be used, with the reason."""
+    """The outcome of an import; ``problems`` describe the rejected rows."""
 
     questions: int
     judgments: int
@@ -50,11 +50,11 @@ class ImportReport(Value):
 
 
 def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> ImportReport:
-    """Add questions and judgments from CSV; rows with the same question belong together.
+    """Add questions and judgments from CSV; rows with the same question are merged.
 
     Columns: question, and any of id, reference_answer, source, document (id, path, title or URL; or its key in the
-    test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant). A quote is
-    enough where it stands in one document only; of several places in it the one nearest to start is meant.
+    test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant). A quote
+    is enough if only one document contains it; of several occurrences, the one nearest to ``start`` is used.
 
     Raises:
         InvalidInput: no header, or an unknown column.
@@ -84,13 +84,13 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> Impor
 
 
 def add_agent_queries(wb: Workbench, store: TestSetStore, key: str, *, zero_only: bool = False) -> ImportReport:
-    """Add what agents asked over MCP, each once; ``zero_only`` takes the queries that found nothing."""
+    """Add the distinct queries of agents over MCP; ``zero_only``: those without results."""
     queries = list_agent_queries(wb, MAX_AGENT_QUERIES, zero_only=zero_only)
     return ImportReport(len(store.add_questions(key, queries, origin="agent")), 0)
 
 
 def to_csv(test_set: TestSet) -> str:
-    """Return a test set as the CSV that ``import_csv`` reads; a question without judgments keeps a row."""
+    """Return a test set as CSV for ``import_csv``; a question without judgments has one row."""
     stream = io.StringIO()
     writer = csv.writer(stream)
     writer.writerow(CSV_COLUMNS)
@@ -107,10 +107,10 @@ def to_csv(test_set: TestSet) -> str:
 
 
 def export_folder(wb: Workbench, test_set: TestSet, folder: Path) -> Path:
-    """Write a stored test set in BEIR's form, with spans.jsonl next to it; ``load_test_set`` reads it back.
+    """Write a stored test set in BEIR format, with spans in spans.jsonl; ``load_test_set`` reads it.
 
     Raises:
-        InvalidInput: the folder holds something else already, or cannot be written.
+        InvalidInput: the folder is not empty or not writable.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder} exists and is not empty; choose another folder.")
@@ -127,12 +127,12 @@ def export_folder(wb: Workbench, test_set: TestSet, folder: Path) -> Path:
         if spans:
             _write_lines(folder / "spans.jsonl", [judgment.to_dict() for judgment in spans])
     except OSError as error:
-        raise InvalidInput(f"{folder} cannot be written ({error.strerror}); choose another place.") from error
+        raise InvalidInput(f"{folder} is not writable ({error.strerror}); choose another folder.") from error
     return folder
 
 
 class _Documents:
-    """The documents a judgment may name, by whatever a person calls them."""
+    """The documents that judgments may name, by id, path, title or URL."""
 
     def __init__(self, wb: Workbench, test_set: TestSet) -> None:
         self._wb, self._own = wb, isinstance(test_set.corpus, StoredCorpus)
@@ -147,17 +147,17 @@ class _Documents:
         self._texts: dict[str, str] = {}
 
     def name(self, document: Document) -> str:
-        """Return what judgments call a document."""
+        """Return a document's key in judgments."""
         return str(document.path) if self._own else document.id
 
     def text(self, document: Document) -> str:
-        """Return a document's text, read once."""
+        """Return a document's text, cached."""
         if document.id not in self._texts:
             self._texts[document.id] = self._wb.documents.get(document.id).text or ""
         return self._texts[document.id]
 
     def find(self, row: Mapping[str, str]) -> tuple[Document, tuple[int, int] | None]:
-        """Return the document a row means, and where its quote stands. Raises InvalidInput."""
+        """Return the document of a row and the span of its quote. Raises InvalidInput."""
         candidates = self._candidates(row)
         quote = row.get("quote", "")
         if not quote:
@@ -172,7 +172,7 @@ class _Documents:
             where = (
                 "in none of the documents" if not occurrences else f"in {len(occurrences)} documents; name one of them"
             )
-            raise InvalidInput(f"The quote {quote[:60]!r} stands {where}.")
+            raise InvalidInput(f"The quote {quote[:60]!r} is {where}.")
         return occurrences[0]
 
     def _candidates(self, row: Mapping[str, str]) -> list[Document]:
@@ -191,20 +191,20 @@ def _read_csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
         header = [name.strip().lower() for name in reader.fieldnames or []]
         unknown = [name for name in header if name not in CSV_COLUMNS]
         if "question" not in header or unknown:
-            raise InvalidInput(f"The CSV needs a header with 'question' and may have {list_choices(CSV_COLUMNS[1:])}.")
+            raise InvalidInput(f"The CSV header needs 'question'; optional are {list_choices(CSV_COLUMNS[1:])}.")
         reader.fieldnames = header
         return [(number, {k: (v or "").strip() for k, v in row.items() if k}) for number, row in enumerate(reader, 2)]
     except csv.Error as error:
-        raise InvalidInput(f"The CSV cannot be read ({error}); save it as comma-separated UTF-8.") from error
+        raise InvalidInput(f"The CSV is not readable ({error}); save it as comma-separated UTF-8.") from error
 
 
 def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str, str]) -> Question:
-    """Return a row's question; ``known`` (text -> id) and ``texts`` (id -> text) learn it."""
+    """Return a row's question; ``ids`` (text -> id) and ``texts`` (id -> text) are updated."""
     text = clean_question(row["question"])
     folded = _fold(text)
     key = ids.get(folded) or row.get("id") or new_id("question")
     if texts.setdefault(key, folded) != folded and folded not in ids:
-        raise InvalidInput(f"The id {key[:60]!r} belongs to another question; give this one an id of its own.")
+        raise InvalidInput(f"The id {key[:60]!r} belongs to another question; give this one a unique id.")
     ids[folded] = key
     return Question(key, text, row.get("reference_answer", ""), origin="csv")
 
@@ -242,7 +242,7 @@ def _format_judgment(judgment: Judgment) -> dict[str, object]:
 
 
 def _make_corpus_rows(wb: Workbench, test_set: TestSet) -> list[dict[str, object]]:
-    """Return the rows of the test set's own corpus, or of the person's documents that were judged."""
+    """Return the rows of the test set's own corpus, or of the user's judged documents."""
     if isinstance(test_set.corpus, StoredCorpus):
         listed = wb.documents.list(source_id=test_set.corpus.source_id)
         ids_by_name = {str(document.path): document.id for document in listed}

@@ -1,4 +1,4 @@
-"""Reading test sets: a folder in BEIR's form, or the sample that comes with the workbench."""
+"""Reading test sets: folders in BEIR format, folders of files with judged pages, or the shipped sample."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from workbench.errors import InvalidInput, list_choices
 from workbench.ingestion.incoming import IngestItem, list_files
 from workbench.types import JsonObject, JsonValue
 
-# JSON lines files
+# JSON Lines files
 
 
 def read_json_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:
-    """Yield (line number from 1, object) of every line that is not empty. Raises InvalidInput."""
+    """Yield (line number from 1, object) of every non-empty line. Raises InvalidInput."""
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
@@ -30,44 +30,44 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:
 
 
 def read_text(path: Path) -> str:
-    """Return a test set's file as text. Raises InvalidInput if it is missing or no UTF-8."""
+    """Return a test set's file as text. Raises InvalidInput if it is missing or not UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InvalidInput(f"The test set {path.parent.name!r} has no {path.name}; add it.") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path.name} cannot be read as UTF-8 text ({error}); correct the file.") from None
+        raise InvalidInput(f"{path.name} is not UTF-8 text ({error}); convert the file.") from None
 
 
 def read_id(path: Path, number: int, row: JsonObject) -> str:
     """Return a line's ``_id`` or ``id``. Raises InvalidInput if there is none."""
     key = row.get("_id", row.get("id"))
     if key is None or not clean_id(str(key)):
-        raise InvalidInput(f"{path.name}, line {number}: there is no '_id' and no 'id'; give each line one.")
+        raise InvalidInput(f"{path.name}, line {number} has no '_id' or 'id'; add one.")
     return clean_id(str(key))
 
 
 def clean_id(text: str) -> str:
-    """Return an id as it is stored: without blanks around it, and without NUL, which no database text can hold."""
+    """Return an id as it is stored: stripped, and without NUL, which Postgres cannot store."""
     return text.replace("\x00", "").strip()
 
 
-# Folders with pages as ground truth
+# Folders with judged pages
 
 QUESTIONS_FILE = "questions.jsonl"
 KNOWN_FIELDS = ("id", "_id", "text", "answer", "document", "pages", "evidence")
 
 
 def is_page_folder(folder: Path) -> bool:
-    """Return whether a folder holds questions with pages as truth."""
+    """Return whether a folder has questions with judged pages."""
     return (folder / QUESTIONS_FILE).is_file() and not (folder / "corpus.jsonl").is_file()
 
 
 def read_page_folder(folder: Path) -> TestSet:
-    """Return the folder's questions, each with the pages of the document that answer it.
+    """Return the folder's questions with their relevant pages.
 
     Raises:
-        InvalidInput: a line without text, document or pages, or a document that does not lie in the folder.
+        InvalidInput: a line without text, document or pages, or a document that is not in the folder.
     """
     documents = list_page_documents(folder)
     names = {item.key for item in documents}
@@ -78,12 +78,12 @@ def read_page_folder(folder: Path) -> TestSet:
         text, document, pages = str(row.get("text") or "").strip(), str(row.get("document") or ""), _parse_pages(row)
         if not text or not pages or question_id in questions:
             raise InvalidInput(
-                f"{place}: a question needs an id of its own, a text, and pages as a list of numbers from 1; "
+                f"{place}: a question needs a unique id, a text, and pages as a list of numbers from 1; "
                 "correct the line."
             )
         if document not in names:
             raise InvalidInput(
-                f"{place}: there is no document {document!r} below the folder; it holds {list_choices(sorted(names))}."
+                f"{place}: the folder has no document {document!r}; it has {list_choices(sorted(names))}."
             )
         metadata = {name: value for name, value in row.items() if name not in KNOWN_FIELDS}
         questions[question_id] = Question(question_id, text, str(row.get("answer") or ""), metadata=metadata)
@@ -94,7 +94,7 @@ def read_page_folder(folder: Path) -> TestSet:
 
 
 def list_page_documents(folder: Path) -> list[IngestItem]:
-    """Return the readable files below the folder, each under its file name."""
+    """Return the readable files in the folder and its subfolders, by file name."""
     items = list_files([folder]).items
     own = [item for item in items if item.name != QUESTIONS_FILE and item.name != "SOURCE.md"]
     return [
@@ -113,10 +113,10 @@ def _parse_pages(row: JsonObject) -> tuple[int, ...]:
 
 
 SAMPLE_NAME = "sample"
-SPANS_FILE = "spans.jsonl"  # next to BEIR's files: parts of documents that were judged
+SPANS_FILE = "spans.jsonl"  # judged parts of documents, next to BEIR's files
 QRELS_FILES = ("qrels.tsv", "qrels/test.tsv")
-MAX_SPAN_END = 2**31 - 1  # the largest whole number that the database holds
-EMPTY_TITLE = " "  # no context header is made of it, so that nothing but the text is embedded
+MAX_SPAN_END = 2**31 - 1  # Postgres integer
+EMPTY_TITLE = " "  # gives no context header, so only the text is embedded
 
 
 def load_test_set(name: str | Path) -> TestSet:
@@ -124,16 +124,16 @@ def load_test_set(name: str | Path) -> TestSet:
 
     A folder holds corpus.jsonl (``_id`` or ``id``, title, text, metadata), queries.jsonl (``_id`` or ``id``, text,
     reference_answer) and qrels.tsv or qrels/test.tsv (query, document, grade; with or without a header). A folder of
-    files with questions.jsonl has pages as its truth (``read_page_folder``).
+    files with questions.jsonl has judged pages (``read_page_folder``).
 
     Raises:
-        InvalidInput: no such folder, a missing file, or a line that cannot be read; the message says which.
+        InvalidInput: no such folder, a missing file, or an invalid line.
     """
     from workbench.sample import questions_dir
 
     folder = questions_dir() if str(name) == SAMPLE_NAME else Path(name)
     if not folder.is_dir():
-        raise InvalidInput(f"There is no test set folder {str(name)!r}; give a folder in BEIR's form, or 'sample'.")
+        raise InvalidInput(f"There is no test set folder {str(name)!r}; give a folder in BEIR format, or 'sample'.")
     if is_page_folder(folder):
         return read_page_folder(folder)
     corpus = folder / "corpus.jsonl"
@@ -144,7 +144,7 @@ def load_test_set(name: str | Path) -> TestSet:
     spans = read_spans(folder / SPANS_FILE)
     best = best_span_grades(spans)
     whole = read_judgments(folder, {question.id for question in questions})
-    judged = [j for j in whole if best.get((j.question_id, j.document)) != j.grade]  # qrels repeat spans' grades
+    judged = [j for j in whole if best.get((j.question_id, j.document)) != j.grade]  # qrels repeat the grades of spans
     judgments = tuple({(j.question_id, j.document, j.start, j.end): j for j in (*judged, *spans)}.values())
     _check_relevant(folder.name, questions, judgments)
     return TestSet(
@@ -156,12 +156,12 @@ def load_test_set(name: str | Path) -> TestSet:
 
 
 def read_corpus(path: Path) -> list[IngestItem]:
-    """Return the documents of a corpus.jsonl, one a line; a document without text is its title."""
+    """Return the documents of a corpus.jsonl, one per line; a document without text uses its title."""
     documents: dict[str, IngestItem] = {}
     for number, row in read_json_lines(path):
         key = read_id(path, number, row)
         if key in documents:
-            raise InvalidInput(f"{path.name}, line {number}: the id {key!r} stands there twice; make ids unique.")
+            raise InvalidInput(f"{path.name}, line {number}: duplicate id {key!r}; make ids unique.")
         title, text = str(row.get("title") or "").strip(), str(row.get("text") or "")
         documents[key] = IngestItem(
             key=key,
@@ -190,19 +190,19 @@ def read_questions(path: Path) -> tuple[Question, ...]:
     for number, row in read_json_lines(path):
         key, text = read_id(path, number, row), str(row.get("text") or "").strip()
         if not text or key in questions:
-            reason = "has no text" if not text else f"has the id {key!r}, which another one has too"
+            reason = "has no text" if not text else f"has the duplicate id {key!r}"
             raise InvalidInput(f"{path.name}, line {number}: the question {reason}; correct the line.")
         questions[key] = Question(key, text, str(row.get("reference_answer") or ""), metadata=_parse_metadata(row))
     return tuple(questions.values())
 
 
 def read_judgments(folder: Path, question_ids: Collection[str] = ()) -> tuple[Judgment, ...]:
-    """Return the judgments of a folder's qrels; a first line that is no judgment may be a header.
+    """Return the judgments of a folder's qrels; if the first line is not a judgment it may be a header.
 
-    ``asked`` are the questions' ids: a first line that begins with one is no header.
+    A first line that starts with one of ``question_ids`` is not a header.
 
     Raises:
-        InvalidInput: no qrels, or a line that is no judgment.
+        InvalidInput: no qrels, or an invalid line.
     """
     path = next((folder / name for name in QRELS_FILES if (folder / name).is_file()), None)
     if path is None:
@@ -211,7 +211,7 @@ def read_judgments(folder: Path, question_ids: Collection[str] = ()) -> tuple[Ju
     first = True
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         cells = [clean_id(cell) for cell in line.split("\t")]
-        if len(cells) == 4:  # trec_eval's form has a column that no one uses
+        if len(cells) == 4:  # trec_eval's format has an unused column
             del cells[1]
         if not any(cells):
             continue
@@ -219,7 +219,7 @@ def read_judgments(folder: Path, question_ids: Collection[str] = ()) -> tuple[Ju
             question_id, document, grade = cells
             judgments.append(Judgment(question_id, document, _parse_grade(path, number, float(grade))))
         except ValueError:
-            if not first or cells[0] in question_ids:  # a header names columns, never a question
+            if not first or cells[0] in question_ids:  # a header has column names, never a question id
                 raise InvalidInput(
                     f"{path.name}, line {number}: expected query, document and grade between tabs, not {line[:80]!r}."
                 ) from None
@@ -242,7 +242,7 @@ def read_spans(path: Path) -> tuple[Judgment, ...]:
                 f"{path.name}, line {number}: needs question_id, document, grade, start and end; correct the line."
             ) from None
         if not 0 <= start < end <= MAX_SPAN_END:
-            raise InvalidInput(f"{path.name}, line {number}: a span from {start} to {end} holds nothing; correct it.")
+            raise InvalidInput(f"{path.name}, line {number}: the span from {start} to {end} is empty; correct it.")
         spans.append(replace(span, quote=str(row.get("quote") or "")))
     return tuple(spans)
 

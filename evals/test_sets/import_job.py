@@ -1,4 +1,4 @@
-"""The import of a test set with its corpus as a job: a folder in BEIR's form by its path, or as an uploaded zip."""
+"""Import of a test set with its corpus as a job: a folder in BEIR format by its path, or an uploaded zip."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.jobs.sharing import Assignment, Job, Outcome
 from workbench.types import JsonObject, Progress, as_text, as_text_or_none
 from workbench.workbench import Workbench
 
-MAX_UNPACKED_BYTES = GB  # bytes that a zip may hold when unpacked
+MAX_UNPACKED_BYTES = GB  # unpacked size of a zip
 
 
 def enqueue_import(
@@ -27,21 +27,21 @@ def enqueue_import(
 ) -> Job:
     """Import a test set in the background; ``archive`` is a zip's (name, bytes).
 
-    ``path`` is a folder as the worker's machine sees it, or "sample". ``experiment`` is the plan of one that is run
-    on the test set once it is there; ``evals.background`` writes and reads it.
+    ``path`` is a folder on the worker's machine, or "sample". ``experiment`` is the plan of an experiment to run
+    on the imported test set; ``evals.background`` writes and reads it.
 
     Raises:
-        InvalidInput: neither or both were given, there is no such folder, or the zip cannot be read.
+        InvalidInput: neither or both were given, there is no such folder, or the zip is not readable.
     """
     if (path is None) == (archive is None):
-        raise InvalidInput("Choose a zip, or type the path of a folder on this machine.")
+        raise InvalidInput("Choose a zip, or enter the path of a folder on this machine.")
     if archive is not None:
         name, content = archive
         _open_zip(content).close()
         return wb.jobs.enqueue("test_set", f"Import {name}", {"path": None, "title": Path(name).stem}, files=[archive])
     place = SAMPLE_NAME if path == SAMPLE_NAME else str(Path(str(path)).expanduser().absolute())
     if place != SAMPLE_NAME and not Path(place).is_dir():
-        raise InvalidInput(f"There is no folder {place}; type the path of one with queries.jsonl on this machine.")
+        raise InvalidInput(f"There is no folder {place}; enter the path of one on this machine with queries.jsonl.")
     title, parameters = f"Import test set {Path(place).name}", {"path": place, "title": None}
     if experiment is not None:
         title, parameters = f"{title}, then run an experiment", parameters | {"experiment": experiment}
@@ -49,7 +49,7 @@ def enqueue_import(
 
 
 def run_import(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Import what the job names; one that was stopped continues with the documents that are not indexed yet."""
+    """Import the job's test set; a resumed job continues with the documents that are not indexed yet."""
     parameters, files = assignment.job.parameters, wb.jobs.table.files
     path = as_text_or_none(parameters["path"])
     if path is not None:
@@ -66,30 +66,32 @@ def run_import(wb: Workbench, assignment: Assignment) -> Outcome:
 
 def _import_folder(wb: Workbench, assignment: Assignment, folder: Path | str, title: str | None) -> TestSetInfo:
     def tell(progress: Progress) -> None:
-        assignment.progress(progress.counted())  # a small corpus is one batch, which is under way all the time
+        assignment.progress(
+            progress.count_active_items()
+        )  # a small corpus is a single batch, so count its parts in progress
 
     return TestSetStore(wb).add(load_test_set(folder), title, on_progress=tell, should_stop=assignment.should_stop)
 
 
 def unpack_zip(content: bytes, place: Path) -> Path:
-    """Unpack a zip and return the folder in it that holds queries.jsonl. Raises InvalidInput."""
+    """Unpack a zip and return its folder with queries.jsonl. Raises InvalidInput."""
     try:
         with _open_zip(content) as archive:
-            archive.extractall(place)  # paths that lead out of the place are made to stay in it
+            archive.extractall(place)  # extraction keeps paths inside the folder
     except (zipfile.BadZipFile, OSError, RuntimeError) as error:
-        raise InvalidInput(f"The zip cannot be read ({error}); pack the folder anew.") from None
+        raise InvalidInput(f"The zip is not readable ({error}); zip the folder again.") from None
     paths = sorted(place.rglob("queries.jsonl"), key=lambda path: len(path.parts))
     return paths[0].parent
 
 
 def _open_zip(content: bytes) -> zipfile.ZipFile:
-    """Return a zip that holds a test set and is not too large. Raises InvalidInput."""
+    """Open a zip that contains a test set and is not too large. Raises InvalidInput."""
     try:
         archive = zipfile.ZipFile(BytesIO(content))
     except zipfile.BadZipFile as error:
-        raise InvalidInput(f"The zip cannot be read ({error}); pack the folder anew.") from None
+        raise InvalidInput(f"The zip is not readable ({error}); zip the folder again.") from None
     if sum(item.file_size for item in archive.infolist()) > MAX_UNPACKED_BYTES:
-        raise InvalidInput("The zip holds more than 1 GB; give the folder's path instead.")
+        raise InvalidInput("The zip unpacks to more than 1 GB; enter the folder's path instead.")
     if not any(Path(item.filename).name == "queries.jsonl" for item in archive.infolist()):
-        raise InvalidInput("The zip holds no queries.jsonl; pack the folder that has it.")
+        raise InvalidInput("The zip has no queries.jsonl; zip the folder that contains it.")
     return archive

@@ -1,4 +1,4 @@
-"""Test sets in the database: made, imported, judged, corrected, exported; no version is ever lost."""
+"""Test sets in the database; every edit makes a new version, and old ones are kept."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from workbench.types import JsonObject, JsonValue, OnProgress, Scope, ShouldStop
 from workbench.workbench import Workbench
 
 LLM_JUDGE = "llm"
-MAX_QUESTION_CHARS = 10_000  # characters, as for a search
+MAX_QUESTION_CHARS = 10_000  # as for a search
 
 
 @dataclass(frozen=True, slots=True)
 class TestSetInfo(Value):
-    """A stored test set at a glance; ``source_id`` None means it judges the person's own sources, within ``scope``.
+    """Summary of a stored test set; ``source_id`` None means it covers the user's own sources, within ``scope``.
 
-    ``answerable`` are the questions that something was judged relevant to: the others can measure and teach nothing.
+    ``answerable`` is the number of questions with a relevant judgment; only they can be measured or trained on.
     """
 
-    __test__: ClassVar = False  # the name begins like a test's
+    __test__: ClassVar = False  # not a pytest class
 
     id: str
     title: str
@@ -63,19 +63,19 @@ class TestSetInfo(Value):
 
     @property
     def over(self) -> str:
-        """The documents that are measured, as text."""
+        """The searched documents, as text."""
         return OWN_CORPUS_TEXT if self.source_id else self.scope.text
 
     @property
     def label(self) -> str:
-        """The title, with the scope if it narrows what is measured."""
+        """The title, with the scope if it is narrowed."""
         return self.title if self.scope.is_everything else f"{self.title} (over {self.scope.text})"
 
 
 class TestSetStore:
     """Operations on stored test sets; every edit makes a new version and returns its number."""
 
-    __test__: ClassVar = False  # the name begins like a test's
+    __test__: ClassVar = False  # not a pytest class
 
     def __init__(self, wb: Workbench) -> None:
         self._wb = wb
@@ -86,11 +86,11 @@ class TestSetStore:
         return [_parse_info(row) for row in self._tables.list()]
 
     def info(self, key: str) -> TestSetInfo:
-        """Return one test set at a glance, by id or title. Raises NotFound."""
+        """Return the summary of a test set by id or title. Raises NotFound."""
         return _parse_info(self._tables.get(key))
 
     def create(self, title: str, description: str = "", *, scope: Scope | None = None) -> TestSetInfo:
-        """Create an empty test set over the user's own sources, or over the part of them that a scope holds.
+        """Create an empty test set over the user's own sources, or a scope of them.
 
         Raises:
             InvalidInput: the title is not valid. Conflict: it is taken. ScopeError: an unknown name in the scope.
@@ -99,12 +99,12 @@ class TestSetStore:
         return _parse_info(self._tables.create(check_title(title), description, None, "", measured.to_stored()))
 
     def update(self, key: str, *, title: str | None = None, description: str | None = None) -> TestSetInfo:
-        """Rename or describe a test set; that makes no new version."""
+        """Change title or description; this does not make a new version."""
         checked = None if title is None else check_title(title)
         return _parse_info(self._tables.update(self.info(key).id, checked, description))
 
     def delete(self, key: str) -> TestSetInfo:
-        """Delete a test set with its history and experiments; its own corpus goes with the last test set over it."""
+        """Delete a test set with its history and experiments, and its corpus if no other test set uses it."""
         info = self.info(key)
         self._tables.delete(info.id)
         shared = any(row["source_id"] == info.source_id for row in self._tables.list())
@@ -121,26 +121,24 @@ class TestSetStore:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> TestSetInfo:
-        """Store a test set that was read from a folder, its corpus too; one of that title gets it as a new version.
+        """Store a test set that was read from a folder, with its corpus; an existing title gets a new version.
 
         Raises:
             InvalidInput: the title belongs to a test set over another corpus.
-            Cancelled: ``should_stop`` returned True; the documents that are indexed stay, for the next time.
+            Cancelled: ``should_stop`` returned True; the documents indexed so far are kept.
         """
         name = check_title(title or test_set.name)
         corpus = test_set.corpus
         source_id = ensure_source(self._wb, test_set.name, corpus).id if isinstance(corpus, FolderCorpus) else None
         if isinstance(corpus, FolderCorpus):
-            index_corpus(
-                self._wb, test_set, on_progress=on_progress, should_stop=should_stop
-            )  # brings the documents in
+            index_corpus(self._wb, test_set, on_progress=on_progress, should_stop=should_stop)  # indexes the documents
         try:
             row = self._tables.get(name)
         except NotFound:
             stored = test_set.scope.to_stored()
             row = self._tables.create(name, description, source_id, corpus.hash if corpus else "", stored)
         if row["source_id"] != source_id:
-            raise InvalidInput(f"The test set {name!r} is over another corpus; give this one another title.")
+            raise InvalidInput(f"The test set {name!r} has another corpus; choose another title.")
         before = self.load(row["id"])
         if before.questions_hash != test_set.questions_hash:
             ids = {question.id for question in test_set.questions}
@@ -154,7 +152,7 @@ class TestSetStore:
         return self.info(row["id"])
 
     def load(self, key: str, version: int | None = None) -> TestSet:
-        """Return a test set as it is, or as it was in a version; judgments by an LLM are not part of it.
+        """Return the current or a given version of a test set, without judgments by an LLM.
 
         Raises:
             NotFound: no such test set or version.
@@ -167,7 +165,7 @@ class TestSetStore:
             name=row["title"],
             questions=tuple(_parse_question(entry) for entry in self._tables.questions(row["id"], at)),
             judgments=tuple(
-                _parse_judgment(entry) for entry in self._judged(row["id"], at) if entry["judge"] != LLM_JUDGE
+                _parse_judgment(entry) for entry in self._select_judgments(row["id"], at) if entry["judge"] != LLM_JUDGE
             ),
             corpus=StoredCorpus(row["source_id"], row["corpus_hash"]) if row["source_id"] else None,
             version=at,
@@ -175,7 +173,7 @@ class TestSetStore:
         )
 
     def add_questions(self, key: str, questions: Iterable[Question | str], origin: str = "person") -> list[Question]:
-        """Add questions, or replace those of the same id; a plain text gets an id, and one that is there is left out.
+        """Add questions, or replace those with the same id; plain texts get an id, and existing ones are skipped.
 
         Raises:
             InvalidInput: an empty or overlong question.
@@ -201,7 +199,7 @@ class TestSetStore:
         return self._tables.edit(self.info(key).id, questions=[_make_question_row(question)])
 
     def remove_questions(self, key: str, question_ids: Sequence[str]) -> int:
-        """Take questions out with their judgments; earlier versions keep them."""
+        """Remove questions with their judgments; earlier versions keep them."""
         return self._tables.edit(self.info(key).id, drop_questions=question_ids)
 
     def judge(
@@ -216,7 +214,7 @@ class TestSetStore:
         quote: str = "",
         judge: str = "person",
     ) -> int:
-        """Say how well a document (or its span ``start``..``end``) answers: relevant, partly, not; None takes it back.
+        """Grade a document (or its span ``start``..``end``) for a question: relevant, partly, not; None clears it.
 
         Raises:
             NotFound: no such question. InvalidInput: an unknown grade.
@@ -246,7 +244,7 @@ class TestSetStore:
                 return question
         raise NotFound("question", question_id, "Load the test set to see its questions.")
 
-    def _judged(self, test_set_id: str, version: int) -> Sequence[Row]:
+    def _select_judgments(self, test_set_id: str, version: int) -> Sequence[Row]:
         return self._tables.judgments(test_set_id, version)
 
 
@@ -258,8 +256,7 @@ def parse_grade(given: str | int) -> int:
     if re.fullmatch(r"-?[0-9]{1,3}", text) and MIN_GRADE <= int(text) <= MAX_GRADE:
         return int(text)
     raise InvalidInput(
-        f"A judgment cannot be {given!r}; use {list_choices(GRADE_VALUES)}, or a whole number from {MIN_GRADE} to "
-        f"{MAX_GRADE}."
+        f"Invalid grade {given!r}; use {list_choices(GRADE_VALUES)}, or a whole number from {MIN_GRADE} to {MAX_GRADE}."
     )
 
 
@@ -267,9 +264,9 @@ def clean_question(text: str) -> str:
     """Return a question's text on one line. Raises InvalidInput for an empty or overlong one."""
     clean = " ".join(text.replace("\x00", "").split())
     if not clean:
-        raise InvalidInput("A question is empty; write its text.")
+        raise InvalidInput("The question is empty; enter its text.")
     if len(clean) > MAX_QUESTION_CHARS:
-        raise InvalidInput(f"A question has {len(clean):,} characters; shorten it to at most {MAX_QUESTION_CHARS:,}.")
+        raise InvalidInput(f"The question has {len(clean):,} characters; shorten it to at most {MAX_QUESTION_CHARS:,}.")
     return clean
 
 
@@ -298,11 +295,11 @@ def _make_judgment_row(judgment: Judgment, judge: str) -> JsonObject:
     return judgment.to_dict() | {"judge": judge}
 
 
-# Test sets by title, id or folder
+# Loading by title, id or folder
 
 
 def load_named_test_set(wb: Workbench, key: str, scope: Scope | None = None) -> TestSet:
-    """Return a stored test set by title or id, else the folder of that name, else the sample.
+    """Load a stored test set by title or id, else a folder, else the sample.
 
     Args:
         scope: Searched in place of the test set's own scope, unless it is None or everything.
@@ -319,6 +316,6 @@ def load_named_test_set(wb: Workbench, key: str, scope: Scope | None = None) -> 
         return test_set
     if test_set.corpus is not None:
         raise InvalidInput(
-            f"{test_set.name!r} has a corpus of its own, which a scope cannot narrow; leave the scope options out."
+            f"{test_set.name!r} has its own corpus, which a scope does not narrow; omit the scope options."
         )
     return replace(test_set, scope=describe_scope(wb, scope))

@@ -54,7 +54,7 @@ def select_tools(toolsets: Iterable[str] | None, *, read_only: bool = False) -> 
             raise InvalidInput(f"Unknown toolset: {name!r}. Use one or more of {list_choices(rows)}.")
     chosen = list({tool.name: tool for name in names for tool in rows[name]}.values())
     if read_only:
-        chosen = [tool for tool in (each.offered_read_only() for each in chosen) if tool is not None]
+        chosen = [tool for tool in (each.to_read_only() for each in chosen) if tool is not None]
     offered = {tool.name for tool in chosen}
     return [_filter_texts(tool, offered) for tool in chosen]
 

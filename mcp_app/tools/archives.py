@@ -75,12 +75,12 @@ def search_local_archives(
         fuzzy=fuzzy,
         citations=includeCitations,
         depth=citationDepth,
-        limit=page.asked,
+        limit=page.limit,
         should_stop=call.should_stop,
         bring_in=not left,
     )
     ranked = result.results
-    result = replace(result, results=tuple(page.of(ranked)))
+    result = replace(result, results=tuple(page.items(ranked)))
     if result.nothing_close and not wanted and not offset:
         result = replace(result, results=result.results[:FEW_RESULTS])
     metadata: JsonObject = {

@@ -69,7 +69,7 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     found = articles.search_by_meaning(
         query,
         content=include_content,
-        limit=page.asked,
+        limit=page.limit,
         should_stop=call.should_stop,
         bring_in=not left,
     )

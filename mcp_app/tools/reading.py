@@ -162,7 +162,7 @@ def explanation_json(why: Explanation, language: str) -> JsonObject:
         "title": cut(why.document_title, MAX_TITLE_CHARS),
         "rank": why.rank,
         "score": None if why.score is None else round(why.score, 4),
-        "fate": why.fate,
+        "outcome": why.outcome,
         "legs": legs_json(why),
         "words": words,
         "missing_words": [find_own_word(why.query, term, language) for term in why.missing_terms[:MAX_WORDS_SHOWN]],

@@ -109,8 +109,8 @@ class ScopedResults:
 def search_pages(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
     """Search documents; a ``match_count`` of 0 means the default."""
     page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_PAGES)
-    result = call.wb.document_search.search(query, Ask(limit=page.asked, scope=scope))
-    hits = page.of(result.documents)
+    result = call.wb.document_search.search(query, Ask(limit=page.limit, scope=scope))
+    hits = page.items(result.documents)
     items, cutoff, searched = [page_json(hit) for hit in hits], {}, result.searched
     if not match_count and not offset:
         scores = [hit.score for hit in hits]
@@ -121,12 +121,12 @@ def search_pages(call: Call, query: str, scope: Scope, match_count: int, offset:
 def search_chunks(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
     """Search passages; a ``match_count`` of 0 means the default."""
     page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_CHUNKS)
-    result = call.wb.search_service.search(query, Ask(limit=page.asked, scope=scope))
+    result = call.wb.search_service.search(query, Ask(limit=page.limit, scope=scope))
     places = call.wb.document_search.places(passage.source_id for passage in result)
     ranked = [passage for passage in result if passage.source_id in places]
-    items, cutoff = [chunk_json(passage, places[passage.source_id]) for passage in page.of(ranked)], {}
+    items, cutoff = [chunk_json(passage, places[passage.source_id]) for passage in page.items(ranked)], {}
     if not match_count and not offset:
-        scores = [passage.score for passage in page.of(ranked)]
+        scores = [passage.score for passage in page.items(ranked)]
         items, cutoff = apply_cutoff(items, scores, result.strategy, AGENT_CUTOFF, close=result.evidence.close)
     return _make_results(items, result, page, ranked, "passages", cutoff)
 

@@ -51,7 +51,7 @@ def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
         raise make_missing_error("path", "path of the conversation, relative to the workspace")
     workspace = resolve_workspace(call.files, workspace_path)
     place = resolve_path(workspace, path)
-    pending = call.wb.workspaces.pending(workspace, place)
+    pending = call.wb.workspaces.find_changes(workspace, place)
     if pending.bytes > JOB_THRESHOLD_BYTES:
         return make_job_answer(call, pending, call.wb.jobs.enqueue_workspace(workspace, place))
     try:
@@ -63,7 +63,7 @@ def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
 def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
     """Embed all new and changed conversations of a workspace."""
     workspace = resolve_workspace(call.files, workspace_path)
-    pending = call.wb.workspaces.pending(workspace)
+    pending = call.wb.workspaces.find_changes(workspace)
     if pending.bytes > JOB_THRESHOLD_BYTES:
         return make_job_answer(call, pending, call.wb.jobs.enqueue_workspace(workspace))
     report = call.wb.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
@@ -91,7 +91,7 @@ def search_semantic(
     hits = call.wb.workspaces.search(
         resolve_workspace(call.files, workspace_path),
         query,
-        limit=page.asked,
+        limit=page.limit,
         conversation_type=conversation_type,
         date_range=date_range,
     )
@@ -112,7 +112,7 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
     workspace = resolve_workspace(call.files, workspace_path)
     try:
         page = RankedPage(offset, int(n_results) or DEFAULT_COUNT, MAX_CONVERSATIONS)
-        hits = call.wb.workspaces.similar(workspace, source_path, page.asked)
+        hits = call.wb.workspaces.similar(workspace, source_path, page.limit)
     except NotFound:
         embed = "Embed it first with embed_document, or check the path"
         remedy = embed if call.offers("embed_document") else "Check the path; only embedded conversations are searched"
@@ -125,7 +125,7 @@ def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
     """Report what is embedded, and which files differ from it."""
     workspace = resolve_workspace(call.files, workspace_path)
     status = call.wb.workspaces.status(workspace)
-    pending = call.wb.workspaces.pending(workspace)
+    pending = call.wb.workspaces.find_changes(workspace)
     changes: JsonObject = {"new": pending.new, "changed": pending.changed, "vanished": pending.vanished}
     following = f" Next: {format_next_call('embed_workspace', {'workspace_path': workspace_path or None})}"
     note = f"Files changed since they were embedded.{following if call.offers('embed_workspace') else ''}"

@@ -31,7 +31,7 @@ def test_every_scope_with_a_promotion_has_its_line_and_its_address(wb):
     assert re.search(
         r"Vector is live in the source Tides · since .+ · version 1 · index main · Open in Compare", plain([third])[0]
     )
-    assert scope_query(wb, wb.promotions.serving(Scope(sources=(source.id,)))) == f"source={source.id}"
+    assert scope_query(wb, wb.promotions.find_active(Scope(sources=(source.id,)))) == f"source={source.id}"
     wb.promotions.promote("keyword")
     assert plain(format_live_strategies(wb))[0].startswith(
         "Default for agents: Keyword is live in all documents · since"

@@ -47,7 +47,7 @@ def test_the_system_page_offers_the_index_and_makes_it(minilm_wb: Workbench, fol
     assert any("1 passage in German, which the model minilm was not trained for" in part.value for part in app.markdown)
     app.button(key="index_languages").click().run()
     assert minilm_wb.indexes.get("multilingual").embedding_model == "multilingual"
-    assert "multilingual" in minilm_wb.jobs.building()
+    assert "multilingual" in minilm_wb.jobs.list_builds()
     assert not any("not trained for" in part.value for part in script.run().markdown)
 
 

@@ -235,7 +235,7 @@ def test_a_page_that_is_drawn_lets_the_model_load(visit):
 def test_a_database_that_is_down_gives_one_sentence_and_can_be_tried_again():
     opening = Opening()
     opening.configure(lambda: open_configured(database_url="postgresql://nobody@127.0.0.1:1/nothing"))
-    with pytest.raises(StorageError, match="cannot be reached; start it or correct WORKBENCH_DATABASE_URL"):
+    with pytest.raises(StorageError, match="is unreachable; start it or correct WORKBENCH_DATABASE_URL"):
         opening.wait(30)
     opening.again()
     with pytest.raises(StorageError):

@@ -78,7 +78,7 @@ def test_an_expected_document_comes_with_its_steps(animals: Workbench) -> None:
         ("legs", False),
         ("shown", False),
     ]
-    assert "by words it has no match" in data["reason"]
+    assert "no match by BM25" in data["reason"]
 
 
 def test_documents_are_searched_by_words_of_title_path_and_address(animals: Workbench) -> None:

@@ -48,7 +48,7 @@ def test_each_uploaded_file_ends_with_what_became_of_it_and_stays_until_put_away
     assert (rows[0][2], "damaged" in rows[1][2], "empty" in rows[2][2]) == ("added, 1 passage", True, True)
     assert wb.sources.get("Tides").tags == ("sea",)
     work = JOB_VIEWS.all()[job]
-    assert (work.running, work.share, work.job.title) == (False, 1.0, "Adding 3 files to Tides")
+    assert (work.is_running, work.share, work.job.title) == (False, 1.0, "Adding 3 files to Tides")
     assert describe_job(work) == "done with errors: 1 added, 2 failed"
     wb.jobs.put_away(job)
     assert JOB_VIEWS.all() == {}
@@ -60,7 +60,7 @@ def test_work_that_goes_on_is_in_view_and_cannot_be_put_away(wb):
     job = start_upload(wb, FILES, source="Tides")
     wb.jobs.put_away(job)
     work = JOB_VIEWS.all()[job]
-    assert (work.running, work.tally.files) == (True, {"waiting": 3})
+    assert (work.is_running, work.tally.files) == (True, {"waiting": 3})
     assert describe_job(work) == "waiting for a worker"
     assert [describe_file(file, True) for file in wb.jobs.files(job)] == [("waiting", "waiting")] * 3
     wb.jobs.cancel(job)

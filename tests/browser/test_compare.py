@@ -208,7 +208,7 @@ def test_a_database_that_is_down_is_one_sentence_with_a_way_out(page, serve, kee
     wait_until_up(address)
     page.goto(f"{address}/system")  # the very first visit of a process, and not to the home page
     expect(page.get_by_role("heading", name="Database not available")).to_be_visible(timeout=60_000)
-    expect(page.get_by_text("cannot be reached; start it or correct WORKBENCH_DATABASE_URL")).to_be_visible()
+    expect(page.get_by_text("is unreachable; start it or correct WORKBENCH_DATABASE_URL")).to_be_visible()
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
     expect(page.get_by_text("Traceback")).to_have_count(0)
     keep("database-down")

@@ -53,7 +53,7 @@ def test_the_panel_shows_what_a_ranker_weighed_and_what_each_feature_adds(goto, 
     weighed = [view for view in why.features if view.weight]
     expect(rows).to_have_count(len(weighed))
     expect(rows.first).to_contain_text(weighed[0].title)
-    expect(rows.first.locator(".total")).to_have_text(f"{round(100 * weighed[0].share)} %")
+    expect(rows.first.locator(".total")).to_have_text(f"{round(100 * weighed[0].share)}%")
     for width, height in SIZES.items():
         page.set_viewport_size({"width": width, "height": height})
         assert_fits(page, f"the features at {width}", page.get_by_role("dialog").locator(".features"))
@@ -130,7 +130,7 @@ def test_matched_words_have_their_shares_and_other_strategies_their_ranks(linked
     why = filled.explain(QUESTION, ranked[1].passage_id, strategy="rerank")
     panel = linked().get_by_role("dialog")
     expect(panel.locator(".term")).to_have_count(len(why.terms))
-    expect(panel.locator(".term .total").first).to_have_text(f"{round(100 * why.terms[0].share)} %")
+    expect(panel.locator(".term .total").first).to_have_text(f"{round(100 * why.terms[0].share)}%")
     expect(panel.locator(".rankrow")).to_have_count(1 + len(why.elsewhere))
     expect(panel.get_by_role("listitem", name=f"Vector: rank {why.elsewhere['vector']}")).to_be_visible()
 
@@ -147,7 +147,7 @@ def test_an_expected_document_is_searched_by_name_and_the_funnel_says_where_it_f
     expect(steps.filter(has_text="dropped here")).to_contain_text("Found")
     expect(steps.last).to_contain_text("not reached")
     expect(steps.last).to_be_in_viewport()
-    expect(panel.locator(".verdict").last).to_contain_text("by words it has no match")
+    expect(panel.locator(".verdict").last).to_contain_text("no match by BM25")
     missed = next(document.id for document in filled.documents.list() if document.title == "Bread")
     expect(page).to_have_url(re.compile(f"missed={missed}"))
     keep("why-expected-1440-light")

@@ -69,7 +69,7 @@ def test_an_index_that_lacks_documents_says_so_and_is_brought_up_to_date(goto, f
     page.get_by_role("checkbox", name="Select late").check()
     page.get_by_role("button", name="Build").click()
     expect(row).to_contain_text("ready", timeout=SLOW)
-    assert filled.indexes.missing("late") == 0
+    assert filled.indexes.count_missing("late") == 0
     page.get_by_role("button", name="Dismiss").click()
     expect(page.get_by_role("button", name="Dismiss")).to_have_count(0)
     filled.indexes.delete("late")

@@ -176,7 +176,7 @@ def test_the_language_of_a_source_is_chosen_and_its_words_are_stemmed_anew(goto,
     dialog.get_by_role("button", name="Set language").click()
     expect(page.get_by_text("Stemmed 1 document as French.")).to_be_visible()
     assert filled.indexes.languages()["french"] == 1
-    assert filled.indexes.missing("main") == 0
+    assert filled.indexes.count_missing("main") == 0
 
     page.get_by_role("button", name="Language").click()
     expect(dialog.get_by_text("Current: French for all documents.")).to_be_visible()

@@ -58,10 +58,10 @@ def test_expect_says_where_a_document_fell_out(animals: Callable[..., Ran]) -> N
     listed = json.loads(animals("documents", "list", "--json").out)["documents"]
     dogs = next(document["id"] for document in listed if document["title"] == "Dogs")
     value = json.loads(animals("search", "cats", "--strategy", "keyword", "--expect", dogs, "--json").out)
-    assert value["expected"]["fate"] == "not in the first of either leg"
+    assert value["expected"]["outcome"] == "not retrieved"
     assert [step["kept"] for step in value["expected"]["course"]] == [True, True, False, False]
     shown = " ".join(animals("search", "cats", "--strategy", "keyword", "--expect", dogs).out.split())
-    assert "Dogs: not in the first of either leg" in shown and "In scope (2) > Found (1): dropped" in shown
+    assert "Dogs: not retrieved" in shown and "In scope (2) > Found (1): dropped" in shown
     assert animals("search", "cats", "--expect", "doc_none").code == 2
 
 
@@ -85,7 +85,7 @@ def test_every_strategy_is_asked_on_every_index_that_is_named(animals: Callable[
     columns = {name: (result["strategy"], result["index"]) for name, result in ran.json["strategies"].items()}
     pairs = [(strategy, index) for strategy in ("keyword", "hybrid") for index in ("main", "second")]
     assert columns == {f"{strategy}@{index}": (strategy, index) for strategy, index in pairs}
-    assert "drop one of them" in animals("compare", "cats", "--strategies", "hybrid@main", "--indexes", "main").err
+    assert "use one of them" in animals("compare", "cats", "--strategies", "hybrid@main", "--indexes", "main").err
     assert "not allowed with" in animals(*words, "--index", "main", "--indexes", "second").err
 
 

@@ -94,7 +94,7 @@ def test_a_worker_apart_runs_jobs_and_ends_when_told(
         (("crawl", "http://example.com", "--max-depth", "-1"), "Invalid max_depth -1"),
         (("crawl", "http://example.com", "--rate", "-1"), "Invalid rate -1"),
         (("crawl", "http://example.com", "--rate", "nan", "--dry-run"), "Invalid rate nan"),
-        (("crawl", "http://example.com", "--dry-run", "--wait", "--tag", "a"), "be combined with --wait and --tag"),
+        (("crawl", "http://example.com", "--dry-run", "--wait", "--tag", "a"), "omit --wait and --tag"),
         (("crawl", "http://example.com", "--concurrency", "0"), "Invalid concurrency 0"),
         (("jobs", "show", "job_none"), "Job not found: job_none"),
         (("jobs", "retry-failed", "job_none"), "Job not found"),

@@ -119,7 +119,7 @@ def test_a_database_that_is_down_is_a_sentence_and_exit_code_1(process: Callable
     ran = process("sources", "list", WORKBENCH_DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert ran.code == 1
     assert ran.err.strip() == (
-        "The database at 127.0.0.1:1/none cannot be reached; start it or correct WORKBENCH_DATABASE_URL."
+        "The database at 127.0.0.1:1/none is unreachable; start it or correct WORKBENCH_DATABASE_URL."
     )
 
 

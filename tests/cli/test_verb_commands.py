@@ -153,4 +153,4 @@ def test_one_document_is_told_in_the_singular(workbench: Callable[..., Ran], tmp
 def test_doctor_says_that_the_database_is_down(process: Callable[..., Ran]) -> None:
     ran = process("doctor", "--json", WORKBENCH_DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert (ran.code, ran.json["ok"]) == (1, False)
-    assert "cannot be reached" in ran.json["checks"][0]["detail"]
+    assert "is unreachable" in ran.json["checks"][0]["detail"]

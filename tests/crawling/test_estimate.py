@@ -45,6 +45,6 @@ def test_a_host_that_is_not_ours_is_asked_at_the_polite_rate(wb: Workbench) -> N
     from workbench.crawling.politeness import POLITE_CONCURRENCY, POLITE_INTERVAL_S, RateLimiters
 
     manners = RateLimiters(CrawlOptions().concurrency, CrawlOptions().rate, is_ours=lambda host: host == "ours.test")
-    theirs, ours = manners.of("theirs.test"), manners.of("ours.test")
+    theirs, ours = manners.get("theirs.test"), manners.get("ours.test")
     assert (theirs.interval, theirs.concurrency) == (POLITE_INTERVAL_S, POLITE_CONCURRENCY)
     assert (ours.interval, ours.concurrency) == (0.0, CrawlOptions().concurrency)

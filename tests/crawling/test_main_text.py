@@ -67,11 +67,11 @@ def test_menus_in_plain_elements_are_left_out_because_they_repeat(wb: Workbench,
     assert not any("Chapter" in (text or "") or "Made with care" in (text or "") for text in texts)
 
 
-def test_furniture_is_taken_from_the_ends_only_and_never_all_of_a_page() -> None:
+def test_boilerplate_is_taken_from_the_ends_only_and_never_all_of_a_page() -> None:
     pages = [f"Menu\n\n# Title {n}\n\nNote\n\nText {n}.\n\nFooter" for n in range(5)]
-    furniture = find_boilerplate(pages)
-    assert strip_boilerplate(pages[0], furniture) == "# Title 0\n\nNote\n\nText 0."
-    assert strip_boilerplate("Menu\n\nFooter", furniture) == "Menu\n\nFooter"
+    boilerplate = find_boilerplate(pages)
+    assert strip_boilerplate(pages[0], boilerplate) == "# Title 0\n\nNote\n\nText 0."
+    assert strip_boilerplate("Menu\n\nFooter", boilerplate) == "Menu\n\nFooter"
     assert find_boilerplate(pages[:3]) == frozenset()
 
 

@@ -249,7 +249,7 @@ def test_sitemaps_that_cannot_be_read_are_counted(wb: Workbench, site: TestSite,
     site.put({"/cut.xml.gz": reply(b"\x1f\x8b\x08" + b"damaged" * 9, headers={"Content-Type": "application/gzip"})})
     crawled = crawl(f"{site.url}/")
     assert crawled["outcomes"]["added"] == 1
-    assert crawled["not_fetched"] == {"a sitemap that cannot be read": 2}
+    assert crawled["not_fetched"] == {"unreadable sitemap": 2}
 
 
 @pytest.mark.parametrize(

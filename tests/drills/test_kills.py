@@ -26,7 +26,7 @@ PAGES = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} and {number 
 
 def agree(wb: Workbench, database_url: str, documents: int, index: str) -> None:
     """Hold an index against the documents: each is there once, whole, and its passages are counted right."""
-    assert wb.indexes.missing(index) == 0
+    assert wb.indexes.count_missing(index) == 0
     counted = wb.indexes.get(index)
     with psycopg.connect(database_url) as connection:
         query = f"SELECT count(*), count(DISTINCT document_id) FROM data_{index}"

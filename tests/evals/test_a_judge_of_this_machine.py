@@ -29,7 +29,7 @@ def judging(server_url: str, template_database: str, test_home: Path, gguf: Path
         values = {"home": test_home, "database_url": url, "embedding_model": "hash", "llm_model": str(gguf)}
         settings = Settings(**values, _env_file=None)  # pyright: ignore
         with Workbench.open(settings=settings) as workbench:
-            yield Endpoint.of(workbench, Limits(timeout=240.0, at_once=2)), workbench.corpus.encoder()
+            yield Endpoint.from_workbench(workbench, Limits(timeout=240.0, at_once=2)), workbench.corpus.encoder()
 
 
 @pytest.mark.parametrize("metric", JUDGED_METRICS)

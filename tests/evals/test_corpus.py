@@ -52,9 +52,9 @@ def test_the_documents_of_a_corpus_are_not_changed_behind_the_back_of_runs(wb: W
         lambda: wb.documents.update(document_id, text="Other words."),
         lambda: wb.documents.create(text="More words.", source=source_id),
     ):
-        with pytest.raises(Conflict, match="documents of a test set cannot be changed"):
+        with pytest.raises(Conflict, match="documents of a test set are read-only"):
             change()
-    assert wb.corpus.indexes.counted(corpus.index.name).documents_count == corpus.documents
+    assert wb.corpus.indexes.with_counts(corpus.index.name).documents_count == corpus.documents
 
 
 def test_what_could_not_be_read_is_told_at_every_run_and_counted_in_none(wb: Workbench, beir: WriteTestSet) -> None:

@@ -53,10 +53,10 @@ def test_a_stopped_experiment_goes_on_and_asks_nothing_twice(wb: Workbench, word
     again = enqueue_experiment(wb, made.id)
     wb.work(make_runners(wb))
     finished = wb.jobs.wait(again.id, timeout=LONG)
-    assert finished.message == f"{24 - len(kept)} questions asked; {len(kept)} answers were there already."
+    assert finished.message == f"{24 - len(kept)} questions run, {len(kept)} cached."
     assert (finished.done, finished.total) == (24, 24)
     third = enqueue_experiment(wb, made.id)
-    assert wb.jobs.wait(third.id, timeout=LONG).message == "0 questions asked; 24 answers were there already."
+    assert wb.jobs.wait(third.id, timeout=LONG).message == "0 questions run, 24 cached."
 
 
 def test_a_search_for_parameters_leaves_its_finalists_with_its_job(
@@ -86,7 +86,7 @@ def test_a_stopped_search_for_parameters_goes_on_with_the_time_that_was_left(wb:
     done = wb.jobs.wait(job.id, timeout=LONG)
     assert done.status == "completed", done.error
     assert done.result["seconds"] >= stopped.done >= 1  # seconds of the first attempt count
-    took = f"{done.result['tried']} settings tried in {done.result['seconds']:.0f} s of 4, "
+    took = f"Tried {done.result['tried']} settings in {done.result['seconds']:.0f} s of 4, "
     assert done.message.startswith(took)
 
 
@@ -105,6 +105,6 @@ def test_what_cannot_be_run_is_refused_before_it_is_queued(wb: Workbench, words:
     made = Experiments(wb).create("LLM", words, make_cells(["vector"]))
     with pytest.raises(ConfigurationError, match="WORKBENCH_LLM_BASE_URL"):
         enqueue_experiment(wb, made.id, ragas="llm")
-    with pytest.raises(InvalidInput, match="needs some seconds"):
+    with pytest.raises(InvalidInput, match="needs a time limit above 0 seconds"):
         enqueue_optimise(wb, words, ["keyword"], 0, "ndcg@10")
     assert wb.jobs.list() == []

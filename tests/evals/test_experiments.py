@@ -59,15 +59,15 @@ def test_a_matrix_killed_twice_finishes_without_asking_again_what_was_answered(
             assert process.stdout is not None
             assert any(int(line) >= kill_at for line in process.stdout)
             process.send_signal(signal.SIGKILL)
-        answered.append(answers_of(experiments, made.id))
+        answered.append(load_answers(experiments, made.id))
     done = experiments.run(made.id)
     assert 32 <= answered[0] < answered[1] < 144
     assert done.status == "done"
-    assert done.message == f"{144 - answered[1]} questions asked; {answered[1]} answers were there already."
+    assert done.message == f"{144 - answered[1]} questions run, {answered[1]} cached."
     assert [result.status for result in experiments.results(made.id)] == ["done"] * 12
 
 
-def answers_of(experiments: Experiments, experiment_id: str) -> int:
+def load_answers(experiments: Experiments, experiment_id: str) -> int:
     """Count what an experiment has stored."""
     query = "SELECT count(*) AS n FROM eval_answers JOIN experiment_runs USING (run_id) WHERE experiment_id = %s"
     with experiments._wb.corpus.database.transaction() as connection:
@@ -81,8 +81,8 @@ def test_what_is_unchanged_is_not_run_again_and_judging_more_costs_no_run(
     first = experiments.run(experiments.create("first", animals, make_cells(["vector", "keyword"])).id)
     experiments.test_sets.judge(animals, "q1", "dogs", "partly")
     second = experiments.run(experiments.create("second", animals, make_cells(["keyword", "hybrid"])).id)
-    assert first.message.startswith("10 questions asked; 0 answers")
-    assert second.message.startswith("5 questions asked; 5 answers")
+    assert first.message.startswith("10 questions run, 0 cached")
+    assert second.message.startswith("5 questions run, 5 cached")
     ranked = [result.run.values["recall@10"]["q1"] for result in experiments.results(second.id) if result.run]
     assert len(ranked) == 2 and second.test_set_version == first.test_set_version + 1
 
@@ -90,7 +90,7 @@ def test_what_is_unchanged_is_not_run_again_and_judging_more_costs_no_run(
 def test_another_parameter_is_another_run(experiments: Experiments, animals: str) -> None:
     weights = [{"vector_weight": 0.0}, {"vector_weight": 1.0}]
     made = experiments.create("weights", animals, make_cells(["hybrid"], parameters={"hybrid": weights}))
-    assert experiments.run(made.id).message.startswith("10 questions asked")
+    assert experiments.run(made.id).message.startswith("10 questions run")
     labels = [result.cell.label for result in experiments.results(made.id)]
     assert labels == ["hybrid vector_weight=0.0", "hybrid vector_weight=1.0"]
 
@@ -101,9 +101,9 @@ def test_a_stopped_experiment_keeps_what_it_has_and_goes_on(experiments: Experim
     with pytest.raises(Cancelled):
         experiments.run(made.id, should_stop=lambda: next(looks) > 6)
     assert experiments.get(made.id).status == "stopped"
-    kept = answers_of(experiments, made.id)
+    kept = load_answers(experiments, made.id)
     assert 0 < kept < 10
-    assert experiments.run(made.id).message.startswith(f"{10 - kept} questions asked; {kept} answers")
+    assert experiments.run(made.id).message.startswith(f"{10 - kept} questions run, {kept} cached")
 
 
 def test_a_run_that_fails_is_noted_with_its_reason_and_the_others_go_on(experiments: Experiments, animals: str) -> None:

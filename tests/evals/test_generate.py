@@ -34,7 +34,7 @@ def test_rules_make_questions_over_a_persons_documents_that_can_be_run(
     assert add_synthetic(wb, store, key, 5).questions == 5  # the same ones, which take the place of the old ones
     assert len(store.load(key).questions) == 5
     many = add_synthetic(wb, store, key, 500)
-    assert "of 500 questions could be made" in many.problems[0]
+    assert "of 500 questions: only" in many.problems[0]
 
 
 def test_an_llm_writes_questions_over_a_corpus_of_its_own(
@@ -53,7 +53,7 @@ def test_an_llm_writes_questions_over_a_corpus_of_its_own(
 def test_without_documents_nothing_can_be_made(wb: Workbench, start_judge: StartJudge) -> None:
     store = TestSetStore(wb)
     key = store.create("Empty").id
-    with pytest.raises(InvalidInput, match="bring some in first"):
+    with pytest.raises(InvalidInput, match="add some first"):
         add_synthetic(wb, store, key, 3)
     with pytest.raises(InvalidInput, match="at least 1"):
         add_llm_questions(wb, store, key, 0, start_judge("good"))

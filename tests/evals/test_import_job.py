@@ -93,10 +93,10 @@ def test_a_corpus_in_which_nothing_can_be_read_leaves_nothing_behind(wb: Workben
 
 def test_what_cannot_be_imported_is_refused_before_a_job_is_made(wb: Workbench, tmp_path: Path) -> None:
     for path, archive, said in (
-        (None, None, "Choose a zip, or type the path"),
+        (None, None, "Choose a zip, or enter the path"),
         (str(tmp_path / "nowhere"), None, "There is no folder"),
-        (None, ("x.zip", b"no zip"), "cannot be read"),
-        (None, ("x.zip", packed(tmp_path)), "holds no queries.jsonl"),
+        (None, ("x.zip", b"no zip"), "is not readable"),
+        (None, ("x.zip", packed(tmp_path)), "has no queries.jsonl"),
     ):
         with pytest.raises(InvalidInput, match=said):
             enqueue_import(wb, path, archive=archive)

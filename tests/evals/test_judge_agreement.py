@@ -44,7 +44,7 @@ def with_judge(make_settings: Callable[..., Settings], start_judge: StartJudge) 
         ("good", "The LLM 'small' agrees with the test set on 5 of 7 judgments (kappa 0.36;"),
         (
             "nonsense",
-            "the LLM 'small' agrees with the test set's judgments could not be measured: The judge's answers did not",
+            "the LLM 'small' with the test set could not be measured: The judge's answers did not have the requested",
         ),
     ],
 )

@@ -113,8 +113,8 @@ def test_a_judge_that_is_busy_at_first_is_asked_again(start_judge: StartJudge) -
         ("silent", {"timeout": 0.2, "retries": 0}, "The judge did not answer within 0.2 s."),
         ("silent", {"seconds": 0.3}, "The time limit of 0.3 s was reached."),
         ("nonsense", {}, INVALID_ANSWER_REASON),
-        ("busy", {"retries": 1}, "The judge refused (429)."),
-        ("broken", {}, "The judge sent something that is no chat message."),
+        ("busy", {"retries": 1}, "The judge answered with HTTP status 429."),
+        ("broken", {}, "The judge's answer is not a chat message."),
     ],
 )
 def test_a_judge_that_fails_ends_the_run_with_what_could_not_be_measured_and_why(
@@ -139,7 +139,7 @@ def test_a_judge_that_costs_too_much_is_left_and_what_it_said_before_stays(start
 def test_a_judge_that_is_not_there_is_named(start_judge: StartJudge) -> None:
     nobody = Endpoint("http://127.0.0.1:9/v1", "small", limits=Limits(retries=0))
     assert measure_samples([GOOD], ["context_recall"], endpoint=nobody)["context_recall"].reasons == {
-        "The judge cannot be reached.": 1
+        "The judge is unreachable; check WORKBENCH_LLM_BASE_URL.": 1
     }
 
 

@@ -43,14 +43,14 @@ def test_every_strategy_is_judged_within_its_share(wb: Workbench, beir: WriteTes
     assert judge.spent.calls == 40
     measured = {name: found["faithfulness"].measured for name, found in judged.items()}
     assert measured["vector"] == measured["keyword"] > 0
-    assert "This run's share of the judge's calls was used up" in str(judged["vector"]["answer_relevancy"].reasons)
+    assert "This run's share of the judge's calls is used up" in str(judged["vector"]["answer_relevancy"].reasons)
 
 
 def test_the_reason_why_there_is_no_answer_is_kept(wb: Workbench, beir: WriteTestSet, start_judge: StartJudge) -> None:
     test_set = load_test_set(beir())
     one = run_strategies(wb, test_set, index_corpus(wb, test_set), ["keyword"])
     judged = judge_run(wb, one, endpoint=start_judge("busy", retries=0))["keyword"]
-    assert judged["faithfulness"].reasons == {"There is no answer: The judge refused (429).": 5}
+    assert judged["faithfulness"].reasons == {"There is no answer: The judge answered with HTTP status 429.": 5}
 
 
 def test_limits_come_from_settings_and_options_win(make_settings: Callable[..., Settings]) -> None:

@@ -27,7 +27,7 @@ def test_a_worker_learns_and_what_it_found_outlives_its_test_set(wb: Workbench, 
     wb.work(make_runners(wb))
     version = TestSetStore(wb).info(archive).version
     done = wb.jobs.wait(job.id, timeout=LONG)
-    assert done.status == "completed" and done.message.startswith("It is worth promoting: +")
+    assert done.status == "completed" and done.message.startswith("Worth promoting: +")
     assert (done.done, done.total) == (5, 5)  # the folds
     told = read_ranker(as_object(as_object(done.result)["ranker"]))
     kept = wb.rankers.save(told)
@@ -47,7 +47,7 @@ def test_a_job_that_is_cancelled_keeps_nothing(wb: Workbench, archive: str) -> N
 def test_what_cannot_be_learned_is_refused_before_it_is_queued(wb: Workbench, archive: str) -> None:
     store = TestSetStore(wb)
     store.create("Small")
-    with pytest.raises(InvalidInput, match="'Small' has 0 judged questions and learning needs 30: 30 are missing"):
+    with pytest.raises(InvalidInput, match=r"'Small' has 0 judged questions; training needs 30\. Judge 30 more"):
         enqueue_learn(wb, "Small")
     with pytest.raises(NotFound):
         enqueue_learn(wb, "nowhere")

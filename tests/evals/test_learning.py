@@ -26,9 +26,9 @@ from evals.learning.training import (
     check_enough,
     cross_validate,
     describe_verdict,
+    has_seen_test_set,
     make_priors,
     train,
-    was_trained_on,
 )
 from evals.measures.significance import compare_pairs
 from evals.test_set import TestSet
@@ -143,7 +143,7 @@ def test_figures_are_of_weights_that_did_not_see_the_question() -> None:
 def test_a_ranker_is_learned_kept_and_searched_with(wb: Workbench, test_set: TestSet, beir: WriteTestSet) -> None:
     learned, curve = learn(wb, str(beir(TEXTS, ASKED, name="archive")), "long texts", with_curve=True)
     assert learned.figures["learned"] > learned.figures["rerank"] + 0.2
-    assert learned.is_worth_it and learned.verdict.startswith("It is worth promoting: +")
+    assert learned.is_worth_it and learned.verdict.startswith("Worth promoting: +")
     assert learned.ranker.weights["length"] > 0 or learned.ranker.weights["words"] < 0
     assert (learned.ranker.trained_on, learned.ranker.questions, learned.ranker.index) == ("archive", 36, "main")
     assert [point.questions for point in curve] == [4, 9, 14, 18]
@@ -169,7 +169,7 @@ def test_training_weighs_what_a_search_weighs(wb: Workbench, test_set: TestSet) 
 
 def test_fewer_than_thirty_questions_are_told_how_many_are_missing(wb: Workbench, beir: WriteTestSet) -> None:
     few = dict(itertools.islice(ASKED.items(), 12))
-    with pytest.raises(InvalidInput, match=r"'archive' has 12 judged questions and learning needs 30: 18 are missing"):
+    with pytest.raises(InvalidInput, match=r"'archive' has 12 judged questions; training needs 30\. Judge 18 more"):
         learn(wb, str(beir(TEXTS, few, name="archive")), "x")
     check_enough("enough", 30)
 
@@ -187,9 +187,9 @@ def test_an_unknown_test_set_is_named_and_a_stop_ends_the_work(wb: Workbench, be
 @pytest.mark.parametrize(
     ("learned", "sentence"),
     [
-        (1.0, r"It is worth promoting: \+0\.5000 nDCG@10 .* \(p = 0\.0\d\d; 20 won, 0 lost, 0 alike\)\."),
-        (0.0, r"It is not worth promoting: -0\.5000 .*; rerank is better here\."),
-        (0.5, r"It is not worth promoting: it ties with rerank, equal on all 20 questions it did not see\."),
+        (1.0, r"Worth promoting: \+0\.5000 nDCG@10 .* \(p = 0\.0\d\d; 20 won, 0 lost, 0 tied\)\."),
+        (0.0, r"Not worth promoting: -0\.5000 .*; rerank is better here\."),
+        (0.5, r"Not worth promoting: ties with rerank, equal on all 20 questions that it was not trained on\."),
     ],
 )
 def test_the_verdict_says_whether_it_is_worth_promoting(learned: float, sentence: str) -> None:
@@ -200,10 +200,12 @@ def test_the_verdict_says_whether_it_is_worth_promoting(learned: float, sentence
 
 
 def test_a_ranker_that_saw_the_questions_has_no_part_in_their_figures() -> None:
-    assert was_trained_on(load_default_ranker(), "sample") and not was_trained_on(load_default_ranker(), "archive")
+    assert has_seen_test_set(load_default_ranker(), "sample") and not has_seen_test_set(
+        load_default_ranker(), "archive"
+    )
     qrels = {f"q{number}": {f"d{row}": int(row == 0) for row in range(8)} for number in range(60)}
     seen, unseen = (train(Material(title, 1, "main", sheets(), qrels), "x") for title in ("sample", "archive"))
-    assert set(seen.figures) == {"learned", "hybrid", "rerank"} and seen.ranker.note.startswith("drawn towards rerank")
+    assert set(seen.figures) == {"learned", "hybrid", "rerank"} and seen.ranker.note.startswith("prior rerank")
     assert set(unseen.figures) == {"learned", "hybrid", "rerank", "default"}
 
 
@@ -215,7 +217,7 @@ def test_training_may_begin_from_rerank_alone() -> None:
 def test_nothing_is_learned_where_no_judged_document_is_found_any_more(wb: Workbench, beir: WriteTestSet) -> None:
     gone = {key: (text, {"elsewhere": 1}) for key, (text, _) in ASKED.items()}
     corpus = TEXTS | {"elsewhere": ("Else", "Nothing of the sort.")}
-    with pytest.raises(InvalidInput, match="nothing can be learned"):
+    with pytest.raises(InvalidInput, match="nothing to train on"):
         learn(wb, str(beir(corpus, gone, name="gone")), "mine")
 
 

@@ -40,4 +40,4 @@ def test_the_notebook_of_an_experiment_runs_it_again(
     assert done.returncode == 0, done.stderr
     again = experiments.list(test_set)[0]
     assert (again.title, again.cells) == (made.title, made.cells)
-    assert again.message == "0 questions asked; 10 answers were there already."
+    assert again.message == "0 questions run, 10 cached."

@@ -52,7 +52,7 @@ def test_a_search_keeps_to_its_time_and_says_what_it_could_not_do(wb: Workbench,
     found = tune(wb, test_set, corpus, ["hybrid"], 24, clock=lambda: float(next(ticks)))
     assert found.seconds < 36  # the defaults on 12 questions of each half, which it needs, and looks at the clock
     assert (found.tuning_questions, found.held_out_questions, found.varied) == (12, 12, found.tried - 1)
-    assert "The time was enough for 12 of the 20 questions of each half." in found.notes
+    assert "There was time for 12 of the 20 questions of each half." in found.notes
 
 
 def test_a_strategy_without_parameters_is_said_to_have_nothing_to_vary(wb: Workbench, test_set: TestSet) -> None:
@@ -65,21 +65,21 @@ def test_a_strategy_without_parameters_is_said_to_have_nothing_to_vary(wb: Workb
 def test_a_search_that_was_stopped_goes_on_with_the_answers_it_has(wb: Workbench, test_set: TestSet) -> None:
     corpus = index_corpus(wb, test_set)
     looks = itertools.count()
-    with pytest.raises(Cancelled, match="goes on from here"):
+    with pytest.raises(Cancelled, match="to continue the search"):
         tune(
             wb, test_set, corpus, ["hybrid"], 30, book=StoredAnswers(wb, test_set, corpus, 10),
             should_stop=lambda: next(looks) > 40,
         )  # fmt: skip
     candidate = make_defaults(["hybrid"])[0]
-    before = StoredAnswers(wb, test_set, corpus, 10).answers_of(candidate)
+    before = StoredAnswers(wb, test_set, corpus, 10).load_answers(candidate)
     assert len(before) >= 12
     book = StoredAnswers(wb, test_set, corpus, 10)
     found = tune(wb, test_set, corpus, ["hybrid"], 2, spent=1.0, book=book)
-    after = book.answers_of(candidate)
+    after = book.load_answers(candidate)
     assert {key: after[key] for key in before} == before  # the same answers, latencies included: not asked again
     assert found.finalists and found.varied >= 1  # the settings of the first attempt count
     book.close()
-    assert StoredAnswers(wb, test_set, corpus, 10).answers_of(candidate) == {}
+    assert StoredAnswers(wb, test_set, corpus, 10).load_answers(candidate) == {}
 
 
 def test_the_split_is_the_same_every_time_and_shares_no_question() -> None:

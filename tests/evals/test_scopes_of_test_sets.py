@@ -139,7 +139,7 @@ def test_the_command_searches_the_scope_of_its_options(two_projects: Workbench, 
         "40 documents judged relevant are outside the scope of this test set (only project Bank)" in line
         for line in said
     )
-    with pytest.raises(InvalidInput, match="has a corpus of its own, which a scope cannot narrow"):
+    with pytest.raises(InvalidInput, match="has its own corpus, which a scope does not narrow"):
         evaluate(wb, parser.parse_args([str(beir()), *options]), say=said.append, scope=Scope(project="Shop"))
     assert load_test_set(beir()).over == "a corpus of its own"
 

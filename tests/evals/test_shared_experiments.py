@@ -123,7 +123,7 @@ def test_a_cell_that_cannot_be_run_is_told_once_and_the_others_are_asked(wb: Wor
     done = wb.jobs.wait(job.id, timeout=LONG)
     handle.stop()
     assert (done.status, done.result["failed"]) == ("completed_with_errors", 1)
-    assert done.message.startswith(f"1 of 2 runs failed. {len(QUESTIONS)} questions asked")
+    assert done.message.startswith(f"1 of 2 runs failed. {len(QUESTIONS)} questions run")
     failed, whole = experiments.results(made.id)
     assert (failed.status, whole.status) == ("failed", "done")
     assert failed.error and wb.corpus.database.rows(statement("answer_list"), {"run_id": failed.run_id}) == []

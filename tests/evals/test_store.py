@@ -206,7 +206,7 @@ def test_rows_that_cannot_be_used_are_listed_and_the_rest_is_taken(
 
 @pytest.mark.parametrize("text", ["", "query,document\n", "question,colour\nx,y\n"])
 def test_a_csv_without_the_columns_is_refused(wb: Workbench, store: TestSetStore, mine: str, text: str) -> None:
-    with pytest.raises(InvalidInput, match="header with 'question'"):
+    with pytest.raises(InvalidInput, match="header needs 'question'"):
         import_csv(wb, store, mine, text)
 
 
@@ -236,7 +236,7 @@ def test_a_question_with_anothers_id_is_a_problem_and_gives_that_one_no_judgment
 ) -> None:
     text = "question,id,document\nWho purrs?,1,Cats\nWho barks?,1,Dogs\nWho  PURRS?,,Owls\n"
     report = import_csv(wb, store, mine, text)
-    assert report.problems == ("Row 3: The id '1' belongs to another question; give this one an id of its own.",)
+    assert report.problems == ("Row 3: The id '1' belongs to another question; give this one a unique id.",)
     assert store.load(mine).qrels["1"].keys() == {document_id(wb, "Cats"), document_id(wb, "Owls")}
 
 

@@ -10,7 +10,7 @@ from workbench.retrieval.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[2]
 NAMES = {parameter.name for strategy in STRATEGIES.values() for parameter in strategy.parameters}
-READERS = {"get", "number", "is_on"}  # methods that take a parameter
+READERS = {"get", "float_param", "bool_param"}  # methods that take a parameter
 
 
 def read_by_text(source: str) -> Iterator[tuple[int, str]]:
@@ -44,7 +44,10 @@ def test_no_module_reads_a_parameter_by_its_name_as_a_text() -> None:
         "workbench/retrieval/parameters.py"
         for package in ("workbench", "mcp_app", "evals")
         for path in sorted((ROOT / package).rglob("*.py"))
-        if any(word in (source := path.read_text(encoding="utf-8")) for word in ("parameters", "number(", "is_on("))
+        if any(
+            word in (source := path.read_text(encoding="utf-8"))
+            for word in ("parameters", "float_param(", "bool_param(")
+        )
         for line, name in read_by_text(source)
     ]
     assert told == []
@@ -54,9 +57,9 @@ def test_each_way_to_read_one_by_a_text_is_seen() -> None:
     for planted in (
         'request.parameters["cutoff"]',
         'self._request.parameters.get("candidates", 0)',
-        'request.number("share")',
+        'request.float_param("share")',
         '"forgive" in ask.parameters',
         'Ask(parameters={"forgive": True})',
     ):
         assert len(list(read_by_text(planted))) == 1, planted
-    assert list(read_by_text('job.parameters["paths"]; request.number(SHARE)')) == []
+    assert list(read_by_text('job.parameters["paths"]; request.float_param(SHARE)')) == []

@@ -14,7 +14,7 @@ from workbench.ingestion.chunking import CHUNKERS, ChunkInput, CutPassage, chunk
 from workbench.ingestion.chunking.finish import has_words
 from workbench.ingestion.text import normalise
 from workbench.models.hashing import HashEncoder
-from workbench.storage.passages import embedded_text
+from workbench.storage.passages import text_to_embed
 
 ENCODER = HashEncoder()
 WORDS = st.sampled_from(
@@ -75,7 +75,7 @@ def test_spans_cover_the_text_in_order_stripped_and_fit_the_model(
     for span in spans:
         piece = text[span.start : span.end]
         assert piece and piece == piece.strip()
-        assert len(ENCODER.token_spans(embedded_text(span.header, piece))) <= limit
+        assert len(ENCODER.token_spans(text_to_embed(span.header, piece))) <= limit
     assert all(one.end <= other.start for one, other in pairwise(spans))
     edges = [0, *(edge for span in spans for edge in (span.start, span.end)), len(text)]
     assert not any(has_words(text, start, end) for start, end in zip(edges[::2], edges[1::2], strict=True))

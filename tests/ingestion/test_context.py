@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from workbench.ingestion.metadata import context_header
 from workbench.ingestion.text import normalise
-from workbench.storage.passages import embedded_text
+from workbench.storage.passages import text_to_embed
 
 
 def test_title_and_headings_are_joined_outermost_first_and_repeats_said_once() -> None:
@@ -33,13 +33,13 @@ def test_a_header_never_exceeds_its_budget_and_is_one_line(title: str, path: lis
 
 
 def test_the_embedded_text_is_the_passage_alone_where_there_is_no_header() -> None:
-    assert embedded_text("", "text") == "text"
-    assert embedded_text("Title", "text") == "Title\n\ntext"
+    assert text_to_embed("", "text") == "text"
+    assert text_to_embed("Title", "text") == "Title\n\ntext"
 
 
 def test_tables_are_embedded_without_bars_and_rules_and_each_word_keeps_its_place() -> None:
     table = "In km:\n\n| River | Length |\n|---|---:|\n| Dee \\| Don | 140 |\n\na | b, and --- as it is"
-    words = embedded_text("", table)
+    words = text_to_embed("", table)
     assert "|" not in words.split("\n\n")[1].replace("\\|", "")
     assert "---" not in words.split("\n\n")[1]
     assert words.split("\n\n")[2] == "a | b, and --- as it is"

@@ -212,7 +212,7 @@ def test_a_notebook_keeps_prose_code_and_text_output_only() -> None:
     document = read_bytes(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}).encode(), "s.ipynb")
     assert document.text == "# Study\nWords.\n\n```python\nprint(42)\n```\n\n```text\n42\n```"
     assert document.title == "Study"
-    with pytest.raises(UnreadableDocument, match=r"'odd\.ipynb' cannot be read as notebook"):
+    with pytest.raises(UnreadableDocument, match=r"'odd\.ipynb' is not a valid notebook file"):
         read_bytes(b'{"cells": [1, 2]}', "odd.ipynb")
 
 

@@ -65,7 +65,7 @@ def test_a_build_that_waits_for_another_writer_can_be_stopped(wb: Workbench, fol
         asked = iter([False] * 4)
         with pytest.raises(Cancelled):
             wb.indexes.build("other", should_stop=lambda: next(asked, True))
-    assert wb.indexes.missing("other") == 1
+    assert wb.indexes.count_missing("other") == 1
     assert wb.indexes.build("other").documents_count == 1
 
 

@@ -7,7 +7,7 @@ ITEMS = 30  # in three batches
 
 
 def _far(progress: Progress) -> float:
-    counted = progress.counted()
+    counted = progress.count_active_items()
     return counted.done + counted.part
 
 

@@ -51,13 +51,13 @@ def test_a_build_whose_worker_was_killed_goes_on_without_embedding_again(
     assert (done.status, done.total, done.result["documents"]) == ("completed", 80, 80)  # the killed worker's count too
     now = stored(database_url, "small")
     assert {document: now[document] for document in held} == held  # the very rows of the killed worker
-    assert (wb.indexes.get("small").status, wb.indexes.missing("small")) == ("ready", 0)
+    assert (wb.indexes.get("small").status, wb.indexes.count_missing("small")) == ("ready", 0)
 
 
 def test_an_index_is_built_by_one_job_at_a_time_and_not_dropped_meanwhile(wb: Workbench) -> None:
     wb.indexes.create("small", chunker="token")
     job = wb.jobs.enqueue_index_build("small")
-    assert {name: builder.id for name, builder in wb.jobs.building().items()} == {"small": job.id}
+    assert {name: builder.id for name, builder in wb.jobs.list_builds().items()} == {"small": job.id}
     with pytest.raises(Conflict, match=f"already being built by job {job.id}"):
         wb.jobs.enqueue_index_build("small")
     with pytest.raises(Conflict, match=f"built by job {job.id}; cancel the job first"):
@@ -78,9 +78,9 @@ def test_a_stopped_build_keeps_what_it_has_and_can_be_gone_on_with(
             assert worker.is_alive
         wb.jobs.cancel(job.id)
         assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"
-    missing = wb.indexes.missing("small")
+    missing = wb.indexes.count_missing("small")
     assert 0 < missing < 80
     wb.jobs.resume(job.id)
     assert wb.jobs.wait(job.id, timeout=LONG * 3).total == missing
     worker.stop()
-    assert wb.indexes.missing("small") == 0
+    assert wb.indexes.count_missing("small") == 0

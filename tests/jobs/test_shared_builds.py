@@ -77,7 +77,7 @@ def test_all_workers_stop_when_a_shared_job_is_cancelled_and_it_goes_on_later(
             assert all(worker.is_alive for worker in workers)
     wb.jobs.resume(job.id)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
-    assert (done.status, done.result["documents"], wb.indexes.missing("shared")) == ("completed", 80, 0)
+    assert (done.status, done.result["documents"], wb.indexes.count_missing("shared")) == ("completed", 80, 0)
     for worker in workers:
         worker.stop()
 

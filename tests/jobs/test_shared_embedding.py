@@ -121,7 +121,7 @@ def test_helpers_embed_a_large_document_of_a_folder_and_of_an_index_build(
     build = wb.jobs.wait(wb.jobs.enqueue_index_build("smaller").id, timeout=LONG * 3)
     for worker in workers:
         worker.stop()
-    assert (build.status, wb.indexes.missing("smaller"), embedding_parts(database_url)) == ("completed", 0, 0)
+    assert (build.status, wb.indexes.count_missing("smaller"), embedding_parts(database_url)) == ("completed", 0, 0)
     assert len(embedded_log(database_url)) > PARTS * 2
 
 

@@ -234,7 +234,7 @@ def test_articles_are_listed_read_and_searched_without_a_database(
     assert [answer.is_error for answer in from_files] == [False] * 3
     assert set(slugs(from_files[0])) == set(slugs(from_files[1])) == SHOWN
     assert by_meaning.is_error
-    assert "cannot be reached" in by_meaning.content[0].text
+    assert "is unreachable" in by_meaning.content[0].text
 
 
 def test_more_articles_than_a_search_once_ranked_are_reached_by_meaning_too(wb: Workbench) -> None:

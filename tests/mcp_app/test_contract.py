@@ -219,7 +219,7 @@ def test_no_text_names_a_tool_that_is_not_offered(agent: Agent, toolset: str, re
 
 
 def test_what_a_read_only_server_describes_offers_no_writing() -> None:
-    for tool in (each.offered_read_only() for each in select_tools(["all"])):
+    for tool in (each.to_read_only() for each in select_tools(["all"])):
         if tool is not None and tool.reading_actions:
             assert tool.description, f"{tool.name} needs a reading_description for a read-only server"
             assert not re.search(r"create|delete|update|rename|cancel|resume|retry", tool.description), tool.name

@@ -85,7 +85,7 @@ def test_a_database_elsewhere_that_is_down_is_an_error_that_says_what_to_do(sett
     answer = asyncio.run(script())
     told = json.loads(answer.content[0].text)
     assert (answer.is_error, told["success"]) == (True, False)
-    assert "cannot be reached" in told["error"]
+    assert "is unreachable" in told["error"]
     assert told["suggestion"].startswith("The call is valid: start the database")
 
 

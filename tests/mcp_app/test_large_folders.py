@@ -118,7 +118,7 @@ def test_a_small_change_is_in_the_answer_and_a_stopped_job_is_named_until_it_goe
         agent("manage_crawl_job", action="resume", job_id=job)
         wb.work()
         assert wb.jobs.wait(job, timeout=180).status == "completed"
-        (wb.archives.checked_folder() / "research-archive/2025-05-20/okapi.md").write_text("# Okapi\n\nThe okapi.")
+        (wb.archives.resolve_folder() / "research-archive/2025-05-20/okapi.md").write_text("# Okapi\n\nThe okapi.")
         assert agent("searchLocalArchives", query="okapi")["results"][0]["document"]["title"] == "Okapi"
         assert len(wb.jobs.list(kind="ingest")) == 1
 

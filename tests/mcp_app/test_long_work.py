@@ -188,7 +188,7 @@ def test_a_long_result_of_a_job_is_read_in_parts(agent: Agent, wb: Workbench, tm
 @pytest.mark.parametrize(("toolsets", "named"), [(["knowledge"], "manage_crawl_job"), (["workspace"], "")])
 def test_an_answer_with_a_job_names_only_tools_that_are_offered(wb: Workbench, toolsets: list[str], named: str) -> None:
     offered = frozenset(tool.name for tool in select_tools(toolsets))
-    call = Call(Opening.of(wb), wb.articles, FileRoots(), offered)
+    call = Call(Opening.from_open_workbench(wb), wb.articles, FileRoots(), offered)
     sentence = format_follow_up(call, wb.jobs.enqueue_ingest([Path(wb.settings.file_roots)], source="Any"))
     assert named in sentence and ("Next:" in sentence) == bool(named) and "get_job" not in sentence
 
@@ -206,4 +206,4 @@ def test_a_large_source_that_gets_another_language_answers_with_the_job_that_ste
     (job,) = wb.jobs.list(kind="index_build")
     assert f'get_job(job_id="{job.id}")' in answer["message"]
     assert wb.jobs.wait(job.id, timeout=120).status == "completed"
-    assert wb.search("Haus", strategy="keyword") and wb.indexes.missing("main") == 0
+    assert wb.search("Haus", strategy="keyword") and wb.indexes.count_missing("main") == 0

@@ -143,7 +143,7 @@ def test_a_hit_is_explained_as_the_app_explains_it(agent: Agent, wb: Workbench) 
     hit = agent("rag_search_knowledge_base", query="authenticating login owls", return_mode="chunks")["results"][0]
     answer = agent("explain", query="authenticating login owls", chunk_id=hit["id"])
     why = wb.explain("authenticating login owls", passage_id=hit["id"], elsewhere=False)
-    assert (answer["page_id"], answer["rank"], answer["fate"]) == (document, 1, "found")
+    assert (answer["page_id"], answer["rank"], answer["outcome"]) == (document, 1, "found")
     assert (answer["score"], answer["strategy"]) == (round(why.score or 0, 4), why.strategy)
     assert {name: leg["rank"] for name, leg in answer["legs"].items()} == {
         name: leg.rank for name, leg in why.legs.items()
@@ -160,7 +160,7 @@ def test_a_page_that_fell_out_is_told_where(agent: Agent, wb: Workbench) -> None
     far = wb.documents.create(text="Boats lie in the harbour.", title="Harbour").document.id
     answer = agent("explain", query="login gate", page_id=far, strategy="hybrid")
     assert (answer["rank"], answer["words"], answer["strategy"]) == (None, {}, "hybrid")
-    assert set(answer["missing_words"]) == {"login", "gate"} and answer["fate"] != "found" and answer["note"]
+    assert set(answer["missing_words"]) == {"login", "gate"} and answer["outcome"] != "found" and answer["note"]
     assert agent.failure("explain", query="login")["error"] == "Missing required parameter: chunk_id"
     assert agent.failure("explain", query="login", chunk_id="psg_none")["error"] == "Not found: psg_none"
     both = agent.failure("explain", query="login", chunk_id="psg_none", page_id=far)

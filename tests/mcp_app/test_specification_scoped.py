@@ -119,7 +119,7 @@ def test_agent_decision_pattern(agent: Agent, knowledge: Workbench) -> None:
     first = agent("rag_search_project_knowledge", query="React hooks", project_id="proj_empty")
     assert (first["results"], first["under_filled"]) == ([], True)
     fallback = 'Fall back to rag_search_global_knowledge(query="React hooks")'
-    assert first["suggestion"] == f"The scope holds no sources. {fallback}"
+    assert first["suggestion"] == f"The scope has no sources. {fallback}"
     second = agent("rag_search_global_knowledge", query="React hooks")
     assert titles(second)[0] == "Hooks"
 

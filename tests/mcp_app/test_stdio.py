@@ -87,7 +87,7 @@ def test_a_database_that_cannot_be_reached_is_a_sentence_and_not_the_end(
 
     for answer in asyncio.run(script()):
         assert answer.is_error
-        assert "cannot be reached" in json.loads(answer.content[0].text)["error"]
+        assert "is unreachable" in json.loads(answer.content[0].text)["error"]
 
 
 def test_a_client_that_leaves_while_the_workbench_opens_leaves_no_noise(make_settings: Callable[..., Settings]) -> None:

@@ -61,7 +61,7 @@ def test_each_failure_is_one_sentence_that_says_what_to_do(llm: Ask, model: str,
 
 
 def test_an_endpoint_that_is_not_there_is_named(llm: Ask) -> None:
-    with pytest.raises(ModelError, match=r"127\.0\.0\.1:9/v1 cannot be reached.*WORKBENCH_LLM_BASE_URL"):
+    with pytest.raises(ModelError, match=r"127\.0\.0\.1:9/v1 is unreachable.*WORKBENCH_LLM_BASE_URL"):
         llm("plain", url="http://127.0.0.1:9/v1").complete("system", "hello")
 
 

@@ -16,7 +16,7 @@ def test_more_candidates_are_more_passages_of_each_leg(wb: Workbench, folder: Ca
         why = wb.explain(
             "sheep", best.passage_id, strategy=strategy, parameters={"candidates": candidates}, elsewhere=False
         )
-        return {step.name: step.count for step in why.course}["legs"]
+        return {step.name: step.count for step in why.steps}["legs"]
 
     for strategy in ("rerank", "learned"):
         counts = [brought(strategy, candidates) for candidates in (10, 100, 160, 300)]

@@ -62,7 +62,7 @@ def test_the_alignment_names_the_best_token_and_its_similarity() -> None:
 
 
 def test_torn_bits_and_wrong_weights_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="16 bytes a token"):
+    with pytest.raises(InvalidInput, match="16 bytes per token"):
         compute_max_sim(EVEN[None], [ONES[:-1]])
-    with pytest.raises(InvalidInput, match="one weight for each of the 1 query tokens, not 2"):
+    with pytest.raises(InvalidInput, match="Expected 1 weights, one per query token, not 2"):
         compute_max_sim(EVEN[None], [ONES], np.ones(2, dtype=np.float32))

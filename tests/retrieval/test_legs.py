@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Scope, Workbench
-from workbench.retrieval.hits import Hit, hit_from_legs, mix_in
+from workbench.retrieval.hits import Hit, add_leg, hit_from_legs
 from workbench.retrieval.legs import LEGS, RERANKERS, leg_confidences, leg_kind
 from workbench.retrieval.nodes import match_type
 from workbench.retrieval.options import Ask
@@ -72,7 +72,7 @@ def test_a_leg_that_is_set_aside_moves_nothing() -> None:
 
 def test_a_judge_is_mixed_in_by_its_share_and_changes_nothing_it_is_given() -> None:
     hits = [Hit(1, 0.8, {"vector": Leg(0.8, 1, 0.8)}), Hit(2, 0.6, {"vector": Leg(0.6, 2, 0.6)})]
-    first, second = mix_in(hits, "late", {1: 0.1, 2: 0.3}, 0.25)
+    first, second = add_leg(hits, "late", {1: 0.1, 2: 0.3}, 0.25)
     assert (first.id, first.score) == (2, 0.75 * 0.6 + 0.25 * 1)
     assert (second.id, second.score) == (1, 0.75 * 0.8 + 0.25 * 0)
     assert second.legs["late"] == Leg(0.1, 2, 0.0)
@@ -85,7 +85,7 @@ def test_meaning_votes_less_for_misspelt_words_where_a_strategy_doubts_slips(
     wb.ingest(folder({"a.md": "# A\n\nThe aardvark sleeps at noon."}), source="Animals")
     counted: dict[str, float] = {}
     for strategy in ("fuzzy", "rerank"):
-        counted[strategy] = leg_confidences(wb.requests.of(Ask(strategy)).question("aardvrak sleeps"))["vector"]
+        counted[strategy] = leg_confidences(wb.requests.make(Ask(strategy)).question("aardvrak sleeps"))["vector"]
     assert counted == {"fuzzy": 0.5, "rerank": 1.0}
     why = wb.explaining.explain("aardvrak sleeps", Ask("fuzzy"), document_id=wb.documents.list()[0].id)
     assert (why.legs["vector"].vote, why.legs["keyword"].vote) == (0.5, 1.0)
@@ -93,7 +93,7 @@ def test_meaning_votes_less_for_misspelt_words_where_a_strategy_doubts_slips(
 
 def test_a_passage_that_a_judge_cannot_read_keeps_what_the_legs_before_said() -> None:
     hits = [Hit(1, 0.6, {"vector": Leg(0.6, 1, 0.6)}), Hit(2, 0.5, {"vector": Leg(0.5, 2, 0.5)})]
-    by_id = {hit.id: hit for hit in mix_in(hits, "late", {1: 0.1, 2: 0.3}, 0.5, trust={1: 0.0})}
+    by_id = {hit.id: hit for hit in add_leg(hits, "late", {1: 0.1, 2: 0.3}, 0.5, trust={1: 0.0})}
     assert by_id[1].score == pytest.approx(0.6)
     assert by_id[2].score == pytest.approx(0.75)
 
@@ -117,9 +117,9 @@ def test_a_leg_of_which_the_judge_knows_nothing_keeps_its_share() -> None:
         hit_from_legs(1, {"vector": Leg(0.5, 1, 0.4), "document": Leg(1.0, None, 0.15)}),
         hit_from_legs(2, {"vector": Leg(0.5, 2, 0.4)}),
     ]
-    by_id = {hit.id: hit for hit in mix_in(hits, "late", {1: 0.1, 2: 0.3}, 0.5, untouched=("document", 0.15))}
+    by_id = {hit.id: hit for hit in add_leg(hits, "late", {1: 0.1, 2: 0.3}, 0.5, untouched=("document", 0.15))}
     assert by_id[1].legs["document"].contribution == 0.15
     assert by_id[1].score == pytest.approx(0.4 * 0.35 / 0.85 + 0.15)
     assert by_id[2].score == pytest.approx(0.4 * 0.35 / 0.85 + 0.5)
-    alone = {hit.id: hit for hit in mix_in(hits, "late", {1: 0.1, 2: 0.3}, 1.0, untouched=("document", 0.15))}
+    alone = {hit.id: hit for hit in add_leg(hits, "late", {1: 0.1, 2: 0.3}, 1.0, untouched=("document", 0.15))}
     assert (alone[1].score, alone[2].score) == (pytest.approx(0.15), pytest.approx(0.85))

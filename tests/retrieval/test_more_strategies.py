@@ -234,7 +234,7 @@ def test_strategies_that_need_a_model_are_listed_and_say_which(wb: Workbench) ->
     assert lacks["rerank"] == lacks["mmr"] == ""
     assert "WORKBENCH_LLM_BASE_URL" in lacks["hyde"] and "WORKBENCH_RERANKER" in lacks["cross-encoder"]
     for name in ("hyde", "multi-query", "llm-rerank", "cross-encoder"):
-        with pytest.raises(ConfigurationError, match=r"cannot be used yet\. It needs"):
+        with pytest.raises(ConfigurationError, match=r"is not configured\. It needs"):
             wb.search("anything", name)
 
 

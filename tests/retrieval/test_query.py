@@ -25,8 +25,8 @@ def animals(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 
 
 def test_votes_are_the_same_before_and_after_a_search(animals: Workbench) -> None:
-    unread = animals.requests.of(Ask("fuzzy")).question(TYPO)
-    searched = animals.requests.of(Ask("fuzzy")).question(TYPO)
+    unread = animals.requests.make(Ask("fuzzy")).question(TYPO)
+    searched = animals.requests.make(Ask("fuzzy")).question(TYPO)
     run_search(searched)
     assert leg_confidences(unread) == leg_confidences(searched)
     assert leg_confidences(unread)["vector"] == 0.5  # one of two words is misspelled
@@ -41,7 +41,7 @@ def test_an_engine_corrects_typos_as_a_search_does(animals: Workbench, asked: st
 
 
 def test_the_question_of_a_request_is_returned_as_it_is(animals: Workbench) -> None:
-    request = animals.requests.of(Ask("hybrid"))
+    request = animals.requests.make(Ask("hybrid"))
     query = request.question(QueryBundle("heron"))
     assert request.question(query) is query
     assert (query.text, query.query_str, query.request) == ("heron", "heron", request)

@@ -80,12 +80,12 @@ def test_an_unknown_tag_finds_nothing_and_suggests_the_nearest(places: Workbench
         (Scope(project="One", folder="UI"), "Folders of this project: 'API'"),
         (Scope(sources=("Nowhere",)), "Source not found: Nowhere"),
         (Scope(kind="project"), "needs a project"),
-        (Scope(folder="API"), "name the project too"),
-        (Scope(kind="global", project="One"), "cannot have a project"),
+        (Scope(folder="API"), "give the project too"),
+        (Scope(kind="global", project="One"), "has no project"),
         (Scope(since=date(2026, 2, 1), until=date(2026, 1, 1)), "ends"),
-        (Scope(since="yesterday"), "since cannot be 'yesterday'; use a date"),  # pyright: ignore[reportArgumentType]
+        (Scope(since="yesterday"), "Invalid value for since 'yesterday': use a date"),  # pyright: ignore[reportArgumentType]
         (Scope(languages=("klingon",)), "There is no language 'klingon'; use one of"),
-        ("First", "write it as Scope"),
+        ("First", "use Scope"),
     ],
 )
 def test_what_does_not_exist_or_contradicts_itself_is_one_sentence(

@@ -47,7 +47,7 @@ def test_every_spelling_one_slip_away_is_enumerated_once() -> None:
 
 def test_new_words_are_guessed_at_once_and_deleted_ones_no_longer(wb: Workbench, folder: Callable[..., Path]) -> None:
     def guesses(query: str) -> set[str]:
-        return {guess.meant for guess in wb.requests.of(Ask("hybrid", 5)).question(query).words.guesses}
+        return {guess.meant for guess in wb.requests.make(Ask("hybrid", 5)).question(query).words.guesses}
 
     wb.ingest(folder({"a.md": "# A\n\nThe aardvark sleeps."}), source="One")
     assert guesses("aardvrak") == {"aardvark"}

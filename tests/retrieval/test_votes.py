@@ -109,7 +109,7 @@ def test_words_of_a_language_that_the_index_lacks_do_not_outvote_a_model_that_re
 ) -> None:
     multilingual_wb.ingest(folder(ENGLISH_TEXTS), source="English")
     result = multilingual_wb.search(question, "hybrid")
-    assert any("a language that the index does not hold" in note for note in result.degraded)
+    assert any("a language that the index does not have" in note for note in result.degraded)
     first = multilingual_wb.search(question, "vector")[0]
     why = multilingual_wb.explaining.explain(question, Ask("rerank"), passage_id=first.passage_id)
     assert why.legs["vector"].vote == 1.0

@@ -10,7 +10,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import InvalidInput, ModelError
-from workbench.retrieval.answering.synthesis import known_marks, numbers_in
+from workbench.retrieval.answering.synthesis import filter_marks, find_cited_numbers
 from workbench.services.answers import Answer, AnswerStream
 
 DOCS = {
@@ -243,9 +243,9 @@ def test_the_number_of_passages_is_checked(drinks: Workbench) -> None:
     ],
 )
 def test_marks_are_completed_before_they_are_shown_and_unknown_ones_dropped(pieces: list[str], text: str) -> None:
-    assert "".join(known_marks(pieces, 3)) == text
-    assert "".join(known_marks(list("".join(pieces)), 3)) == text
+    assert "".join(filter_marks(pieces, 3)) == text
+    assert "".join(filter_marks(list("".join(pieces)), 3)) == text
 
 
 def test_citations_are_numbered_in_the_order_of_their_first_mark() -> None:
-    assert numbers_in("b [2][1] a [2; 3]") == [2, 1, 3]
+    assert find_cited_numbers("b [2][1] a [2; 3]") == [2, 1, 3]

@@ -29,15 +29,15 @@ def test_links_are_resolved_when_the_target_arrives_later_and_gone_with_it(
 ) -> None:
     wb.ingest(folder({"alpha.md": A}), source="Notes")
     alpha = ids(wb)["Alpha"]
-    assert wb.citations.of([alpha])[alpha].citing == ()
+    assert wb.citations.get([alpha])[alpha].citing == ()
     assert [link.target for link in wb.citations.broken()] == ["sub/beta.md"]
     wb.ingest(folder({"sub/beta.md": B}), source="Notes")
-    found = wb.citations.of([alpha])[alpha]
+    found = wb.citations.get([alpha])[alpha]
     assert titles(wb, found.citing) == [("Alpha", "Beta", 1.0)]
     assert titles(wb, found.cited) == [("Beta", "Alpha", 1.0)]
     assert found.citing[0].context == "For details see [beta](sub/beta.md)."
     assert wb.documents.delete(ids(wb)["Beta"]).citations == 3
-    assert wb.citations.of([alpha])[alpha].citing == wb.citations.of([alpha])[alpha].cited == ()
+    assert wb.citations.get([alpha])[alpha].citing == wb.citations.get([alpha])[alpha].cited == ()
 
 
 def test_a_url_leads_to_the_document_that_has_it_also_in_another_source(wb: Workbench) -> None:
@@ -45,7 +45,7 @@ def test_a_url_leads_to_the_document_that_has_it_also_in_another_source(wb: Work
     page = wb.documents.create(
         text="# Delta", title="Delta", source=wb.sources.create("Pages").id, url="http://example.com/delta"
     ).document
-    assert wb.citations.of([page.id])[page.id].cited[0].source_id == note.id
+    assert wb.citations.get([page.id])[page.id].cited[0].source_id == note.id
 
 
 def test_a_url_never_leads_into_another_project(wb: Workbench) -> None:
@@ -56,14 +56,14 @@ def test_a_url_never_leads_into_another_project(wb: Workbench) -> None:
     for title, project in (("Open", None), ("Other", "Two"), ("Own", "One")):
         source = wb.sources.create(title, project=project)
         wb.documents.create(text=f"{title}: https://example.com/page", title=title, source=source.id)
-    assert [pair[0] for pair in titles(wb, wb.citations.of([target.id])[target.id].cited)] == ["Own"]
+    assert [pair[0] for pair in titles(wb, wb.citations.get([target.id])[target.id].cited)] == ["Own"]
 
 
 def test_a_new_url_makes_a_document_citable_by_it(wb: Workbench) -> None:
     note = wb.documents.create(text="See https://example.com/late.", title="Note").document
     late = wb.documents.create(text="Late", title="Late").document
     wb.documents.update(late.id, url="https://example.com/late")
-    assert titles(wb, wb.citations.of([note.id])[note.id].citing) == [("Note", "Late", 1.0)]
+    assert titles(wb, wb.citations.get([note.id])[note.id].citing) == [("Note", "Late", 1.0)]
 
 
 def test_a_title_in_words_is_a_citation_of_lower_confidence(wb: Workbench, folder: Callable[..., Path]) -> None:
@@ -73,7 +73,7 @@ def test_a_title_in_words_is_a_citation_of_lower_confidence(wb: Workbench, folde
     }
     wb.ingest(folder(files), source="Notes")
     one = ids(wb)["One"]
-    (citation,) = wb.citations.of([one])[one].citing
+    (citation,) = wb.citations.get([one])[one].citing
     assert (citation.kind, citation.confidence) == ("mention", 0.6)
     assert citation.context == "This builds on Machine Learning Algorithms, mostly."
 
@@ -83,7 +83,7 @@ def test_a_loop_of_links_ends_at_every_depth(wb: Workbench, folder: Callable[...
     wb.ingest(folder(ring), source="Ring")
     first = ids(wb)["N0"]
     for depth in (1, 2, 3):
-        found = wb.citations.of([first], depth=depth)[first]
+        found = wb.citations.get([first], depth=depth)[first]
         assert [link.depth for link in found.citing] == list(range(1, depth + 1))
         assert [link.depth for link in found.cited] == list(range(1, depth + 1))
 
@@ -91,7 +91,7 @@ def test_a_loop_of_links_ends_at_every_depth(wb: Workbench, folder: Callable[...
 @pytest.mark.parametrize("depth", [0, 4, -1])
 def test_a_depth_outside_1_to_3_is_refused(wb: Workbench, depth: int) -> None:
     with pytest.raises(InvalidInput, match="from 1 to 3"):
-        wb.citations.of([], depth=depth)
+        wb.citations.get([], depth=depth)
 
 
 def test_the_overview_names_the_most_cited_the_orphans_and_the_broken(

@@ -42,7 +42,7 @@ def document(wb: Workbench, title: str) -> str:
 def test_a_hit_is_taken_apart_into_legs_terms_and_words(herd: Workbench) -> None:
     hit = herd.search("goat climbs", limit=1)[0]
     why = herd.explain("goat climbs", hit.passage_id, limit=1)
-    assert (why.fate, why.rank, why.score) == (outcome.FOUND, 1, pytest.approx(hit.score))
+    assert (why.outcome, why.rank, why.score) == (outcome.FOUND, 1, pytest.approx(hit.score))
     assert why.legs["vector"].rank == why.legs["keyword"].rank == 1
     assert sum(leg.contribution or 0 for leg in why.legs.values()) == pytest.approx(hit.score)
     assert {term.term for term in why.terms} == {"goat", "climb"}
@@ -72,17 +72,17 @@ def test_terms_the_passage_lacks_are_named(herd: Workbench) -> None:
 def test_a_document_outside_the_scope_is_said_to_be_outside(herd: Workbench) -> None:
     scope = Scope(documents=(document(herd, "n01"),))
     why = herd.explain("goat", document_id=document(herd, "goat"), scope=scope, elsewhere=False)
-    assert why.fate == outcome.NOT_IN_SCOPE and why.rank is None
+    assert why.outcome == outcome.NOT_IN_SCOPE and why.rank is None
 
 
 def test_a_document_beyond_the_legs_first_n_has_its_true_ranks(herd: Workbench) -> None:
     why = herd.explain("sheep", document_id=document(herd, "goat"), limit=5, elsewhere=False)
-    assert why.fate == outcome.NOT_RETRIEVED
+    assert why.outcome == outcome.NOT_RETRIEVED
     rank = why.legs["vector"].rank or 0
     assert rank > COUNT and "keyword" not in why.legs
     assert f"number {rank} in scope" in why.reason and "first 50" in why.reason
     short = herd.explain("sheep", document_id=document(herd, "goat"), strategy="vector", limit=5, elsewhere=False)
-    assert short.fate == outcome.NOT_RETRIEVED and "vector returns the first 5" in short.reason
+    assert short.outcome == outcome.NOT_RETRIEVED and "vector returns the top 5" in short.reason
 
 
 def test_only_a_strategy_of_one_leg_says_how_many_it_returns(herd: Workbench) -> None:
@@ -92,32 +92,32 @@ def test_only_a_strategy_of_one_leg_says_how_many_it_returns(herd: Workbench) ->
         name: herd.explain("sheep", document_id=far, strategy=name, limit=5, elsewhere=False).reason
         for name in ("vector", "feedback", "mmr", "window")
     }
-    assert [name for name, reason in said.items() if f"{name} returns the first" in reason] == ["vector"]
+    assert [name for name, reason in said.items() if f"{name} returns the top" in reason] == ["vector"]
 
 
 def test_a_document_that_the_legs_brought_but_fusion_did_not_keep_is_said_so(herd: Workbench) -> None:
     ranking = herd.search("sheep", "hybrid", 40)
     lost = ranking[30].document_id
     why = herd.explain("sheep", document_id=lost, strategy="hybrid", limit=5, elsewhere=False)
-    assert why.fate == outcome.LOST_IN_FUSION and "number 31" in why.reason
+    assert why.outcome == outcome.LOST_IN_FUSION and "Rank 31" in why.reason
 
 
 def test_a_document_that_rerank_did_not_lift_is_said_so(herd: Workbench) -> None:
     ranking = herd.search("sheep", "rerank", 40)
     why = herd.explain("sheep", document_id=ranking[30].document_id, limit=5, elsewhere=False)
-    assert why.fate == outcome.LOST_IN_RERANK and "after rerank" in why.reason
+    assert why.outcome == outcome.LOST_IN_RERANK and "after rerank" in why.reason
 
 
 def test_a_passage_shown_within_another_is_said_to_be(herd: Workbench) -> None:
     best = herd.search("llama", "window", 1)[0]
     inner = next(p.node_id for p in herd.documents.passages(best.document_id) if p.node_id != best.passage_id)
     why = herd.explain("llama", inner, strategy="window", limit=1, parameters={"neighbours": 10}, elsewhere=False)
-    assert why.fate == outcome.SHOWN and "within number 1" in why.reason
+    assert why.outcome == outcome.SHOWN and "within rank 1" in why.reason
 
 
 def lost_at(why: Explanation) -> str | None:
     """Return the step that the passage did not come through."""
-    return next((step.name for step in why.course if not step.kept), None)
+    return next((step.name for step in why.steps if not step.kept), None)
 
 
 def test_the_course_names_the_step_where_a_document_fell_out(herd: Workbench) -> None:
@@ -136,13 +136,13 @@ def test_the_course_names_the_step_where_a_document_fell_out(herd: Workbench) ->
 def test_the_course_counts_what_went_on_and_where_the_passage_stood(herd: Workbench) -> None:
     lost = herd.search("sheep", "rerank", 40)[30].document_id
     why = herd.explain("sheep", document_id=lost, limit=5, elsewhere=False)
-    steps = {step.name: step for step in why.course}
+    steps = {step.name: step for step in why.steps}
     assert list(steps) == ["index", "scope", "legs", "fused", "late", "cluster", "shown"]
     assert steps["index"].count == steps["scope"].count == sum(item.passages_count for item in herd.documents.list())
     assert (steps["shown"].count, steps["shown"].rank, steps["cluster"].rank) == (5, None, 31)
-    assert "number" in steps["legs"].said
+    assert "ank " in steps["legs"].said
     found = herd.explain("sheep", document_id=lost, limit=40, elsewhere=False)
-    assert found.course[-1].rank == found.rank == 31 and found.course[-2].rank == 31
+    assert found.steps[-1].rank == found.rank == 31 and found.steps[-2].rank == 31
 
 
 def test_words_of_the_question_are_held_against_the_words_of_the_passage(herd: Workbench) -> None:
@@ -160,7 +160,7 @@ def test_words_of_the_question_are_held_against_the_words_of_the_passage(herd: W
 def test_a_document_that_an_index_does_not_hold_is_said_not_to_be_there(herd: Workbench) -> None:
     herd.indexes.create("empty", chunker="sentence")
     why = herd.explain("goat", document_id=document(herd, "goat"), index="empty")
-    assert (why.fate, why.passage_id) == (outcome.NOT_INDEXED, None) and "build the index" in why.reason
+    assert (why.outcome, why.passage_id) == (outcome.NOT_INDEXED, None) and "build the index" in why.reason
 
 
 def test_what_cannot_be_explained_is_refused_with_a_sentence(herd: Workbench) -> None:

@@ -39,11 +39,11 @@ def test_a_build_tells_how_far_it_is_and_can_be_stopped_and_gone_on_with(filled:
     filled.indexes.create("other", chunker="heading")
     with pytest.raises(Cancelled):
         filled.indexes.build("other", should_stop=lambda: True)
-    assert filled.indexes.get("other").status == "building" and filled.indexes.missing("other") == 4
+    assert filled.indexes.get("other").status == "building" and filled.indexes.count_missing("other") == 4
     steps: list[Progress] = []
     filled.indexes.build("other", on_progress=steps.append)
     assert steps[-1].done == steps[-1].total == 4
-    assert filled.indexes.missing("other") == 0
+    assert filled.indexes.count_missing("other") == 0
 
 
 def test_what_has_been_embedded_is_not_embedded_again(filled: Workbench, folder: Callable[..., Path]) -> None:

@@ -126,7 +126,7 @@ def test_deleting_a_source_leaves_nothing_that_answers(wb: Workbench, folder: Ca
 
 def test_an_empty_index_is_called_empty_whatever_was_asked(wb: Workbench) -> None:
     for query in ("how do otters sleep?", "?!"):
-        assert wb.search(query, strategy="hybrid").degraded == ("keyword: the index holds no passages",)
+        assert wb.search(query, strategy="hybrid").degraded == ("keyword: the index has no passages",)
 
 
 def test_scoped_insists_on_a_scope(wb: Workbench, folder: Callable[..., Path]) -> None:

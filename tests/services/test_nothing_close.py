@@ -58,7 +58,7 @@ def test_python_marks_results_that_are_not_close(wb: Workbench) -> None:
         near, far = find(NEAR), find(FAR)
         assert (near.evidence.close, near.nothing_close, bool(near.results)) == (True, "", True)
         assert far.results and not far.evidence.close and far.nothing_close.startswith(TOLD)
-        assert "(close is 0.40)" in far.nothing_close
+        assert "(threshold 0.40)" in far.nothing_close
 
 
 def test_agents_are_told(wb: Workbench) -> None:

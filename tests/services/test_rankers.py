@@ -53,7 +53,7 @@ def test_a_ranker_orders_the_candidates_and_every_score_is_the_sum_of_its_legs(r
 
 def test_an_explanation_shows_the_features_that_the_search_weighed(river: Workbench) -> None:
     ask = Ask("learned", parameters={"ranker": "mine"})
-    request = river.requests.of(ask)
+    request = river.requests.make(ask)
     query = request.question(QUESTION)
     hit = run_search(query)[0]
     assert query.sheet is not None
@@ -104,14 +104,14 @@ def test_a_ranker_comes_back_from_its_file_as_it_was(river: Workbench) -> None:
     [
         (None, "The file is no JSON"),
         ({"form": "other"}, "The file is no ranker"),
-        ({"name": " "}, "A ranker cannot be named ' '"),
-        ({"name": 7}, "A ranker cannot be named 7"),
+        ({"name": " "}, "Invalid ranker name ' '"),
+        ({"name": 7}, "Invalid ranker name 7"),
         ({"weights": {"beauty": 1}}, "There is no feature 'beauty'; the features are 'before'"),
         ({"weights": {"before": "much"}}, "'weights' of the ranker has 'much'"),
         ({"weights": {"before": True}}, "'weights' of the ranker has True"),
         ({"weights": {"before": float("nan")}}, "'weights' of the ranker has nan"),
         ({"weights": {"before": 1e300}}, "use numbers from -1e"),
-        ({"weights": {"before": 0}}, "No feature of the ranker weighs anything"),
+        ({"weights": {"before": 0}}, "All 'weights' of the ranker are 0"),
         ({"weights": [1]}, "'weights' of the ranker must be an object"),
         ({"figures": {"learned": None}}, "'figures' of the ranker has None"),
         ({"questions": 1.5}, "'questions' of the ranker has 1.5; use a whole number"),
@@ -148,7 +148,7 @@ def test_what_is_promoted_serves_with_its_ranker_which_cannot_be_deleted_meanwhi
         river.rankers.delete("mine")
     river.promotions.undo()
     river.rankers.delete("mine")
-    with pytest.raises(Conflict, match="is built in and cannot be deleted"):
+    with pytest.raises(Conflict, match="is built in; only trained rankers can be deleted"):
         river.rankers.delete("default")
 
 
@@ -183,7 +183,7 @@ def test_a_name_is_looked_at_before_a_long_training(river: Workbench) -> None:
     for name in ("mine", "default", " mine "):
         with pytest.raises(Conflict, match="There is already a ranker"):
             river.rankers.check_new(name)
-    with pytest.raises(InvalidInput, match="that can be printed"):
+    with pytest.raises(InvalidInput, match="printable characters"):
         river.rankers.check_new("bell\a")
 
 

@@ -24,7 +24,7 @@ def test_a_changed_language_stems_what_is_stored(wb: Workbench) -> None:
     wb.sources.update(source.id, language="german")
     hit = wb.search("Haus", strategy="keyword")[0]
     assert wb.corpus.documents.record(hit.document_id).language == "german"
-    assert wb.indexes.missing("main") == 0
+    assert wb.indexes.count_missing("main") == 0
 
 
 def test_a_language_that_was_chosen_is_left_to_the_texts_again(wb: Workbench, tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_language_that_was_chosen_is_left_to_the_texts_again(wb: Workbench, tm
     assert wb.sources.update(source.id, language="auto").language == "auto"
     assert _languages(wb) == {"english": 1, "german": 1}
     assert wb.search("Haus", strategy="keyword")
-    assert wb.indexes.missing("main") == 0
+    assert wb.indexes.count_missing("main") == 0
 
 
 def test_documents_that_come_in_later_get_the_language_that_was_chosen(wb: Workbench) -> None:

@@ -59,7 +59,7 @@ def test_a_source_that_was_filled_once_stays_when_it_is_emptied(
 def test_a_source_that_somebody_else_means_too_stays(wb: Workbench, unreadable: Path) -> None:
     ours = wb.sources.ensure("Shared", for_ingest=True)
     wb.sources.ensure("Shared")
-    with wb.sources.settling(ours.id):
+    with wb.sources.fill(ours.id):
         pass
     assert titles(wb) == ["Shared"]
 

@@ -65,7 +65,7 @@ def test_no_such_database_is_a_sentence(server_url: str) -> None:
 )
 def test_a_server_that_is_down_is_a_sentence(url: str) -> None:
     told = asked(url)
-    assert "cannot be reached; start it or correct WORKBENCH_DATABASE_URL." in told
+    assert "is unreachable; start it or correct WORKBENCH_DATABASE_URL." in told
     assert told.count("\n") == 0
 
 
@@ -83,7 +83,7 @@ def test_a_database_that_goes_is_told_and_one_that_is_back_serves_the_next_quest
     with pytest.raises(StorageError, match="check that it runs"), database.reading() as lent:
         relay.cut()
         lent.execute(one)
-    with pytest.raises(StorageError, match="cannot be reached; start it"):
+    with pytest.raises(StorageError, match="is unreachable; start it"):
         database.row(one)
     relay.open()
     assert database.row(one) == {"one": 1}

@@ -30,13 +30,13 @@ import os, sys
 from pathlib import Path
 import fasteners, psutil, psycopg, tempfile
 from workbench.errors import WorkbenchError
-from workbench.storage.postgres import embedded_url
+from workbench.storage.postgres import start_embedded_server
 if len(sys.argv) > 2:  # as another user, who may not read the interpreter's own files
     os.setgroups([])
     os.setgid(int(sys.argv[2]))
     os.setuid(int(sys.argv[2]))
 try:
-    url = embedded_url(Path(sys.argv[1]))
+    url = start_embedded_server(Path(sys.argv[1]))
 except WorkbenchError as error:
     sys.exit(f"{type(error).__name__}: {error}")
 with psycopg.connect(url) as connection:
@@ -91,11 +91,11 @@ def test_the_name_of_the_home_does_not_matter(shared_home: Path, name: str) -> N
 
 
 def test_a_long_home_has_its_socket_in_a_private_folder_for_temporary_files(shared_home: Path) -> None:
-    from workbench.storage.postgres import embedded_url, leave_server
+    from workbench.storage.postgres import leave_server, start_embedded_server
 
     folder = shared_home / ("x" * 150) / "postgres"
     try:
-        place = Path(str(conninfo_to_dict(embedded_url(folder))["host"]))
+        place = Path(str(conninfo_to_dict(start_embedded_server(folder))["host"]))
         assert place.stat().st_mode & 0o777 == 0o700 and (place / ".s.PGSQL.5432").is_socket()
     finally:
         leave_server(folder)
@@ -182,10 +182,10 @@ def test_a_stale_file_that_says_nothing_is_removed(made_home: Path, content: str
 
 
 def test_a_postgres_of_another_folder_that_a_stale_file_names_is_left_alone(made_home: Path) -> None:
-    from workbench.storage.postgres import embedded_url, leave_server
+    from workbench.storage.postgres import leave_server, start_embedded_server
 
     other = made_home / "other"
-    embedded_url(other / "postgres")
+    start_embedded_server(other / "postgres")
     foreign = postmaster(other)
     assert foreign is not None
     stale(made_home, foreign, psutil.Process(foreign).create_time())
@@ -322,11 +322,11 @@ def test_two_users_of_a_machine_have_a_server_each_at_once(two_users: list[str])
 
 
 def test_a_server_that_was_stopped_by_hand_is_started_again(made_home: Path) -> None:
-    from workbench.storage.postgres import embedded_url, leave_server
+    from workbench.storage.postgres import leave_server, start_embedded_server
 
-    embedded_url(made_home / "postgres")
+    start_embedded_server(made_home / "postgres")
     stop_server(made_home)
-    with psycopg.connect(embedded_url(made_home / "postgres")) as connection:
+    with psycopg.connect(start_embedded_server(made_home / "postgres")) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
     leave_server(made_home / "postgres")
     assert postmaster(made_home) is None

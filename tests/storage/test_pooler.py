@@ -27,7 +27,7 @@ from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
 from workbench.storage.database import SESSION_OPTIONS, check_reachable, is_pooled
 from workbench.storage.migrate import list_migrations
-from workbench.storage.postgres import embedded_url
+from workbench.storage.postgres import start_embedded_server
 
 BIRDS = {f"{n}.md": f"# Bird {n}\n\nHerons stand in reed {n}, and owls{n % 7} hoot at night." for n in range(60)}
 LEFT = """
@@ -189,7 +189,7 @@ def test_an_agent_writes_and_finds_through_a_pooler(pooled: Workbench) -> None:
 def test_a_server_that_goes_is_a_sentence_and_one_that_is_back_serves(
     shared_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = embedded_url(shared_home / "postgres")
+    url = start_embedded_server(shared_home / "postgres")
     with bouncer(url) as by:
         settings = Settings(home=shared_home, database_url=by.url(url), embedding_model="hash", _env_file=None)  # pyright: ignore
         with Workbench.open(settings=settings) as wb:
@@ -197,9 +197,9 @@ def test_a_server_that_goes_is_a_sentence_and_one_that_is_back_serves(
             assert len(wb.search("herons")) == 1
             stop_server(shared_home)
             monkeypatch.setattr(wb.corpus.database, "_connect_timeout", 1.0)
-            with pytest.raises(StorageError, match=r"cannot be reached|check that it runs|is down or fully busy"):
+            with pytest.raises(StorageError, match=r"is unreachable|check that it runs|is down or fully busy"):
                 wb.search("herons")
-            embedded_url(shared_home / "postgres")
+            start_embedded_server(shared_home / "postgres")
             assert found_again(wb) == 1
 
 
@@ -209,7 +209,7 @@ def found_again(wb: Workbench) -> int:
         try:
             return len(wb.search("herons"))
         except StorageError as error:
-            assert "down or fully busy" in str(error) or "cannot be reached" in str(error)
+            assert "down or fully busy" in str(error) or "is unreachable" in str(error)
             threading.Event().wait(0.25)  # a pooler that is asked without a pause does not come to look
     return 0
 

@@ -21,7 +21,7 @@ def test_a_private_parent_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     private = tmp_path / "private"
     private.mkdir(mode=0o700)
     before = modes(private)
-    refuse = postgres.embedded_url if os.geteuid() == 0 else postgres._reject_private_parents
+    refuse = postgres.start_embedded_server if os.geteuid() == 0 else postgres._reject_private_parents
     with pytest.raises(ConfigurationError, match="is closed to other users"):
         refuse(private / "home" / "postgres")
     assert modes(private) == before

@@ -17,13 +17,13 @@ from workbench.retrieval.pipeline import REPLICA_UNAVAILABLE
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.settings import Settings
 from workbench.storage.migrate import migrate
-from workbench.storage.postgres import embedded_url
+from workbench.storage.postgres import start_embedded_server
 
 
 @pytest.fixture
 def replica(shared_home: Path) -> Iterator[Replica]:
     """A replica of an embedded server of its own, which holds a migrated database."""
-    url = embedded_url(shared_home / "postgres")
+    url = start_embedded_server(shared_home / "postgres")
     migrate(url)
     with streaming_replica(shared_home, url) as made:
         yield made
@@ -94,7 +94,7 @@ def test_an_index_that_the_replica_has_yet_to_get_is_searched_in_the_primary(
 
 
 def test_while_the_replica_is_away_every_strategy_searches_the_primary_and_says_so(shared_home: Path) -> None:
-    away = Replica(embedded_url(shared_home / "postgres"), "postgresql://nobody@127.0.0.1:1/none")
+    away = Replica(start_embedded_server(shared_home / "postgres"), "postgresql://nobody@127.0.0.1:1/none")
     with opened(shared_home, away) as wb:
         wb.documents.create(text="Herons stand in the reeds.", title="Herons")
         for name, strategy in STRATEGIES.items():

@@ -17,7 +17,7 @@ from tests.storage.test_several_processes import inconsistencies
 from workbench import Workbench
 from workbench.settings import Settings
 from workbench.storage.migrate import migrate
-from workbench.storage.postgres import embedded_url
+from workbench.storage.postgres import start_embedded_server
 from workbench.types import Scope
 
 DANGLING = """
@@ -37,7 +37,7 @@ def opened(home: Path, url: str) -> Workbench:
 @pytest.fixture
 def url(shared_home: Path) -> str:
     """A migrated database of an embedded server of its own."""
-    address = embedded_url(shared_home / "postgres")
+    address = start_embedded_server(shared_home / "postgres")
     migrate(address)
     return address
 

@@ -12,7 +12,7 @@ import pytest
 from tests.storage.replica import Replica
 from tests.storage.test_read_replica import opened
 from workbench.cli import main
-from workbench.storage.postgres import embedded_url
+from workbench.storage.postgres import start_embedded_server
 
 
 class Refusing:
@@ -56,12 +56,12 @@ def test_status_asks_a_replica_that_is_away_once(
     monkeypatch.setenv("WORKBENCH_EMBEDDING_MODEL", "hash")
     monkeypatch.setenv("WORKBENCH_READ_DATABASE_URL", refusing.url)
     assert main(["status"]) == 0
-    assert "cannot be reached; searches use the primary" in capsys.readouterr().out
+    assert "is unreachable; searches use the primary" in capsys.readouterr().out
     assert refusing.asked == 1
 
 
 def test_doctor_says_of_a_replica_that_is_away_what_to_do(shared_home: Path) -> None:
-    away = Replica(embedded_url(shared_home / "postgres"), "postgresql://nobody@127.0.0.1:1/none")
+    away = Replica(start_embedded_server(shared_home / "postgres"), "postgresql://nobody@127.0.0.1:1/none")
     with opened(shared_home, away) as wb:
         (check,) = [check for check in wb.health.doctor() if check.name == "replica"]
     assert not check.ok

@@ -11,14 +11,14 @@ import pytest
 
 from tests.shared_home import postmaster
 from workbench.errors import ConfigurationError
-from workbench.storage.postgres import embedded_url, start_in_background
+from workbench.storage.postgres import start_embedded_server, start_in_background
 
 pytestmark = pytest.mark.slow
 
 USER = """
 import sys
-from workbench.storage.postgres import embedded_url
-embedded_url(__import__("pathlib").Path(sys.argv[1]))
+from workbench.storage.postgres import start_embedded_server
+start_embedded_server(__import__("pathlib").Path(sys.argv[1]))
 print("joined", flush=True)
 sys.stdin.read()
 """
@@ -64,7 +64,7 @@ def test_a_failure_ahead_is_raised_when_the_url_is_asked_for(tmp_path: Path) -> 
     folder = tmp_path / ("x" * 120) / ("y" * 250) / ("z" * 250) / ("a" * 250) / ("b" * 200) / "postgres"
     start_in_background(folder)
     with pytest.raises(ConfigurationError, match="is longer than 900 bytes"):
-        embedded_url(folder)
+        start_embedded_server(folder)
 
 
 def test_users_that_were_killed_keep_the_server_no_longer(shared_home: Path) -> None:

@@ -42,7 +42,7 @@ def _store(wb: Workbench, vectors: NDArray[np.float32], first: int = 0) -> Index
             )
             document_id, *_ = corpus.documents.write(connection, document)
             passages.append(NewPassage(document_id, source.id, f"text {place}", "", 0, 5, 0, "english"))
-            corpus.indexes.holding(connection, index.name, document_id, str(place), 1)
+            corpus.indexes.record_document(connection, index.name, document_id, str(place), 1)
         insert_passages(connection, index.name, passages, vectors, [None] * len(passages))
     return index
 

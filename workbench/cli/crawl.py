@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
     options = _read_options(arguments)
     storing = [f"--{name}" for name in ("wait", "source", "project", "folder", "tag") if getattr(arguments, name)]
     if arguments.dry_run and storing:
-        raise InvalidInput(f"--dry-run stores nothing and cannot be combined with {' and '.join(storing)}.")
+        raise InvalidInput(f"--dry-run stores nothing; omit {' and '.join(storing)}.")
     with open_workbench() as wb:
         if arguments.dry_run:
             report = wb.crawls.dry_run(arguments.url, **options)

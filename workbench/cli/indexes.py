@@ -134,7 +134,7 @@ def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
 def _enqueue(out: Output, wb: Workbench, name: str) -> int:
     """Queue the build for a worker."""
     job = wb.jobs.enqueue_index_build(name)
-    value = {"job": job.id, "index": name, "status": job.status, "missing_documents": wb.indexes.missing(name)}
+    value = {"job": job.id, "index": name, "status": job.status, "missing_documents": wb.indexes.count_missing(name)}
     out.message(
         f"Queued for a worker (the app, the MCP server or 'workbench worker'); see 'workbench jobs show {job.id}'."
     )
@@ -149,7 +149,7 @@ def _build_index(wb: Workbench, out: Output, name: str) -> Index:
 
 def _print_index(out: Output, wb: Workbench, index: Index) -> int:
     size = wb.indexes.bytes_on_disk(index.name)
-    value = index.to_dict() | {"bytes": size, "missing_documents": wb.indexes.missing(index.name)}
+    value = index.to_dict() | {"bytes": size, "missing_documents": wb.indexes.count_missing(index.name)}
     row = {name: item for name, item in value.items() if name != "bytes"} | {"on_disk": size_text(size)}
     out.show(value, lambda console: print_fields(console, row))
     return 0

@@ -70,12 +70,12 @@ def _explanation_lines(why: Explanation) -> list[tuple[str, str]]:
 
 def _describe_stages(why: Explanation) -> str:
     """Return the stages of a dropped passage, up to the one that dropped it; "" for one that is shown."""
-    lost = next((place for place, step in enumerate(why.course) if not step.kept), None)
+    lost = next((place for place, step in enumerate(why.steps) if not step.kept), None)
     if lost is None:
         return ""
     steps = [
         step.title + (f" (rank {step.rank} of {step.count})" if step.rank is not None else f" ({step.count})")
-        for step in why.course[: lost + 1]
+        for step in why.steps[: lost + 1]
     ]
     return " > ".join(steps) + ": dropped"
 

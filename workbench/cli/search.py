@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
             return
         print_result(console, result, explain=arguments.explain, why=explained, spoken=spoken, headers=headers)
         if expected is not None:
-            console.print(f"\n{expected.document_title or expected.document_id}: {expected.fate}. {expected.reason}")
+            console.print(f"\n{expected.document_title or expected.document_id}: {expected.outcome}. {expected.reason}")
             print_explanation(console, expected)
 
     out.show(value, human)

@@ -93,7 +93,7 @@ def _run_similar(arguments: argparse.Namespace, out: Output) -> int:
 def _run_status(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
         folder = _read_folder(arguments)
-        status, pending = wb.workspaces.status(folder), wb.workspaces.pending(folder)
+        status, pending = wb.workspaces.status(folder), wb.workspaces.find_changes(folder)
     changes = {"new": pending.new, "changed": pending.changed, "vanished": pending.vanished}
     row = {
         "conversations": status.num_documents,

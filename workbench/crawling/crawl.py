@@ -159,7 +159,7 @@ class Crawl:
         self.options = CrawlOptions.read(self._plan.options)
         self.frontier = Frontier(self.options, (Entry(**row) for row in crawls.frontier(job_id)))
         self._bounds = parse_bounds(self._plan.scope) if self._plan.scope else None
-        self._furniture = None if self._plan.furniture is None else frozenset(self._plan.furniture)
+        self._boilerplate = None if self._plan.boilerplate is None else frozenset(self._plan.boilerplate)
         self._hashes: dict[str, str] = {}
         self._visits: set[asyncio.Task[None]] = set()
         added = {entry.document_key for entry in self.frontier.entries if entry.outcome == "added"}
@@ -262,7 +262,7 @@ class Crawl:
         except (TryAgain, WorkbenchError):
             raise
         except Exception as error:  # noqa: BLE001 - headers and charsets can cause any exception
-            reason = f"It cannot be read ({type(error).__name__}: {' '.join(str(error).split())[:160]})."
+            reason = f"Reading failed ({type(error).__name__}: {' '.join(str(error).split())[:160]})."
             return PageReply("done", "failed", reason, entry.attempts + 1)
 
     def _take(self, entry: Entry, answer: PageReply) -> None:
@@ -297,7 +297,7 @@ class Crawl:
             elif entry.outcome == "held":
                 held.append(entry)
         unasked = [e for e in held if not (e.metadata.get("accepted") or self._is_marked(e))]
-        left = await asyncio.to_thread(self._crawls.documents_of, self._plan.source_id)
+        left = await asyncio.to_thread(self._crawls.count_documents, self._plan.source_id)
         removed = sum(entry.outcome == "removed" and not self._is_marked(entry) for entry in pages)
         too_many = len(unasked) + removed > MAX_REMOVED_SHARE * (left + removed) and not self.options.accept_removals
         for entry in held:
@@ -459,7 +459,7 @@ class Crawl:
     def _storable(self, final: bool = False) -> list[int]:
         """Return the positions of pages that can be stored now, in order. Large ones wait until the end."""
         ready = [e for e in self.frontier.entries if e.state == "fetched" and e.expanded and e.has_body]
-        if self._furniture is None and not final and len(ready) < SAMPLE_PAGES:
+        if self._boilerplate is None and not final and len(ready) < SAMPLE_PAGES:
             return []
         return [
             e.position for e in ready if final or (e.size <= MIN_COLLECTION_BYTES and not self._waits_for_others(e))
@@ -471,14 +471,14 @@ class Crawl:
 
     async def _store(self, final: bool) -> None:
         positions = self._storable(final)
-        if self._furniture is None:
+        if self._boilerplate is None:
             sample = await asyncio.to_thread(self._crawls.bodies, self._job_id, positions[:SAMPLE_PAGES])
             texts = [bytes(page.body).decode("utf-8", "replace") for page in sample if page.body]
-            self._furniture = await asyncio.to_thread(find_boilerplate, texts)
-            await asyncio.to_thread(self._crawls.set_furniture, self._job_id, self._furniture)
+            self._boilerplate = await asyncio.to_thread(find_boilerplate, texts)
+            await asyncio.to_thread(self._crawls.set_boilerplate, self._job_id, self._boilerplate)
             positions = self._storable(final)
         for some in group_pages([(position, self.frontier.entries[position].size) for position in positions]):
-            outcomes = await asyncio.to_thread(self._storing.store, some, self._furniture, self._should_stop)
+            outcomes = await asyncio.to_thread(self._storing.store, some, self._boilerplate, self._should_stop)
             for position, (outcome, _) in outcomes.items():
                 entry = self.frontier.entries[position]
                 entry.state, entry.outcome, entry.has_body = "done", outcome, False

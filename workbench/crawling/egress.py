@@ -34,7 +34,7 @@ def resolve_by_system(host: str) -> list[str]:
     """Return a name's addresses from the system resolver.
 
     Raises:
-        OSError: The name cannot be resolved.
+        OSError: Name resolution failed.
     """
     return list(dict.fromkeys(str(info[4][0]) for info in socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)))
 

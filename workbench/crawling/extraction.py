@@ -24,7 +24,7 @@ from workbench.ingestion.readers.formats import (
     find_reader,
     is_prose,
 )
-from workbench.ingestion.readers.html import declared_charset, make_draft_from_tree, parse_page
+from workbench.ingestion.readers.html import find_charset, make_draft_from_tree, parse_page
 from workbench.ingestion.readers.plain_text import split_front_matter
 from workbench.ingestion.text import decode_text, find_codec
 from workbench.types import JsonValue
@@ -133,24 +133,24 @@ def find_boilerplate(texts: Sequence[str]) -> frozenset[int]:
     return frozenset(line for line, count in pages_with.items() if count >= MIN_BOILERPLATE_SHARE * len(texts))
 
 
-def strip_boilerplate(text: str, furniture: frozenset[int]) -> str:
+def strip_boilerplate(text: str, boilerplate: frozenset[int]) -> str:
     """Return a page's text without boilerplate at its start and end, or unchanged if nothing else is left."""
-    if not furniture:
+    if not boilerplate:
         return text
     lines = text.split("\n")
     first, last = 0, len(lines)
-    while first < last and _is_boilerplate(lines[first], furniture):
+    while first < last and _is_boilerplate(lines[first], boilerplate):
         first += 1
-    while last > first and _is_boilerplate(lines[last - 1], furniture):
+    while last > first and _is_boilerplate(lines[last - 1], boilerplate):
         last -= 1
     return "\n".join(lines[first:last]).strip("\n") or text
 
 
-def _is_boilerplate(line: str, furniture: frozenset[int]) -> bool:
+def _is_boilerplate(line: str, boilerplate: frozenset[int]) -> bool:
     if FENCE.match(line):
         return False  # never cut inside a code block
     words = plain_words(line)
-    return hash64(words) in furniture if words else not line.lstrip().startswith("#")
+    return hash64(words) in boilerplate if words else not line.lstrip().startswith("#")
 
 
 # --- Links of a Markdown text ---
@@ -184,7 +184,7 @@ DATE_SELECTORS = (
     (".//time[@itemprop='dateModified']", "datetime", "modified"),
 )
 EMPTY_PAGE_CHARS = 40  # characters; a page with scripts and less text may need a browser
-THIN_PAGE_CHARS = 400  # the same if the page says that it waits for its scripts
+THIN_PAGE_CHARS = 400  # the same if the page waits for its scripts
 APP_ROOT_IDS = frozenset(
     ("root", "app", "__next", "__nuxt", "svelte", "main-app", "application", "gatsby-focus-wrapper")
 )
@@ -250,7 +250,7 @@ def extract_page(fetched: Response) -> Page:
     """Convert a response to a page.
 
     Raises:
-        UnreadableDocument: Its format is not supported, or it cannot be parsed.
+        UnreadableDocument: Its format is not supported, or parsing failed.
     """
     media_type, head = fetched.media_type, fetched.body[:1024].lstrip()[:15].lower()
     if media_type in HTML_READER.media_types or (
@@ -277,11 +277,11 @@ def _parse_html(fetched: Response) -> Page:
     except UnreadableDocument:
         raise
     except Exception as error:
-        raise UnreadableDocument(f"It cannot be read as HTML ({type(error).__name__}).") from error
+        raise UnreadableDocument(f"It is not readable as HTML ({type(error).__name__}).") from error
 
 
 def _extract_html(fetched: Response) -> Page:
-    declared = fetched.charset if find_codec(fetched.charset) else declared_charset(fetched.body)
+    declared = fetched.charset if find_codec(fetched.charset) else find_charset(fetched.body)
     body = fetched.body
     if 0 < body.count(0) < len(body) / 10:
         body = body.replace(b"\0", b"")  # stray NULs, which browsers ignore; UTF-16 has many more

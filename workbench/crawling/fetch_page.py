@@ -37,7 +37,7 @@ class PageWriter:
         self._ingest = ingest
 
     def store(
-        self, positions: Sequence[int], furniture: frozenset[int], should_stop: ShouldStop
+        self, positions: Sequence[int], boilerplate: frozenset[int], should_stop: ShouldStop
     ) -> dict[int, tuple[str, str | None]]:
         """Store pages; return {position: (outcome, reason)}.
 
@@ -53,7 +53,7 @@ class PageWriter:
             self._crawls.stored(connection, self._job_id, position, document_id, self._index)
             written[position] = ("stored", None)
 
-        items = [_make_item(body, furniture) for body in bodies]
+        items = [_make_item(body, boilerplate) for body in bodies]
         report = self._ingest(self._source_id, items, should_stop=should_stop, after_write=after_write)
         for failure in report.failures:
             position = by_key[failure.path].position
@@ -80,12 +80,12 @@ def group_pages(pages: Iterable[tuple[int, int]]) -> Iterator[list[int]]:
         yield group
 
 
-def _make_item(page: PageBody, furniture: frozenset[int]) -> IngestItem:
+def _make_item(page: PageBody, boilerplate: frozenset[int]) -> IngestItem:
     name = str(page.metadata.get("file_name") or "page.md")
     is_page = name == "page.md"
     body = bytes(page.body or b"")
     if is_page:
-        body = strip_boilerplate(body.decode("utf-8"), furniture).encode("utf-8")
+        body = strip_boilerplate(body.decode("utf-8"), boilerplate).encode("utf-8")
     metadata = {key: value for key, value in page.metadata.items() if key != "file_name"}
     links = [link for link in page.links if link != page.document_key]
     metadata |= {

@@ -175,7 +175,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             )
 
     async def crawl(self, url: str, config: object = None, **kwargs: object) -> AsyncCrawlResponse:
-        """Implement crawl4ai's interface: return the text, decoded as its header says."""
+        """Implement crawl4ai's interface: return the text, decoded by its header."""
         fetched = await self.fetch(url)
         text = fetched.body.decode(fetched.charset or "utf-8", errors="replace")
         return AsyncCrawlResponse(

@@ -68,7 +68,7 @@ class RateLimiters:
         self._concurrency, self._rate, self._is_ours = concurrency, rate, is_ours
         self._hosts: dict[str, HostRateLimiter] = {}
 
-    def of(self, host: str, crawl_delay: float = 0.0) -> HostRateLimiter:
+    def get(self, host: str, crawl_delay: float = 0.0) -> HostRateLimiter:
         """Return a host's rate limiter, slowed down to the delay in its robots.txt."""
         if host not in self._hosts:
             ours = self._is_ours(host)
@@ -79,7 +79,7 @@ class RateLimiters:
         return self._hosts[host]
 
 
-def parse_retry_after(header: str | None) -> float | None:
+def parse_retry_delay(header: str | None) -> float | None:
     """Return the seconds of a Retry-After header, given as a number or a date, or None."""
     if not header:
         return None
@@ -156,7 +156,7 @@ class Robots:
 
 
 def unreadable_robots(reason: str) -> Robots:
-    """Return rules for a host whose robots.txt cannot be read now; it is not crawled."""
+    """Return rules for a host whose robots.txt is unavailable; it is not crawled."""
     return Robots(trouble=f"robots.txt could not be read, so the host is not crawled. {reason}")
 
 

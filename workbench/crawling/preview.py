@@ -127,7 +127,7 @@ async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> 
     """Fetch the first pages and report.
 
     Raises:
-        CrawlRefused: The start page cannot be fetched.
+        CrawlRefused: Fetching the start page failed.
     """
     frontier = Frontier(options, [Entry(0, url, 0, "start")])
     reasons: dict[str, str] = {}
@@ -144,7 +144,7 @@ async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> 
             reasons |= _refusal_reasons(frontier.admit_target(answer.links[0], entry, site.refusal))
             continue
         if bounds is None and answer.outcome == "failed":
-            raise CrawlRefused(f"The start page cannot be fetched. {answer.reason}")
+            raise CrawlRefused(f"Failed to fetch the start page. {answer.reason}")
         if bounds is None and answer.outcome in UNFETCHED_OUTCOMES and not answer.links:
             raise CrawlRefused(f"The start page may not be fetched. {answer.reason}")
         links: list[tuple[str, str, str | None]] = [(link, "link", None) for link in answer.links]
@@ -268,12 +268,12 @@ async def read_page(site: Site, url: str) -> WebPage:
         try:
             fetched, page = await site.page(url, {})
         except FetchFailed as error:
-            raise CrawlRefused(f"{url} cannot be fetched. {error.reason}") from error
+            raise CrawlRefused(f"Failed to fetch {url}. {error.reason}") from error
         if page is not None:
             document = read_bytes(page.body, page.name)
             return WebPage(url, page.title or document.title, document.text, fetched.media_type)
         target = canonicalize(fetched.headers.get("location", ""), url) if fetched.status in REDIRECT_STATUSES else None
         if target is None:
-            raise CrawlRefused(f"{url} cannot be fetched. It answered {fetched.status}.")
+            raise CrawlRefused(f"Failed to fetch {url}. It answered {fetched.status}.")
         url = target
-    raise CrawlRefused(f"{url} cannot be fetched. It redirects more than {MAX_REDIRECTS} times.")
+    raise CrawlRefused(f"Failed to fetch {url}. It redirects more than {MAX_REDIRECTS} times.")

@@ -17,7 +17,7 @@ from workbench.crawling.politeness import (
     ListedAddress,
     RateLimiters,
     Robots,
-    parse_retry_after,
+    parse_retry_delay,
     parse_robots,
     read_llms,
     read_sitemap,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 MAX_REDIRECTS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (RFC 9309 asks for five)
 
 # Why a sitemap was not read, as the counts of a crawl name it
-UNREADABLE_SITEMAP_REASON = "a sitemap that cannot be read"
+UNREADABLE_SITEMAP_REASON = "unreadable sitemap"
 SURPLUS_SITEMAP_REASON = f"a sitemap beyond the first {MAX_SITEMAPS}"
 
 
@@ -103,7 +103,7 @@ class Site:
 
     async def turnstile(self, url: str) -> HostRateLimiter:
         """Return the rate limiter of an address's host, with the delay of its robots.txt."""
-        return self._manners.of(url_host(url), (await self.robots(url)).crawl_delay)
+        return self._manners.get(url_host(url), (await self.robots(url)).crawl_delay)
 
     def refusal(self, url: str) -> Refusal | None:
         """Return why an address may not be fetched, from the guard and robots.txt, if already read; else None."""
@@ -171,7 +171,7 @@ class Site:
         async with turnstile.turn():
             fetched = await self._http.fetch(url, validators)
         if fetched.status in RETRY_STATUSES:
-            wait = parse_retry_after(fetched.headers.get("retry-after"))
+            wait = parse_retry_delay(fetched.headers.get("retry-after"))
             if wait is not None and wait > self._options.longest_wait:
                 reason = f"It answered {fetched.status} and asked to wait {wait:.0f} s."
                 raise FetchFailed(reason, retry=False, status=fetched.status)
@@ -231,7 +231,7 @@ class Site:
     async def _fetch_redirected(self, url: str, robots: Robots) -> Response | None:
         """Fetch with redirects and retries; return None if a redirect has no target."""
         for hop in range(MAX_REDIRECTS + 1):
-            turnstile = self._manners.of(url_host(url), robots.crawl_delay)
+            turnstile = self._manners.get(url_host(url), robots.crawl_delay)
             async with turnstile.turn():
                 fetched = await self._again(url)
             if fetched.status not in REDIRECT_STATUSES or hop == MAX_REDIRECTS:

@@ -20,7 +20,7 @@ class SettledItem:
         place: Its index among the items.
         item: The item.
         known_id: Id of the stored document if it is unchanged.
-        error: Why it cannot be read.
+        error: Reason why it is unreadable.
     """
 
     place: int

@@ -133,7 +133,7 @@ def _read_bytes(file: Path) -> bytes:
             raise UnreadableDocument(f"'{file.name}' is larger than the limit of {size_text(MAX_BYTES)}.")
         return file.read_bytes()
     except OSError as error:
-        raise UnreadableDocument(f"'{file.name}' cannot be opened ({error.strerror}).") from error
+        raise UnreadableDocument(f"Failed to open '{file.name}' ({error.strerror}).") from error
 
 
 def _item_suffix(files: list[Path]) -> str:

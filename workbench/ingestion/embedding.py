@@ -111,7 +111,7 @@ def embed_passages(
         hashes = [passage.passage_hash for passage in window]
         for key, (vector, bits) in find_known_vectors(stores, {key for key in hashes if key not in row_of}).items():
             row_of[key] = file.append(vector, bits)
-        texts = {key: passage.embedded_text for key, passage in zip(hashes, window, strict=True) if key not in row_of}
+        texts = {key: passage.text_to_embed for key, passage in zip(hashes, window, strict=True) if key not in row_of}
         if on_known is not None and len(texts) < len(window):
             on_known(len(window) - len(texts))
         encoded = encoder.encode(list(texts.values()), on_batch=on_batch)
@@ -138,7 +138,7 @@ def find_known_vectors(
     for store in stores:
         missing = [key for key in hashes if key not in embeddings]
         if missing:
-            embeddings |= store.known_embeddings(missing)
+            embeddings |= store.load_embeddings(missing)
     return embeddings
 
 
@@ -212,7 +212,7 @@ class SharedEmbedding:
         hashes = [passage.passage_hash for passage in window]
         self._hashes += hashes
         texts = {
-            key: passage.embedded_text
+            key: passage.text_to_embed
             for key, passage in zip(hashes, window, strict=True)
             if key not in self._row_of and key not in self._offered
         }
@@ -243,7 +243,7 @@ class SharedEmbedding:
 
     def _look(self) -> None:
         """Check which parts have been finished by any worker."""
-        standings = self._hands.parts.standing(list(self._waiting))
+        standings = self._hands.parts.fetch_states(list(self._waiting))
         if len(standings) < len(self._waiting):
             raise PartLost("its parts are gone")
         for standing in standings:
@@ -271,7 +271,9 @@ def help_to_embed(hands: EmbeddingLease, encoder: Encoder, ask: OnBatch) -> None
         embed_part(hands, part, encoder, ask)
 
 
-def embed_waiting_parts(hands: EmbeddingLease, encoder_of: Callable[[str], Encoder], should_stop: ShouldStop) -> None:
+def embed_waiting_parts(
+    hands: EmbeddingLease, index_encoder: Callable[[str], Encoder], should_stop: ShouldStop
+) -> None:
     """Embed parts for other workers until none waits.
 
     Raises:
@@ -283,7 +285,7 @@ def embed_waiting_parts(hands: EmbeddingLease, encoder_of: Callable[[str], Encod
             raise Cancelled("Stopped. Passages embedded so far are kept.")
 
     while not should_stop() and (part := hands.take()) is not None:
-        embed_part(hands, part, encoder_of(part.model), ask)
+        embed_part(hands, part, index_encoder(part.model), ask)
 
 
 def _ignore_count(_: int) -> None:

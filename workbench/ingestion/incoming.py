@@ -84,7 +84,7 @@ def unpack_zip(name: str, data: bytes) -> UnpackedFiles:
     """Return the files of an uploaded archive, named below the archive's name.
 
     Raises:
-        UnreadableDocument: It is not a zip archive, a file in it cannot be read, none is supported, or it is over 1 GB.
+        UnreadableDocument: It is not a zip archive, a file in it is unreadable, none is supported, or it is over 1 GB.
     """
     try:
         members, others = list_zip_members(data)
@@ -190,7 +190,7 @@ class PathContents:
 
     Attributes:
         items: Files to read.
-        failures: Given paths that cannot be read.
+        failures: Unreadable paths.
         left_out: Number of files with unsupported formats below folders, by suffix in lower case ("" for none).
     """
 
@@ -215,7 +215,7 @@ def read_item(
     """Convert bytes to a document. The item's title and metadata take precedence.
 
     Raises:
-        UnreadableDocument: The bytes cannot be read.
+        UnreadableDocument: The bytes are unreadable.
     """
     raw = read_bytes(data, item.name, on_page=on_page, parser=parser)
     return replace(
@@ -227,7 +227,7 @@ def read_item(
 
 
 def list_files(paths: Iterable[Path | str]) -> PathContents:
-    """Return the readable files under paths, keyed by path, and failures for those that cannot be read.
+    """Return the readable files under paths, keyed by path, and failures for unreadable ones.
 
     Keys of files below a folder are relative to it, so they stay the same if the folder is moved. If several paths give
     the
@@ -364,8 +364,6 @@ def _file_loader(path: Path) -> Callable[[], bytes]:
                 raise UnreadableDocument(f"It is {size_text(size)}; the limit is {size_text(MAX_BYTES)}.")
             return path.read_bytes()
         except OSError as error:
-            raise UnreadableDocument(
-                f"It cannot be opened ({error.strerror or error}). Check its permissions."
-            ) from error
+            raise UnreadableDocument(f"Opening failed ({error.strerror or error}). Check its permissions.") from error
 
     return load

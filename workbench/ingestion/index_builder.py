@@ -55,9 +55,9 @@ class BuildProgress:
         self._begun_bytes += self._batch_bytes
         self._before, self._passages = self._embedded, sum(len(document.passages) for document in batch.documents)
         self._batch_bytes, self._under_way = _batch_bytes(batch), len(batch.documents)
-        self.embedded(0)
+        self.count_embedded(0)
 
-    def embedded(self, count: int) -> None:
+    def count_embedded(self, count: int) -> None:
         """Count embedded passages."""
         self._embedded += count
         self._tell(f"{self._embedded:,} of {self._before + self._passages:,} passages embedded")
@@ -121,11 +121,11 @@ class IndexBuilder:
                 raise Cancelled("Stopped. Documents finished so far are in the index.")
 
         def on_batch(count: int = 0) -> None:
-            progress.embedded(count)
+            progress.count_embedded(count)
             stop_if_asked()
 
         if parts is None:
-            missing = self._documents.missing_from(self.index.name, self.index.dataset)
+            missing = self._documents.list_missing(self.index.name, self.index.dataset)
             progress = BuildProgress(on_progress, len(missing), sum(self._documents.sizes(missing).values()))
             batches = self._batches(missing, stop_if_asked)
         else:

@@ -224,7 +224,7 @@ class Pipeline:
         """Read an item; return the stored document if it is the same.
 
         Raises:
-            UnreadableDocument: The item cannot be read.
+            UnreadableDocument: The item is unreadable.
         """
         data = item.load()
         digest = content_hash(data)
@@ -267,7 +267,7 @@ class Pipeline:
             places = [prepared.place for prepared in batch.items]
             tally.begin_batch(places, [len(prepared.cut.passages) for prepared in batch.items])
         cut = [prepared.cut for prepared in batch.items]
-        return self._writer.embed(cut, on_batch, partial(tally.count_embedded, anew=False))
+        return self._writer.embed(cut, on_batch, partial(tally.count_embedded, is_new=False))
 
     def _write(
         self,

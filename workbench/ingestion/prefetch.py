@@ -166,6 +166,6 @@ class WriteBehind:
     def _give_up(self, writing: Future[None]) -> None:
         """Cancel the statements of a write until it ends; between statements there is nothing to cancel."""
         while not wait([writing], timeout=CANCEL_CHECK_INTERVAL_S).done:
-            with self._lock:  # so that the connection cannot be reused at the same time
+            with self._lock:  # so that the connection is not reused at the same time
                 if self._connection is not None:
                     self._connection.cancel_safe()

@@ -304,12 +304,12 @@ class IngestProgress:
         """Report that this worker can only help others now."""
         self._tell(f"{self._of_passages(self._vectors)} embedded")
 
-    def count_embedded(self, count: int, seconds: float = 0.0, anew: bool = True) -> None:
-        """Count passages with vectors; ``anew`` if models spent ``seconds`` on computing them."""
+    def count_embedded(self, count: int, seconds: float = 0.0, is_new: bool = True) -> None:
+        """Count passages with vectors; ``is_new`` if models spent ``seconds`` on computing them."""
         with self._lock:
-            if anew:
+            if is_new:
                 self._forecast.record_model_time(count, seconds)
-            self._embedded += count if anew else 0
+            self._embedded += count if is_new else 0
             self._vectors += count
             if self._batch is not None:
                 self._batch.embedded += count

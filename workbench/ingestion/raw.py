@@ -71,7 +71,7 @@ def join_pages(pages: tuple[tuple[int, str], ...]) -> tuple[str, tuple[PageSpan,
 def place_scans(scans: tuple[ScannedPage, ...], pages: tuple[PageSpan, ...]) -> tuple[ScannedPage, ...]:
     """Convert positions in pages to positions in the whole text. Pages without text are dropped."""
     starts = {number: start for number, start, _ in pages}
-    return tuple(scan.moved(starts[scan.number]) for scan in scans if scan.number in starts)
+    return tuple(scan.shift(starts[scan.number]) for scan in scans if scan.number in starts)
 
 
 def to_json_metadata(metadata: Mapping[str, object]) -> JsonObject:

@@ -279,7 +279,7 @@ class IndexWriter:
             on_stored: Called with the number of passages just written.
         """
         self._indexes.take_turn(connection, self.index.name)
-        written = [self._stored(connection, document.document) for document in documents]
+        written = [self._store_document(connection, document.document) for document in documents]
         replaced = [document.id for document in written if not document.added]
         if replaced:
             removing = statement("delete_passages_of_documents", self.index.name)
@@ -297,7 +297,7 @@ class IndexWriter:
                 on_stored(len(window))
         for cut_document, stored in zip(documents, written, strict=True):
             version, count = cut_document.document.content_hash, len(cut_document.passages)
-            self._indexes.holding(connection, self.index.name, stored.id, version, count)
+            self._indexes.record_document(connection, self.index.name, stored.id, version, count)
         if embedded.parts:
             drop_embedding_parts(connection, embedded.parts)
         return written
@@ -307,7 +307,7 @@ class IndexWriter:
         if self._hands is not None:
             help_to_embed(self._hands, self._encoder, ask)
 
-    def _stored(self, connection: Connection, document: NewDocument | StoredDocument) -> WrittenDocument:
+    def _store_document(self, connection: Connection, document: NewDocument | StoredDocument) -> WrittenDocument:
         if isinstance(document, StoredDocument):
             return WrittenDocument(document.id, added=False)
         return WrittenDocument(*self._documents.write(connection, document))

@@ -64,29 +64,29 @@ class IngestFiles:
         """Index of each item by its position among the job's files."""
         return {position: place for place, position in enumerate(self.positions)}
 
-    def completed(self, names: Mapping[str, int]) -> IngestFiles:
+    def add_missing(self, names: Mapping[str, int]) -> IngestFiles:
         """Return it with an item that fails for each further file (position by name) that is no longer there."""
         known = set(self.positions)
         missing = {name: position for name, position in names.items() if position not in known}
-        items = [*self.items, *(_missing_item(name) for name in missing)]
+        items = [*self.items, *(_make_missing_item(name) for name in missing)]
         return replace(self, items=items, positions=[*self.positions, *missing.values()])
 
 
-def find_ingest_files(files: JobFiles, job_id: str, paths: Sequence[str], *, anew: bool) -> IngestFiles:
+def find_ingest_files(files: JobFiles, job_id: str, paths: Sequence[str], *, restart: bool) -> IngestFiles:
     """Return the files under the paths, and the uploads.
 
     Args:
         files: The files of all jobs.
         job_id: Id of the job.
         paths: Files and folders to ingest.
-        anew: Whether to record the files in the job. Otherwise those that were added to a folder since are omitted.
+        restart: Whether to record the files in the job. Otherwise those that were added to a folder since are omitted.
     """
     found = list_files(paths)
     items = list(found.items)
-    if anew:
+    if restart:
         _note(files, job_id, items, found.failures)
     places = files.places(job_id) if items else {}
-    if not anew:
+    if not restart:
         items = [item for item in items if (item.path or item.key) in places]
     positions = [places[item.path or item.key] for item in items]
     for position, name, size in files.uploads(job_id):
@@ -109,7 +109,7 @@ def _note(files: JobFiles, job_id: str, items: Sequence[IngestItem], failures: S
         files.note(job_id, [(places[failure.path], "failed", 0, failure.error) for failure in failures])
 
 
-def _missing_item(name: str) -> IngestItem:
+def _make_missing_item(name: str) -> IngestItem:
     """Return an item for a file that was there when the job started but is not readable any more."""
 
     def load() -> bytes:
@@ -163,16 +163,16 @@ def run_ingest(
         with share_embedding(jobs, assignment) as hands:  # also if this machine does not see the files
             indexes.embed_waiting(hands, assignment.should_stop)
         if planned and assignment.job.source_id is not None:  # otherwise the job has just been restarted
-            files = find_ingest_files(jobs.files, job_id, paths, anew=False)
+            files = find_ingest_files(jobs.files, job_id, paths, restart=False)
             _ingest_parts(documents, jobs, assignment, files, assignment.job.source_id, None)
             with share_embedding(jobs, assignment) as hands:
                 indexes.embed_waiting(hands, assignment.should_stop)
         return Outcome({}, "")
-    files = find_ingest_files(jobs.files, job_id, paths, anew=not planned)
+    files = find_ingest_files(jobs.files, job_id, paths, restart=not planned)
     parts = None if planned else divide_items(files.items)
     source = _source(sources, assignment)
     assignment.log(f"Reading {len(files.items):,} files into {source.title!r}.")
-    with sources.settling(source.id, unless=(Cancelled, PartLost)):  # the job continues into the same source
+    with sources.fill(source.id, unless=(Cancelled, PartLost)):  # the job continues into the same source
         if parts is not None and len(parts) < 2:
             report = _ingest_alone(documents, jobs, assignment, files, source.id)
         else:
@@ -225,7 +225,7 @@ def _ingest_parts(
 
     with share_parts(jobs, assignment, plan) as in_hand:
         if assignment.leads and parts is None:
-            files = files.completed(jobs.files.places(job_id))
+            files = files.add_missing(jobs.files.places(job_id))
         on_progress = make_progress_reporter(assignment, in_hand, "files")
         return _store_files(
             documents, jobs, assignment, files, source_id, on_progress, SharedItems(in_hand, files.places)
@@ -264,7 +264,7 @@ def _outcome(jobs: Jobs, assignment: Assignment, files: IngestFiles, report: Ing
         assignment.log(f"{failure.path}: {failure.error}", "error")
     read = report.added + report.updated + report.unchanged or _count_read_earlier(jobs, assignment.job.id)
     if files.items and not read:
-        raise UnreadableDocument(_nothing_read_text(len(files.items), report))
+        raise UnreadableDocument(_describe_nothing_read(len(files.items), report))
     jobs.files.forget_bytes(assignment.job.id)
     message = (
         f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {len(report.failures)} failed."
@@ -285,7 +285,7 @@ def _count_read_earlier(jobs: Jobs, job_id: str) -> int:
     return sum(states.get(state, 0) for state in ("added", "changed", "unchanged"))
 
 
-def _nothing_read_text(count: int, report: IngestReport) -> str:
+def _describe_nothing_read(count: int, report: IngestReport) -> str:
     """Return the sentence that no file was read, with the reason of the first."""
     reason = report.failures[0].error if report.failures else ""
     return f"None of the {count:,} files could be read. The first: {reason}" if count > 1 else reason
@@ -364,7 +364,7 @@ def run_mirrored_folder(folders: Mapping[str, Callable[[Path], MirroredFolder]],
     """
     parameters = assignment.job.parameters
     folder = folders[as_text(parameters["mirrored"])](Path(as_text(parameters["folder"])))
-    synced = folder.bring_in(assignment.progress, assignment.should_stop)
+    synced = folder.synchronise(assignment.progress, assignment.should_stop)
     report = synced.report
     counts = {"added": report.added, "updated": report.updated, "unchanged": report.unchanged}
     failures = [failure.to_dict() for failure in report.failures]

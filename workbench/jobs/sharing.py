@@ -100,7 +100,7 @@ class Assignment:
         )
 
     @contextmanager
-    def watched(self) -> Generator[None]:
+    def send_heartbeats(self) -> Generator[None]:
         """Send heartbeats for slow steps (``slow_step``) in the block, so that the job does not count as stalled."""
         steps, ended = SlowSteps(), threading.Event()
 

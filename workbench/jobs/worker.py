@@ -67,7 +67,7 @@ def help_with_job(
         return runner is not None
     assignment = Assignment(job, jobs, stopping, leads=False, is_wanted_elsewhere=is_wanted_elsewhere)
     try:
-        with measure(JOB, job.kind, job=job.id, leads=False), assignment.watched():
+        with measure(JOB, job.kind, job=job.id, leads=False), assignment.send_heartbeats():
             runner(assignment)
     except (Cancelled, PartLost):
         return True
@@ -92,7 +92,7 @@ def _run(jobs: Jobs, runner: Runner, job: Job, stopping: threading.Event) -> Non
     try:
         if assignment.should_stop():
             raise Cancelled("Stopped.")
-        with measure(JOB, job.kind, job=job.id, leads=True) as told, assignment.watched():
+        with measure(JOB, job.kind, job=job.id, leads=True) as told, assignment.send_heartbeats():
             outcome = runner(assignment)
             told.tell(with_errors=outcome.with_errors)
     except PartLost:  # the connection was interrupted; finished parts are kept

@@ -33,7 +33,7 @@ class EncodedQuery:
 
     vector: FloatArray  # of length 1
     token_axes: FloatArray | None = None  # float32 of shape (tokens, 128), each row of length 1
-    token_spans: tuple[Span, ...] = ()  # characters of the query that each row stands for
+    token_spans: tuple[Span, ...] = ()  # characters of the query of each row
     alone: bool = False  # whether only the first of a model's two parts could read it
 
 

@@ -88,10 +88,10 @@ class FrameworkEncoder:
     @property
     def dimensions(self) -> int:
         """Length of a vector, found by asking the model once."""
-        return self._found_dimensions
+        return self._model_dimensions
 
     @cached_property
-    def _found_dimensions(self) -> int:
+    def _model_dimensions(self) -> int:
         return self._vectors("get_text_embedding", "dimensions").shape[1]
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:

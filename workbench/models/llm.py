@@ -56,7 +56,7 @@ class Llm:
         from llama_index.core.llms import ChatMessage
 
         messages = [ChatMessage(system, role="system"), ChatMessage(prompt, role="user")]
-        response = self._attempted(lambda: self.framework.chat(messages, **self._options(schema)))
+        response = self._attempt(lambda: self.framework.chat(messages, **self._options(schema)))
         return response.message.content or ""
 
     def stream(self, system: str, prompt: str) -> Iterator[str]:
@@ -73,7 +73,7 @@ class Llm:
             pieces = self.framework.stream_chat(messages)
             return next(pieces, None), pieces  # requesting the first piece sends the request
 
-        first, rest = self._attempted(begun)
+        first, rest = self._attempt(begun)
         if first is None:
             raise self._failure(ValueError("no pieces"))
         yield first.delta or ""
@@ -136,7 +136,7 @@ class Llm:
         )
 
     def close(self) -> None:
-        """Close the connections; the model cannot be used afterwards."""
+        """Close the connections; the model must not be used afterwards."""
         if self._client is not None:
             self._client.close()
 
@@ -145,9 +145,9 @@ class Llm:
         return {}
 
     def _unreachable(self) -> str:
-        return "cannot be reached, or closed the connection; start it or correct WORKBENCH_LLM_BASE_URL"
+        return "is unreachable, or closed the connection; start it or correct WORKBENCH_LLM_BASE_URL"
 
-    def _attempted(self, ask: Callable[[], T]) -> T:
+    def _attempt(self, ask: Callable[[], T]) -> T:
         for attempt in range(1, MAX_ATTEMPTS + 1):
             address = self.base_url()  # starts a local model if it is not running
             if self._client is not None:

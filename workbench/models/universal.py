@@ -175,9 +175,9 @@ def build_universal_graph(weights: UniversalWeights, precision: Precision = "flo
     """
     graph = _UniversalGraph(weights, precision)
     words = graph.words()
-    inward = graph.normalised(graph.dense(weights.inward, words, graph.scaled(words)), weights.inward_norm)
+    inward = graph.add_layer_norm(graph.dense(weights.inward, words, graph.quantise(words)), weights.inward_norm)
     seen = [graph.branch(branch, inward, place) for place, branch in enumerate(weights.branches)]
-    graph.perceptron(graph.summed(graph.normalised(graph.node("Concat", [words, *seen], axis=2), weights.norm)))
+    graph.perceptron(graph.add_sum(graph.add_layer_norm(graph.node("Concat", [words, *seen], axis=2), weights.norm)))
     graph.file.add_input("input_ids", "int32", ["texts", "tokens"])
     graph.file.add_output("sentence_embedding", "float32", ["texts", weights.dimensions])
     return graph.file.to_bytes({FUSED_DOMAIN: 1})
@@ -216,9 +216,9 @@ class _UniversalGraph(GraphBlocks):
             for start, end in ((place, place - width + 1 or SLICE_END) for place in range(width))
         ]
         window = self.node("Concat", shifted, axis=2)
-        return self.node("Add", [self.node("Relu", [self.dense(dense, window, self.scaled(window))]), hidden])
+        return self.node("Add", [self.node("Relu", [self.dense(dense, window, self.quantise(window))]), hidden])
 
-    def summed(self, hidden: str) -> str:
+    def add_sum(self, hidden: str) -> str:
         """Add the sum over tokens divided by the root of their number, projected to the dimensions of a text.
 
         The bias is part of each summand, so it is multiplied by the number of tokens.
@@ -293,15 +293,15 @@ class UniversalEncoder:
         """
         with self._lock:
             forward = self._passage_pass
-        return self._encoded(texts, forward, ask)
+        return self._encode(texts, forward, ask)
 
     def encode_query(self, text: str) -> FloatArray:
         """Return a query's vector of shape (512,) and length 1, or zeros for an unsupported language."""
         with self._lock:
             forward = self._query_pass
-        return self._encoded([text], forward)[0]
+        return self._encode([text], forward)[0]
 
-    def _encoded(self, texts: Sequence[str], forward: ForwardPass, ask: Callable[[], None] | None = None) -> FloatArray:
+    def _encode(self, texts: Sequence[str], forward: ForwardPass, ask: Callable[[], None] | None = None) -> FloatArray:
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         read = [place for place, text in enumerate(texts) if _is_supported(text)]
         rows = TOKENS.ids([texts[place] for place in read], MAX_TOKENS, ask)
@@ -311,15 +311,17 @@ class UniversalEncoder:
 
     @cached_property
     def _query_pass(self) -> ForwardPass:
-        return ForwardPass(PUBLISHED.opened(self._models_dir, "float", self._threads), workers=1, together=True)
+        return ForwardPass(PUBLISHED.open_session(self._models_dir, "float", self._threads), workers=1, together=True)
 
     @cached_property
     def _passage_pass(self) -> ForwardPass:
-        def opened(precision: Precision) -> InferenceSession:
-            return PUBLISHED.opened(self._models_dir, precision, threads=1)
+        def open_session(precision: Precision) -> InferenceSession:
+            return PUBLISHED.open_session(self._models_dir, precision, threads=1)
 
-        chosen = self._passages or choose_precision(NAME, self._models_dir, opened)
-        return self._query_pass if chosen == "float" else ForwardPass(opened("int8"), self._threads, together=False)
+        chosen = self._passages or choose_precision(NAME, self._models_dir, open_session)
+        return (
+            self._query_pass if chosen == "float" else ForwardPass(open_session("int8"), self._threads, together=False)
+        )
 
 
 def _is_supported(text: str) -> bool:

@@ -1,9 +1,9 @@
-"""BM25: how much a term says about a passage, prepared so that its postings are only multiplied and added.
+"""BM25 weights, computed per term so that postings only need to be multiplied and added.
 
     score(q, p) = sum over terms t of idf(t) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average length))
     idf(t) = ln(1 + (N - df + 0.5) / (df + 0.5))
 
-Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009); this idf, never negative, is
+Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009); this non-negative idf is
 Lucene's.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.storage.passages import IndexTotals, QueryTerm, TermWeights
 
 K1 = 1.5  # term frequency saturates at k1 + 1 times the first occurrence
-B = 0.75  # 0: length does not matter, 1: it counts in full
+B = 0.75  # 0: ignore length, 1: full length normalisation
 
 
 def idf(df: float, passages: int) -> float:
@@ -26,17 +26,17 @@ def idf(df: float, passages: int) -> float:
 
 
 def term_idf(term: QueryTerm, passages: int) -> float:
-    """Return the idf of a term in an index of ``passages`` passages, its frequency taken within its languages.
+    """Return the idf of a term in an index of ``passages`` passages, with its frequency in its languages.
 
-    A stop word of English that only a few passages in another language keep is in all of *those*: it counts as if it
-    were in all, not as the rarest of words.
+    An English stop word that is only indexed for a few passages in another language is in most of *those*: it counts
+    as a common word, not as a rare one.
     """
     return idf(term.df * passages / max(1, term.passages), passages)
 
 
 def weigh_terms(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: float = B) -> TermWeights:
     """Return the weights of the terms that the index knows."""
-    from workbench.storage.passages import TermWeights  # here, because the table of legs is read before any database is
+    from workbench.storage.passages import TermWeights  # loaded late, for the table of legs
 
     indexed = [term for term in terms if term.id is not None]
     return TermWeights(
@@ -50,8 +50,8 @@ def weigh_terms(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1,
 
 
 def max_score(weights: TermWeights) -> float:
-    """Return the score no passage can reach: every term infinitely often; 0 when no term is known.
+    """Return the upper bound of scores: every term infinitely often; 0 without known terms.
 
-    Dividing by it puts BM25 into 0..1 in a way that does not depend on what else was found.
+    Dividing by it scales BM25 to 0..1 independently of the other results.
     """
     return sum(weights.weights)

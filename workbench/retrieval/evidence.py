@@ -1,21 +1,22 @@
-"""The evidence that results are about the question at all: below a threshold they are marked, and answers refused.
+"""Evidence that results are about the question: below a threshold they are marked, and answers refused.
 
-A passage is evidence when it is near in meaning, or when it holds most of what the question's words say:
+A passage is evidence if its similarity is high, or if it contains most of the question's words:
 
-    cosine >= near    or    coverage >= WHOLE    or    coverage >= COVERED and (cosine >= far or it holds a code)
+    cosine >= near  or  coverage >= FULL_COVERAGE
+    or  coverage >= MIN_COVERAGE and (cosine >= far or it contains a code)
     coverage = sum of idf over the question's words in the passage / sum of idf over all its words
 
-Models place unrelated texts at different cosines, so ``near`` and ``far`` stand with the model's row in
-``workbench.models.registry``; a model that has none, or that cannot read the question, is not asked: then the words
-alone decide.
+Cosines of unrelated texts differ between models, so ``near`` and ``far`` are in the model's row in
+``workbench.models.registry``. If the row has none, or the model cannot read the question, the words
+decide alone.
 
-An answer has a second look, at its sentences: one whose cosine is at least the model's for a sentence is evidence,
-because a long passage hides the one line that answers. A search has not: reading sentences takes a third of a second.
+For answers, sentences are checked too: one with at least the model's cosine for sentences is evidence,
+because a long passage can hide the one line that answers. Searches skip this, as it takes a third of a second.
 
-In the scripts that it cannot read a right passage holds fewer words as they were asked: Arabic writes articles and
-prepositions into the word, and of Chinese every pair of characters counts as one. Of XQuAD's questions whose right
-passage came first it holds COVERED_UNREAD for 89 % in Arabic and 87 % in Chinese, COVERED for 11 % and 19 %; asked of
-other articles, 22 % and 1 % reach COVERED_UNREAD.
+In scripts that the model cannot read, relevant passages match fewer words: Arabic joins articles and
+prepositions to words, and in Chinese every pair of characters counts as a word. For XQuAD questions with the relevant
+passage at rank 1, coverage is at least MIN_COVERAGE_UNREADABLE for 89% (Arabic) and 87% (Chinese), and at least
+MIN_COVERAGE for 11% and 19%; against other articles, 22% and 1% reach MIN_COVERAGE_UNREADABLE.
 """
 
 from __future__ import annotations
@@ -40,12 +41,10 @@ from workbench.types.parameter import VECTOR
 
 MIN_COVERAGE = 0.6
 FULL_COVERAGE = 0.8
-MIN_COVERAGE_UNREADABLE = 0.25  # of a question that the model cannot read
-MIN_PASSAGES = (
-    1000  # passages a corpus counts as at least: in a few, one passage more or less makes a word rare or common
-)
-MAX_PASSAGES_CHECKED = 5  # passages: the answer is at the top, or the question is not answered
-MIN_FUNCTION_WORDS = 2  # function words of a language that tell a question is in it
+MIN_COVERAGE_UNREADABLE = 0.25  # if the model cannot read the question
+MIN_PASSAGES = 1000  # corpus size used for idf at least: in a small corpus one passage makes a word rare or common
+MAX_PASSAGES_CHECKED = 5  # the answer is at the top, or the question is not answered
+MIN_FUNCTION_WORDS = 2  # function words that identify the language of a question
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -57,10 +56,10 @@ def is_evidence(
     readable: bool = True,
     has_code: bool = False,
 ) -> bool:
-    """Return whether a passage of that cosine (None: not known) and coverage is about the question.
+    """Return whether a passage with this cosine (None if unknown) and coverage is about the question.
 
-    ``nearness`` is the model's; None if it has none. ``readable`` says whether the model can read the question,
-    ``has_code`` whether the passage holds a word of it that has digits.
+    ``nearness`` is the model's, or None. ``readable``: the model can read the question;
+    ``has_code``: the passage contains a word of the question that has digits.
     """
     if not readable:
         return coverage >= MIN_COVERAGE_UNREADABLE
@@ -72,14 +71,14 @@ def is_evidence(
 
 
 def is_sentence_evidence(query: Query, cosines: Iterable[float | None]) -> bool:
-    """Return whether a sentence of these cosines with the question (None: not known) is about it."""
+    """Return whether any sentence with these cosines (None if unknown) is about the question."""
     known = [cosine for cosine in cosines if cosine is not None]
     nearness = _get_nearness(query) if known else None
     return nearness is not None and max(known) >= nearness.sentence
 
 
 def judge_evidence(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
-    """Return whether any of the first nodes is about the question, and if not, why that is believed."""
+    """Return whether any of the first nodes is about the question, with a reason if not."""
     hits = [node_hit(node) for node in nodes[:MAX_PASSAGES_CHECKED]]
     if not hits:
         return Evidence(False, "Nothing was found.")
@@ -89,7 +88,7 @@ def judge_evidence(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
     measured = [cosine for cosine in cosines if cosine is not None]
     nearness = _get_nearness(query) if measured else None
     if any(is_evidence(cosine, 0.0, nearness) for cosine in measured):
-        return Evidence()  # most questions end here, at the cost of nothing
+        return Evidence()  # most questions end here
     with request.store.reading() as connection:
         words = query.read_words(connection)
         ids = [term.id for term in words.terms if term.id is not None]
@@ -105,16 +104,16 @@ def judge_evidence(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
     covered = max(coverages) if any(_iter_content_terms(text, words)) else None
     meaning = ""
     if measured and nearness is not None:
-        meaning = f"the nearest passage has a similarity of {max(measured):.2f} (close is {nearness.near:.2f})"
+        meaning = f"top similarity {max(measured):.2f} (threshold {nearness.near:.2f})"
     reason = _format_reason(model, readable, meaning, covered)
     return Evidence(False, f"{reason} {foreign}".strip())
 
 
 def compute_coverage(query: str, words: Words, term_ids: Collection[int]) -> float:
-    """Return the share of the question's idf whose words are among ``held`` terms, 0..1; 0 without words.
+    """Return the share of the question's idf whose terms are in ``term_ids``, 0..1; 0 without words.
 
-    A word that several languages stem differently counts once, by its rarest form; English function words, which are
-    words to the other languages of an index, do not count.
+    A word that languages stem differently counts once, by its rarest form; English function words, which are
+    terms in other languages, do not count.
     """
     whole: dict[int, float] = {}
     shares: dict[int, float] = {}
@@ -128,7 +127,7 @@ def compute_coverage(query: str, words: Words, term_ids: Collection[int]) -> flo
 
 
 def _iter_content_terms(query: str, words: Words) -> Iterator[QueryTerm]:
-    """Yield the terms of the question's words that are no English function words."""
+    """Yield the question's terms except English function words."""
     typed = _WORD.findall(query.lower())
     for term in words.terms:
         if not (0 < term.position <= len(typed) and typed[term.position - 1] in FUNCTION_WORDS):
@@ -136,17 +135,17 @@ def _iter_content_terms(query: str, words: Words) -> Iterator[QueryTerm]:
 
 
 def _has_code(query: str, words: Words, term_ids: Collection[int]) -> bool:
-    """Return whether a word of the question that has digits is among the terms."""
+    """Return whether a question word with digits is among the terms."""
     typed = _WORD.findall(query.lower())
     positions = (term.position for term in words.terms if term.id in term_ids and 0 < term.position <= len(typed))
     return any(char.isdigit() for position in positions for char in typed[position - 1])
 
 
 def _describe_foreign_language(connection: Connection, query: str, trained: Collection[str] | None) -> str:
-    """Say that the question seems to be in a language that the model was not trained for; "" if it does not.
+    """Return a sentence if the question seems to be in a language that the model was not trained for, else "".
 
-    Short questions give themselves away by their function words: two that are stop words in a language, and more than
-    in any that the model knows.
+    Short questions are identified by function words: at least two stop words of a language, and more than
+    of any language that the model knows.
     """
     native = {CONFIGURATIONS.get(code, code) for code in trained or ()}
     common = count_stop_words(connection, _WORD.findall(query.lower())) if native else {}
@@ -158,19 +157,19 @@ def _describe_foreign_language(connection: Connection, query: str, trained: Coll
 
 
 def _get_nearness(query: Query) -> EvidenceThresholds | None:
-    """Return what is near to a question that the index's model has read."""
+    """Return the model's nearness thresholds if it can read the question."""
     return find_thresholds(query.request.index.embedding_model, alone=query.encoded.alone)
 
 
 def _format_reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:
-    """Say why nothing is close: ``meaning`` in words, "" if the model was not asked.
+    """Return why nothing is close; ``meaning`` is the clause on similarity, "" if the model was not used.
 
-    ``covered`` is None if the question has no words but the most common.
+    ``covered`` is None if the question has only very common words.
     """
     enough = MIN_COVERAGE if readable else MIN_COVERAGE_UNREADABLE
-    words = "the question has no words that tell passages apart"
+    words = "the question has only very common words"
     if covered is not None:
-        words = f"the first passages hold {covered:.0%} of what the question's words say ({enough:.0%} is enough)"
+        words = f"the top passages cover {covered:.0%} of the question's terms (threshold {enough:.0%})"
     if not readable:
-        return f"Nothing close was found: the model {model!r} cannot read the question, and {words}."
-    return f"Nothing close was found: {meaning}, and {words}." if meaning else f"Nothing close was found: {words}."
+        return f"Nothing close was found: the model {model!r} cannot read the question; {words}."
+    return f"Nothing close was found: {meaning}; {words}." if meaning else f"Nothing close was found: {words}."

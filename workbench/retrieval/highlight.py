@@ -1,7 +1,7 @@
-"""Snippets of a text with the matched words marked: HTML-escaped text in which ``<mark>`` is the only markup.
+"""Snippets with matched words marked: HTML-escaped text in which ``<mark>`` is the only markup.
 
-A word is marked when its terms are among those that were searched, made by the keyword index's own analysis, so that
-exactly the words that matched are marked, as they stand in the document.
+A word is marked if one of its terms, by the keyword index's own analysis, was searched, so
+exactly the words that matched are marked, in their original form.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from workbench.types.results import Span
 
 # Coverage of a question's words by a text
 
-MIN_PREFIX_LETTERS = 4  # letters; a shorter word must stand there whole
-HALF_CLOSENESS_CHARS = 12.0  # characters between two words at which their nearness is half of what it is side by side
-MAX_PLACES = 30  # of one word in one text
+MIN_PREFIX_LETTERS = 4  # shorter words must match whole words
+HALF_CLOSENESS_CHARS = 12.0  # gap between two words at which their closeness is half of that of neighbours
+MAX_PLACES = 30  # per word and text
 
 
 @dataclass(frozen=True, slots=True)
 class QueryWord:
-    """A word of the question as it is looked for in lower-case text; ``weight`` is its rarity.
+    """A word of the question, for matching in lower-case text; ``weight`` is its idf.
 
-    ``is_whole``: nothing may follow it; ``is_gram``: it stands within a run of a script without spaces.
+    ``is_whole``: only whole words match; ``is_gram``: it matches inside text of a script without spaces.
     """
 
     text: str
@@ -40,7 +40,7 @@ class QueryWord:
 
 
 def query_words(query: str, words: Words) -> tuple[QueryWord, ...]:
-    """Return the question's words that the index counts; stop words are left out."""
+    """Return the question's words that are terms of the index, without stop words."""
     typed = [ungroup_numbers(match.group().lower()) for match in iter_spaced_words(query)]
     by_text: dict[str, QueryWord] = {}
     for term in words.terms:
@@ -58,7 +58,7 @@ def query_words(query: str, words: Words) -> tuple[QueryWord, ...]:
 
 
 def compute_coverage(text: str, asked: Sequence[QueryWord]) -> float:
-    """Return the share 0..1 of the words' weight that a lower-case text holds; 0 without words."""
+    """Return the share 0..1 of the words' weight in a lower-case text; 0 without words."""
     text = ungroup_numbers(text)
     total = sum(word.weight for word in asked)
     return (
@@ -69,10 +69,10 @@ def compute_coverage(text: str, asked: Sequence[QueryWord]) -> float:
 
 
 def compute_coverage_and_closeness(text: str, asked: Sequence[QueryWord]) -> tuple[float, float]:
-    """Return the share of the words' weight that a lower-case text holds, and how near to each other they stand.
+    """Return the share of the words' weight in a lower-case text, and the closeness of the words.
 
-    Closeness sums over the pairs of words that stand next to each other anywhere the lesser weight / (1 + gap / 12
-    characters), the best place of each pair, and divides by the weight of all words.
+    Closeness is the sum over pairs of words that are neighbours anywhere of the smaller weight / (1 + gap / 12
+    characters) at the best position, divided by the weight of all words.
     """
     total = sum(word.weight for word in asked)
     if not total:
@@ -98,7 +98,7 @@ def _common_prefix(word: str, stem: str) -> str:
 
 
 def _find_places(text: str, word: QueryWord, most: int) -> list[int]:
-    """Return where a word begins in a lower-case text, the first ``most`` places."""
+    """Return the first ``most`` positions of a word in a lower-case text."""
     places: list[int] = []
     at = text.find(word.text)
     while at >= 0 and len(places) < most:
@@ -110,16 +110,16 @@ def _find_places(text: str, word: QueryWord, most: int) -> list[int]:
     return places
 
 
-SNIPPET_CHARS = 200  # characters, about
+SNIPPET_CHARS = 200  # approximate
 MAX_SNIPPETS = 3
-MAX_MARKED_WORDS = 60  # words of one snippet
+MAX_MARKED_WORDS = 60  # per snippet
 
 _CAMEL = re.compile(r"[a-z][A-Z]")
 
 
 @dataclass(frozen=True, slots=True)
 class MarkableText:
-    """A text to be marked, and the language its words are analysed in."""
+    """A text to mark, and the language to analyse its words in."""
 
     text: str
     language: str
@@ -128,9 +128,9 @@ class MarkableText:
 def find_matched_spans(
     connection: Connection, texts: Sequence[MarkableText], terms: Collection[str]
 ) -> list[list[Span]]:
-    """Return, for each text, where the words stand whose terms are among ``terms``; one database call for all."""
+    """Return for each text the spans of words whose terms are in ``terms``, in one database call."""
     wanted = set(terms)
-    heads = {term[:2] for term in wanted}  # a stem keeps a word's first letters, but for the article in Arabic
+    heads = {term[:2] for term in wanted}  # a stem starts like its word, except for the article in Arabic
     pairs = {term for term in wanted if is_unspaced(term)}
     candidates = {
         (match.group(), text.language)
@@ -144,9 +144,9 @@ def find_matched_spans(
 
 
 def make_snippets(text: str, spans: Sequence[Span], length: int = SNIPPET_CHARS, most: int = MAX_SNIPPETS) -> list[str]:
-    """Return up to ``most`` snippets of about ``length`` characters around the spans, in reading order, marked.
+    """Return up to ``most`` marked snippets of about ``length`` characters around the spans, in reading order.
 
-    Without spans the text's beginning, unmarked.
+    Without spans, return the start of the text, unmarked.
     """
     if not text.strip():
         return []
@@ -182,7 +182,7 @@ def _merge_spans(spans: Sequence[Span]) -> list[Span]:
 
 
 def _join_neighbours(text: str, spans: Iterable[Span]) -> list[Span]:
-    """Join words with nothing but a blank between them: "machine learning" is one mark."""
+    """Join words separated only by whitespace: "machine learning" becomes one mark."""
     joined: list[Span] = []
     for start, end in sorted(spans):
         if joined and text[joined[-1][1] : start] in (" ", ""):
@@ -193,7 +193,7 @@ def _join_neighbours(text: str, spans: Iterable[Span]) -> list[Span]:
 
 
 def _group_by_density(spans: Sequence[Span], length: int) -> list[Span]:
-    """Return groups of spans that fit one snippet, from first word to last."""
+    """Return groups of spans that fit into one snippet."""
     groups: list[Span] = []
     for start, end in spans:
         if groups and end - groups[-1][0] <= length * 0.8:
@@ -208,7 +208,7 @@ def _count_spans(window: Span, spans: Sequence[Span]) -> int:
 
 
 def _make_window(text: str, start: int, end: int, length: int) -> Span:
-    """Return a window of about ``length`` characters around a span, at word ends."""
+    """Return a window of about ``length`` characters around a span, at word boundaries."""
     room = max(0, length - (end - start))
     first = max(0, start - room // 3)
     last = min(len(text), max(end, first + length))

@@ -1,6 +1,6 @@
 """Fusion of ranked candidates: pure functions over {passage id: score} that leave their arguments unchanged.
 
-Every function returns, for each id, what each leg adds; the fused score is their sum, so an attribution always adds up.
+Every function returns each leg's contribution by id; the fused score is their sum, so an attribution always adds up.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from workbench.types import Leg
 
 # Agreement of two rankings
 
-RBO_PERSISTENCE = 0.9  # RBO's p: the first 10 ranks carry 86% of the weight
+RBO_PERSISTENCE = 0.9  # RBO's p: the first 10 ranks have 86% of the weight
 
 
 def jaccard(first: Sequence[str], second: Sequence[str]) -> float:
-    """Return |A and B| / |A or B|; two empty rankings agree fully."""
+    """Return |A and B| / |A or B|; 1 for two empty rankings."""
     a, b = set(first), set(second)
     return len(a & b) / len(a | b) if a | b else 1.0
 
 
 def rank_biased_overlap(first: Sequence[str], second: Sequence[str], p: float = RBO_PERSISTENCE) -> float:
-    """Return extrapolated RBO: the overlap at every depth, deeper ones counting less by p each step.
+    """Return extrapolated RBO: the overlap at every depth, discounted by p per rank.
 
     Webber, Moffat & Zobel, "A Similarity Measure for Indefinite Rankings" (2010), equation 32. Two empty rankings
-    agree fully, an empty and a filled one not at all.
+    give 1, one empty ranking gives 0.
     """
     short, long = sorted((list(first), list(second)), key=len)
     if not long:
@@ -56,9 +56,9 @@ Contributions = dict[int, dict[str, float]]
 
 
 def scale_min_max(scores: Scores, floor: float | None = None) -> dict[int, float]:
-    """Scale scores to 0..1: (s - min) / (max - min); all equal gives 1. ``floor`` stands in for the minimum.
+    """Scale scores to 0..1: (s - min) / (max - min); all equal gives 1. ``floor`` replaces the minimum.
 
-    With a floor (0 for BM25) a lone candidate's strength survives, and the lowest is not pushed to nothing.
+    With a floor (0 for BM25) a single candidate keeps its strength, and the lowest score does not become 0.
     """
     if not scores:
         return {}
@@ -70,7 +70,7 @@ def scale_min_max(scores: Scores, floor: float | None = None) -> dict[int, float
 
 
 def fuse_convex(legs: Mapping[str, Scores], weights: Mapping[str, float]) -> Contributions:
-    """Combine scaled scores with weights that are made to sum to 1: sum of w * s.
+    """Combine scaled scores with normalised weights: sum of w * s.
 
     Bruch, Gai & Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
     """
@@ -82,7 +82,7 @@ def fuse_convex(legs: Mapping[str, Scores], weights: Mapping[str, float]) -> Con
 
 
 def fuse_reciprocal_rank(legs: Mapping[str, Scores], weights: Mapping[str, float], k: int = 60) -> Contributions:
-    """Combine by ranks: w / (k + rank), scaled so that first everywhere gives 1; a leg without the passage adds 0.
+    """Combine by ranks: w / (k + rank), scaled so that rank 1 in all legs gives 1; a leg without the passage adds 0.
 
     Cormack, Clarke & Buettcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009); equal scores share a rank.
     """
@@ -110,7 +110,7 @@ def rank_scores(scores: Scores) -> dict[int, int]:
 
 
 def sort_ids(scores: Scores) -> list[int]:
-    """Return the ids by score, highest first; of equal scores, the lower id first."""
+    """Return the ids by score, highest first; ties by lower id."""
     return sorted(scores, key=lambda key: (-scores[key], key))
 
 
@@ -118,7 +118,7 @@ def _all_ids(legs: Iterable[Scores]) -> list[int]:
     return sorted({key for scores in legs for key in scores})
 
 
-# Hits, and mixing in another score
+# Hits and attribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +136,14 @@ def hit_from_legs(key: int, legs: Mapping[str, Leg]) -> Hit:
 
 
 def scale_contributions(legs: Mapping[str, Leg], share: float, untouched: str = "") -> dict[str, Leg]:
-    """Return the legs with ``share`` (0..1) of what each contributed; the leg ``untouched`` keeps all of it."""
+    """Scale the legs' contributions by ``share`` (0..1), except that of the leg ``untouched``."""
     return {
         name: leg if name == untouched else Leg(leg.score, leg.rank, leg.contribution * share)
         for name, leg in legs.items()
     }
 
 
-def mix_in(
+def add_leg(
     hits: Iterable[Hit],
     leg: str,
     raw: Mapping[int, float],
@@ -152,12 +152,12 @@ def mix_in(
     trust: Mapping[int, float] | None = None,
     untouched: tuple[str, float] = ("", 0.0),
 ) -> list[Hit]:
-    """Return the hits by (1 - weight) * score + weight * scaled, best first; unjudged ones get 0 from ``leg``.
+    """Rescore hits as (1 - weight) * score + weight * scaled, best first; unjudged ones get 0 from ``leg``.
 
-    ``raw`` are the judge's scores in its own unit, ``scaled`` the same in 0..1, both by internal id; without
-    ``scaled`` the raw ones are scaled over the candidates. ``trust`` (0..1, 1 if a passage is not named) is the
-    share of the weight that the judge has for a passage. ``untouched`` names a leg of which the judge knows nothing,
-    and the share of the score that it had: it keeps it, and what the judge takes comes from the other legs.
+    ``raw`` are the reranker's scores in its own unit, ``scaled`` the same in 0..1, both by internal id; without
+    ``scaled`` the raw ones are scaled over the candidates. ``trust`` (0..1, default 1) scales the weight for single
+    passages. ``untouched`` is a leg that the reranker does not affect, with its
+    share of the score, which it keeps.
     """
     trust = trust or {}
     scaled = scale_min_max(raw) if scaled is None else scaled

@@ -1,7 +1,7 @@
-"""The table of legs: every way in which a passage can score, with its name, unit and hue for people.
+"""The table of legs: every way in which a passage can score, with its name, unit and colour.
 
-A leg's name is its key in ``Passage.attribution``. Fate, nodes, the why panel, the board and the MCP app read this
-table; a leg without a row is shown by its key.
+A leg's name is its key in ``Passage.attribution``. Explanations, nodes, the app and the MCP app read this
+table; a leg without a row is displayed by its key.
 """
 
 from __future__ import annotations
@@ -24,30 +24,23 @@ if TYPE_CHECKING:
 
 Confidence: TypeAlias = "Callable[[Query], float]"
 
-# Shares of the question that the model tells apart. Of 1,100 questions in English the lowest share is .84, of 300 in
+# Shares of the question that the model can read. Of 1,100 questions in English the lowest share is .84, of 300 in
 # German .80; in Chinese and Arabic the median is 0.
-FULLY_READ_SHARE = 0.8  # below READS_NOTHING it reads nothing
+FULLY_READ_SHARE = 0.8  # full confidence from here; none up to MAX_UNREADABLE_SHARE
 # Spreads (see ``compute_spread``). Medians of XQuAD's questions: English 2.9, German 2.3, Chinese 1.8, Arabic
-# 1.3; of fifty
-# random numbers 1.9.
+# 1.3; of fifty random numbers 1.9.
 CHANCE_SPREAD, CLEAR_SPREAD = 1.5, 2.5
-MAX_FOREIGN_CONFIDENCE = 0.7  # the most that a model votes in a language it can spell and was not trained for
-NEAREST_COUNT = 3  # similarities that are held against the others
+MAX_FOREIGN_CONFIDENCE = 0.7  # maximum for a language that the model can tokenise but was not trained for
+NEAREST_COUNT = 3  # top similarities compared with the others
 
 # Shares of a question's idf that the index has words for. 150 questions each of XQuAD on its English paragraphs,
 # medians (5th percentile): English 1 (.86), German .65 (.31), Chinese and Arabic 0. On paragraphs in their own language
-# Chinese questions have .65 (.44), so only a question in another language than the index's is judged by it.
+# Chinese questions have .65 (.44), so this only applies to questions in another language than the index's.
 MIN_KNOWN_SHARE, FULL_KNOWN_SHARE = 0.4, 0.7
-MIN_LANGUAGE_PROBABILITY = (
-    0.1  # probability that a question is in a language of the index; in English 0.15 is the lowest of 150
-)
-MIN_LETTERS = 20  # letters; from fewer nobody can tell one language in plain letters from another
-MIN_PASSAGES = (
-    1000  # passages an index counts as at least: in a few, one passage more or less makes a word rare or common
-)
-CROSS_LANGUAGE_CONFIDENCE = (
-    0.6  # the vote of words that are likened to words of another language; whole sentences are more alike
-)
+MIN_LANGUAGE_PROBABILITY = 0.1  # minimum probability of an index language; in English 0.15 is the lowest of 150
+MIN_LETTERS = 20  # shorter texts in Latin letters are too short to detect a language
+MIN_PASSAGES = 1000  # index size used for idf at least: in a small one a single passage makes a word rare or common
+CROSS_LANGUAGE_CONFIDENCE = 0.6  # confidence in token similarity across languages; whole sentences are more similar
 
 
 def full_confidence(query: Query) -> float:
@@ -56,9 +49,9 @@ def full_confidence(query: Query) -> float:
 
 
 def vector_confidence(query: Query) -> float:
-    """Return how far the model can be trusted with a question, by the share it can read and by typos.
+    """Return the confidence in similarity, by the share of the question that the model can read, and typos.
 
-    If the index knows none of the words, the result is 1: no other leg could find anything.
+    If the index has none of the words, the result is 1: no other leg could find anything.
     """
     words = query.words
     if not words.weights.ids:
@@ -71,10 +64,10 @@ def vector_confidence(query: Query) -> float:
 
 
 def keyword_confidence(query: Query) -> float:
-    """Return how far keyword matches can be trusted: less in a language that the index does not hold.
+    """Return the confidence in keyword matches, reduced for a language that the index does not have.
 
-    Words of another language match by accident: numbers, names, and words that only look alike. This needs a model that
-    reads both languages; without one there are only words.
+    Words of another language match by accident: numbers, names, and identical spellings. It needs a model that
+    reads both languages; without one, words are all there is.
     """
     words, trained = query.words, query.request.encoder.languages
     if not words.terms or words.totals.passages == 0:
@@ -84,14 +77,14 @@ def keyword_confidence(query: Query) -> float:
 
 
 def late_confidence(query: Query) -> float:
-    """Return the vote of late interaction: that of meaning, and less where words are likened across languages."""
+    """Return the confidence in late interaction: that of similarity, reduced across languages."""
     return vector_confidence(query) * (
         CROSS_LANGUAGE_CONFIDENCE + (1 - CROSS_LANGUAGE_CONFIDENCE) * keyword_confidence(query)
     )
 
 
 def compute_known_share(words: Words) -> float:
-    """Return the share 0..1 of the idf of a question's words that the index has; 1 for a question without words."""
+    """Return the share 0..1 of the idf of a question's words that the index has; 1 without words."""
     whole: dict[int, float] = {}
     known: dict[int, float] = {}
     for term in words.terms:
@@ -105,7 +98,7 @@ def compute_known_share(words: Words) -> float:
 
 @lru_cache(maxsize=256)
 def _needs_translation(query: str, indexed: tuple[str, ...], trained: frozenset[str] | None) -> bool:
-    """Return whether a question is in a language that the index lacks, and the model reads more languages than one."""
+    """Return whether a question is in a language that the index lacks, and the model is multilingual."""
     if trained is not None and len(trained) < 2:
         return False
     letters = sum(map(str.isalpha, query))
@@ -116,11 +109,11 @@ def _needs_translation(query: str, indexed: tuple[str, ...], trained: frozenset[
 
 
 def compute_reading_confidence(share_read: float, spread: float | None, *, is_foreign: bool) -> float:
-    """Return the vote (0..1) of a model that reads a share (0..1) of the question.
+    """Return the confidence (0..1) in a model that reads a share (0..1) of the question.
 
-    In a foreign language it also falls with the spread of the similarities, towards what chance would give.
+    In a foreign language it also decreases with the spread of similarities, down to that of chance.
     """
-    from workbench.models.encoder import MAX_UNREADABLE_SHARE  # imports numpy, which the command line does without
+    from workbench.models.encoder import MAX_UNREADABLE_SHARE  # imports numpy, which the command line avoids
 
     vote = _interpolate(share_read, MAX_UNREADABLE_SHARE, FULLY_READ_SHARE)
     if is_foreign and spread is not None:
@@ -129,9 +122,9 @@ def compute_reading_confidence(share_read: float, spread: float | None, *, is_fo
 
 
 def compute_spread(similarities: Collection[float]) -> float | None:
-    """Return how far the nearest stand out: (mean of the first 3 - mean of all) / standard deviation.
+    """Return the spread of the top similarities: (mean of the first 3 - mean of all) / standard deviation.
 
-    None for fewer than ten similarities, or equal ones: then it says nothing.
+    None for fewer than ten similarities, or equal ones.
     """
     if len(similarities) < 10:
         return None
@@ -145,8 +138,8 @@ def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | No
     """Return whether a question is in a language that the model was not trained for.
 
     ``indexed`` are the languages of the index as Postgres names them, ``trained`` the model's ISO 639-1 codes (None:
-    any language). An index in foreign languages has foreign questions; in one that also holds the model's language
-    accents and other alphabets give them away.
+    any language). An index in foreign languages gets foreign questions; in one that also has the model's language,
+    accents and other alphabets identify them.
     """
     if trained is None:
         return False
@@ -158,11 +151,11 @@ def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | No
 
 
 def _typo_factor(query: Query) -> float:
-    """Return less the more of the question's words are misspelled, which no model can read.
+    """Return a factor that decreases with the share of misspelled words, which models cannot read.
 
-    Only for strategies that doubt slips: elsewhere a slip more or less moved no ranking for the better.
+    Only for typo-tolerant strategies: for others it did not improve any ranking.
     """
-    if not query.request.strategy.doubts_slips:
+    if not query.request.strategy.typo_tolerant:
         return 1.0
     words = query.words
     misspelt = {guess.typed for guess in words.guesses}
@@ -183,11 +176,11 @@ class LegKind:
 
     Attributes:
         name: Key in an attribution.
-        title: Name for people.
+        title: Display name.
         unit: Unit of ``Leg.score``.
         hue: Colour in charts.
-        match: How a passage of this leg was found; None for a leg that finds nothing by itself.
-        reranks: True for a leg that only orders what others found.
+        match: Match type of passages found by this leg; None if it only reranks.
+        reranks: True if it only reorders the results of others.
         vote: Confidence in the leg for a question, 0 (ignored) to 1 (full).
     """
 
@@ -207,7 +200,7 @@ _TABLE = (
     LegKind(parameter.FEEDBACK, "Feedback vector", "cosine", "green", match="vector"),
     LegKind(parameter.HYDE, "Hypothetical answer", "cosine", "red", match="vector"),
     LegKind(parameter.QUERY, "Rephrased question", "score", "green"),
-    LegKind(parameter.LATE, "Word by word", "MaxSim", "violet", reranks=True, vote=late_confidence),
+    LegKind(parameter.LATE, "Token matches", "MaxSim", "violet", reranks=True, vote=late_confidence),
     LegKind(parameter.CLUSTER, "Neighbour similarity", "cosine", "red", reranks=True, vote=vector_confidence),
     LegKind(parameter.CROSS_ENCODER, "Cross-encoder", "score", "violet", reranks=True),
     LegKind(parameter.LLM, "LLM's grade", "of 10", "green", reranks=True),
@@ -219,11 +212,11 @@ RERANKERS = frozenset(kind.name for kind in _TABLE if kind.reranks)
 
 
 def leg_kind(name: str) -> LegKind:
-    """Return a leg's row; "query 2", "query 3" share one, and an unknown name gets a row that shows the name."""
+    """Return a leg's row; "query 2", "query 3" share one, and an unknown name gets a row with that name."""
     key = name if name in LEGS else name.partition(" ")[0]
     return LEGS.get(key) or LegKind(name, name, "", "gray")
 
 
 def leg_confidences(query: Query) -> dict[str, float]:
-    """Return how far each leg of the strategy is trusted with a question, 0..1."""
+    """Return the confidence 0..1 in each leg of the strategy for a question."""
     return {name: leg_kind(name).vote(query) for name in query.request.strategy.legs}

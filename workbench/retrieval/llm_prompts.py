@@ -1,4 +1,4 @@
-"""Every word the workbench says to an LLM. Passages are quoted material: the model is told never to obey them."""
+"""Prompts for LLMs. Passages are quoted material: the prompts forbid following instructions in them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from workbench.types import JsonObject, JsonValue, Passage
 
-MAX_PASSAGE_CHARS = (
-    1600  # characters of a passage that are sent: about 400 tokens, more than any passage of the default
-)
-MAX_QUESTION_CHARS = 120  # characters of a question that a grammar lets a model write
+MAX_PASSAGE_CHARS = 1600  # about 400 tokens, more than any passage of the default chunker
+MAX_QUESTION_CHARS = 120  # maximum length of a question written by grammar
 
 RETRIEVAL_SYSTEM = "You help a search engine. Answer with exactly what is asked for and nothing else."
 HYDE = (
@@ -35,7 +33,7 @@ ANSWER = "Question: {query}\n\n{passages}"
 
 
 def grades_schema(count: int) -> JsonObject:
-    """Return the JSON schema of the grades of ``count`` passages: each number with a whole number from 0 to 10."""
+    """Return the JSON schema of the grades of ``count`` passages: each number with a grade from 0 to 10."""
     names: list[JsonValue] = [str(number) for number in range(1, count + 1)]
     grade: JsonObject = {"type": "integer", "minimum": 0, "maximum": 10}
     properties: JsonObject = {str(name): grade for name in names}
@@ -43,13 +41,13 @@ def grades_schema(count: int) -> JsonObject:
 
 
 def questions_schema(count: int) -> JsonObject:
-    """Return the JSON schema of a list of ``count`` questions; a small model may find no end of one by itself."""
+    """Return the JSON schema of a list of ``count`` questions of bounded length: a small model may never stop."""
     question: JsonObject = {"type": "string", "minLength": 1, "maxLength": MAX_QUESTION_CHARS}
     return {"type": "array", "items": question, "minItems": count, "maxItems": count}
 
 
 def number_texts(texts: Sequence[str]) -> str:
-    """Return texts as a numbered list for a prompt, counted from 1, long ones cut."""
+    """Return texts as a numbered list for a prompt, from 1; long ones are cut."""
     return "\n\n".join(f"[{number}]\n{text[:MAX_PASSAGE_CHARS]}" for number, text in enumerate(texts, start=1))
 
 

@@ -1,4 +1,4 @@
-"""The names in a question: which documents they prefer and how strongly, and which of them are told to people."""
+"""Document names in a question: which documents they prefer, how strongly, and which names are shown."""
 
 from __future__ import annotations
 
@@ -16,46 +16,44 @@ from workbench.storage.documents import NamedDocument, fetch_document_frequencie
 from workbench.text import iter_spaced_words
 from workbench.types import DocumentName
 
-# Documents that a question names
+# Documents named in a question
 
-MIN_NAME_SHARE = (
-    0.5  # a share from which on a question names a document; less is what any two texts on one subject have in common
-)
-MAX_JOINED_WORDS = 60  # words of a question whose neighbours are joined; a longer one is a text, not a question
+MIN_NAME_SHARE = 0.5  # smaller shares are common between any two texts on one subject
+MAX_JOINED_WORDS = 60  # neighbouring words are joined in questions up to this length; longer ones are texts
 _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
 _FISCAL = re.compile(r"fy(\d{2}|\d{4})", re.IGNORECASE)
 
 
-def best_matching_name(document: NamedDocument, frequencies: Mapping[str, int], passages: int) -> MatchedName:
-    """Return the name of a document of which a question says most, the title of equals.
+def find_best_name(document: NamedDocument, frequencies: Mapping[str, int], passages: int) -> MatchedName:
+    """Return the name of a document with the best match in the question; the title wins ties.
 
-    ``frequencies`` are of the terms of its names, in an index of so many ``passages``.
+    ``frequencies`` are document frequencies of the names' terms in an index of ``passages`` passages.
     """
     best = MatchedName(document.id)
     for text, terms in document.names:
-        share = matched_share(terms, document.asked, frequencies, passages)
+        share = compute_matched_share(terms, document.asked, frequencies, passages)
         if share > best.share:
             best = MatchedName(document.id, text, share)
     return best
 
 
-def matched_share(
+def compute_matched_share(
     terms: Collection[str], asked: Collection[str], frequencies: Mapping[str, int], passages: int
 ) -> float:
-    """Return the share 0..1 of the idf of a name's terms that is said."""
+    """Return the share 0..1 of the idf of a name's terms that the question contains."""
     weights = {term: idf(frequencies.get(term, 0), passages) for term in terms}
     total = sum(weights.values())
     return sum(weight for term, weight in weights.items() if term in asked) / total if total else 0.0
 
 
 def name_confidence(share: float) -> float:
-    """Return how surely a document is meant, 0..1, by the share of its name that is said."""
+    """Return the confidence 0..1 that a document is meant, from the matched share of its name."""
     return max(0.0, (share - MIN_NAME_SHARE) / (1 - MIN_NAME_SHARE))
 
 
 def normalize_for_names(query: str) -> str:
-    """Return a question's words, its fiscal years as years, and each two neighbours as one word."""
+    """Return a question's words, with fiscal years as years, and each pair of neighbours joined."""
     words = [_expand_fiscal_year(word) for word in _WORD.findall(_POSSESSIVE.sub("", query))]
     joined = [first + second for first, second in pairwise(words)] if len(words) <= MAX_JOINED_WORDS else []
     return " ".join([*words, *joined])
@@ -66,23 +64,23 @@ def _expand_fiscal_year(word: str) -> str:
     return word if fiscal is None else fiscal[1].rjust(4, "_").replace("__", "20")
 
 
-MIN_SURE_SHARE = 0.75  # the share of a title that is said from which on people are told that it is preferred
+MIN_SURE_SHARE = 0.75  # minimum matched share for showing a title as preferred
 MAX_TITLES_SHOWN = 3
-OTHER_PERIOD_FACTOR = 0.5  # of how surely a document is meant whose label tells another period than the question
+OTHER_PERIOD_FACTOR = 0.5  # for documents whose label has another period than the question
 
 
 def read_names(query: Query, connection: Connection) -> QuestionNames:
-    """Return the names in a question, read once."""
+    """Return the names in a question, cached."""
     if query.names is None:
         query.names = _read_names(query, connection)
     return query.names
 
 
-def matched_name_shares(query: Query, connection: Connection, ids: Sequence[int]) -> dict[int, float]:
-    """Return how surely (0.5..1) a question means the document of each given passage, by passage id.
+def compute_name_confidences(query: Query, connection: Connection, ids: Sequence[int]) -> dict[int, float]:
+    """Return the confidence (0.5..1) that a question means the document of each given passage, by passage id.
 
-    That is the share of the document's title or file name that it says, or what the names that it says amount to.
-    Passages of documents that it does not name are left out. The titles that it says are kept in ``query.titles``.
+    It comes from the matched share of the title or file name, or from the other names in the question.
+    Passages of documents that are not named are omitted. Matched titles are stored in ``query.titles``.
     """
     scope = query.request.scope
     if scope.names == "ignore":
@@ -105,19 +103,19 @@ def matched_name_shares(query: Query, connection: Connection, ids: Sequence[int]
 
 
 def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, every: bool) -> dict[int, MatchedName]:
-    """Return how much of its document's name a question says, by passage id; of ``every`` passage, or if any is."""
+    """Return the matched share of each passage's document name; all passages if ``every``, else only if any matches."""
     index, totals = query.request.index.name, query.read_words(connection).totals
     spelt = normalize_for_names(read_names(query, connection).asked)
     documents = find_named_documents(connection, index, spelt, totals.languages, ids, every=every)
     distinct = {document.id: document for document in documents.values()}
     terms = {term for document in distinct.values() for _, name in document.names for term in name}
     frequencies = fetch_document_frequencies(connection, index, terms)
-    said = {key: best_matching_name(document, frequencies, totals.passages) for key, document in distinct.items()}
+    said = {key: find_best_name(document, frequencies, totals.passages) for key, document in distinct.items()}
     return {key: said[document.id] for key, document in documents.items()}
 
 
-def preferred_names(query: Query) -> tuple[DocumentName, ...]:
-    """Return the names by which documents were preferred for a question, sure ones first."""
+def list_preferred_names(query: Query) -> tuple[DocumentName, ...]:
+    """Return the names by which documents were preferred, most confident first."""
     if query.names is None:
         return ()
     titles = [DocumentName(title.name, "title") for title in (query.titles or ())[:MAX_TITLES_SHOWN]]
@@ -126,7 +124,7 @@ def preferred_names(query: Query) -> tuple[DocumentName, ...]:
 
 
 def restrict_to_named(query: Query) -> Query:
-    """Return the question, asked of the documents that it names if its scope wants these alone."""
+    """Return the question, restricted to the documents that it names if the scope has names="only"."""
     request = query.request
     if request.scope.names != "only":
         return query
@@ -147,7 +145,7 @@ def _read_names(query: Query, connection: Connection) -> QuestionNames:
     if request.kept_names is None:
         return QuestionNames(text)
     words = query.read_words(connection)
-    table = request.kept_names.table_of(connection, request.index.name, words.totals, request.scope)
+    table = request.kept_names.table_in_scope(connection, request.index.name, words.totals, request.scope)
     mentions = table.mentions(text, _content_words(text, words))
     ignored = _casefold_all(request.scope.ignored_names)
     kept = tuple(mention for mention in mentions if mention.name.text.casefold() not in ignored)
@@ -157,9 +155,9 @@ def _read_names(query: Query, connection: Connection) -> QuestionNames:
 
 
 def _document_confidences(table: NamesTable, mentions: Sequence[Mention]) -> dict[str, float]:
-    """Return how surely each document is meant, 0..1: by its share of the names' weight, as far as that tells at all.
+    """Return the confidence 0..1 for each document by its share of the names' weight.
 
-    A document with at most half of the weight is not meant: of "Alpine, 2019" not every one of 2019.
+    A document with at most half of the weight is excluded: "Alpine, 2019" does not mean all documents of 2019.
     """
     weights: dict[str, float] = {}
     total = 0.0
@@ -173,9 +171,9 @@ def _document_confidences(table: NamesTable, mentions: Sequence[Mention]) -> dic
 
 
 def _content_words(query: str, words: Words) -> frozenset[str]:
-    """Return the folded words of a question that are terms in every language of the index, and a stop word in none.
+    """Return the folded words of a question that are stop words in no language of the index.
 
-    A few passages in German would make a name of "the", which their language keeps as a term.
+    Otherwise a few passages in German, which has no stop word "the", would make it a name.
     """
     reach = Counter[int]()
     for term in words.terms:

@@ -1,4 +1,4 @@
-"""The table of names of an index: which value of which documents a question can say, rebuilt when they change."""
+"""The table of names of an index: values that identify documents in a question, rebuilt when documents change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.types import DocumentName, JsonValue, ResolvedScope
 
 # Years and quarters in texts
 
-_SIGN_OF_ONE = re.compile(r"\d|quart", re.IGNORECASE)  # no pattern below matches a text without it
+_SIGN_OF_ONE = re.compile(r"\d|quart", re.IGNORECASE)  # quick check before the patterns below
 _ORDINALS = ("first|1st|erste[ns]?", "second|2nd|zweite[ns]?", "third|3rd|dritte[ns]?", "fourth|4th|vierte[ns]?")
 _YEAR = re.compile(r"(?:(?<![^\W_])FY ?['’]?(\d{4}|\d{2})|(?<![^\W_])(?<!\d[.,])((?:19|20)\d\d))(?!\d)(?![.,]\d)", re.I)
 _QUARTER = re.compile(
@@ -28,7 +28,7 @@ _SPELT_OUT = tuple(re.compile(rf"\b(?:{ordinal})\s+(?:quarter|quartals?)\b", re.
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A year ("2018") or a quarter ("Q2") and the span of the text that says it."""
+    """A year ("2018") or a quarter ("Q2") and its span in the text."""
 
     kind: str
     text: str
@@ -37,7 +37,7 @@ class Period:
 
 
 def find_periods(text: str) -> list[Period]:
-    """Return the years and quarters that a text says, in their order."""
+    """Return the years and quarters in a text, in order."""
     if not _SIGN_OF_ONE.search(text):
         return []
     periods = [Period("year", _complete_year(match[1] or match[2]), *match.span()) for match in _YEAR.finditer(text)]
@@ -52,7 +52,7 @@ def find_periods(text: str) -> list[Period]:
 
 
 def remove_periods(text: str, periods: Sequence[Period]) -> str:
-    """Return the text with each period replaced by a line's end, so that no words meet that were apart."""
+    """Return the text with each period replaced by a line break, so that separate words do not become neighbours."""
     for period in sorted(periods, key=lambda period: -period.start):
         text = f"{text[: period.start]}\n{text[period.end :]}"
     return text
@@ -62,29 +62,29 @@ def _complete_year(year: str) -> str:
     return year if len(year) == 4 else f"20{year}"
 
 
-# Values that can name a document
+# Values that identify documents
 
-MAX_NAME_WORDS = 8  # of a value; a longer one is a text
+MAX_NAME_WORDS = 8  # longer values are texts
 PERIOD_KEYS = re.compile(r"year|quarter|period", re.IGNORECASE)
 DATE_KEYS = ("date", "published", "datePublished", "publishDate")
 _WORD = re.compile(r"[^\W_]+")
 
 
 def find_words(text: str) -> list[re.Match[str]]:
-    """Return the words of a text, underscores between them, in their order."""
+    """Return the words of a text, joined by underscores."""
     return list(_WORD.finditer(text))
 
 
 def squeeze(text: str) -> str:
-    """Return the letters and figures of a text alone, folded: "10-K" and "10 k" are "10k"."""
+    """Return only the letters and digits of a text, folded: "10-K" and "10 k" become "10k"."""
     return "".join(match[0] for match in find_words(text)).casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentValues:
-    """(kind, text) of every value that can name a document, and the years and quarters that its labels tell.
+    """(kind, text) of every value that can identify a document, and the years and quarters of its labels.
 
-    A date alone makes no report of a quarter, so it tells none.
+    A date only gives a year, not a quarter.
     """
 
     values: list[tuple[str, str]]
@@ -92,7 +92,7 @@ class DocumentValues:
 
 
 def collect_values(document: DocumentNames) -> DocumentValues:
-    """Return what can name a document: its title and file name, their periods, and what is left of them without."""
+    """Return the values that can identify a document: title, file name, their periods and the rest of them."""
     labels = {text: find_periods(text) for text in (document.title, document.file) if _is_short(text)}
     told = [period for periods in labels.values() for period in periods]
     values = [part for text, periods in labels.items() if periods for part in _iter_label_parts(text, periods)]
@@ -106,7 +106,7 @@ def _is_short(text: str) -> bool:
 
 
 def _iter_label_parts(label: str, periods: Sequence[Period]) -> Iterator[tuple[str, str]]:
-    """Yield what is left of a title or file name between its periods, and each of its words."""
+    """Yield the parts of a title or file name between its periods, and each word of them."""
     for part in remove_periods(label, periods).splitlines():
         words = [match[0] for match in find_words(part)]
         if len(words) > 1:
@@ -115,7 +115,7 @@ def _iter_label_parts(label: str, periods: Sequence[Period]) -> Iterator[tuple[s
 
 
 def _metadata_periods(metadata: Mapping[str, JsonValue]) -> list[Period]:
-    """Return the periods that metadata tell, if no label does; else those of its date."""
+    """Return the periods in metadata, used if no label has any; else those of its date."""
     told: list[Period] = []
     for key, value in metadata.items():
         if PERIOD_KEYS.search(key) and isinstance(value, str | int) and not isinstance(value, bool):
@@ -134,10 +134,10 @@ def _date_periods(value: JsonValue) -> list[Period]:
     return [Period("year", match[1], 0, 4), Period("quarter", f"Q{(int(match[2]) + 2) // 3}", 5, 7)]
 
 
-QUICK_BUILD_S = 0.05  # seconds; a table that is made within this time is rebuilt at each change
-MIN_CAPITAL_LETTERS = 4  # letters; 'of' and 'the' are written small in names, too
-MAX_CACHED_SCOPES = 32  # whose documents are kept
-STALENESS_FACTOR = 20  # times as long as it took to make it a slower table serves although documents have changed
+QUICK_BUILD_S = 0.05  # a table built within this time is rebuilt on every change
+MIN_CAPITAL_LETTERS = 4  # 'of' and 'the' are lower-case in names too
+MAX_CACHED_SCOPES = 32  # with cached documents
+STALENESS_FACTOR = 20  # a slower table may be stale for this multiple of its build time
 
 
 FULL_SCOPE = ResolvedScope()
@@ -145,35 +145,35 @@ FULL_SCOPE = ResolvedScope()
 
 @dataclass(slots=True)
 class _Entry:
-    """One value: its kind and text as each document has it, by document id, and whether all write a proper noun."""
+    """One value: its kind and text by document id, and whether it is a proper noun in all of them."""
 
     written: dict[str, tuple[str, str]] = field(default_factory=dict)
     proper: bool = True
 
     @property
     def kind(self) -> str:
-        """The kind that the first document gives it."""
+        """The kind in the first document."""
         return next(iter(self.written.values()))[0]
 
     @property
     def text(self) -> str:
-        """The text as the first document writes it."""
+        """The text in the first document."""
         return next(iter(self.written.values()))[1]
 
     def add(self, document: str, kind: str, text: str) -> None:
-        """Add a document that has the value."""
+        """Add a document with the value."""
         self.written.setdefault(document, (kind, text))
         self.proper = self.proper and _is_proper(text)
 
     def within(self, documents: Collection[str]) -> _Entry | None:
-        """Return the value as given documents have it; None if none of them has it."""
+        """Return the value restricted to documents; None if none of them has it."""
         written = {document: value for document, value in self.written.items() if document in documents}
         return _Entry(written, all(_is_proper(text) for _, text in set(written.values()))) if written else None
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name with its documents and the span of the question that says it."""
+    """A name with its documents and its span in the question."""
 
     name: DocumentName
     documents: frozenset[str]
@@ -182,10 +182,10 @@ class Mention:
 
 
 class NamesTable:
-    """The values of an index's documents, by what is left of them when spaces and signs are taken out."""
+    """The values of an index's documents, by their letters and digits."""
 
     def __init__(self, documents: Iterable[DocumentNames]) -> None:
-        """Read the documents' values."""
+        """Collect the documents' values."""
         self._entries: dict[str, _Entry] = {}
         self._periods_told: dict[str, frozenset[str]] = {}
         self._within: frozenset[str] | None = None
@@ -199,24 +199,24 @@ class NamesTable:
                 self._add(kind, text, document.id)
 
     def within(self, documents: frozenset[str]) -> NamesTable:
-        """Return the table of some of its documents alone: no name, text or number of another one is in it."""
+        """Return the table of some of its documents, without any name, text or count of others."""
         table = NamesTable(())
         table._entries, table._periods_told, table._within = self._entries, self._periods_told, documents
         table.documents = len(documents)
         return table
 
     def weight(self, name: DocumentName) -> float:
-        """Return how far a name alone picks one document out of all, 0..1: its idf by that of a single document."""
+        """Return how well a name identifies a single document, 0..1: its idf relative to that of a unique name."""
         if self.documents < 2:
             return 0.0
         return min(1.0, math.log(self.documents / name.documents) / math.log(self.documents))
 
     def mentions(self, question: str, telling: Collection[str]) -> list[Mention]:
-        """Return the names that a question says, in its order, a longer one in place of those within it.
+        """Return the names in a question, in order; a longer name replaces those within it.
 
-        ``telling`` are the folded words of the question that are no stop words: a name of one word is one of them. A
-        proper noun is said by a word with a capital, unless the question has none. A name that more than half of the
-        documents have tells nothing and is left out.
+        ``telling`` are the folded words of the question that are not stop words: a one-word name must be one of them. A
+        proper noun only matches capitalised words, unless the question has none. A name that more than half of the
+        documents have is omitted.
         """
         lower = question == question.lower()
         said = [
@@ -234,9 +234,9 @@ class NamesTable:
         return sorted(apart, key=lambda mention: (mention.start, mention.name.kind))
 
     def of_other_periods(self, question: str) -> frozenset[str]:
-        """Return the documents whose labels tell another period than the question does.
+        """Return the documents whose labels have other periods than the question.
 
-        That is a quarter where it says a year alone, none of the quarters that it says, or none of its years.
+        These are labels with a quarter if the question has only a year, and labels without its quarters or years.
         """
         said = find_periods(question)
         if not said or not self._periods_told:
@@ -287,7 +287,7 @@ class NamesTable:
 
 @dataclass(slots=True)
 class NamesCache:
-    """The table of one index and the documents of its last scopes, until documents change; for several threads."""
+    """Thread-safe cache of the table of an index and the documents of its last scopes, until documents change."""
 
     _table: NamesTable | None = None
     _version: object = None
@@ -296,10 +296,10 @@ class NamesCache:
     _scopes: dict[ResolvedScope, tuple[object, frozenset[str]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def table_of(
+    def table_in_scope(
         self, connection: Connection, index: str, totals: IndexTotals, scope: ResolvedScope = FULL_SCOPE
     ) -> NamesTable:
-        """Return the table of the documents of an index that lie in a scope as it is now, by the index's totals."""
+        """Return the current table of the documents of an index in a scope, versioned by the index's totals."""
         version = (totals.passages, totals.average_length, totals.changed)
         table = self.table(version, partial(fetch_document_names, connection, index))
         place = scope.place
@@ -318,7 +318,7 @@ class NamesCache:
     def table(self, version: object, load: Callable[[], Iterable[DocumentNames]]) -> NamesTable:
         """Return the table of a version of the documents.
 
-        If making it takes long, it may be as old as twenty times that, so that a growing corpus is not read
+        If building takes long, the table may be stale for twenty times that, so that a growing corpus is not read
         for every question.
         """
         with self._lock:
@@ -328,14 +328,14 @@ class NamesCache:
                 is_first = self._table is None
                 self._table = NamesTable(load())
                 self._version, self._made_at = version, time.monotonic()
-                self._seconds = 0.0 if is_first else self._made_at - now  # the first is made beside a start's imports
+                self._seconds = 0.0 if is_first else self._made_at - now  # the first is built during imports
             return self._table
 
 
 def _can_name(said: Sequence[str], entry: _Entry, telling: Collection[str], lower: bool) -> bool:
-    """Return whether words of a question name something, and are not just those words.
+    """Return whether words of a question are a name, rather than ordinary words.
 
-    A title of one word is often the subject of many documents; how much of a title is said is judged apart.
+    A one-word title is often the subject of many documents; matched shares of titles are computed separately.
     """
     told = sum(word.casefold() in telling for word in said)
     if told < (2 if entry.kind == "title" else 1) or len("".join(said)) < 2:
@@ -344,13 +344,13 @@ def _can_name(said: Sequence[str], entry: _Entry, telling: Collection[str], lowe
 
 
 def _is_proper(text: str) -> bool:
-    """Return whether a text is written as a proper noun: each word of letters with a capital, but for short ones."""
+    """Return whether a text is a proper noun: all words are capitalised except short ones."""
     words = [word[0] for word in find_words(text)]
     return all(word[:1].isupper() for word in words if len(word) >= MIN_CAPITAL_LETTERS or len(words) == 1)
 
 
 def _display_name(entry: _Entry, said: str) -> str:
-    """Return a name as people write it: as the question does, if the document runs its words together."""
+    """Return a name for display: as in the question, if the document joins its words."""
     return " ".join(said.split()) if entry.kind == "name" else entry.text
 
 
@@ -359,7 +359,7 @@ def _display_name(entry: _Entry, said: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MatchedName:
-    """Of a document that name, its title or its file's, of which a question says most: the ``share`` 0..1, by idf."""
+    """The title or file name of a document with the largest matched ``share`` (0..1, by idf)."""
 
     document_id: str
     name: str = ""
@@ -368,10 +368,10 @@ class MatchedName:
 
 @dataclass(frozen=True, slots=True)
 class QuestionNames:
-    """The names that a question says and that are not ignored; ``asked`` is the question without the ignored ones.
+    """The names in a question that are not ignored; ``asked`` is the question without the ignored ones.
 
-    ``strengths`` say how far the names together pick each document out of all, 0..1, by document id; ``others`` are
-    documents whose labels tell another period than the question.
+    ``strengths`` are the confidences 0..1 that a document is meant, by document id; ``others`` are
+    documents whose labels have other periods than the question.
     """
 
     asked: str
@@ -380,7 +380,7 @@ class QuestionNames:
     others: frozenset[str] = frozenset()
 
     def documents_of_all(self) -> frozenset[str] | None:
-        """Return the documents that have a name of each kind that the question says; None if it says none."""
+        """Return the documents that have a name of each kind in the question; None without names."""
         kinds: dict[str, frozenset[str]] = {}
         for mention in self.mentions:
             kinds[mention.name.kind] = kinds.get(mention.name.kind, frozenset()) | mention.documents

@@ -1,4 +1,4 @@
-"""Hits as LlamaIndex's nodes and back: a node carries its internal id and its attribution in its metadata."""
+"""Conversion between hits and LlamaIndex nodes, which have internal id and attribution in their metadata."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.types.results import TimedStep
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-ID, LEGS, PASSAGE, EXTRA = "_id", "_legs", "_passage", "_extra"  # extra: a stage's own metadata, to be shown
+ID, LEGS, PASSAGE, EXTRA = "_id", "_legs", "_passage", "_extra"  # extra: a stage's own metadata, shown with the passage
 _INTERNAL = [ID, LEGS, PASSAGE, EXTRA]
 _SHOWN_METADATA = (
     "heading_path",
@@ -34,14 +34,14 @@ _SHOWN_METADATA = (
 
 
 def to_nodes(request: Request, connection: Connection, hits: Sequence[Hit]) -> list[NodeWithScore]:
-    """Fetch the hits' passages and return them as nodes, in the hits' order."""
+    """Fetch the passages of hits and return them as nodes, in the same order."""
     with request.trace.stage(TimedStep.FETCH):
         passages = fetch_passages(connection, request.index.name, [hit.id for hit in hits], request.same_as)
     return [make_node(passages[hit.id], hit) for hit in hits if hit.id in passages]
 
 
 def make_node(passage: StoredPassage, hit: Hit) -> NodeWithScore:
-    """Return one passage as a node; its internal metadata stay out of prompts and embeddings."""
+    """Return one passage as a node; its internal metadata is excluded from prompts and embeddings."""
     metadata = {
         "document_id": passage.document_id,
         "document_title": passage.title,
@@ -60,21 +60,21 @@ def make_node(passage: StoredPassage, hit: Hit) -> NodeWithScore:
     return NodeWithScore(node=node, score=hit.score)
 
 
-def stored_passage(node: NodeWithScore) -> StoredPassage:
-    """Return the passage that a node stands for."""
+def node_passage(node: NodeWithScore) -> StoredPassage:
+    """Return the stored passage of a node."""
     return node.node.metadata[PASSAGE]
 
 
 def node_hit(node: NodeWithScore) -> Hit:
-    """Return the hit a node stands for."""
+    """Return the hit of a node."""
     metadata = node.node.metadata
     return Hit(metadata[ID], float(node.score or 0.0), metadata[LEGS])
 
 
 def replace_hits(nodes: Sequence[NodeWithScore], hits: Sequence[Hit]) -> list[NodeWithScore]:
-    """Return the nodes of the hits, scored and attributed as these say, in the hits' order.
+    """Return the nodes of the hits with their scores and attribution, in the hits' order.
 
-    The nodes are the request's own, and their attribution is written over.
+    The nodes belong to the request and are modified in place.
     """
     by_id = {node_hit(node).id: node for node in nodes}
     for hit in hits:
@@ -85,7 +85,7 @@ def replace_hits(nodes: Sequence[NodeWithScore], hits: Sequence[Hit]) -> list[No
 def to_passages(
     nodes: Sequence[NodeWithScore], draw_page: Callable[[Passage], Image] | None = None
 ) -> tuple[Passage, ...]:
-    """Return nodes as the passages that faces show, ranked from 1 in the given order, scores in 0..1.
+    """Return nodes as passages for callers, ranked from 1 in the given order, with scores in 0..1.
 
     ``draw_page`` draws the page of a passage.
     """
@@ -119,6 +119,6 @@ def _passage(rank: int, node: NodeWithScore, draw_page: Callable[[Passage], Imag
 
 
 def match_type(legs: Mapping[str, Leg]) -> str:
-    """Say how a passage was found: "vector" (by any meaning leg alone), "keyword", or "hybrid" for both."""
+    """Return how a passage was found: "vector" (only by legs of meaning), "keyword", or "hybrid" for both."""
     matches = {leg_kind(name).match for name, leg in legs.items() if leg.rank is not None} - {None}
     return str(matches.pop()) if len(matches) == 1 else "hybrid"

@@ -1,4 +1,4 @@
-"""Parameters of several strategies as people type them: ``hybrid.fusion=rrf``, or ``fusion=rrf`` where it is one."""
+"""Options of a search, and parameters of strategies as typed: ``hybrid.fusion=rrf`` or ``fusion=rrf``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Ask(Value):
         scope: The part of the corpus to search.
         index: Name of an index; None for the promoted or the default one.
         parameters: Parameters of the strategy, by name.
-        min_similarity: Least cosine, 0..1, between question and passage, applied before the cut to the limit.
+        min_similarity: Minimum cosine, 0..1, of question and passage, applied before the limit.
         built_in: Strategy to use if none is named or promoted.
     """
 
@@ -47,7 +47,7 @@ def parameters_by_strategy(names: Sequence[str], texts: Sequence[str]) -> dict[s
     """Return parameters by strategy: ``hybrid.fusion=rrf`` for one, ``fusion=rrf`` for each that has it.
 
     Raises:
-        InvalidInput: a strategy that is not compared, a parameter that none has, or a value out of its range.
+        InvalidInput: a strategy that is not compared, an unknown parameter, or a value out of range.
     """
     by_strategy: dict[str, dict[str, ParameterValue]] = {name: {} for name in names}
     for key, value in parse_assignments(texts, "--set").items():
@@ -84,23 +84,23 @@ def split_strategy(strategy: str, index: str | None) -> tuple[str, str | None]:
     name, at, own = strategy.partition("@")
     strategy_named(name)
     if at and index is not None and own != index:
-        raise InvalidInput(f"{strategy!r} names the index {own!r}, and {index!r} is asked for too; name one of them.")
+        raise InvalidInput(f"{strategy!r} names the index {own!r}, but {index!r} was given too; use one of them.")
     if at and not own:
-        raise InvalidInput(f"{strategy!r} names no index; write it as {name}@INDEX.")
+        raise InvalidInput(f"{strategy!r} names no index; use {name}@INDEX.")
     return name, own if at else index
 
 
 def combine_with_indexes(strategies: Sequence[str], indexes: Sequence[str]) -> list[str]:
-    """Return every strategy on every index as "strategy@index", a strategy's indexes side by side; as they are without.
+    """Return every strategy on every index as "strategy@index", grouped by strategy; unchanged without indexes.
 
     Raises:
-        InvalidInput: a strategy names an index of its own, and others are asked for.
+        InvalidInput: a strategy names an index, and ``indexes`` are given too.
     """
     if not indexes:
         return list(strategies)
     for strategy in strategies:
         if "@" in strategy:
             raise InvalidInput(
-                f"{strategy!r} names an index, and {list_choices(indexes)} are asked for too; drop one of them."
+                f"{strategy!r} names an index, but {list_choices(indexes)} were given too; use one of them."
             )
     return [f"{strategy}@{index}" for strategy in strategies for index in indexes]

@@ -1,4 +1,4 @@
-"""The engine of a request's strategy: its retriever, its stages, and the order that ends every strategy."""
+"""The engine of a request's strategy: its retriever, its stages, and the final order."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from llama_index_instrumentation import get_dispatcher
 from workbench.errors import ConfigurationError, ModelError, ScopeError
 from workbench.retrieval.evidence import judge_evidence
 from workbench.retrieval.hits import Hit, scale_contributions
-from workbench.retrieval.name_matching import preferred_names, restrict_to_named
-from workbench.retrieval.nodes import node_hit, replace_hits, stored_passage, to_passages
+from workbench.retrieval.name_matching import list_preferred_names, restrict_to_named
+from workbench.retrieval.nodes import node_hit, node_passage, replace_hits, to_passages
 from workbench.retrieval.parameters import CUTOFF, MAX_DEPTH
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.retriever import Retriever
@@ -47,14 +47,14 @@ class Engine(RetrieverQueryEngine):
     _retriever: Retriever
     _node_postprocessors: list[Stage]
     request: Request
-    served: Callable[[Callable[[], list[NodeWithScore]]], list[NodeWithScore]] | None = None  # what calls a retrieval
+    served: Callable[[Callable[[], list[NodeWithScore]]], list[NodeWithScore]] | None = None  # created per retrieval
 
     def retrieve(self, query_bundle: QueryType) -> list[NodeWithScore]:
-        """Return the nodes that are found, best first."""
+        """Return the found nodes, best first."""
         query = self.request.question(query_bundle)
         if self.served is None:
-            return extend_results(query, self._found(query))
-        return self.served(lambda: extend_results(query, self._found(query)))
+            return extend_results(query, self._run_retriever(query))
+        return self.served(lambda: extend_results(query, self._run_retriever(query)))
 
     def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         return super()._query(self.request.question(query_bundle))
@@ -62,9 +62,9 @@ class Engine(RetrieverQueryEngine):
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         return await super()._aquery(self.request.question(query_bundle))
 
-    def _found(self, query: Query) -> list[NodeWithScore]:
-        """Retrieve; LlamaIndex's spans and events cost a search 0.15 ms, so without a handler they are not made."""
-        if self._listened_to:
+    def _run_retriever(self, query: Query) -> list[NodeWithScore]:
+        """Retrieve; LlamaIndex's spans and events cost 0.15 ms per search, so they are skipped without a handler."""
+        if self._has_listeners:
             return super().retrieve(query)
         nodes = self._retriever.find(query)
         for stage in self._node_postprocessors:
@@ -72,10 +72,10 @@ class Engine(RetrieverQueryEngine):
         return nodes
 
     @property
-    def _listened_to(self) -> bool:
+    def _has_listeners(self) -> bool:
         if self.callback_manager.handlers or self._retriever.callback_manager.handlers:
             return True
-        dispatchers = (get_dispatcher(), dispatcher)  # all dispatchers, and that of every retriever
+        dispatchers = (get_dispatcher(), dispatcher)  # root dispatcher, and that of retrievers
         handlers = [
             handler for dispatcher in dispatchers for handler in (*dispatcher.event_handlers, *dispatcher.span_handlers)
         ]
@@ -93,31 +93,31 @@ def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -
     if strategy.needs_scope and request.scope.is_everything:
         raise ScopeError(f"The strategy {strategy.name!r} needs a scope; name a project, folder, tag or source.")
     if (strategy.needs_llm and request.llm is None) or (strategy.needs_reranker and request.cross_encoder is None):
-        raise ConfigurationError(f"The strategy {strategy.name!r} cannot be used yet. {strategy.needs}")
+        raise ConfigurationError(f"The strategy {strategy.name!r} is not configured. {strategy.needs}")
     stages = [cast(Stage, make(request)) for make in strategy.stages]
     if request.trace.passed is not None:
         stages = add_checkpoints(request, stages)
     engine = Engine(
         retriever=strategy.retriever(request),
         response_synthesizer=synthesizer or _silent_synthesizer(),
-        node_postprocessors=[*stages, FinalOrder.of(request)],
+        node_postprocessors=[*stages, FinalOrder.make(request)],
     )
     engine.request = request
     return engine
 
 
 def extend_results(query: Query, first: list[NodeWithScore]) -> list[NodeWithScore]:
-    """Return the nodes that were found for a question, and further ones if it asks for more than the candidates.
+    """Return the nodes of a search, and more if the limit exceeds the candidates.
 
-    These come in the retriever's own order of a search to ``DEEPEST``, with scores no higher than the last one's, so
-    that no limit changes what comes first. What the first ones show already is left out.
+    These are in the order of a deeper search to ``MAX_DEPTH``, with scores no higher than the last one's, so
+    that the limit never changes the first results. Nodes that are already covered are omitted.
     """
     request, trace = query.request, query.request.trace
     if not first or len(first) + trace.cut >= request.limit or not trace.has_more:
         return first
     wanted = request.limit - len(first)
     deep = replace(request, depth=MAX_DEPTH, limit=wanted)
-    deeper = query.rebind(deep)  # what the first ones are explained by stays as it is
+    deeper = query.rebind(deep)  # keeps the explanation of the first ones
     found = cast(Retriever, request.strategy.retriever(deep)).find(deeper)
     further = put_preferred_first(deep, [node for node in found if not any(_covers(other, node) for other in first)])
     for make in request.strategy.stages:
@@ -125,15 +125,15 @@ def extend_results(query: Query, first: list[NodeWithScore]) -> list[NodeWithSco
         further = stage.apply(deeper, further) if stage.widens and further else further
     bound = float(first[-1].score or 0.0)
     further = [_cap_score(node, bound) for node in further[: deep.limit]]
-    floor = request.number(CUTOFF, otherwise=0.0) * (first[0].score or 0.0)
+    floor = request.float_param(CUTOFF, otherwise=0.0) * (first[0].score or 0.0)
     worthy = [node for node in further if (node.score or 0.0) >= floor]
     trace.cut += len(further) - len(worthy)
     return [*first, *worthy]
 
 
 def _covers(shown: NodeWithScore, node: NodeWithScore) -> bool:
-    """Return whether a node that is shown holds another one: the same passage, or a widened text around it."""
-    passage, other = stored_passage(shown), stored_passage(node)
+    """Return whether a shown node covers another one: the same passage, or a wider text."""
+    passage, other = node_passage(shown), node_passage(node)
     if passage.id == other.id:
         return True
     start, end = shown.node.metadata.get("start"), shown.node.metadata.get("end")
@@ -143,7 +143,7 @@ def _covers(shown: NodeWithScore, node: NodeWithScore) -> bool:
 
 
 def _cap_score(node: NodeWithScore, bound: float) -> NodeWithScore:
-    """Return a node with a score of at most ``bound``, the parts of its legs in proportion."""
+    """Return a node with a score of at most ``bound``, and contributions in proportion."""
     score = float(node.score or 0.0)
     if score <= bound:
         return node
@@ -162,9 +162,9 @@ def add_checkpoints(request: Request, stages: Sequence[Stage]) -> list[Stage]:
 
 @cache
 def _silent_synthesizer() -> BaseSynthesizer:
-    """Return a synthesizer that answers nothing, for engines that only retrieve; it holds nothing of a request.
+    """Return a synthesizer without answers or state, for engines that only retrieve.
 
-    It never counts tokens, so its helpers count words: their own tokenizer would read a list of 100,000 tokens.
+    It never counts tokens, so its helpers get a word counter: the default tokenizer loads 100,000 tokens.
     """
     return NoText(
         llm=MockLLM(),
@@ -175,7 +175,7 @@ def _silent_synthesizer() -> BaseSynthesizer:
 
 # Running one search
 
-REPLICA_UNAVAILABLE = "replica: it could not serve, so the primary was searched; see 'workbench status'"
+REPLICA_UNAVAILABLE = "replica: unavailable, so the primary was searched; see 'workbench status'"
 
 
 def run_search(query: Query) -> SearchResult:
@@ -213,7 +213,7 @@ def _search(query: Query) -> SearchResult:
         index=request.index.name,
         corrections=list_corrections(query, passages),
         evidence=evidence,
-        preferring=preferred_names(query),
+        preferring=list_preferred_names(query),
     )
 
 
@@ -224,19 +224,19 @@ def note_lost_replica(request: Request) -> None:
 
 
 def _describe_unreadable(request: Request) -> str:
-    """Say that the model cannot read the question, and what that means for the passages."""
+    """Add a note that the model cannot read the question, and its effect on the results."""
     names = sorted(language_title(CONFIGURATIONS.get(code, code)) for code in request.encoder.languages or ())
     reads = " and ".join(names) or "other languages"
     if request.strategy.uses_words:
-        rest = "its similarities say little; passages are found by the question's words"
+        rest = "similarities mean little; passages are found by the question's words"
     else:
-        rest = "the order of these passages says little; keyword, hybrid and rerank go by the question's words"
+        rest = "this order means little; keyword, hybrid and rerank use the question's words"
     model = f"the model {request.index.embedding_model!r} (trained for {reads})"
     return f"vector: {model} cannot read this question, so {rest}"
 
 
 def rank_nodes(query: Query) -> list[NodeWithScore]:
-    """Return the nodes that a question's strategy finds, best first; by words alone, and a note, without the model.
+    """Return the nodes of a question's strategy, best first; by keywords only, with a note, if the model fails.
 
     Raises:
         ModelError: The index's model fails and the strategy has no keyword leg.
@@ -246,12 +246,12 @@ def rank_nodes(query: Query) -> list[NodeWithScore]:
     if not query.can_read:
         request.trace.note(_describe_unreadable(request))
     if request.correct is not None:
-        _ = query.words  # before the model is asked, so that notes and corrections are there if it fails
+        _ = query.words  # before encoding, so that notes and corrections exist if the model fails
     try:
         return build_engine(request).retrieve(query)
-    except ModelError:  # the embedding model's: the stages catch those of theirs
+    except ModelError:  # from the embedding model: stages handle their own
         if not strategy.has_keyword_leg:
             raise
-        request.trace.note(f"{strategy.name}: the vector leg could not serve, so the keyword leg served alone")
+        request.trace.note(f"{strategy.name}: vector search failed, so only keyword search was used")
         by_words = replace(request, strategy=STRATEGIES[WORDS_ALONE])
         return build_engine(by_words).retrieve(query.rebind(by_words))

@@ -1,6 +1,6 @@
-"""A search request, and the question it is asked: what the legs and stages share.
+"""A search request and its question, shared by legs and stages.
 
-Both are made for each search, so that no scope is ever carried over.
+Both are created per search, so no scope carries over to another search.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Guess(Value):
-    """A word that was typed and a known one it may mean; ``distance`` counts the typos between them."""
+    """A typed word and a known one that it may mean; ``distance`` is the number of typos between them."""
 
     typed: str
     meant: str
@@ -48,13 +48,13 @@ class Guess(Value):
 
     @property
     def similarity(self) -> float:
-        """1 for equal words, less for each typo, and much less in short words."""
+        """1 for equal words, less for each typo, much less for short words."""
         return 1 - self.distance / max(len(self.typed), len(self.meant), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The question's terms, weighted against the whole index; ``guesses`` replace words that no passage has."""
+    """The question's terms, weighted by the whole index; ``guesses`` replace words that no passage contains."""
 
     terms: tuple[QueryTerm, ...]
     totals: IndexTotals
@@ -67,14 +67,14 @@ class Words:
 
 @dataclass(slots=True)
 class Trace:
-    """Times and notes of one request, written by its stages and read for its result; never shared."""
+    """Timings and notes of one request, written by its stages; never shared."""
 
     timings_ms: dict[str, float] = field(default_factory=dict)
     degraded: list[str] = field(default_factory=list)
-    has_more: bool = False  # whether there may be further candidates
-    cut: int = 0  # passages left out below the cutoff
-    shared_ms: float = 0.0  # part of ``timings_ms`` that passed in another request, whose result this one reuses
-    passed: dict[str, tuple[int, ...]] | None = None  # ids after each step of a traced request, in order
+    has_more: bool = False  # True if there may be more candidates
+    cut: int = 0  # passages below the cutoff
+    shared_ms: float = 0.0  # part of ``timings_ms`` spent in another request whose result is reused
+    passed: dict[str, tuple[int, ...]] | None = None  # ids after each step of a traced request, ranked
 
     @contextmanager
     def stage(self, step: TimedStep) -> Generator[None]:
@@ -87,12 +87,12 @@ class Trace:
             self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + (time.perf_counter() - began) * 1000
 
     def charge_shared(self, step: TimedStep, milliseconds: float) -> None:
-        """Add the time of a step that another request did for this one as well."""
+        """Add the time of a step that another request did for this one too."""
         self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + milliseconds
         self.shared_ms += milliseconds
 
     def note(self, reason: str) -> None:
-        """Add a note that part of the search could not serve, once."""
+        """Add a note about a failed part of the search, once."""
         if reason not in self.degraded:
             self.degraded.append(reason)
 
@@ -114,7 +114,7 @@ class TokenSimilarities:
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A question as an encoder returned it, and the milliseconds that took."""
+    """An encoded question, and the encoding time in milliseconds."""
 
     query: EncodedQuery
     milliseconds: float = 0.0
@@ -125,26 +125,26 @@ class Encoding:
 
 @dataclass(slots=True)
 class Request:
-    """How to search: a strategy, an index, a scope, and the models. It holds nothing of a question (see ``Query``).
+    """How to search: strategy, index, scope and models, without the question (see ``Query``).
 
     Attributes:
-        strategy: The strategy that serves the request.
+        strategy: The strategy.
         store: Passages of the index.
         encoder: The embedding model of the index.
-        scope: The part of the corpus that is searched.
-        limit: Number of passages asked for.
-        parameters: Parameters of the strategy, already checked.
-        remembered: True if the index was not looked up for this request; then passages are only shown if it is still
+        scope: The part of the corpus to search.
+        limit: Number of passages to return.
+        parameters: Checked parameters of the strategy.
+        remembered: True if the index row is cached; then passages are only shown if it is still
             the same.
-        min_similarity: Least cosine between question and passage, applied before the cut to the limit; 0 for none.
+        min_similarity: Minimum cosine of question and passage, applied before the limit; 0 for none.
         llm: The language model, if the strategy or an answer needs one.
         cross_encoder: The cross-encoder, if the strategy needs one.
         trace: Times and notes of the search.
-        kept_names: The index's table of names; None if names are only words.
+        kept_names: The index's table of names; None to treat names as plain words.
         draw_page: Draws the page of a passage.
         ranker: Weights of the strategy ``learned``.
-        correct: Adds the known words that unknown ones may mean; None if the strategy looks up words as typed.
-        depth: Number of passages that each leg fetches at least.
+        correct: Adds corrections of unknown words; None to look up words as typed.
+        depth: Minimum number of passages that each leg fetches.
     """
 
     strategy: Strategy
@@ -167,27 +167,27 @@ class Request:
 
     @property
     def index(self) -> Index:
-        """The index that is searched."""
+        """The index to search."""
         return self.store.index
 
     @property
     def same_as(self) -> Index | None:
-        """The index's row as it must still be for passages to be shown; None if it was just looked up."""
+        """The cached index row that must be unchanged for passages to be shown; None if it was just looked up."""
         return self.store.index if self.remembered else None
 
     def question(self, asked: str | QueryBundle, encodings: dict[str, Encoding] | None = None) -> Query:
-        """Return a question for this request; a ``Query`` is returned as it is.
+        """Return a question for this request; a ``Query`` is returned unchanged.
 
         Args:
-            asked: The question, as a text or as LlamaIndex passes it.
-            encodings: Its encodings by model, shared with other requests that ask the same question.
+            asked: The question, as text or LlamaIndex's bundle.
+            encodings: Its encodings by model, shared between requests with the same question.
         """
         if isinstance(asked, Query):
             return asked
         text = asked if isinstance(asked, str) else asked.query_str
         return Query(self, text, encodings, corrects_typos=True)
 
-    def number(self, parameter: Parameter, otherwise: float | None = None) -> float:
+    def float_param(self, parameter: Parameter, otherwise: float | None = None) -> float:
         """Return the value of a numeric parameter.
 
         Args:
@@ -195,20 +195,20 @@ class Request:
             otherwise: The value if the strategy does not declare the parameter.
 
         Raises:
-            ConfigurationError: The strategy does not declare it, and there is no ``otherwise``.
+            ConfigurationError: The strategy does not declare it and ``otherwise`` is None.
         """
         if otherwise is not None and parameter.name not in self.parameters:
             return otherwise
         return float(self.parameters[parameter.name])
 
-    def is_on(self, parameter: Parameter) -> bool:
-        """Return the value of a boolean parameter, as ``number`` does."""
-        return bool(self.number(parameter))
+    def bool_param(self, parameter: Parameter) -> bool:
+        """Return the value of a boolean parameter, as ``float_param`` does."""
+        return bool(self.float_param(parameter))
 
     def scope_size(self, connection: Connection) -> int:
-        """Return the number of passages in scope, counted once.
+        """Return the number of passages in scope, cached.
 
-        A scope of everything is not counted: it returns 0 if the index is searched exactly, else a large number.
+        The full scope is not counted: the result is 0 if the index is searched exactly, else a large number.
         """
         if self._scope_size is None:
             if self.scope.is_everything:
@@ -218,23 +218,23 @@ class Request:
         return self._scope_size
 
 
-# The question, and what is known of it
+# The question and its state
 
 
 class Query(QueryBundle):
-    """A question of one request: LlamaIndex's query bundle with all that the search knows of it.
+    """A question of one request: LlamaIndex's query bundle with the state of the search.
 
-    Words, names and encoding are read when they are first asked for, and kept.
+    Words, names and encoding are computed on first use and cached.
 
     Attributes:
-        request: The request that asks.
-        encodings: Encodings of the question by model; requests that ask the same question share one dict.
-        names: Names in the question, once they are read (``name_matching.read_names``).
-        reply: What an LLM wrote for the question: an imagined answer, or a list of other questions.
-        spread: How far the nearest candidates stand out (``legs.spread``); None until both legs are read.
-        titles: Titles that the question mentions, by which documents were preferred; None if none were looked up.
-        likenesses: Token similarities of the candidates that late interaction compared.
-        sheet: Features of the candidates that the learned ranker weighed.
+        request: The request.
+        encodings: Encodings of the question by model, shared between requests with the same question.
+        names: Names in the question (``name_matching.read_names``), once read.
+        reply: Text by an LLM for the question: an imagined answer, or a list of rephrasings.
+        spread: Spread of the nearest candidates (``legs.compute_spread``); None until both legs are read.
+        titles: Titles in the question by which documents were preferred; None if not looked up.
+        token_similarities: Token similarities of the candidates that late interaction compared.
+        sheet: Features of the candidates of the learned ranker.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class Query(QueryBundle):
         *,
         corrects_typos: bool = False,
     ) -> None:
-        """Ask ``text``; ``corrects_typos`` is False for a text that a model wrote."""
+        """``corrects_typos`` is False for a text written by a model."""
         super().__init__(query_str=text)
         self.request = request
         self.encodings: dict[str, Encoding] = {} if encodings is None else encodings
@@ -253,7 +253,7 @@ class Query(QueryBundle):
         self.reply: object = None
         self.spread: float | None = None
         self.titles: tuple[MatchedName, ...] | None = None
-        self.likenesses: TokenSimilarities | None = None
+        self.token_similarities: TokenSimilarities | None = None
         self.sheet: FeatureSheet | None = None
         self._corrects_typos = corrects_typos
         self._words: Words | None = None
@@ -262,16 +262,16 @@ class Query(QueryBundle):
 
     @property
     def text(self) -> str:
-        """The question as it was typed."""
+        """The question as typed."""
         return self.query_str
 
     def rebind(self, request: Request, vector: FloatArray | None = None, words: Words | None = None) -> Query:
-        """Return the same question for another request, without what a search found for it.
+        """Return the same question for another request, without the state of a search.
 
         Args:
-            request: The request that asks.
-            vector: Stands in for the question's vector.
-            words: Stand in for the question's words.
+            request: The request.
+            vector: Replaces the question's vector.
+            words: Replace the question's words.
         """
         query = Query(request, self.text, self.encodings, corrects_typos=self._corrects_typos)
         query.names, query.reply = self.names, self.reply
@@ -285,13 +285,13 @@ class Query(QueryBundle):
 
     @property
     def encoded(self) -> EncodedQuery:
-        """The question as the index's model sees it.
+        """The question encoded by the index's model.
 
-        A vector that another request computed is charged with the time it took there, so that the times of strategies
-        that are compared contain the same step.
+        A vector computed by another request is charged with its time there, so that the timings of compared
+        strategies contain the same steps.
 
         Raises:
-            ModelError: The index's model cannot be used.
+            ModelError: The index's model is unavailable.
         """
         trace = self.request.trace
         known = self.encodings.get(self._model)
@@ -308,7 +308,7 @@ class Query(QueryBundle):
 
     @property
     def share_read(self) -> float:
-        """Share 0..1 of the question that the index's model can tell apart; 1 if the model cannot be loaded."""
+        """Share 0..1 of the question that the index's model can read; 1 if the model does not load."""
         if self._share_read is None:
             try:
                 self._share_read = self.request.encoder.reads(self.text)
@@ -318,7 +318,7 @@ class Query(QueryBundle):
 
     @property
     def can_read(self) -> bool:
-        """Whether the index's model can tell most of the words apart; True if it cannot be loaded."""
+        """Whether the index's model can read most of the words; True if it does not load."""
         return self.share_read > MAX_UNREADABLE_SHARE
 
     def is_similar_enough(self, cosine: float, *, has_words: bool = False) -> bool:
@@ -326,22 +326,22 @@ class Query(QueryBundle):
 
         Args:
             cosine: Similarity of question and passage.
-            has_words: Whether the passage has some of the question's words. If the model cannot read the question, it
-                hides no such passage.
+            has_words: Whether the passage contains words of the question. Such passages are never hidden if the model
+                cannot read the question.
         """
         least = self.request.min_similarity
         return least <= 0 or cosine >= least or (has_words and not self.can_read)
 
     @property
     def words(self) -> Words:
-        """The question's words, read over a connection of their own if they are not known yet."""
+        """The question's words, read over a separate connection if not yet known."""
         if self._words is None:
             with self.request.store.reading() as connection:
                 return self.read_words(connection)
         return self._words
 
     def read_words(self, connection: Connection) -> Words:
-        """Return the terms of the question, weighted against the whole index, with corrections of unknown ones."""
+        """Return the terms of the question, weighted by the whole index, with corrections of unknown ones."""
         if self._words is None:
             words = _read_words(self.request, connection, self.text)
             correct = self.request.correct if self._corrects_typos else None
@@ -354,7 +354,7 @@ class Query(QueryBundle):
         return self.request.index.embedding_model
 
 
-# Terms of a question as the keyword leg reads them
+# Terms of a question for the keyword leg
 
 _WORD = re.compile(r"[^\W_]")
 
@@ -365,8 +365,8 @@ def _read_words(request: Request, connection: Connection, query: str) -> Words:
         totals, terms = fetch_query_terms(connection, index.name, query)
         known = [term.id for term in terms if term.id is not None]
         if known and not scope.is_everything:
-            # A word that the index has only outside the scope counts as unknown. Otherwise a note, a missing correction
-            # or a share of the question's words would reveal that it is there.
+            # A word that only occurs outside the scope counts as unknown. Otherwise a note, a missing correction
+            # or a share of the question's words would reveal it.
             size = request.scope_size(connection)
             held = filter_terms(connection, index.name, known, scope, size)
             terms = tuple(term if term.id in held else replace(term, id=None) for term in terms)
@@ -374,9 +374,9 @@ def _read_words(request: Request, connection: Connection, query: str) -> Words:
 
 
 def _note_no_terms(request: Request, query: str, words: Words) -> None:
-    """Note why the words find nothing; corrections count as words that do."""
+    """Note why the words find nothing, unless corrections do."""
     if not words.totals.passages:
-        request.trace.note("keyword: the index holds no passages")
+        request.trace.note("keyword: the index has no passages")
     elif not any(term.id is not None for term in words.terms):
         place = "index" if request.scope.place.is_everything else "scope"
         request.trace.note(f"keyword: {_explain_no_terms(query, words.terms, words.totals, place)}")
@@ -385,7 +385,7 @@ def _note_no_terms(request: Request, query: str, words: Words) -> None:
 def _explain_no_terms(query: str, terms: Sequence[QueryTerm], totals: IndexTotals, place: str) -> str:
     """Explain why no term of the question can be looked up.
 
-    A word that is not a term in one of the index's languages is a stop word there: it occurs, but is not looked up.
+    A word that is not a term in one of the index's languages is a stop word there: it is not looked up.
     """
     if not _WORD.search(query):
         return "the question has no words to look up"
@@ -393,5 +393,5 @@ def _explain_no_terms(query: str, terms: Sequence[QueryTerm], totals: IndexTotal
     for term in terms:
         reach[term.position] = reach.get(term.position, 0) + term.passages
     if any(passages >= totals.passages for passages in reach.values()):
-        return f"none of the question's words that can be looked up occur in the {place}"
-    return "the question has only words too common to look up, such as 'the' and 'of'"
+        return f"none of the question's words occur in the {place}"
+    return "the question has only stop words, such as 'the' and 'of'"

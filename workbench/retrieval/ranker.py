@@ -1,4 +1,4 @@
-"""A ranker as a JSON file: written, read and checked; and the one that comes with the workbench."""
+"""Rankers: features, arithmetic, JSON files, and the shipped ranker."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from workbench.types.parameter import MAX_NAME_CHARS, read_name
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One thing that is known of a candidate; ``why`` says what it measures.
+    """A feature of a candidate; ``why`` describes it.
 
-    ``leg`` names the leg that it is counted to, and whose vote for the question it shares; "" for what no leg says.
+    ``leg`` is the leg that it is attributed to and whose confidence scales it; "" for none.
     """
 
     name: str
@@ -33,34 +33,34 @@ class Feature:
     leg: str = ""
 
 
-BEFORE = "before"  # the score that the other weights correct: rerank's
+BEFORE = "before"  # rerank's score, which the other features adjust
 FEATURES = (
-    Feature(BEFORE, "Rerank's score", "what rerank makes of all legs"),
+    Feature(BEFORE, "Rerank's score", "the score of rerank"),
     Feature("meaning", "Meaning", "cosine of question and passage", parameter.VECTOR),
     Feature("words", "Words", "BM25", parameter.KEYWORD),
-    Feature("coverage", "Words covered", "share of the question's words that it holds, by rarity", parameter.KEYWORD),
-    Feature("closeness", "Words together", "how close together these words are", parameter.KEYWORD),
-    Feature("late", "Word by word", "MaxSim beyond chance", parameter.LATE),
-    Feature("least", "Weakest words", "MaxSim of the half of the question that fits worst", parameter.LATE),
+    Feature("coverage", "Words covered", "share of the question's words in the passage, by rarity", parameter.KEYWORD),
+    Feature("closeness", "Words together", "closeness of these words in the passage", parameter.KEYWORD),
+    Feature("late", "Token matches", "MaxSim beyond chance", parameter.LATE),
+    Feature("least", "Weakest words", "MaxSim of the worst-matching half of the question", parameter.LATE),
     Feature("document", "Title match", "share of the document's name that the question contains", parameter.DOCUMENT),
     Feature("title", "Title", "share of the question's words in the title, by rarity"),
     Feature("headings", "Headings", "share of the question's words in the headings above it, by rarity"),
-    Feature("start", "Near the beginning", "1 / its place in the document"),
-    Feature("length", "Length", "logarithm of its characters"),
-    Feature("agreement", "Agreement", "the places that the legs give it, together"),
-    Feature("beside", "Neighbouring passages", "the better score of its two neighbours"),
+    Feature("start", "Near the beginning", "1 / position in the document"),
+    Feature("length", "Length", "logarithm of the number of characters"),
+    Feature("agreement", "Agreement", "the combined ranks of the legs"),
+    Feature("beside", "Neighbouring passages", "the best score of its two neighbours"),
     Feature("elsewhere", "Rest of the document", "best score of the document's other passages"),
-    Feature("language", "Language", "how likely the question is in its language"),
+    Feature("language", "Language", "probability that the question is in its language"),
 )
 NONNEGATIVE_FEATURES = frozenset(
     {"language"}
-)  # may count for a passage, never against it: of other languages questions tell little
+)  # never counts against a passage: questions in other languages are too rare to learn from
 NAMES = tuple(feature.name for feature in FEATURES)
 
 
 FILE_FORMAT = "rag-workbench ranker 1"
 MAX_WEIGHT = 1e6
-MAX_TEXT_CHARS = 2_000  # characters of what a file says of itself
+MAX_TEXT_CHARS = 2_000  # of texts in a file
 _TEXTS, _COUNTS = ("trained_on", "index", "note"), ("version", "questions")
 
 
@@ -70,20 +70,20 @@ def dump_ranker(ranker: Ranker) -> str:
 
 
 def parse_ranker(text: str) -> Ranker:
-    """Return the ranker of a file's text. Raises InvalidInput, which says what is wrong with the file."""
+    """Parse a ranker file. Raises InvalidInput."""
     try:
         told = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"The file is no JSON ({error}); give one that 'workbench rankers export' wrote.") from None
+        raise InvalidInput(f"The file is not JSON ({error}); use a file from 'workbench rankers export'.") from None
     if not isinstance(told, dict) or told.get("form") != FILE_FORMAT:
         raise InvalidInput(
-            f"The file is no ranker: its 'form' must be {FILE_FORMAT!r}; 'workbench rankers export' writes one."
+            f"The file is not a ranker: 'form' must be {FILE_FORMAT!r}, as in files from 'workbench rankers export'."
         )
     return read_ranker(told)
 
 
 def read_ranker(told: Mapping[str, JsonValue]) -> Ranker:
-    """Return the ranker that its JSON form says. Raises InvalidInput."""
+    """Return a ranker from its JSON form. Raises InvalidInput."""
     texts = {name: _read_text(name, told.get(name, "")) for name in _TEXTS}
     counts = {name: _read_count(name, told.get(name, 0)) for name in _COUNTS}
     figures = {str(name): _read_number("figures", value) for name, value in _read_object("figures", told).items()}
@@ -100,29 +100,27 @@ def read_ranker(told: Mapping[str, JsonValue]) -> Ranker:
 
 
 def check_name(name: JsonValue) -> str:
-    """Return a name without surplus blanks. Raises InvalidInput."""
+    """Return a name with normalised whitespace. Raises InvalidInput."""
     try:
         return read_name(name)
     except ValueError:
-        raise InvalidInput(
-            f"A ranker cannot be named {name!r}; use 1 to {MAX_NAME_CHARS} characters that can be printed."
-        ) from None
+        raise InvalidInput(f"Invalid ranker name {name!r}; use 1 to {MAX_NAME_CHARS} printable characters.") from None
 
 
 def check_weights(weights: JsonObject) -> dict[str, float]:
-    """Return weights by feature. Raises InvalidInput for an unknown feature, no number, or nothing that weighs."""
+    """Return weights by feature. Raises InvalidInput for unknown features, non-numbers, or only zeros."""
     for name in weights:
         if name not in NAMES:
-            raise InvalidInput(f"There is no feature {name!r}; the features are {list_choices(NAMES, 20)}.")
+            raise InvalidInput(f"Unknown feature {name!r}; the features are {list_choices(NAMES, 20)}.")
     numbers = {name: _read_number("weights", value) for name, value in weights.items()}
     if not any(numbers.values()):
-        raise InvalidInput("No feature of the ranker weighs anything; its 'weights' must hold one that is not 0.")
+        raise InvalidInput("All 'weights' of the ranker are 0; at least one must not be.")
     return numbers
 
 
 @cache
 def load_default_ranker() -> Ranker:
-    """Return the ranker that comes with the workbench."""
+    """Return the shipped ranker."""
     text = files("workbench.retrieval").joinpath("shipped_ranker.json").read_text(encoding="utf-8")
     ranker = parse_ranker(text)
     assert ranker.name == DEFAULT_RANKER
@@ -145,7 +143,7 @@ def _read_number(name: str, value: JsonValue) -> float:
 def _read_count(name: str, value: JsonValue) -> int:
     number = _read_number(name, value)
     if number < 0 or not math.isclose(number, round(number)):
-        raise InvalidInput(f"{name!r} of the ranker has {value!r}; use a whole number from 0.")
+        raise InvalidInput(f"{name!r} of the ranker has {value!r}; use a whole number of at least 0.")
     return round(number)
 
 
@@ -164,8 +162,8 @@ FeatureArray = NDArray[np.float64]
 class FeatureSheet:
     """The features of a question's candidates: rows are candidates in their order, columns ``NAMES``.
 
-    ``raw`` are the features in their own units, ``scaled`` in 0..1; ``documents`` and ``spans`` say where each
-    candidate stands.
+    ``raw`` are the features in their own units, ``scaled`` in 0..1; ``documents`` and ``spans`` locate each
+    candidate.
     """
 
     ids: tuple[int, ...]
@@ -176,7 +174,7 @@ class FeatureSheet:
 
 
 def scale_features(raw: FeatureArray, votes: Sequence[float]) -> FeatureArray:
-    """Scale each column to 0..1 over the rows, times its vote (0..1); a column of equal values becomes 0."""
+    """Scale each column to 0..1 over the rows, times its leg's confidence (0..1); a constant column becomes 0."""
     low, high = raw.min(axis=0), raw.max(axis=0)
     width = high - low
     told = width > 1e-12
@@ -184,20 +182,20 @@ def scale_features(raw: FeatureArray, votes: Sequence[float]) -> FeatureArray:
 
 
 def make_weight_row(weights: Mapping[str, float]) -> FeatureArray:
-    """Return the weights in the order of the table; a feature that is not named weighs nothing."""
+    """Return the weights in the order of the table; missing features get 0."""
     return np.array([weights.get(name, 0.0) for name in NAMES], dtype=np.float64)
 
 
 def compute_shares(scaled: FeatureArray, weights: FeatureArray) -> FeatureArray:
-    """Return each feature's part of each candidate's score, at least 0; a row sums to the score, 0..1."""
+    """Return each feature's contribution to each candidate's score, at least 0; a row sums to the score, 0..1."""
     total = float(np.abs(weights).sum()) or 1.0
     return np.where(weights >= 0, scaled, 1.0 - scaled) * (np.abs(weights) / total)
 
 
 def stretch_scores(scores: FeatureArray, low: float, high: float) -> FeatureArray:
-    """Spread scores evenly between two bounds, the best to ``high``; equal ones all get it.
+    """Scale scores linearly to the range ``low``..``high``; equal scores all become ``high``.
 
-    So a score that was learned lies where rerank's lie, and what asks for a share of the best score goes on to work.
+    So learned scores have the range of rerank's, and cutoffs relative to the best score still work.
     """
     width = float(scores.max() - scores.min())
     if width < 1e-12:

@@ -17,11 +17,11 @@ USES_OF_NAMES = ("prefer", "only", "ignore")
 
 
 def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope:
-    """Resolve a scope to source ids, which reach every leaf as a bound predicate before ranking.
+    """Resolve a scope to source ids, which every search statement applies as a bound predicate before ranking.
 
     Raises:
-        ScopeError: an unknown project, folder or source, or fields that contradict each other; the message lists
-            the valid choices. An unknown tag is no error: it matches nothing, and a note says so.
+        ScopeError: an unknown project, folder or source, or contradictory fields; the message lists
+            the valid choices. An unknown tag is not an error: it matches nothing, and a note reports it.
     """
     _check(scope)
     apart = scope.sources is None and scope.documents is None and sources.any_apart()
@@ -50,37 +50,37 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         until=scope.until,
         preferred_source_ids=preferred,
         notes=_make_notes(scope, source_ids, lambda: _list_tags(scope, sources, project_id, folder_id, named_ids)),
-        project_id=_shared(source.project_id for source in scoped) or project_id,
-        folder_id=_shared(source.folder_id for source in scoped) or folder_id,
+        project_id=_single_id(source.project_id for source in scoped) or project_id,
+        folder_id=_single_id(source.folder_id for source in scoped) or folder_id,
         names=scope.names,
         ignored_names=scope.ignored_names,
     )
 
 
-def _shared(ids: Iterable[str | None]) -> str | None:
-    """Return the place that all sources of a scope have in common."""
+def _single_id(ids: Iterable[str | None]) -> str | None:
+    """Return the id if there is exactly one, else None."""
     places = set(ids)
     return places.pop() if len(places) == 1 else None
 
 
 def _check(scope: object) -> None:
     if not isinstance(scope, Scope):
-        raise ScopeError(f"A scope cannot be {scope!r}; write it as Scope(sources=(...), tags=(...)).")
+        raise ScopeError(f"Invalid scope {scope!r}: use Scope(sources=(...), tags=(...)).")
     for name in ("since", "until"):
         if not isinstance(value := getattr(scope, name), date | None):
-            raise ScopeError(f"{name} cannot be {value!r}; use a date, such as date(2026, 1, 31).")
+            raise ScopeError(f"Invalid value for {name} {value!r}: use a date, such as date(2026, 1, 31).")
     if scope.kind not in KINDS:
         raise ScopeError(f"Invalid scope kind {scope.kind!r}: use one of {list_choices(KINDS)}.")
     if scope.names not in USES_OF_NAMES:
         raise ScopeError(f"Invalid value for names {scope.names!r}: use one of {list_choices(USES_OF_NAMES)}.")
     if scope.kind == "project" and not scope.project:
-        raise ScopeError("The scope 'project' needs a project; name one, or use the scope 'all' or 'global'.")
+        raise ScopeError("The scope 'project' needs a project; give one, or use the scope 'all' or 'global'.")
     if scope.kind == "global" and scope.project:
-        raise ScopeError("The scope 'global' cannot have a project; drop the project, or use the scope 'project'.")
+        raise ScopeError("The scope 'global' has no project; omit it, or use the scope 'project'.")
     if scope.folder and not scope.project:
-        raise ScopeError("A folder belongs to a project; name the project too.")
+        raise ScopeError("A folder belongs to a project; give the project too.")
     if scope.since and scope.until and scope.since > scope.until:
-        raise ScopeError(f"The scope ends ({scope.until}) before it begins ({scope.since}); exchange the dates.")
+        raise ScopeError(f"The scope ends ({scope.until}) before it starts ({scope.since}); swap the dates.")
 
 
 def _project_and_folder(scope: Scope, projects: Projects) -> tuple[str | None, str | None]:
@@ -95,15 +95,15 @@ def _project_and_folder(scope: Scope, projects: Projects) -> tuple[str | None, s
 
 
 def _source_ids(scope: Scope, project_id: str | None, sources: Sources) -> list[str]:
-    """Return the ids of a scope's sources; of several with one title only those inside the scope count.
+    """Return the ids of a scope's sources; titles only match sources inside the scope.
 
-    The title or URL of a source outside the scope is an unknown name, so that no one can test which titles exist
+    The title or URL of a source outside the scope is an unknown name, so a caller cannot test which titles exist
     elsewhere. Its id is accepted and finds nothing.
     """
     ids: list[str] = []
     try:
         for key in scope.sources or ():
-            matching = sources.matching(key)
+            matching = sources.list_matches(key)
             inside = [source for source in matching if _is_inside(source, scope, project_id)]
             if not inside and matching[0].id != key:
                 raise NotFound("source", key, VALID_IDS_HINT)
@@ -114,10 +114,10 @@ def _source_ids(scope: Scope, project_id: str | None, sources: Sources) -> list[
 
 
 def _is_inside(source: NamedSource, scope: Scope, project_id: str | None) -> bool:
-    """Return whether a scope's kind and project admit a source."""
+    """Return whether a scope's kind and project include a source."""
     if scope.kind == "all":
         return project_id is None or source.project_id in (None, project_id)
-    return source.project_id == project_id  # None in the scope "global"
+    return source.project_id == project_id  # None for the scope "global"
 
 
 def _languages(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -130,7 +130,7 @@ def _languages(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _sources_with_most_tags(scoped: Sequence[ScopedSource], tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the sources with the most of the wanted tags, which win among equals; none if all have as many."""
+    """Return the sources with the most of the given tags, which win ties; empty if all have the same number."""
     if not tags or not scoped:
         return ()
     wanted = {tag.lower() for tag in tags}
@@ -142,7 +142,7 @@ def _sources_with_most_tags(scoped: Sequence[ScopedSource], tags: tuple[str, ...
 def _list_tags(
     scope: Scope, sources: Sources, project_id: str | None, folder_id: str | None, named_ids: Sequence[str] | None
 ) -> list[str]:
-    """Return the tags of the sources in a scope before its tags narrow it; those of others are not named."""
+    """Return the tags of the sources in a scope without its tag filter; tags of other sources stay hidden."""
     within = sources.in_scope(
         kind=scope.kind, project_id=project_id, folder_id=folder_id, tags=(), source_ids=named_ids
     )
@@ -155,11 +155,11 @@ def _make_notes(
     if source_ids != ():
         return ()
     if not scope.tags:
-        return ("The scope holds no sources.",)
+        return ("The scope has no sources.",)
     from rapidfuzz import process
 
     others = tags_in_scope()
     near = [match[0] for tag in scope.tags for match in process.extract(tag, others, limit=2, score_cutoff=60)]
-    hint = f"other tags: {list_choices(others)}" if others else "no source there has tags"
+    hint = f"other tags: {list_choices(others)}" if others else "no source in scope has tags"
     hint = f"the nearest other tags are {list_choices(dict.fromkeys(near))}" if near else hint
     return (f"No source in scope has any of the tags {list_choices(scope.tags)}; {hint}.",)

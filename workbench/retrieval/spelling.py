@@ -1,6 +1,6 @@
-"""Guesses of the known words that a misspelled one may mean: pure functions over words, by optimal string alignment.
+"""Spelling correction by optimal string alignment.
 
-The distance counts a letter left out, added, changed, or exchanged with its neighbour as one (Damerau 1964, in the
+The distance counts a missing, extra, wrong or transposed letter as one (Damerau 1964, in the
 restricted form of Oommen & Loke 1997); rapidfuzz computes it.
 """
 
@@ -34,19 +34,19 @@ from workbench.text import fold_word, is_unspaced, iter_spaced_words
 from workbench.types import Passage
 from workbench.types.results import TimedStep
 
-SHORT_WORD_LETTERS = 5  # letters; up to here one slip is forgiven, above two
-MIN_WORD_LETTERS = 3  # letters; in shorter words one slip makes any word of any other
-MAX_GUESSES = 5  # for one word
+SHORT_WORD_LETTERS = 5  # one typo is allowed up to this length, two above
+MIN_WORD_LETTERS = 3  # shorter words are not corrected: one typo turns any into any other
+MAX_GUESSES = 5  # per word
 
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Known words, arranged by length, because only neighbouring lengths can be near."""
+    """Known words by length, because only words of similar length can be near."""
 
     by_length: dict[int, list[str]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, words: Iterable[str]) -> Lexicon:
+    def from_words(cls, words: Iterable[str]) -> Lexicon:
         """Arrange words."""
         arranged: dict[int, list[str]] = {}
         for word in words:
@@ -54,7 +54,7 @@ class Lexicon:
         return cls(arranged)
 
     def within(self, word: str, distance: int) -> list[tuple[str, int]]:
-        """Return (known word, distance) of everything within a distance of a word, nearest first."""
+        """Return (known word, distance) of the words within a distance, nearest first."""
         near_words: list[tuple[str, int]] = []
         for length in range(len(word) - distance, len(word) + distance + 1):
             near = process.extract(
@@ -65,7 +65,7 @@ class Lexicon:
 
 
 def max_typos(word: str) -> int:
-    """Return how many slips a word may have: 0 under 3 letters and in words with digits, 1 up to 5 letters, else 2."""
+    """Return the number of typos allowed: 0 under 3 letters and in words with digits, 1 up to 5 letters, else 2."""
     if len(word) < MIN_WORD_LETTERS or not word.isalpha():
         return 0
     return 1 if len(word) <= SHORT_WORD_LETTERS else 2
@@ -74,12 +74,12 @@ def max_typos(word: str) -> int:
 def guess_words(
     terms: Sequence[str], lexicon: Lexicon | Collection[str], limit: int = MAX_GUESSES
 ) -> dict[str, list[Guess]]:
-    """Return, for each term that is near known ones, the likeliest of them, best first.
+    """Return the likeliest corrections of each term, best first.
 
-    Fewest slips come first, then the same first letter. Terms with no known word near are left out. A term that is
-    known itself is not its own guess.
+    Fewest typos come first, then the same first letter. Terms without corrections are omitted. A term that is
+    known is not its own correction.
     """
-    words = lexicon if isinstance(lexicon, Lexicon) else Lexicon.of(lexicon)
+    words = lexicon if isinstance(lexicon, Lexicon) else Lexicon.from_words(lexicon)
     guesses: dict[str, list[Guess]] = {}
     for term in terms:
         slips = max_typos(term)
@@ -91,7 +91,7 @@ def guess_words(
 
 
 def enumerate_typos(word: str) -> list[str]:
-    """Return every spelling one slip from a word in plain letters, before endings are cut from either."""
+    """Return every spelling within one typo of a word of plain letters, before stemming."""
     letters = string.ascii_lowercase
     cuts = [(word[:place], word[place:]) for place in range(len(word) + 1)]
     dropped = [a + b[1:] for a, b in cuts if b]
@@ -101,23 +101,23 @@ def enumerate_typos(word: str) -> list[str]:
     return [spelling for spelling in dict.fromkeys(dropped + swapped + changed + added) if spelling != word]
 
 
-# Known words for unknown ones
+# Corrections of unknown words
 
-GUESS_WEIGHT = 0.7  # weight of a guessed word against a known one, before its slips are counted
-OTHER_FIRST_LETTER_FACTOR = 0.5  # of that weight where the first letter differs: there slips are rare
-MAX_CANDIDATES_LOOKED_UP = 25  # near words of one term whose presence in the scope is looked up
-MAX_GUESSES_USED = 3  # guesses a word that go into the search
-MAX_ENUMERATED_LETTERS = 25  # letters; spellings of longer words are not enumerated
-MAX_UNKNOWN_WORDS = 12  # unknown words of a question that are guessed; a question with more is no question
+GUESS_WEIGHT = 0.7  # weight of a correction relative to a known word, before counting typos
+OTHER_FIRST_LETTER_FACTOR = 0.5  # if the first letter differs, as typos are rare there
+MAX_CANDIDATES_LOOKED_UP = 25  # candidates of a term looked up in the scope
+MAX_GUESSES_USED = 3  # corrections per word used in the search
+MAX_ENUMERATED_LETTERS = 25  # typos of longer words are not enumerated
+MAX_UNKNOWN_WORDS = 12  # unknown words corrected; a text with more is not a question
 
 _lexicons: dict[tuple[str, str, datetime | None], tuple[Version, Lexicon]] = {}
 _lock = threading.Lock()
 
 
 def correct_words(request: Request, connection: Connection, query: str, words: Words) -> Words:
-    """Return the words of a question with the known ones that unknown ones may mean.
+    """Return the words of a question with corrections of unknown ones.
 
-    It costs nothing if all words are known; a word that the scope lacks is unknown.
+    Without unknown words this is free; a word that the scope lacks is unknown.
     """
     if not _has_unknown(words):
         return words
@@ -126,7 +126,7 @@ def correct_words(request: Request, connection: Connection, query: str, words: W
 
 
 def add_guesses(request: Request, connection: Connection, query: str, words: Words) -> Words:
-    """Return the words with guesses for those that no passage in scope has; ``words.guesses`` says which."""
+    """Return the words with corrections in ``words.guesses`` for those that no passage in scope has."""
     unknown = _unknown_terms(words)[:MAX_UNKNOWN_WORDS]
     if not unknown or request.scope.is_empty:
         return words
@@ -136,7 +136,7 @@ def add_guesses(request: Request, connection: Connection, query: str, words: Wor
     added, factors, guesses = [], [], []
     typed = [word.group() for word in iter_spaced_words(query)]
     for term, likeliest in chosen:
-        word = _typed_word(typed, term)
+        word = _find_typed_word(typed, term)
         for slip, meant in likeliest:
             added.append(QueryTerm(meant.term, meant.id, meant.df, term.position, term.passages))
             factors.append(
@@ -148,12 +148,12 @@ def add_guesses(request: Request, connection: Connection, query: str, words: Wor
 
 
 def _unknown_terms(words: Words) -> list[QueryTerm]:
-    """Return the terms of the words that nothing in scope has, in any language."""
+    """Return the terms of words that no passage in scope has, in any language."""
     placed = {term.position for term in words.terms if term.id is not None}
     reach: dict[int, int] = {}
     for term in words.terms:
         reach[term.position] = reach.get(term.position, 0) + term.passages
-    # A word that is no term in some language of the index is a stop word there: known, though nothing holds it.
+    # A word that is not a term in some language of the index is a stop word there, so it is known.
     stopped = {position for position, passages in reach.items() if passages < words.totals.passages}
     unplaced = [term for term in words.terms if term.position not in placed | stopped]
     return [term for term in unplaced if max_typos(term.term) and not is_unspaced(term.term)]
@@ -170,10 +170,10 @@ def _choose_guesses(
     typed = [word.group() for word in iter_spaced_words(query)]
     for term in unknown:
         guesses = near.get(term.term, [])
-        word = _typed_word(typed, term)
+        word = _find_typed_word(typed, term)
         if (guesses and guesses[0].distance <= 1) or len(word) > MAX_ENUMERATED_LETTERS or not word.isascii():
             continue
-        varied = fetch_variant_terms(connection, index, enumerate_typos(word))  # a slip in an ending hides the stem
+        varied = fetch_variant_terms(connection, index, enumerate_typos(word))  # a typo in an ending hides the stem
         near[term.term] = [Guess(term.term, name, 1) for name in sorted(varied)] + guesses
     names = {guess.meant for guesses in near.values() for guess in guesses}
     in_index = fetch_known_terms(connection, index, sorted(names), scope, size) if names else {}
@@ -187,13 +187,13 @@ def _choose_guesses(
     return chosen
 
 
-def _typed_word(typed: Sequence[str], term: QueryTerm) -> str:
-    """Return the word, as typed, that a term comes from."""
+def _find_typed_word(typed: Sequence[str], term: QueryTerm) -> str:
+    """Return the typed word of a term."""
     return typed[term.position - 1].lower() if 0 < term.position <= len(typed) else term.term
 
 
 def _likelihood_key(guess: Guess, term: KnownTerm) -> tuple[int, bool, int, str]:
-    """Order by fewest slips first; slips in the first letter are rare; the commoner word is likelier meant."""
+    """Sort by fewest typos, then the same first letter, then the more common word."""
     return guess.distance, not _has_same_first_letter(guess), -term.df, guess.meant
 
 
@@ -212,7 +212,7 @@ def _append_weights(exact: TermWeights, guessed: TermWeights, factors: Sequence[
 
 
 def load_lexicon(request: Request, connection: Connection) -> Lexicon:
-    """Return the index's words, arranged; read again when words may have come."""
+    """Return the lexicon of the index, reloaded when words may have been added."""
     index = request.index
     key = (request.store.database_url, index.name, index.created_at)
     version = fetch_lexicon_version(connection, index.name)
@@ -220,7 +220,7 @@ def load_lexicon(request: Request, connection: Connection) -> Lexicon:
         cached = _lexicons.get(key)
     if cached is not None and cached[0] == version:
         return cached[1]
-    lexicon = Lexicon.of(fetch_lexicon_terms(connection, index.name))
+    lexicon = Lexicon.from_words(fetch_lexicon_terms(connection, index.name))
     with _lock:
         _lexicons[key] = (version, lexicon)
         while len(_lexicons) > 16:
@@ -228,13 +228,13 @@ def load_lexicon(request: Request, connection: Connection) -> Lexicon:
     return lexicon
 
 
-# Corrections as people are told them
+# Corrections for display
 
 
 def list_corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tuple[str, ...]]:
-    """Return {word as typed: known words tried for it} of a question that was served.
+    """Return {typed word: corrections searched for} of a finished search.
 
-    The index knows stems; a word is shown as the passages that were found write it, if they do.
+    The index has only stems; words are shown as they occur in the found passages, if they do.
     """
     request = query.request
     if request.correct is None or not query.words.guesses:
@@ -256,8 +256,8 @@ def list_corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tup
 
 
 def find_whole_words(connection: Connection, terms: Collection[str], texts: Sequence[MarkableText]) -> dict[str, str]:
-    """Return each term's commonest word in the texts, in small letters; terms without a word there are left out."""
-    heads = {term[:2] for term in terms}  # a stem keeps a word's first letters, but for the article in Arabic
+    """Return each term's most common word in the texts, in lower case; terms without one are omitted."""
+    heads = {term[:2] for term in terms}  # a stem starts like its word, except for the article in Arabic
     counts = Counter(
         (word.lower(), text.language)
         for text in texts

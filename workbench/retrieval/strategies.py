@@ -1,6 +1,6 @@
 """The table of strategies.
 
-A strategy is a retriever (LlamaIndex's) and stages after it (its node postprocessors). Screens, tool enums, the README,
+A strategy is a LlamaIndex retriever, followed by stages (node postprocessors). Screens, tool enums, the README,
 the tests and the evaluation all read this table. A new one is a file in ``retrievers`` or ``stages``, the
 function in ``makers`` that imports it, and a row here.
 """
@@ -83,56 +83,56 @@ def late(request: Request) -> Stage:
     """Make a ``LateInteractionRerank``."""
     from workbench.retrieval.stages.late_interaction import LateInteractionRerank
 
-    return LateInteractionRerank.of(request)
+    return LateInteractionRerank.make(request)
 
 
 def cluster(request: Request) -> Stage:
     """Make a ``ClusterRerank``."""
     from workbench.retrieval.stages.cluster import ClusterRerank
 
-    return ClusterRerank.of(request)
+    return ClusterRerank.make(request)
 
 
 def auto_merge(request: Request) -> Stage:
     """Make a ``AutoMerge``."""
     from workbench.retrieval.stages.context import AutoMerge
 
-    return AutoMerge.of(request)
+    return AutoMerge.make(request)
 
 
 def window(request: Request) -> Stage:
     """Make a ``Window``."""
     from workbench.retrieval.stages.context import Window
 
-    return Window.of(request)
+    return Window.make(request)
 
 
 def mmr(request: Request) -> Stage:
     """Make a ``Mmr``."""
     from workbench.retrieval.stages.mmr import Mmr
 
-    return Mmr.of(request)
+    return Mmr.make(request)
 
 
 def learned(request: Request) -> Stage:
     """Make a ``LearnedRerank``."""
     from workbench.retrieval.stages.learned import LearnedRerank
 
-    return LearnedRerank.of(request)
+    return LearnedRerank.make(request)
 
 
 def llm_rerank(request: Request) -> Stage:
     """Make a ``LlmRerank``."""
     from workbench.retrieval.stages.llm_rerank import LlmRerank
 
-    return LlmRerank.of(request)
+    return LlmRerank.make(request)
 
 
 def cross_encoder(request: Request) -> Stage:
     """Make a ``CrossEncoderRerank``."""
     from workbench.retrieval.stages.cross_encoder_rerank import CrossEncoderRerank
 
-    return CrossEncoderRerank.of(request)
+    return CrossEncoderRerank.make(request)
 
 
 _BOTH = (parameter.VECTOR, parameter.KEYWORD, parameter.DOCUMENT)
@@ -143,7 +143,7 @@ _TABLE = (
     Strategy(
         "vector",
         "Vector",
-        "By meaning: passages whose embedding is nearest to the question's.",
+        "Similarity search: passages with the embedding nearest to the question's.",
         vector,
         legs=(parameter.VECTOR,),
         is_one_leg=True,
@@ -151,7 +151,7 @@ _TABLE = (
     Strategy(
         "keyword",
         "Keyword",
-        "By words: BM25 over stemmed words; finds names, codes, rare terms.",
+        "BM25 over stemmed words; finds names, codes and rare terms.",
         keyword,
         legs=(parameter.KEYWORD, parameter.VECTOR),
         is_one_leg=True,
@@ -159,7 +159,7 @@ _TABLE = (
     Strategy(
         "hybrid",
         "Hybrid",
-        "Every candidate scored by meaning and by words, fused.",
+        "Fuses vector and keyword scores of every candidate.",
         hybrid,
         legs=_BOTH,
         parameters=known.HYBRID,
@@ -169,7 +169,7 @@ _TABLE = (
     Strategy(
         "rerank",
         "Rerank",
-        "Hybrid, then compared word by word (late interaction) and with the first passages, to put the best first.",
+        "Hybrid, then late interaction (token matches) and similarity to the top passages.",
         hybrid,
         legs=_RERANKED,
         parameters=known.RERANK,
@@ -192,17 +192,17 @@ _TABLE = (
     Strategy(
         "fuzzy",
         "Fuzzy",
-        "Hybrid, typo-tolerant: misspelled words count by their likely spellings, and meaning counts less.",
+        "Hybrid, typo-tolerant: misspelled words match likely corrections, and similarity counts less.",
         fuzzy,
         legs=_BOTH,
         parameters=(*known.HYBRID, known.TYPO_TOLERANCE, known.MIN_SIMILARITY),
         has_keyword_leg=True,
-        doubts_slips=True,
+        typo_tolerant=True,
     ),
     Strategy(
         "auto-merge",
         "Auto-merge",
-        "Rerank finds small passages; the section or page that they stand in is returned.",
+        "Rerank, then small passages are merged into their section or page.",
         hybrid,
         legs=_RERANKED,
         parameters=(*known.RERANK, known.UNIT, known.SHARE),
@@ -213,7 +213,7 @@ _TABLE = (
     Strategy(
         "window",
         "Window",
-        "Rerank, each passage shown with its neighbours' text around it.",
+        "Rerank, with the text of neighbouring passages around each result.",
         hybrid,
         legs=_RERANKED,
         parameters=(*known.RERANK, known.NEIGHBOURS),
@@ -224,7 +224,7 @@ _TABLE = (
     Strategy(
         "mmr",
         "MMR",
-        "Rerank, then each next passage must add something the ones before it do not say.",
+        "Rerank, then selects passages that differ from the ones above.",
         hybrid,
         legs=(*_RERANKED, parameter.NOVELTY),
         parameters=(*known.RERANK, known.LAMBDA),
@@ -235,7 +235,7 @@ _TABLE = (
     Strategy(
         "feedback",
         "Feedback",
-        "Asks twice: the question moves towards the first passages (Rocchio; words by RM3), then rerank.",
+        "Searches twice: the question moves towards the top passages (Rocchio; words by RM3), then rerank.",
         feedback,
         legs=(*_RERANKED, parameter.FEEDBACK),
         parameters=(
@@ -251,7 +251,7 @@ _TABLE = (
     Strategy(
         "learned",
         "Learned",
-        "Rerank, then a linear model trained on judged questions weighs what all legs know.",
+        "Rerank, then a linear model trained on judged questions weights features of all legs.",
         hybrid,
         legs=(*_RERANKED, parameter.LEARNED),
         parameters=(*known.RERANK, known.RANKER),
@@ -262,7 +262,7 @@ _TABLE = (
     Strategy(
         "hyde",
         "HyDE",
-        "An LLM imagines the answer; rerank over passages near to it and to the question.",
+        "An LLM writes a hypothetical answer; rerank over passages near it and the question.",
         hyde,
         legs=(*_RERANKED, parameter.HYDE),
         parameters=(*known.RERANK, known.HYDE_WEIGHT),
@@ -273,7 +273,7 @@ _TABLE = (
     Strategy(
         "multi-query",
         "Multi-query",
-        "An LLM says the question in other words; all are searched, then rerank.",
+        "An LLM rephrases the question; all versions are searched, then rerank.",
         multi_query,
         legs=(*_RERANKED, parameter.QUERY),
         parameters=(*known.RERANK, known.QUERIES),
@@ -284,7 +284,7 @@ _TABLE = (
     Strategy(
         "llm-rerank",
         "LLM rerank",
-        "Rerank, then an LLM reads the first passages and grades them.",
+        "Rerank, then an LLM grades the top passages.",
         hybrid,
         legs=(*_RERANKED, parameter.LLM),
         parameters=(*known.RERANK, known.GRADED_PASSAGES, known.LLM_WEIGHT),
@@ -296,7 +296,7 @@ _TABLE = (
     Strategy(
         "cross-encoder",
         "Cross-encoder",
-        "Hybrid, then a model reads question and passage together and scores each.",
+        "Hybrid, then a cross-encoder scores each candidate.",
         hybrid,
         legs=(*_BOTH, parameter.CROSS_ENCODER),
         parameters=(*known.HYBRID, known.CANDIDATES, known.CROSS_WEIGHT),
@@ -308,18 +308,18 @@ _TABLE = (
     Strategy(
         "llamaindex-hybrid",
         "LlamaIndex hybrid",
-        "The framework's own hybrid as it comes: the baseline to beat.",
+        "LlamaIndex's own hybrid mode, unchanged: the baseline.",
         framework,
         legs=(parameter.VECTOR,),
     ),
 )
 STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for strategy in _TABLE}
 DEFAULT_STRATEGY = "rerank"
-WORDS_ALONE = "keyword"  # serves where the embedding model cannot
-BOTH_LEGS = "hybrid"  # every candidate with what both legs say of it, and nothing after
-FORGIVING = "fuzzy"  # takes misspelled words for what they are like
-COMPARED = ("vector", WORDS_ALONE, BOTH_LEGS, DEFAULT_STRATEGY)  # side by side where nobody names others
-UNPROMOTED_TOOL_STRATEGY = BOTH_LEGS  # of the tool search_knowledge_base where none is promoted, as it is specified
+WORDS_ALONE = "keyword"  # fallback if the embedding model fails
+BOTH_LEGS = "hybrid"  # candidates with the scores of both legs, without stages
+TYPO_TOLERANT_STRATEGY = "fuzzy"  # corrects misspelled words
+COMPARED = ("vector", WORDS_ALONE, BOTH_LEGS, DEFAULT_STRATEGY)  # default of compare
+UNPROMOTED_TOOL_STRATEGY = BOTH_LEGS  # default of the tool search_knowledge_base, as specified
 
 
 def strategy_named(name: str) -> Strategy:

@@ -1,4 +1,4 @@
-"""A strategy: one row of the table, with all that screens, tools and the engine need."""
+"""A strategy: one row of the table, with everything that screens, tools and the engine need."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ class Strategy(Value):
 
     Attributes:
         name: Name in calls and URLs.
-        title: Name for people.
-        summary: One sentence for people.
-        retriever: Makes the retriever of a request.
-        legs: Keys that an attribution of its passages can have (``workbench.retrieval.legs``).
+        title: Display name.
+        summary: One sentence for users.
+        retriever: Factory of the retriever.
+        legs: Possible keys in the attribution of its passages (``workbench.retrieval.legs``).
         parameters: Parameters that it takes.
-        stages: Make the stages of a request, in order.
-        has_keyword_leg: Whether that leg can serve alone if the embedding model fails.
-        pools: Whether the candidates are the fused first ones of both legs (``hybrid.depth``).
-        is_one_leg: Whether they are the first ones of a single leg, with no stage after it.
-        doubts_slips: Whether meaning counts less for a question with misspelled words.
-        needs_scope: Whether it refuses to search everything.
+        stages: Factories of the stages, in order.
+        has_keyword_leg: Whether keyword search alone can serve if the embedding model fails.
+        pools: Whether the candidates are the fused top passages of both legs (``hybrid.leg_depth``).
+        is_one_leg: Whether they are the top passages of a single leg, without stages.
+        typo_tolerant: Whether similarity counts less for a question with misspelled words.
+        needs_scope: Whether it requires a scope.
         needs_llm: Whether it needs a language model.
         needs_reranker: Whether it needs a cross-encoder.
     """
@@ -49,14 +49,14 @@ class Strategy(Value):
     has_keyword_leg: bool = False
     pools: bool = False
     is_one_leg: bool = False
-    doubts_slips: bool = False
+    typo_tolerant: bool = False
     needs_scope: bool = False
     needs_llm: bool = False
     needs_reranker: bool = False
 
     @property
     def uses_words(self) -> bool:
-        """True for strategies that look the question's words up in the lexicon."""
+        """True for strategies that look up the question's words in the lexicon."""
         return KEYWORD in self.legs
 
     def declares(self, parameter: Parameter) -> bool:
@@ -65,7 +65,7 @@ class Strategy(Value):
 
     @property
     def needs(self) -> str:
-        """The settings it needs, as a sentence; "" if it needs none."""
+        """The required settings as a sentence; "" if there are none."""
         if self.needs_llm:
             return f"It needs an LLM: {SETUP_HINT}."
         if self.needs_reranker:
@@ -73,7 +73,7 @@ class Strategy(Value):
         return ""
 
     def to_dict(self) -> JsonObject:
-        """Return its row as JSON."""
+        """Return the row as JSON."""
         values: JsonObject = {name: getattr(self, name) for name in _SAID}
         return values | {"parameters": [parameter.to_dict() for parameter in self.parameters], "needs": self.needs}
 
@@ -87,6 +87,6 @@ class ParametersOf(dict[str, ParameterValue]):
 
     def __missing__(self, name: str) -> ParameterValue:
         raise ConfigurationError(
-            f"The strategy {self._strategy!r} has no parameter {name!r}, which its retriever or a stage asks for; name "
-            "it in the strategy's row in workbench/retrieval/strategies.py."
+            f"The strategy {self._strategy!r} has no parameter {name!r}, which its retriever or a stage reads; add "
+            "it to the strategy's row in workbench/retrieval/strategies.py."
         )

@@ -1,1 +1,1 @@
-"""The verbs of the workbench, which every face calls."""
+"""The operations of the workbench, called by command line, app, MCP server and notebooks."""

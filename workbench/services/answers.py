@@ -1,4 +1,4 @@
-"""Answers: a question, the passages a strategy finds for it, and a text that cites them or says there is nothing."""
+"""Answers: a question, the passages a strategy finds for it, and a text that cites them, or a refusal."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Answer(Value):
     strategy: str
     index: str
     citations: tuple[Citation, ...]  # those that the text refers to, by number
-    passages: tuple[Passage, ...]  # everything that the search found
+    passages: tuple[Passage, ...]  # all results of the search
     degraded: tuple[str, ...]  # a note for each part that was unavailable
     timings_ms: Mapping[str, float]  # by step
 
@@ -111,7 +111,7 @@ class AnswerStream:
         for _ in self._pieces:
             pass
         draft, result, trace = self._draft, self._result, self._request.trace
-        citations = tuple(_make_citation(number, draft) for number in draft.cited)
+        citations = tuple(_make_citation(number, draft) for number in draft.citation_numbers)
         if draft.kind == "llm" and not citations:
             trace.note("answer: the LLM cited no passage; check the answer against the passages")
         timings = {name: round(ms, 3) for name, ms in trace.timings_ms.items()}
@@ -140,7 +140,7 @@ class AnswerService:
     def ask(self, query: str, ask: Ask = DEFAULT_ASK) -> AnswerStream:
         """Search, and start to answer from the passages found.
 
-        If the LLM cannot be reached, the answer consists of extracts, with a note.
+        If the LLM is unavailable, the answer consists of extracts, with a note.
 
         Raises:
             InvalidInput: The limit is outside 1..20, or the query, strategy or a parameter is invalid.
@@ -154,8 +154,8 @@ class AnswerService:
         if not 1 <= ask.limit <= MAX_PASSAGES:
             raise InvalidInput(f"Invalid limit {ask.limit}: expected a whole number from 1 to {MAX_PASSAGES}.")
         began = time.perf_counter()
-        request = self._requests.of(ask)
-        if request.number(CUTOFF, otherwise=AGENT_CUTOFF) == 0 and CUTOFF.name not in ask.parameters:
+        request = self._requests.make(ask)
+        if request.float_param(CUTOFF, otherwise=AGENT_CUTOFF) == 0 and CUTOFF.name not in ask.parameters:
             request.parameters = {**request.parameters, CUTOFF.name: AGENT_CUTOFF}
         request.llm = self._corpus.llm
         asked = request.question(query)
@@ -168,7 +168,7 @@ class AnswerService:
         """Return passage id -> header row in Markdown, for passages that continue a table."""
         from workbench.retrieval.answering.synthesis import fetch_table_headers
 
-        headers = fetch_table_headers(self._requests.of(Ask(limit=len(hits), index=index)), hits)
+        headers = fetch_table_headers(self._requests.make(Ask(limit=len(hits), index=index)), hits)
         return {hits[number - 1].passage_id: header for number, header in headers.items()}
 
 

@@ -11,7 +11,7 @@ from workbench.errors import ConfigurationError, InvalidInput, ModelError
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import TYPO_TOLERANCE
-from workbench.retrieval.strategies import FORGIVING
+from workbench.retrieval.strategies import TYPO_TOLERANT_STRATEGY
 from workbench.services.checks import check_query
 from workbench.services.citations import CitationService, DocumentCitation, DocumentCitations, check_depth
 from workbench.services.corpus import Corpus
@@ -110,9 +110,9 @@ class ArchiveService:
         Raises:
             ConfigurationError: No folder is set, or it does not exist.
         """
-        return self.mirrored().refresh(on_progress, should_stop)
+        return self.open_mirror().refresh(on_progress, should_stop)
 
-    def mirrored(self, folder: Path | None = None) -> MirroredFolder:
+    def open_mirror(self, folder: Path | None = None) -> MirroredFolder:
         """Return the configured folder, or another one, paired with its source.
 
         Raises:
@@ -120,10 +120,10 @@ class ArchiveService:
         """
         from workbench.ingestion.archive_files import list_archive_items
 
-        place = folder or self.checked_folder()
-        return self._mirror.of(place, lambda: list_archive_items(place))
+        place = folder or self.resolve_folder()
+        return self._mirror.pair(place, lambda: list_archive_items(place))
 
-    def checked_folder(self) -> Path:
+    def resolve_folder(self) -> Path:
         """Return the absolute path of the archives.
 
         Raises:
@@ -166,14 +166,14 @@ class ArchiveService:
         check_depth(depth)
         if not 1 <= limit <= MAX_RESULTS:
             raise InvalidInput(f"Invalid limit {limit}: use a whole number from 1 to {MAX_RESULTS}.")
-        source_id = self._fresh_source(should_stop) if bring_in else self.mirrored().source()
+        source_id = self._fresh_source(should_stop) if bring_in else self.open_mirror().source()
         result = self._documents(query, ResolvedScope(source_ids=(source_id,)), fuzzy, limit)
         if not citations:
             return result
         if not self._caught_up:  # for documents ingested by an earlier version; afterwards there are none left
             self._citations.catch_up()
             self._caught_up = True
-        around = self._citations.of([hit.id for hit in result.results], depth)
+        around = self._citations.get([hit.id for hit in result.results], depth)
         return replace(result, results=tuple(replace(hit, citations=around[hit.id]) for hit in result.results))
 
     def _fresh_source(self, should_stop: ShouldStop | None) -> str:
@@ -181,7 +181,7 @@ class ArchiveService:
         try:
             return self.refresh(should_stop=should_stop)
         except ModelError:
-            source_id = self._mirror.known_source(self._folder.expanduser().resolve()) if self._folder else None
+            source_id = self._mirror.find_source(self._folder.expanduser().resolve()) if self._folder else None
             if source_id is None:
                 raise
             return source_id
@@ -193,7 +193,9 @@ class ArchiveService:
         from workbench.retrieval.pipeline import note_lost_replica, rank_nodes
         from workbench.retrieval.spelling import find_whole_words
 
-        request = self._requests.of(Ask(FORGIVING, RANKING_DEPTH, scope, parameters={TYPO_TOLERANCE.name: fuzzy}))
+        request = self._requests.make(
+            Ask(TYPO_TOLERANT_STRATEGY, RANKING_DEPTH, scope, parameters={TYPO_TOLERANCE.name: fuzzy})
+        )
         asked = request.question(query)
         nodes = rank_nodes(asked)
         note_lost_replica(request)
@@ -223,12 +225,12 @@ class _Document:
 
 
 def _group_passages(nodes: Sequence[NodeWithScore], limit: int) -> list[_Document]:
-    from workbench.retrieval.nodes import stored_passage
+    from workbench.retrieval.nodes import node_passage
 
     passages: dict[str, list[StoredPassage]] = {}
     scores: dict[str, float] = {}
     for node in nodes:
-        passage = stored_passage(node)
+        passage = node_passage(node)
         if passage.document_id not in scores and len(scores) == limit:
             continue
         scores.setdefault(passage.document_id, node.score or 0.0)

@@ -58,14 +58,14 @@ class ArticleService(ArticleFolder):
             InvalidInput: The query is empty, or the limit is out of range.
             ConfigurationError: The folder does not exist.
         """
-        folder, articles = self.mirrored(), self.by_path()
+        folder, articles = self.open_mirror(), self.by_path()
         source_id = folder.refresh(should_stop=should_stop) if bring_in else folder.source()
         result = self._document_search.search(query, Ask(limit=limit, scope=Scope(sources=(source_id,))))
         ranked = [articles[path] for hit in result.documents if (path := hit.best.path or "") in articles]
         shown = ranked if content else [article.without_content() for article in ranked]
         return Results(tuple(shown), result.searched.evidence, result.searched.degraded)
 
-    def mirrored(self, folder: Path | None = None) -> MirroredFolder:
+    def open_mirror(self, folder: Path | None = None) -> MirroredFolder:
         """Return the folder, or another one, paired with its source.
 
         Raises:
@@ -73,7 +73,7 @@ class ArticleService(ArticleFolder):
         """
         articles = self if folder is None else ArticleFolder(folder)
         place = articles.place()
-        return self._mirror.of(place, lambda: _list_items(place, articles.by_path()))
+        return self._mirror.pair(place, lambda: _list_items(place, articles.by_path()))
 
 
 def _list_items(folder: Path, articles: Container[str]) -> list[IngestItem]:

@@ -38,7 +38,7 @@ class BackupService:
         self._backup = Backup(corpus.database, Queue(corpus.database.url))
 
     def write(self, path: Path | str, *, replace: bool = False, on_progress: OnProgress | None = None) -> BackupReport:
-        """Write a snapshot of everything to one file, which gets its name only when it is complete.
+        """Write a snapshot of everything to one file, which is renamed to its path when complete.
 
         Args:
             path: File to write.
@@ -47,7 +47,7 @@ class BackupService:
 
         Raises:
             Conflict: The file exists and ``replace`` is False.
-            InvalidInput: The file cannot be written.
+            InvalidInput: The file is not writable.
         """
         target, began = Path(path), time.perf_counter()
         if target.exists() and not replace:
@@ -85,7 +85,7 @@ class BackupService:
 
 
 def _ignore(progress: Progress) -> None:
-    """Ignore progress that no one asked for."""
+    """Ignore progress."""
 
 
 def _make_report(path: Path, manifest: Manifest, began: float) -> BackupReport:

@@ -13,8 +13,8 @@ from workbench.types import OnProgress, Progress, Value
 
 MIN_DEPTH, MAX_DEPTH = 1, 3
 MAX_GRAPH_NODES = 300  # a larger graph is not readable as a picture
-MAX_STEP_DOCUMENTS = 150  # documents of one step that are followed further: more than any result shows
-MAX_FOLLOWED_CITATIONS = 50  # citations of one document in one direction, after which no further step is taken
+MAX_STEP_DOCUMENTS = 150  # documents followed per step: more than any result shows
+MAX_FOLLOWED_CITATIONS = 50  # a document with more citations in one direction is not followed further
 MENTION_CONFIDENCE = 0.6  # for a title in plain text, without a link
 BATCH_DOCUMENTS = 200  # documents
 
@@ -113,7 +113,9 @@ class CitationService:
     def __init__(self, corpus: Corpus) -> None:
         self._corpus, self._citations = corpus, corpus.citations
 
-    def of(self, document_ids: Sequence[str], depth: int = 1, *, mentions: bool = True) -> dict[str, DocumentCitations]:
+    def get(
+        self, document_ids: Sequence[str], depth: int = 1, *, mentions: bool = True
+    ) -> dict[str, DocumentCitations]:
         """Return the citations of documents in both directions, nearest first, each one once.
 
         Documents with 50 or more citations in one direction are not followed further in that direction.
@@ -213,14 +215,16 @@ class CitationService:
 
     def _edges(self, ids: Sequence[str], *, forward: bool, mentions: bool) -> list[StoredCitation]:
         """Return one citation per pair of documents: the one with the highest confidence."""
-        links = self._citations.leading_from(ids) if forward else self._citations.leading_to(ids)
+        links = self._citations.list_outgoing(ids) if forward else self._citations.list_incoming(ids)
         best: dict[tuple[str, str], StoredCitation] = {}
         for edge in links:
             pair = (edge.document_id, edge.to_document)
             if pair not in best or edge.confidence > best[pair].confidence:
                 best[pair] = edge
         if mentions:
-            rows = self._citations.mentioned_by(ids) if forward else self._citations.mentioning(ids)
+            rows = (
+                self._citations.list_outgoing_mentions(ids) if forward else self._citations.list_incoming_mentions(ids)
+            )
             spoken = {(a, b): key.removeprefix("title:") for a, b, key in rows if (a, b) not in best}
             best |= self._mentions(spoken)
         return list(best.values())

@@ -1,4 +1,4 @@
-"""The shared basis of the services: tables, models and one store per index, opened once per process."""
+"""Shared by the services: tables, models and one store per index, opened once per process."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Corpus:
         """Return a model by name, by default the one for new indexes.
 
         Raises:
-            ModelError: The model cannot be loaded here.
+            ModelError: Loading the model failed.
         """
         wanted = name or self.default_model
         with self._lock:
@@ -83,18 +83,18 @@ class Corpus:
                 self._encoders[wanted] = self._load_encoder(wanted)
             return self._encoders[wanted]
 
-    def encoder_of(self, index: Index) -> Encoder:
+    def index_encoder(self, index: Index) -> Encoder:
         """Return the model that an index was built with.
 
         Raises:
-            ModelError: The model cannot be loaded here, or its dimensions have changed.
+            ModelError: Loading the model failed, or its dimensions have changed.
         """
         model = index.embedding_model
         try:
             encoder = self.encoder(model)
         except WorkbenchError as error:
             raise ModelError(
-                f"The index {index.name!r} was built with the model {model!r}, which cannot be used "
+                f"The index {index.name!r} was built with the model {model!r}, which is unavailable "
                 f"here: {error} Or use another index."
             ) from error
         if model in BUILT_IN and encoder.dimensions != index.dimensions:
@@ -144,7 +144,7 @@ class Corpus:
         with self._lock:
             store = self._stores.get(index.name)
             if store is None or store.index != index:
-                reader = self._reader_of(index.name)
+                reader = self._index_reader(index.name)
                 store = PassageStore(self.database, index, reader)
                 if reader is self.reader:
                     self._stores[index.name] = store
@@ -168,12 +168,12 @@ class Corpus:
         database, the import in the interpreter.
 
         Raises:
-            ModelError: The model cannot be loaded here.
+            ModelError: Loading the model failed.
         """
         index = self.index()
         with ThreadPoolExecutor(2, thread_name_prefix="warm") as pool:
             importing, reading = pool.submit(import_framework), pool.submit(self._read_names, index)
-            self.encoder_of(index).encode_query("warm")
+            self.index_encoder(index).encode_query("warm")
             importing.result()
             reading.result()
 
@@ -182,7 +182,7 @@ class Corpus:
 
         with self.store(index).reading() as connection:
             totals, _ = fetch_query_terms(connection, index.name, "")
-            self.names(index).table_of(connection, index.name, totals)
+            self.names(index).table_in_scope(connection, index.name, totals)
 
     @property
     def replica(self) -> Replica | None:
@@ -194,7 +194,7 @@ class Corpus:
         """True while the replica is unavailable, so that a failed read may succeed on the primary."""
         return self.replica is not None and self.replica.is_away
 
-    def _reader_of(self, index: str) -> Database:
+    def _index_reader(self, index: str) -> Database:
         """Return the database for searches of an index: the replica once it has the index's tables."""
         if self.reader is self.database:
             return self.database
@@ -209,12 +209,12 @@ class Corpus:
         others = (self.indexes.get(name) for name in self.indexes.of_model(index.embedding_model) if name != index.name)
         return [self.store(other) for other in others if other.dimensions == index.dimensions]
 
-    def writer_of(self, index: Index, hands: EmbeddingLease | None = None) -> IndexWriter:
+    def open_writer(self, index: Index, hands: EmbeddingLease | None = None) -> IndexWriter:
         """Return the writer that adds documents to an index; with ``hands`` other workers help to embed."""
         from workbench.ingestion.writing import IndexWriter
 
         others = self.stores_alike(index)
-        return IndexWriter(self.documents, self.indexes, self.store(index), self.encoder_of(index), others, hands)
+        return IndexWriter(self.documents, self.indexes, self.store(index), self.index_encoder(index), others, hands)
 
     def close(self) -> None:
         """Close every connection of the databases and stores."""

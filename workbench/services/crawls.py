@@ -85,7 +85,7 @@ class CrawlCounts(Value):
     pages_waiting: int  # fetched, not stored yet
     pages_done: int
     pages_total: int  # all pages to fetch
-    pages_found: int  # including those the site forbids, those not allowed here, and those left out
+    pages_found: int  # including those forbidden by the site, not allowed here, or excluded
     documents_created: int
     total_chunks: int  # passages
     bytes: int  # of main text
@@ -330,7 +330,7 @@ class CrawlService:
             NotFound: No such source, project or folder.
         """
         options_read = CrawlOptions.read(options)
-        address = self.checked(url)
+        address = self.check_url(url)
         target = CrawlTarget(source, title, project, folder, tags, new_source)
         chosen, is_made = find_crawl_source(self._sources, address, target)
         try:
@@ -356,7 +356,7 @@ class CrawlService:
         options_read = CrawlOptions.read(options)
         if type(samples) is not int or not 0 <= samples <= MAX_FETCHED_PAGES:
             raise InvalidInput(f"Invalid samples {samples!r}: use a whole number from 0 to {MAX_FETCHED_PAGES}.")
-        address = self.checked(url)
+        address = self.check_url(url)
 
         async def look() -> DryRun:
             site = Site(self.guard(), options_read, browser_url=self._browser_url)
@@ -378,7 +378,7 @@ class CrawlService:
         from workbench.crawling.preview import read_page
         from workbench.crawling.site import Site
 
-        address = self.checked(url)
+        address = self.check_url(url)
 
         async def look() -> WebPage:
             site = Site(self.guard(), CrawlOptions(), browser_url=self._browser_url)
@@ -389,7 +389,7 @@ class CrawlService:
 
         return _run_in_new_loop(look)
 
-    def checked(self, url: str) -> str:
+    def check_url(self, url: str) -> str:
         """Return the canonical form of an address.
 
         Raises:
@@ -420,7 +420,7 @@ class CrawlService:
         Raises:
             NotFound: No such crawl.
         """
-        return self._described(self._crawl_job(job_id))
+        return self._with_counts(self._crawl_job(job_id))
 
     def watch(self, job_id: str) -> tuple[CrawlJob, Sequence[CrawlPage]]:
         """Return a crawl and all its pages at the same moment, so that the counts match the pages.
@@ -438,7 +438,7 @@ class CrawlService:
     ) -> Sequence[CrawlJob]:
         """Return crawls with their counts, newest first."""
         jobs = self._jobs.list(kind="crawl", source=source, status=status, limit=limit, offset=offset)
-        return [self._described(job) for job in jobs]
+        return [self._with_counts(job) for job in jobs]
 
     def count(self) -> int:
         """Return how many crawls there are."""
@@ -472,7 +472,7 @@ class CrawlService:
             Conflict: It has already ended.
         """
         self._crawl_job(job_id)
-        return self._described(self._jobs.cancel(job_id))
+        return self._with_counts(self._jobs.cancel(job_id))
 
     def resume(self, job_id: str) -> CrawlJob:
         """Resume a cancelled or failed crawl.
@@ -482,7 +482,7 @@ class CrawlService:
             Conflict: It is running, or completed.
         """
         self._crawl_job(job_id)
-        return self._described(self._jobs.resume(job_id))
+        return self._with_counts(self._jobs.resume(job_id))
 
     def retry_failed(self, job_id: str) -> CrawlJob:
         """Fetch only the failed pages of a finished crawl again.
@@ -567,13 +567,13 @@ class CrawlService:
                     running.log(f"Some pages may need a browser: {site.browser_trouble}", "warning")
 
         unless = (Cancelled, PartLost)  # then it will resume into the same source
-        with self._sources.settling(plan.source_id, unless=unless):
+        with self._sources.fill(plan.source_id, unless=unless):
             try:
                 _run_in_new_loop(crawl)
             except Cancelled:
                 self._jobs.table.progress(job_id, self.get(job_id).progress)
                 raise
-            return self._ended(job_id)
+            return self._summarise_end(job_id)
 
     def _plan_with_source(self, job: Job) -> CrawlPlan:
         """Return a crawl's plan; its source is created unless it exists."""
@@ -589,7 +589,7 @@ class CrawlService:
 
         return Guard(self._allow_hosts)
 
-    def _ended(self, job_id: str) -> tuple[str, JsonObject, str]:
+    def _summarise_end(self, job_id: str) -> tuple[str, JsonObject, str]:
         counts = count_pages(self.table.counts(job_id))
         held = counts.outcomes["held"]
         if not counts.pages_crawled and not counts.outcomes["removed"] and not held:
@@ -600,13 +600,13 @@ class CrawlService:
         status = "completed_with_errors" if counts.pages_failed or held else "completed"
         message = describe_result(counts.pages_done, counts.pages_total, counts.outcomes)
         if held:
-            documents = self.table.documents_of(self.table.plan(job_id).source_id)
+            documents = self.table.count_documents(self.table.plan(job_id).source_id)
             message = f"{message} {describe_held_removals(held, documents)}"
         return status, counts.to_dict(), message
 
     # Rows and jobs
 
-    def _described(self, job: Job) -> CrawlJob:
+    def _with_counts(self, job: Job) -> CrawlJob:
         return make_crawl_job(job, self.table.plan(job.id), self.table.counts(job.id), self.table.reasons(job.id))
 
     def _crawl_job(self, job_id: str) -> Job:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.storage.job_parts import EmbeddingLease
     from workbench.storage.passages import StoredPassage
 
-# Values for bringing documents in
+# Options of an ingest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +45,16 @@ class Destination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestOptions:
-    """How items are brought into a source, who is notified, and who helps."""
+    """Options of ingesting items into a source."""
 
-    index: str | None = None  # None for the default index; indexes that serve by promotion are then updated, too
-    failures: Iterable[IngestFailure] = ()  # of items that could not be read before; the report includes them
+    index: str | None = None  # None for the default index; promoted indexes are then updated too
+    failures: Iterable[IngestFailure] = ()  # of items that could not be read; included in the report
     on_progress: OnProgress | None = None
     should_stop: ShouldStop | None = None
     after_write: AfterWrite | None = None  # (connection, document id, document), in the transaction of the write
     on_items: OnItems | None = None  # (events, connection), in the transaction of the write if there is one
     shared: SharedItems | None = None  # the parts of a job that several workers share; only the leader reports
-    hands: EmbeddingLease | None = None  # lets other workers help to embed, for a job without parts
+    hands: EmbeddingLease | None = None  # shares embedding with other workers, for a job without parts
 
 
 # One file or text as an item to ingest
@@ -97,12 +97,12 @@ class WriteResult(Value):
     """The outcome of creating or updating a document."""
 
     document: Document
-    outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already held this content
+    outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already had this content
     offer: str = ""  # as in ``IngestReport``
 
 
 DEFAULT_DESTINATION, DEFAULT_OPTIONS = Destination(), IngestOptions()
-LOCK_COUNT = 64  # locks, so that equal texts created at the same time become one document
+LOCK_COUNT = 64  # so that equal texts created at the same time become one document
 
 
 class DocumentService:
@@ -122,7 +122,7 @@ class DocumentService:
     ) -> IngestReport:
         """Read files and folders into a source.
 
-        A source that was created for them is removed if nothing could be stored; the report then names no source.
+        A source created for them is removed if nothing could be stored; the report then has no source.
 
         Raises:
             InvalidInput: None of the paths exists, or an argument has the wrong type.
@@ -152,7 +152,7 @@ class DocumentService:
             tags=destination.tags,
             for_ingest=True,
         )
-        with self._sources.settling(target.id):
+        with self._sources.fill(target.id):
             files = list_files(places)
             report = self.ingest_items(target.id, files.items, replace(options, failures=files.failures))
         stands = bool(report.document_ids) or self._sources.stands(target.id)
@@ -161,7 +161,7 @@ class DocumentService:
     def ingest_items(
         self, source_id: str, items: Sequence[IngestItem], options: IngestOptions = DEFAULT_OPTIONS
     ) -> IngestReport:
-        """Bring files, uploads, pages or texts into an existing source, and into one index."""
+        """Ingest files, uploads, pages or texts into an existing source and one index."""
         index = self._corpus.index(options.index)
         with measure(INGEST, index.name, items=len(items)) as span:
             pace = self._show_forecast(items, options.on_progress)
@@ -172,7 +172,7 @@ class DocumentService:
         return report
 
     def _show_forecast(self, items: Sequence[IngestItem], on_progress: OnProgress | None) -> float | None:
-        """Report the size and expected duration of the work; return the pace that this assumes."""
+        """Report the size and expected duration of the work; return the assumed pace."""
         if on_progress is None or not items:
             return None
         from workbench.ingestion.progress import INITIAL_SECONDS_PER_PASSAGE, Forecast
@@ -201,7 +201,7 @@ class DocumentService:
         pipeline = Pipeline(
             corpus.database,
             corpus.documents,
-            corpus.writer_of(index, shared.parts.embedding if shared is not None else options.hands),
+            corpus.open_writer(index, shared.parts.embedding if shared is not None else options.hands),
             after_write=after_write,
             on_items=options.on_items,
             pace=pace,
@@ -216,7 +216,7 @@ class DocumentService:
         )
 
     def _complete(self, report: IngestReport, items: int, index: Index, options: IngestOptions) -> IngestReport:
-        """Maintain the graph, update the other indexes that serve, and add an offer for a new language."""
+        """Maintain the graph, update promoted indexes, and add an offer for a new language."""
         changed = bool(report.added + report.updated)
         if changed:
             self._corpus.store(index).maintain_graph(report_graph_progress(options.on_progress, items))
@@ -226,7 +226,7 @@ class DocumentService:
         return replace(report, offer=f"{offer.sentence} {offer.way}") if offer else report
 
     def _update_promoted(self, filled: str, options: IngestOptions) -> None:
-        """Add the new documents to the other indexes that serve by promotion."""
+        """Add the new documents to the other promoted indexes."""
         for name in self._corpus.promotions.indexes():
             if name == filled:
                 continue
@@ -235,7 +235,7 @@ class DocumentService:
                 if options.on_progress is not None:
                     options.on_progress(replace(progress, message=f"index {name}: {progress.message}"))
 
-            with suppress(ModelError):  # its model is missing: searches report that, and what the index lacks
+            with suppress(ModelError):  # its model is missing: searches report that, and the missing documents
                 self._indexes.build(name, on_progress=show, should_stop=options.should_stop)
 
     # Create, change or delete one document
@@ -262,9 +262,9 @@ class DocumentService:
         item = make_item(path, text, title=title and check_title(title), url=check_url(url), metadata=metadata or {})
         target = self._sources.get(source) if source else self._sources.ensure(UPLOADS_TITLE, for_ingest=True)
         self._sources.check_editable(target.id)
-        digest, settling = _hash_content(item), self._sources.settling(target.id)
+        digest, filling = _hash_content(item), self._sources.fill(target.id)
         # if equal contents arrive at the same time, the first one creates the document
-        with self._turns[hash((target.id, digest)) % LOCK_COUNT], settling:
+        with self._turns[hash((target.id, digest)) % LOCK_COUNT], filling:
             same = self._corpus.documents.with_content(target.id, digest)
             if same is not None:
                 return WriteResult(self.get(same), "unchanged")
@@ -376,7 +376,7 @@ class DocumentService:
 
         Raises:
             NotFound: No such index.
-            StorageError: The database cannot be reached.
+            StorageError: The database is unreachable.
         """
         from workbench.storage.passages import fetch_document_passages
 
@@ -394,12 +394,12 @@ class DocumentService:
         check_key("document", url)
         return self._corpus.documents.get(self._corpus.documents.at(url))
 
-    def changed_since(self, moment: datetime | None, limit: int) -> tuple[Mapping[str, str], datetime]:
+    def list_changed(self, moment: datetime | None, limit: int) -> tuple[Mapping[str, str], datetime]:
         """Return the ids of documents changed after a moment with their source ids, and the current time.
 
         No documents if ``moment`` is None.
         """
-        return self._corpus.documents.changed_since(moment, limit)
+        return self._corpus.documents.list_changed(moment, limit)
 
     def around(
         self, passage_id: str, before: int = 1, after: int = 1, *, index: str | None = None

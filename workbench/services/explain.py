@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 OTHER_RANK_LIMITS = (
     50,
     MAX_RESULTS,
-)  # how far down the other strategies' rankings are read; the second if the first lacks it
-SINGLE_LEG_STRATEGIES = {"vector": VECTOR, "keyword": KEYWORD}  # strategies whose ranks are those of a leg
+)  # ranks read from other strategies; the second if the passage is not in the first
+SINGLE_LEG_STRATEGIES = {"vector": VECTOR, "keyword": KEYWORD}  # strategies with the ranks of a single leg
 
 
 @dataclass(frozen=True, slots=True)
 class _TracedSearch:
-    """A search with every step written down."""
+    """A search with a record of every step."""
 
     query: Query
     result: SearchResult
@@ -41,7 +41,7 @@ class _TracedSearch:
 
 
 class ExplainService:
-    """The verb ``explain``."""
+    """The operation ``explain``."""
 
     def __init__(self, corpus: Corpus, requests: Requests, search: SearchService) -> None:
         self._corpus, self._requests, self._search = corpus, requests, search
@@ -58,46 +58,46 @@ class ExplainService:
     ) -> Explanation:
         """Explain the rank of a passage, or of a document by its best passage, or the step that dropped it.
 
-        ``elsewhere`` also ranks it by every other strategy that needs no further model.
+        ``elsewhere`` also ranks it by every other strategy that needs no additional model.
 
         Raises:
-            InvalidInput: neither or both of passage and document. NotFound: there is no such one.
-            ModelError: the index's model cannot be used. Further what ``search`` raises.
+            InvalidInput: neither or both of passage and document are given. NotFound: it does not exist.
+            ModelError: the index's model is unavailable. Also raises what ``search`` raises.
         """
         if (passage_id is None) == (document_id is None):
-            raise InvalidInput("Explain one thing: name either a passage_id or a document_id.")
-        watched = self._watched(query, ask)
-        candidates = self._candidates(watched.query.request, passage_id, document_id)
+            raise InvalidInput("Give either a passage_id or a document_id.")
+        traced = self._trace_search(query, ask)
+        candidates = self._candidates(traced.query.request, passage_id, document_id)
         if not candidates:
-            return self._not_indexed(watched.query, str(document_id))
-        explained = self._explained(watched, candidates)
-        return self._beside(explained, self._others(watched.query)) if elsewhere else explained
+            return self._not_indexed(traced.query, str(document_id))
+        explained = self._make_explanation(traced, candidates)
+        return self._add_other_ranks(explained, self._others(traced.query)) if elsewhere else explained
 
     @retry_read
     def explain_hits(self, query: str, ask: Ask = DEFAULT_ASK) -> tuple[SearchResult, list[Explanation]]:
-        """Search, and explain every passage that was found; the other strategies are asked once for all of them."""
-        watched = self._watched(query, ask)
-        others = self._others(watched.query)
+        """Search, and explain every result; other strategies run once for all of them."""
+        traced = self._trace_search(query, ask)
+        others = self._others(traced.query)
         explained: list[Explanation] = []
-        for hit in watched.result:
-            candidates = self._candidates(watched.query.request, hit.passage_id, None)
-            explained.append(self._beside(self._explained(watched, candidates), others))
-        return watched.result, explained
+        for hit in traced.result:
+            candidates = self._candidates(traced.query.request, hit.passage_id, None)
+            explained.append(self._add_other_ranks(self._make_explanation(traced, candidates), others))
+        return traced.result, explained
 
     @retry_read
     def alignments(
         self, query: str, hits: Sequence[Passage], index: str | None = None
     ) -> dict[str, tuple[Alignment, ...]]:
-        """Return passage id -> which of its words are like which of the question's, by the stored token vectors.
+        """Return passage id -> its best matches for the question's tokens, by the stored token vectors.
 
-        Cheap enough for every search that is shown: about a millisecond a passage. Passages without token vectors
-        are left out.
+        Fast enough for every search: about a millisecond per passage. Passages without token vectors
+        are omitted.
         """
         import_framework()
         from workbench.retrieval.explain.explanation import align_passages
         from workbench.storage.passages import fetch_internal_ids, fetch_passages
 
-        request = self._requests.of(Ask(BOTH_LEGS, len(hits), index=index))
+        request = self._requests.make(Ask(BOTH_LEGS, len(hits), index=index))
         name = request.index.name
         with request.store.reading() as connection:
             ids = fetch_internal_ids(connection, name, [hit.passage_id for hit in hits])
@@ -106,20 +106,20 @@ class ExplainService:
 
     @retry_read
     def word_by_word(self, query: str, passage_id: str, index: str | None = None) -> WordComparison:
-        """Hold each word of a question against each word of a passage.
+        """Compare each word of a question with each word of a passage.
 
         Raises:
-            NotFound: there is no such passage. ModelError: the index's model cannot be used.
+            NotFound: there is no such passage. ModelError: the index's model is unavailable.
         """
         from workbench.retrieval.explain.explanation import compare_words
 
         check_query(query)
-        request = self._requests.of(Ask(BOTH_LEGS, 1, index=index))
+        request = self._requests.make(Ask(BOTH_LEGS, 1, index=index))
         [passage] = self._candidates(request, passage_id, None)
         with request.store.reading() as connection:
             return compare_words(request.question(query), connection, passage)
 
-    def _watched(self, query: str, ask: Ask) -> _TracedSearch:
+    def _trace_search(self, query: str, ask: Ask) -> _TracedSearch:
         from workbench.retrieval.explain.outcome import PipelineTrace
         from workbench.retrieval.name_matching import restrict_to_named
         from workbench.retrieval.pipeline import run_search
@@ -127,7 +127,7 @@ class ExplainService:
 
         check_query(query)
         check_limit(ask.limit)
-        asked = restrict_to_named(self._requests.of(ask).question(query))
+        asked = restrict_to_named(self._requests.make(ask).question(query))
         request = asked.request
         request.trace.passed = {}
         result = run_search(asked)
@@ -164,12 +164,12 @@ class ExplainService:
             index=index,
             document_id=document_id,
             document_title=self._corpus.documents.record(document_id).title,
-            fate=NOT_INDEXED,
-            reason=f"The index {index!r} holds no passage of it; build the index again.",
-            course=trace_unindexed(query.words.totals.passages),
+            outcome=NOT_INDEXED,
+            reason=f"The index {index!r} has no passage of it; build the index again.",
+            steps=trace_unindexed(query.words.totals.passages),
         )
 
-    def _explained(self, watched: _TracedSearch, candidates: list[StoredPassage]) -> Explanation:
+    def _make_explanation(self, traced: _TracedSearch, candidates: list[StoredPassage]) -> Explanation:
         from workbench.retrieval.explain.explanation import (
             Explanation,
             LegView,
@@ -181,7 +181,7 @@ class ExplainService:
         from workbench.retrieval.explain.outcome import FinalRank
         from workbench.storage.ranking import filter_passages
 
-        query, result = watched.query, watched.result
+        query, result = traced.query, traced.result
         request = query.request
         document_id = candidates[0].document_id
         with request.store.reading() as connection:
@@ -190,11 +190,11 @@ class ExplainService:
             )
             candidates = [passage for passage in candidates if passage.id in inside]
             if not candidates:
-                return self._out_of_scope(watched, connection, document_id)
-            passage, hit = self._best(watched, connection, candidates)
+                return self._out_of_scope(traced, connection, document_id)
+            passage, hit = self._best(traced, connection, candidates)
             legs = view_legs(query, connection, passage)
-            fate, reason = self._fate(watched, passage, hit, legs)
-            steps = self._course(watched, connection, passage, FinalRank(fate, hit.rank if hit else None, legs))
+            outcome, reason = self._find_outcome(traced, passage, hit, legs)
+            steps = self._make_steps(traced, connection, passage, FinalRank(outcome, hit.rank if hit else None, legs))
             terms, missing = view_terms(query, connection, passage)
             aligned = align_passage(query, connection, passage)
         own = hit is not None and hit.passage_id == passage.node_id
@@ -207,7 +207,7 @@ class ExplainService:
             index=request.index.name,
             document_id=passage.document_id,
             document_title=passage.title,
-            fate=fate,
+            outcome=outcome,
             reason=reason,
             passage_id=passage.node_id,
             start=passage.span[0],
@@ -220,36 +220,36 @@ class ExplainService:
             missing_terms=missing,
             alignment=aligned,
             features=view_features(query, passage.id),
-            course=steps,
+            steps=steps,
             preferring=result.preferring,
             notes=result.degraded,
         )
 
-    def _out_of_scope(self, watched: _TracedSearch, connection: Connection, document_id: str) -> Explanation:
-        """Return the explanation of a document that the scope leaves out: nothing of it is read."""
+    def _out_of_scope(self, traced: _TracedSearch, connection: Connection, document_id: str) -> Explanation:
+        """Return the explanation of a document outside the scope, without reading it."""
         from workbench.retrieval.explain.explanation import Explanation
         from workbench.retrieval.explain.outcome import NOT_IN_SCOPE, trace_out_of_scope
 
         return Explanation(
-            query=watched.query.text,
-            strategy=watched.query.request.strategy.name,
-            index=watched.query.request.index.name,
+            query=traced.query.text,
+            strategy=traced.query.request.strategy.name,
+            index=traced.query.request.index.name,
             document_id=document_id,
             document_title="",
-            fate=NOT_IN_SCOPE,
-            reason="The search's scope leaves its document out.",
-            course=trace_out_of_scope(self._countable(watched.query.request, connection)),
-            notes=watched.result.degraded,
+            outcome=NOT_IN_SCOPE,
+            reason="Its document is outside the scope.",
+            steps=trace_out_of_scope(self._countable(traced.query.request, connection)),
+            notes=traced.result.degraded,
         )
 
     def _best(
-        self, watched: _TracedSearch, connection: Connection, candidates: list[StoredPassage]
+        self, traced: _TracedSearch, connection: Connection, candidates: list[StoredPassage]
     ) -> tuple[StoredPassage, Passage | None]:
-        """Return the candidate that is to be explained, and the result that shows it."""
+        """Return the candidate to explain, and the result that shows it."""
         from workbench.retrieval.explain.explanation import covers
         from workbench.storage.postings import fetch_cosines, score_passages
 
-        result, query = watched.result, watched.query
+        result, query = traced.result, traced.query
         by_id = {passage.node_id: passage for passage in candidates}
         for hit in result:
             if hit.passage_id in by_id:
@@ -266,9 +266,9 @@ class ExplainService:
         highest = max(bm25.values(), default=0.0) or 1.0
         return max(candidates, key=lambda p: (near[p.id] + bm25.get(p.id, 0.0) / highest, -p.id)), None
 
-    def _fate(
+    def _find_outcome(
         self,
-        watched: _TracedSearch,
+        traced: _TracedSearch,
         passage: StoredPassage,
         hit: Passage | None,
         legs: Mapping[str, LegView],
@@ -277,31 +277,31 @@ class ExplainService:
 
         if hit is not None:
             if hit.passage_id == passage.node_id:
-                return outcome.FOUND, f"It is number {hit.rank}."
-            return outcome.SHOWN, f"Its text is shown within number {hit.rank}, {hit.passage_id}."
-        return outcome.find_outcome(passage.id, watched.way, legs)
+                return outcome.FOUND, f"It has rank {hit.rank}."
+            return outcome.SHOWN, f"Its text is shown within rank {hit.rank}, {hit.passage_id}."
+        return outcome.find_outcome(passage.id, traced.way, legs)
 
-    def _course(
-        self, watched: _TracedSearch, connection: Connection, passage: StoredPassage, standing: FinalRank
+    def _make_steps(
+        self, traced: _TracedSearch, connection: Connection, passage: StoredPassage, standing: FinalRank
     ) -> tuple[Step, ...]:
         from workbench.retrieval.explain.outcome import StageCounts, trace_stages
 
-        request = watched.query.request
-        everything = watched.query.read_words(connection).totals.passages
+        request = traced.query.request
+        everything = traced.query.read_words(connection).totals.passages
         countable = self._countable(request, connection)
         counts = (everything, everything) if request.scope.is_everything else (None, countable)
-        sizes = StageCounts(*counts, len(watched.result))
-        return trace_stages(passage.id, watched.way, standing, sizes)
+        sizes = StageCounts(*counts, len(traced.result))
+        return trace_stages(passage.id, traced.way, standing, sizes)
 
     def _countable(self, request: Request, connection: Connection) -> int | None:
-        """Return how many passages the request's scope holds; None if they are too many to count."""
+        """Return the number of passages in the request's scope; None if too many to count."""
         from workbench.storage.ranking import EXACT_UP_TO
 
         size = request.scope_size(connection)
         return None if size > EXACT_UP_TO else size
 
     def _others(self, query: Query) -> _OtherRankings:
-        """Return the rankings of every other strategy that needs no further model, in the same scope and index."""
+        """Return the rankings of all other strategies that need no additional model, in the same scope and index."""
         request = query.request
         names = tuple(
             name
@@ -310,20 +310,20 @@ class ExplainService:
         )
         return _OtherRankings(self._search, query, names)
 
-    def _beside(self, explained: Explanation, others: _OtherRankings) -> Explanation:
-        return replace(explained, elsewhere=others.ranks_of(explained))
+    def _add_other_ranks(self, explained: Explanation, others: _OtherRankings) -> Explanation:
+        return replace(explained, elsewhere=others.find_ranks(explained))
 
 
 @dataclass
 class _OtherRankings:
-    """The rankings of other strategies for one question, each read once and only as deep as a passage needs."""
+    """The rankings of other strategies for one question, cached, and only as deep as needed."""
 
     search: SearchService
     query: Query
     names: tuple[str, ...]
     _read: dict[tuple[str, int], SearchResult | None] = field(default_factory=dict)
 
-    def ranks_of(self, explained: Explanation) -> dict[str, int | None]:
+    def find_ranks(self, explained: Explanation) -> dict[str, int | None]:
         """Return strategy -> rank of the explained passage; None if it is not among the first 200."""
         return {
             name: self._rank(name, explained)
@@ -341,7 +341,7 @@ class _OtherRankings:
                 break
         leg = explained.legs.get(
             SINGLE_LEG_STRATEGIES.get(name, "")
-        )  # exact, where an approximate search has lost the passage
+        )  # exact even if approximate search misses the passage
         return leg.rank if leg is not None and leg.rank is not None and leg.rank <= MAX_RESULTS else None
 
     def _result(self, name: str, limit: int) -> SearchResult | None:

@@ -56,11 +56,11 @@ class FolderMirror:
     def __init__(self, corpus: Corpus, sources: SourceService, documents: DocumentService, source_type: str) -> None:
         self._corpus, self._sources, self._documents, self.source_type = corpus, sources, documents, source_type
         self._stamps: dict[Path, tuple[str, Stamps]] = {}
-        self.lock = threading.Lock()  # held while a folder is compared or synchronised
+        self.lock = threading.Lock()  # locked while a folder is compared or synchronised
 
     def source(self, folder: Path, *, for_ingest: bool = False) -> str:
         """Return the id of a folder's source, created on first use; ``for_ingest`` as in ``SourceService``."""
-        source_id = self.known_source(folder)
+        source_id = self.find_source(folder)
         if source_id is not None:
             return source_id
         name = folder.name or str(folder)
@@ -71,23 +71,23 @@ class FolderMirror:
                 )
                 return made.id
             except Conflict:
-                source_id = self.known_source(folder)  # just created by another process, unless only the title is taken
+                source_id = self.find_source(folder)  # just created by another process, unless only the title is taken
                 if source_id is not None:
                     return source_id
         raise Conflict(f"Two sources are already named {name!r}; rename one of them.")
 
-    def known_source(self, folder: Path) -> str | None:
+    def find_source(self, folder: Path) -> str | None:
         """Return the id of a folder's source, or None if there is none yet."""
-        return self._corpus.sources.standing_for(folder.as_uri(), self.source_type)
+        return self._corpus.sources.find_id_by_url(folder.as_uri(), self.source_type)
 
-    def of(self, folder: Path, items: Callable[[], Sequence[IngestItem]]) -> MirroredFolder:
+    def pair(self, folder: Path, items: Callable[[], Sequence[IngestItem]]) -> MirroredFolder:
         """Return a folder paired with its source; ``items`` reads its files, and is only called after a change."""
         return MirroredFolder(self, folder, items)
 
     def is_known(self, folder: Path) -> bool:
         """Return whether a folder is unchanged since it last matched its source, by the metadata of its files."""
         known = self._stamps.get(folder)
-        return known is not None and known == (self.known_source(folder), stamp_files(folder))
+        return known is not None and known == (self.find_source(folder), stamp_files(folder))
 
     def note(self, folder: Path, source_id: str, stamps: Stamps) -> None:
         """Record that a folder with these file stamps matches its source."""
@@ -95,10 +95,10 @@ class FolderMirror:
 
     def state(self, folder: Path) -> str:
         """Return a hash of a folder's file stamps, its source and the default index."""
-        state = (self.known_source(folder), self._corpus.index().name, sorted(stamp_files(folder).items()))
+        state = (self.find_source(folder), self._corpus.index().name, sorted(stamp_files(folder).items()))
         return hashlib.sha256(repr(state).encode()).hexdigest()
 
-    def pending(
+    def find_changes(
         self, source_id: str | None, items: Sequence[IngestItem], still_there: Callable[[str], bool] = lambda key: False
     ) -> Pending:
         """Compare items with a source by content; other documents count as vanished unless ``still_there(key)``."""
@@ -163,11 +163,11 @@ class MirroredFolder:
         """Return whether it is unchanged since it last matched its source, by the metadata of its files."""
         return self.mirror.is_known(self.folder)
 
-    def pending(self) -> Pending:
+    def find_changes(self) -> Pending:
         """Compare the folder with its source, by content."""
         with self.mirror.lock:
-            source_id, stamps = self.mirror.known_source(self.folder), stamp_files(self.folder)
-            pending = self.mirror.pending(source_id, self.items())
+            source_id, stamps = self.mirror.find_source(self.folder), stamp_files(self.folder)
+            pending = self.mirror.find_changes(source_id, self.items())
             if source_id is not None and not pending.any:
                 self.mirror.note(self.folder, source_id, stamps)
             return pending
@@ -177,22 +177,22 @@ class MirroredFolder:
         return self.mirror.state(self.folder)
 
     def settle(self) -> None:
-        """Record the folder as synchronised; what its source lacks is unreadable."""
+        """Record the folder as synchronised; files missing from its source are unreadable."""
         self.mirror.note(self.folder, self.source(), stamp_files(self.folder))
 
     def refresh(self, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> str:
         """Synchronise the folder if it has changed, and return the id of its source."""
         with self.mirror.lock:
             if not self.is_known():
-                self._bring_in(on_progress, should_stop)
+                self._synchronise(on_progress, should_stop)
             return self.source()
 
-    def bring_in(self, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> SyncReport:
+    def synchronise(self, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> SyncReport:
         """Synchronise the folder, and return the changes."""
         with self.mirror.lock:
-            return self._bring_in(on_progress, should_stop)
+            return self._synchronise(on_progress, should_stop)
 
-    def _bring_in(self, on_progress: OnProgress | None, should_stop: ShouldStop | None) -> SyncReport:
+    def _synchronise(self, on_progress: OnProgress | None, should_stop: ShouldStop | None) -> SyncReport:
         source_id, stamps = self.source(), stamp_files(self.folder)
         report = self.mirror.sync(source_id, self.items(), on_progress=on_progress, should_stop=should_stop)
         self.mirror.note(self.folder, source_id, stamps)
@@ -205,7 +205,7 @@ class MirroredFolder:
 class SearchedFolder(Protocol):
     """A service over a folder that is synchronised before a search: archives, articles."""
 
-    def mirrored(self) -> MirroredFolder:
+    def open_mirror(self) -> MirroredFolder:
         """Return the folder paired with its source; raises ConfigurationError if it does not exist."""
         ...
 
@@ -218,7 +218,7 @@ class FolderJob:
 
     @property
     def sentence(self) -> str:
-        """A note that the search did not cover everything on disk."""
+        """A note that the search did not cover all files on disk."""
         if self.job.is_finished:
             why = f": {self.job.error.rstrip('.')}" if self.job.error else ""
             return f"Some files on disk were not searched: the job that ingests them is {self.job.status}{why}."
@@ -231,13 +231,13 @@ class FolderWork:
     def __init__(self, jobs: JobService) -> None:
         self._jobs, self._lock = jobs, threading.Lock()
 
-    def left_to_job(self, folder: SearchedFolder) -> FolderJob | None:
+    def find_job(self, folder: SearchedFolder) -> FolderJob | None:
         """Return the job that ingests a folder's changes; None if they are small enough to ingest at once.
 
         There is one job per state of the folder: one that failed or was cancelled is not restarted until it is resumed
         or the folder changes.
         """
-        mirrored = folder.mirrored()
+        mirrored = folder.open_mirror()
         if mirrored.is_known():
             return None
         with self._lock:  # concurrent searches share one job
@@ -245,7 +245,7 @@ class FolderWork:
             unfinished = self._jobs.with_parameters("ingest", wanted, unfinished=True)
             if unfinished is not None:
                 return FolderJob(unfinished)
-            if mirrored.pending().bytes <= JOB_THRESHOLD_BYTES:
+            if mirrored.find_changes().bytes <= JOB_THRESHOLD_BYTES:
                 return None
             source_id = mirrored.source()  # created first, because the state contains its id
             wanted["state"] = mirrored.state()

@@ -94,7 +94,7 @@ class Status(TypedDict):
 
 
 class HealthService:
-    """Reports the status and checks the parts that a search depends on."""
+    """Reports the status, and checks what a search depends on."""
 
     def __init__(self, corpus: Corpus, home: Path, embedded: bool) -> None:
         self._corpus, self._home, self._embedded = corpus, home, embedded
@@ -135,7 +135,7 @@ class HealthService:
             "model": {"name": self._corpus.default_model, "passages": tried.to_dict() if tried else None},
             "work": work.to_dict(),
             "replica": replica.to_dict() if replica else None,
-            "disk_free_bytes": shutil.disk_usage(_existing_parent(self._home)).free,
+            "disk_free_bytes": shutil.disk_usage(_find_parent(self._home)).free,
             "python": platform.python_version(),
             "packages": {name: _package_version(name) for name in REPORTED_PACKAGES},
         }
@@ -192,13 +192,13 @@ class HealthService:
 
     def _index(self) -> str:
         index = self._corpus.index()
-        missing = len(self._corpus.documents.missing_from(index.name))
+        missing = len(self._corpus.documents.list_missing(index.name))
         if missing:
             raise WorkbenchError(
                 f"{index.name} lacks {count_text(missing, 'document')}; "
                 f"run 'workbench indexes update {index.name} --build'."
             )
-        counts = self._corpus.indexes.counted(index.name)
+        counts = self._corpus.indexes.with_counts(index.name)
         return (
             f"{index.name}: {count_text(counts.documents_count, 'document')}, "
             f"{count_text(counts.passages_count, 'passage')}"
@@ -225,7 +225,7 @@ class HealthService:
         return "; ".join(f"{index.name}: {describe_vector_search(index)}" for index in indexes)
 
     def _disk(self) -> str:
-        free = shutil.disk_usage(_existing_parent(self._home)).free
+        free = shutil.disk_usage(_find_parent(self._home)).free
         if free < MIN_FREE_BYTES:
             raise WorkbenchError(f"Only {size_text(free)} of disk is free at {self._home}; free up space.")
         return f"{size_text(free)} free"
@@ -259,5 +259,5 @@ def _package_version(package: str) -> str:
         return "not installed"
 
 
-def _existing_parent(path: Path) -> Path:
-    return path if path.exists() else _existing_parent(path.parent)
+def _find_parent(path: Path) -> Path:
+    return path if path.exists() else _find_parent(path.parent)

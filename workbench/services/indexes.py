@@ -1,4 +1,4 @@
-"""Indexes side by side: create, build from stored documents, make default and delete."""
+"""Indexes: create, build from stored documents, make default and delete."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def make_offer(languages: Mapping[str, int], model: str) -> IndexOffer | None:
     return IndexOffer(model, sum(foreign.values()), tuple(language_title(name) for name in foreign), seconds)
 
 
-PART_BYTES = 100 * KB  # of text in a part of a job: about 150 passages of 200 tokens
+PART_BYTES = 100 * KB  # text per part of a job: about 150 passages of 200 tokens
 
 
 class IndexService:
@@ -97,7 +97,7 @@ class IndexService:
         Raises:
             NotFound: No such index.
         """
-        return self._corpus.indexes.counted(self._corpus.index(name).name)
+        return self._corpus.indexes.with_counts(self._corpus.index(name).name)
 
     def create(
         self,
@@ -113,7 +113,7 @@ class IndexService:
         Raises:
             InvalidInput: The name, the chunker or an option is invalid.
             Conflict: There is an index with this name.
-            ModelError: The model cannot be loaded here.
+            ModelError: Loading the model failed.
         """
         from workbench.ingestion.chunking import CHUNKERS, complete_options
 
@@ -139,7 +139,7 @@ class IndexService:
         should_stop: ShouldStop | None = None,
         parts: PartsLease | None = None,
     ) -> Index:
-        """Add the documents that an index lacks; can be stopped and continued.
+        """Add the documents missing from an index; can be stopped and resumed.
 
         Args:
             name: Index to build.
@@ -155,7 +155,7 @@ class IndexService:
         with measure(BUILD, index.name) as told:
             done = self._build(index, on_progress, should_stop, parts)
             told.tell(documents=done)
-        return self._corpus.indexes.counted(name)
+        return self._corpus.indexes.with_counts(name)
 
     def _build(
         self, index: Index, on_progress: OnProgress | None, should_stop: ShouldStop | None, parts: PartsLease | None
@@ -168,7 +168,7 @@ class IndexService:
         builder = IndexBuilder(
             corpus.database,
             corpus.documents,
-            corpus.writer_of(index, None if parts is None else parts.embedding),
+            corpus.open_writer(index, None if parts is None else parts.embedding),
         )
         done = builder.build(on_progress=on_progress, should_stop=should_stop, parts=parts)
         if parts is None or parts.leads:
@@ -177,7 +177,7 @@ class IndexService:
         return done
 
     def plan(self, name: str, parts: JobParts, job_id: str) -> None:
-        """Split the documents that an index lacks into the parts of a job."""
+        """Split the documents missing from an index into the parts of a job."""
         parts.plan_index(job_id, name, self._corpus.index(name).dataset, PART_BYTES)
 
     def embed_waiting(self, hands: EmbeddingLease, should_stop: ShouldStop) -> None:
@@ -185,16 +185,16 @@ class IndexService:
 
         Raises:
             Cancelled: ``should_stop`` returned True.
-            ModelError: The model cannot be loaded here.
+            ModelError: Loading the model failed.
         """
         from workbench.ingestion.embedding import embed_waiting_parts
 
         embed_waiting_parts(hands, self._corpus.encoder, should_stop)
 
-    def missing(self, name: str) -> int:
-        """Return how many documents an index lacks in their current version."""
+    def count_missing(self, name: str) -> int:
+        """Return the number of documents whose current version is not in an index."""
         index = self._corpus.index(name)
-        return len(self._corpus.documents.missing_from(name, index.dataset))
+        return len(self._corpus.documents.list_missing(name, index.dataset))
 
     def set_default(self, name: str) -> Index:
         """Make an index the default for searches that name none.

@@ -61,7 +61,7 @@ class JobService:
 
         Raises:
             InvalidInput: Nothing was given, or none of the paths exists here.
-            UnreadableDocument: An uploaded zip archive cannot be unpacked.
+            UnreadableDocument: Unpacking an uploaded zip archive failed.
         """
         from workbench.ingestion.incoming import unpack_uploads
         from workbench.ingestion.readers import expand_home
@@ -70,7 +70,7 @@ class JobService:
         uploads = unpack_uploads(files)
         files, left_out = uploads.files, [*left_out, *uploads.left_out]
         if not places and not files:
-            raise InvalidInput("Nothing to ingest; give files, folders or uploads.")
+            raise InvalidInput("Nothing to ingest: give files, folders or uploads.")
         if places and not any(Path(path).exists() for path in places):
             raise InvalidInput(f"No such file or folder: {list_choices(places)}.")
         count = len(places) + len(files)
@@ -127,7 +127,7 @@ class JobService:
             Conflict: A job is already building it.
         """
         index = self._corpus.index(name)
-        running = self.building().get(index.name)
+        running = self.list_builds().get(index.name)
         if running is not None:
             raise Conflict(f"The index {index.name!r} is already being built by job {running.id}.")
         return self.enqueue("index_build", f"Build index {index.name}", {"index": index.name})
@@ -137,9 +137,9 @@ class JobService:
         lacking = [
             index.name
             for index in self._corpus.indexes.list()
-            if index.documents_count and self._corpus.documents.missing_from(index.name, index.dataset)
+            if index.documents_count and self._corpus.documents.list_missing(index.name, index.dataset)
         ]
-        building = self.building()
+        building = self.list_builds()
         return [self.enqueue_index_build(name) for name in lacking if name not in building]
 
     def enqueue(
@@ -190,9 +190,9 @@ class JobService:
         """Return the number of jobs with a kind and status."""
         return self.table.count(kind=kind, status=status)
 
-    def building(self) -> dict[str, Job]:
+    def list_builds(self) -> dict[str, Job]:
         """Return the unfinished jobs that build indexes, by index name."""
-        return {str(job.parameters["index"]): job for job in self.table.unfinished("index_build")}
+        return {str(job.parameters["index"]): job for job in self.table.list_unfinished("index_build")}
 
     def in_view(self) -> list[Job]:
         """Return unfinished jobs, and the last day's ingests and index builds that were not dismissed."""
@@ -264,7 +264,7 @@ class JobService:
         return self.table.get(job_id)
 
     def resume(self, job_id: str) -> Job:
-        """Queue a cancelled or failed job again, to continue where it stopped.
+        """Queue a cancelled or failed job again, to resume it.
 
         Raises:
             NotFound: No such job.
@@ -274,7 +274,7 @@ class JobService:
         if job.status == "completed":
             raise Conflict(f"Job {job_id} is already completed.")
         if not self.table.requeue(job_id):
-            raise Conflict(f"Job {job_id} is {job.status}; it cannot be resumed.")
+            raise Conflict(f"Job {job_id} is {job.status}; only cancelled and failed jobs can be resumed.")
         self.table.log(job_id, "Resumed.")
         return self.table.get(job_id)
 

@@ -40,8 +40,8 @@ def retry_read(
     """Decorate a read-only method, so that it is repeated on the primary if the replica is lost."""
 
     @wraps(verb)
-    def repeated(service: ReadingService, /, *values: Arguments.args, **named: Arguments.kwargs) -> Got:
+    def read_with_retry(service: ReadingService, /, *values: Arguments.args, **named: Arguments.kwargs) -> Got:
         corpus = service._corpus  # pyright: ignore[reportPrivateUsage]
         return retry_on_primary(corpus, lambda: verb(service, *values, **named))
 
-    return repeated
+    return read_with_retry

@@ -111,7 +111,7 @@ class PageImages:
         check_key("document", document_id)
         return self._corpus.documents.scans(document_id, number)
 
-    def page_of(self, document_id: str, span: Span | None = None) -> int | None:
+    def find_page(self, document_id: str, span: Span | None = None) -> int | None:
         """Return the page on which a span starts; for a picture without a span the first one, else None."""
         record = self._corpus.documents.record(document_id)
         if record.document_type not in ("pdf", "picture") or (span is None and record.document_type == "pdf"):
@@ -141,13 +141,13 @@ class PageImages:
 
         Raises:
             NotFound: No such passage, or its document has no page images.
-            UnreadableDocument: The page cannot be rendered.
+            UnreadableDocument: Rendering the page failed.
         """
         if isinstance(passage, str):
             document_id, span = self._place(passage, index)
         else:
             document_id, span = passage.document_id, (passage.start, passage.end)
-        number = self.page_of(document_id, span)
+        number = self.find_page(document_id, span)
         if number is None:
             raise NotFound("page of document", document_id, "Only PDFs and pictures have page images.")
         return self.picture(document_id, number, span)
@@ -170,7 +170,7 @@ class PageImages:
 
         Raises:
             NotFound: The original file was not kept.
-            UnreadableDocument: No such page, or it cannot be rendered.
+            UnreadableDocument: No such page, or rendering failed.
         """
         from workbench.ingestion.ocr.images import render_page
 

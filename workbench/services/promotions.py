@@ -74,11 +74,11 @@ class PromotionService:
         key = self.key(scope)
         if not self._corpus.promotions.undo(key):
             raise Conflict(f"Nothing is promoted for {key!r}.")
-        return self.serving(scope)
+        return self.find_active(scope)
 
-    def serving(self, scope: Scope | None = None) -> Promotion | None:
+    def find_active(self, scope: Scope | None = None) -> Promotion | None:
         """Return the promotion that serves a scope; None for the built-in default."""
-        return self._corpus.promotions.serving(list_promotion_keys(self._requests.resolve(scope or Scope())))
+        return self._corpus.promotions.find_active(list_promotion_keys(self._requests.resolve(scope or Scope())))
 
     def current(self) -> list[Promotion]:
         """Return the promotions in effect, one per scope."""
@@ -140,7 +140,7 @@ class RankerService:
         return load_default_ranker() if name == DEFAULT_RANKER else self._table.get(name)
 
     def check_new(self, name: str) -> str:
-        """Return a valid, unused name for a ranker, without surplus spaces.
+        """Return a valid, unused name for a ranker, with normalised spaces.
 
         Raises:
             InvalidInput: The name is invalid.
@@ -173,8 +173,8 @@ class RankerService:
         """
         ranker = self.get(name)
         if ranker.name == DEFAULT_RANKER:
-            raise Conflict(f"The ranker {DEFAULT_RANKER!r} is built in and cannot be deleted.")
-        serving = self._table.serving(name)
+            raise Conflict(f"The ranker {DEFAULT_RANKER!r} is built in; only trained rankers can be deleted.")
+        serving = self._table.list_scopes(name)
         if serving:
             raise Conflict(f"The ranker {name!r} is in use ({', '.join(serving)}); promote something else there first.")
         self._table.delete(name)

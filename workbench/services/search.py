@@ -1,4 +1,4 @@
-"""Search and compare: one query, one or several strategies, one scope."""
+"""Search and compare: one query and scope, with one or several strategies."""
 
 from __future__ import annotations
 
@@ -36,54 +36,54 @@ if TYPE_CHECKING:
 
 # Documents missing from an index
 
-MAX_AGE_S = 5.0  # seconds after which it is counted in any case: a write before a count may be committed after it
+MAX_AGE_S = 5.0  # recount after this time in any case: a write before a count may be committed after it
 
 
 class MissingDocuments:
-    """A memory of which indexes were complete, and as of which change to the documents; thread-safe."""
+    """Caches which indexes are complete as of which change of the documents; thread-safe."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
         self._complete: dict[str, tuple[datetime | None, datetime | None, float]] = {}
 
-    def missing(self, index: Index) -> list[str]:
-        """Return the ids of the documents that the index does not hold in their present version."""
+    def find(self, index: Index) -> list[str]:
+        """Return the ids of the documents whose current version is not in the index."""
         changed = self._documents.last_change()
         created_at, as_of, looked_at = self._complete.get(index.name, (None, None, float("-inf")))
         if (created_at, as_of) == (index.created_at, changed) and time.monotonic() - looked_at < MAX_AGE_S:
             return []
-        lacking = self._documents.missing_from(index.name)
+        lacking = self._documents.list_missing(index.name)
         if not lacking:
             self._complete[index.name] = (index.created_at, changed, time.monotonic())
         return lacking
 
 
-# Requests from asks
+# Requests
 
 
 class Requests:
-    """The maker of the requests of every service that searches."""
+    """Builds the requests of all services that search."""
 
     def __init__(self, corpus: Corpus, draw_page: Callable[[Passage], Image] | None = None) -> None:
-        """Take what draws the page of a passage, which the hits of all requests offer."""
+        """``draw_page`` draws the page of a passage, for the hits of all requests."""
         self._corpus, self._draw_page = corpus, draw_page
 
-    def of(self, ask: Ask, *, remembered: bool = False) -> Request:
+    def make(self, ask: Ask, *, remembered: bool = False) -> Request:
         """Return a new request.
 
-        ``remembered`` spares the look-up of the index if an earlier request made it: the search has to notice if
-        the index has changed and to ask again, so a strategy that asks an LLM does not use it.
+        ``remembered`` skips the look-up of the index if an earlier request made it. The search must check whether
+        the index has changed and repeat itself, so strategies with an LLM do not use it.
 
         Raises:
             InvalidInput: an unknown strategy or parameter. ScopeError: an unknown name in the scope.
-            NotFound: no such index or ranker. ConfigurationError: a model is half configured.
+            NotFound: no such index or ranker. ConfigurationError: a model is only partly configured.
         """
         import_framework()
         from workbench.retrieval.query import Request
         from workbench.retrieval.spelling import correct_words
 
         scope = self.resolve(ask.scope)
-        name, index, parameters = self._serving(ask, scope)
+        name, index, parameters = self._resolve_promotion(ask, scope)
         strategy = strategy_named(name)
         checked = check_parameters(name, parameters)
         remembered = remembered and not strategy.needs_llm
@@ -106,46 +106,46 @@ class Requests:
         )
 
     def resolve(self, scope: Scope | ResolvedScope) -> ResolvedScope:
-        """Return what a scope's names stand for; a resolved one as it is. Raises ScopeError."""
+        """Resolve a scope's names to ids; a resolved scope is returned unchanged. Raises ScopeError."""
         if isinstance(scope, ResolvedScope):
             return scope
         return resolve(scope, self._corpus.projects, self._corpus.sources)
 
     def check_usable(self, strategy: str) -> None:
-        """Raise ConfigurationError, saying what is missing, if a strategy cannot be used with these settings."""
+        """Raise ConfigurationError if a strategy lacks settings."""
         row = strategy_named(strategy)
         lacks = (row.needs_llm and self._corpus.llm is None) or (
             row.needs_reranker and self._corpus.cross_encoder is None
         )
         if lacks:
-            raise ConfigurationError(f"The strategy {strategy!r} cannot be used yet. {row.needs}")
+            raise ConfigurationError(f"The strategy {strategy!r} is not configured. {row.needs}")
 
     def check_named(self, parameters: Mapping[str, ParameterValue]) -> None:
-        """Raise NotFound if a strategy's parameter names something that there is not."""
+        """Raise NotFound if a strategy's parameter names something that does not exist."""
         self._ranker(parameters)
 
     def usable(self) -> dict[str, str]:
-        """Return every strategy with what it lacks here, "" if it can be used."""
-        return {name: self._lacks(name) for name in STRATEGIES}
+        """Return every strategy with its missing settings; "" if it is usable."""
+        return {name: self._describe_missing_settings(name) for name in STRATEGIES}
 
-    def _lacks(self, strategy: str) -> str:
+    def _describe_missing_settings(self, strategy: str) -> str:
         try:
             self.check_usable(strategy)
         except ConfigurationError as error:
             return str(error)
         return ""
 
-    def _serving(self, ask: Ask, scope: ResolvedScope) -> tuple[str, str | None, Mapping[str, object]]:
-        """Return strategy, index and parameters: the named ones, else what is promoted for the scope."""
+    def _resolve_promotion(self, ask: Ask, scope: ResolvedScope) -> tuple[str, str | None, Mapping[str, object]]:
+        """Return strategy, index and parameters: the given ones, else those promoted for the scope."""
         if ask.strategy is not None:
             return (*split_strategy(ask.strategy, ask.index), ask.parameters)
-        promoted = self._corpus.promotions.serving(list_promotion_keys(scope))
+        promoted = self._corpus.promotions.find_active(list_promotion_keys(scope))
         if promoted is None:
             return ask.built_in, ask.index, ask.parameters
         return promoted.strategy, ask.index or promoted.index, {**promoted.parameters, **ask.parameters}
 
     def _ranker(self, parameters: Mapping[str, ParameterValue]) -> Ranker | None:
-        """Return the ranker that a strategy's parameters name; None for a strategy that has none."""
+        """Return the ranker in a strategy's parameters; None for a strategy without one."""
         from workbench.retrieval.ranker import load_default_ranker
 
         name = dict(parameters).get(RANKER.name)
@@ -154,48 +154,48 @@ class Requests:
         return load_default_ranker() if name == DEFAULT_RANKER else self._corpus.rankers.get(str(name))
 
     def _encoder(self, index: Index) -> Encoder:
-        """Return the index's model, or one that says why there is none: the keyword leg does not need it."""
+        """Return the index's model, or one that raises on use: the keyword leg does not need it."""
         from workbench.models.encoder import UnavailableEncoder
 
         try:
-            return self._corpus.encoder_of(index)
+            return self._corpus.index_encoder(index)
         except ModelError as error:
             return UnavailableEncoder(index.embedding_model, str(error))
 
 
 def list_promotion_keys(scope: ResolvedScope) -> list[str]:
-    """Return the scopes whose promotion can serve this one, the most specific first."""
+    """Return the keys of promotions that apply to a scope, most specific first."""
     source = scope.source_ids[0] if scope.source_ids is not None and len(scope.source_ids) == 1 else None
     places = (("source", source), ("folder", scope.folder_id), ("project", scope.project_id))
     return [*(f"{kind}:{key}" for kind, key in places if key), EVERYWHERE_KEY]
 
 
 MIN_COMPARED, MAX_COMPARED = 1, 12
-DEFAULT_ASK = Ask()  # the strategy promoted for everything, ten passages
+DEFAULT_ASK = Ask()  # the strategy promoted everywhere, ten passages
 
 
 class SearchService:
-    """The verbs ``search`` and ``compare``."""
+    """The operations ``search`` and ``compare``."""
 
     def __init__(self, corpus: Corpus, requests: Requests) -> None:
         self._corpus, self._requests = corpus, requests
         self._lacking = MissingDocuments(corpus.documents)
 
     def warm(self) -> None:
-        """Load what the first search of the default index would wait for. Raises ModelError."""
+        """Load what the first search of the default index needs. Raises ModelError."""
         retry_on_primary(self._corpus, self._corpus.warm)
 
     def search(self, query: str, ask: Ask = DEFAULT_ASK, encodings: dict[str, Encoding] | None = None) -> SearchResult:
-        """Return the best passages for a query, best first; scores fall with rank and lie in 0..1.
+        """Return the best passages for a query, best first, with scores in 0..1.
 
         Args:
             query: The question.
             ask: How to search.
-            encodings: Encodings of the question by model, shared by several searches, so that a model reads it once.
+            encodings: Encodings of the question by model, shared by several searches.
 
         Raises:
             InvalidInput: an empty or overlong query, a limit outside 1..200, an unknown strategy or parameter.
-            ScopeError: the scope names something that does not exist.
+            ScopeError: the scope has an unknown name.
         """
         check_query(query)
         check_limit(ask.limit)
@@ -209,10 +209,10 @@ class SearchService:
         ask: Ask = DEFAULT_ASK,
         parameters: Mapping[str, Mapping[str, object]] | None = None,
     ) -> Comparison:
-        """Answer one query by several strategies in place of the asked one; ``parameters`` by strategy name.
+        """Search with several strategies; ``parameters`` are by strategy name.
 
-        "strategy@index" asks that index. Agreement is by passage; if the indexes differ, passages do too, and it
-        is by document. A strategy that fails makes the comparison fail. Raises what ``search`` raises.
+        "strategy@index" selects an index. Agreement is by passage; if the indexes differ, it
+        is by document. If a strategy fails, so does the comparison. Raises what ``search`` raises.
         """
         check_query(query)
         check_limit(ask.limit)
@@ -237,11 +237,11 @@ class SearchService:
         return Comparison(query=query, strategies=results, agreement=agreement(rankings))
 
     def query_engine(self, ask: Ask = DEFAULT_ASK) -> RetrieverQueryEngine:
-        """Return a LlamaIndex query engine of a strategy, to build on; it answers as ``ask``."""
+        """Return a LlamaIndex query engine of a strategy; it answers like ``ask``."""
         from workbench.retrieval.answering.synthesis import CitingSynthesizer
         from workbench.retrieval.pipeline import build_engine
 
-        request = self._requests.of(ask)
+        request = self._requests.make(ask)
         request.llm = self._corpus.llm
         engine = build_engine(request, CitingSynthesizer(request))
         engine.served = partial(retry_on_primary, self._corpus)
@@ -249,16 +249,16 @@ class SearchService:
 
     @retry_read
     def _result(self, query: str, ask: Ask, encodings: dict[str, Encoding] | None = None) -> SearchResult:
-        """Serve an ask; ``encodings`` are those of the question by model.
+        """Run a search; ``encodings`` are those of the question by model.
 
-        A remembered index that was dropped, rebuilt or is no longer the default shows nothing, or its tables are
-        gone: then the index is looked up and asked again.
+        If a cached index was dropped, rebuilt or is no longer the default, the search finds nothing or its tables are
+        gone: then the index is looked up again and the search repeated.
         """
         import_framework()
         from workbench.retrieval.pipeline import run_search
 
-        request = self._requests.of(ask, remembered=True)
-        self._note_what_is_lacking(request)
+        request = self._requests.make(ask, remembered=True)
+        self._note_missing_documents(request)
         if request.remembered:
             try:
                 result = run_search(request.question(query, encodings))
@@ -266,32 +266,32 @@ class SearchService:
                     return result
             except (StatementRejected, ModelError):
                 pass
-            request = self._requests.of(ask)
-            self._note_what_is_lacking(request)
+            request = self._requests.make(ask)
+            self._note_missing_documents(request)
         return run_search(request.question(query, encodings))
 
-    def _note_what_is_lacking(self, request: Request) -> None:
-        """Say it where an index is not up to date: an ingest fills one index, the default one unless told otherwise."""
+    def _note_missing_documents(self, request: Request) -> None:
+        """Add a note if the index is not up to date, since an ingest only fills the default or a given index."""
         index = request.index
         if index.is_default or index.dataset is not None:
             return
-        lacking = len(filter_documents(self._corpus.database, request.scope, self._lacking.missing(index)))
+        lacking = len(filter_documents(self._corpus.database, request.scope, self._lacking.find(index)))
         if lacking:
             documents = "1 document" if lacking == 1 else f"{lacking:,} documents"
-            request.trace.note(f"{index.name} lacks {documents}; run 'workbench indexes build {index.name}'")
+            request.trace.note(f"{index.name} is missing {documents}; run 'workbench indexes build {index.name}'")
 
 
 # Search by document
 
-PASSAGES_PER_ROUND = 50  # looked at for documents, whatever the limit, so that all pages are of one ranking
+PASSAGES_PER_ROUND = 50  # independent of the limit, so that all pages come from one ranking
 MAX_DOCUMENTS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentHit(Value):
-    """A document that was found; ``passages`` are its matches, best first.
+    """A found document; ``passages`` are its matches, best first.
 
-    ``score`` is the best passage's, and falls down the list; ``average_similarity`` is the matches' mean cosine.
+    ``score`` is that of the best passage; ``average_similarity`` is the mean cosine of the matches.
     """
 
     document_id: str
@@ -304,7 +304,7 @@ class DocumentHit(Value):
 
     @property
     def best(self) -> Passage:
-        """The passage that matches best."""
+        """The best match."""
         return self.passages[0]
 
 
@@ -318,20 +318,20 @@ class DocumentResult(Value):
 
 
 class DocumentSearch:
-    """The verbs that answer by document."""
+    """Search by document."""
 
     def __init__(self, corpus: Corpus, requests: Requests, search: SearchService) -> None:
         self._requests, self._search, self._facts = requests, search, DocumentFacts(corpus.reader)
 
     def places(self, source_ids: Iterable[str]) -> dict[str, SourcePlace]:
-        """Return where sources stand, by id."""
+        """Return the places of sources by id."""
         return self._facts.places(source_ids)
 
     def search(self, query: str, ask: Ask = DEFAULT_ASK) -> DocumentResult:
-        """Return the best documents, as many as the limit where as many match; raises what a search raises."""
+        """Return the best documents, up to the limit; raises what a search raises."""
         limit = ask.limit
         if not 1 <= limit <= MAX_DOCUMENTS:
-            raise InvalidInput(f"limit cannot be {limit}; use a whole number from 1 to {MAX_DOCUMENTS}.")
+            raise InvalidInput(f"Invalid limit {limit}: use a whole number from 1 to {MAX_DOCUMENTS}.")
         scope = self._requests.resolve(ask.scope)
         rounds: list[SearchResult] = []
         matches: dict[str, list[Passage]] = {}
@@ -343,17 +343,17 @@ class DocumentSearch:
             if len(matches) >= limit or result.under_filled:
                 break
         chosen = dict(list(matches.items())[:limit])
-        return DocumentResult(self._described(chosen), len(chosen) < limit, rounds[0])
+        return DocumentResult(self._make_hits(chosen), len(chosen) < limit, rounds[0])
 
-    def _described(self, matches: Mapping[str, list[Passage]]) -> tuple[DocumentHit, ...]:
+    def _make_hits(self, matches: Mapping[str, list[Passage]]) -> tuple[DocumentHit, ...]:
         places = self.places(passages[0].source_id for passages in matches.values())
         words = self._facts.word_counts(matches)
         documents: list[DocumentHit] = []
         for document_id, passages in matches.items():
             best = passages[0]
             if best.source_id not in places or document_id not in words:
-                continue  # deleted between the search and now
-            score = min(best.score, documents[-1].score) if documents else best.score  # rounds scale their scores apart
+                continue  # deleted since the search
+            score = min(best.score, documents[-1].score) if documents else best.score  # rounds are scaled apart
             similarities = [passage.similarity for passage in passages]
             documents.append(
                 DocumentHit(
@@ -370,5 +370,5 @@ class DocumentSearch:
 
 
 def _round(ask: Ask, scope: ResolvedScope, document_ids: Iterable[str]) -> Ask:
-    """Return the ask for documents that no round before has found: many passages of a long one crowd out no other."""
+    """Return the options of a search without the documents found so far, so that a long one cannot crowd out others."""
     return replace(ask, scope=replace(scope, without_documents=tuple(document_ids)), limit=PASSAGES_PER_ROUND)

@@ -190,7 +190,7 @@ class SourceService:
         return self._corpus.sources.count(scope=scope, project_id=project_id, source_type=source_type)
 
     def of_families(self) -> list[Source]:
-        """Return the sources of conversations, articles and archives, which have tools of their own."""
+        """Return the sources of conversations, articles and archives, which have their own tools."""
         return [source for kind in FAMILY_TYPES for source in self.list(source_type=kind)]
 
     def ids(self) -> list[str]:
@@ -254,11 +254,11 @@ class SourceService:
     ) -> Source:
         """Return the source with an id or title in a project, created if there is none; tags are added to it.
 
-        If created with ``for_ingest``, it is deleted if it is empty when ``settling`` ends.
+        If created with ``for_ingest``, it is deleted if it is empty when ``fill`` ends.
         """
         place = self._place(project, folder)
         try:
-            source = self._existing(key, place["project_id"])
+            source = self._find(key, place["project_id"])
         except NotFound:
             if key.startswith("src_"):
                 raise
@@ -268,7 +268,7 @@ class SourceService:
                     title, tags=tags_of_new, source_type=source_type, for_ingest=for_ingest, **place
                 )
             except Conflict:  # another process has just created it
-                source = self._existing(title, place["project_id"])
+                source = self._find(title, place["project_id"])
         self._corpus.sources.claim(source.id)
         wanted = tuple(dict.fromkeys((*source.tags, *clean_tags(tags))))
         changes: dict[str, object] = {} if wanted == source.tags else {"tags": wanted}
@@ -277,7 +277,7 @@ class SourceService:
         return self._corpus.sources.update(source.id, **changes) if changes else source
 
     @contextmanager
-    def settling(self, source_id: str, *, unless: tuple[type[Exception], ...] = ()) -> Generator[None]:
+    def fill(self, source_id: str, *, unless: tuple[type[Exception], ...] = ()) -> Generator[None]:
         """Return a context to fill a source in; if created ``for_ingest`` and empty at the end, it is deleted.
 
         Args:
@@ -320,7 +320,7 @@ class SourceService:
             url: New URL.
             project: Id or title of its project; "" makes the source global.
             folder: Folder in the project; "" removes it from its folder.
-            tags: Tags that replace the present ones.
+            tags: Tags that replace the current ones.
             language: Language for stemming all its documents, or "auto" to detect it for each text.
             build: Update the indexes at once after a change of language; if False, leave that to
                 ``JobService.enqueue_stemming``.
@@ -379,17 +379,17 @@ class SourceService:
         """Check that a source is not the corpus of a test set, whose runs must stay comparable.
 
         Raises:
-            Conflict: It is.
+            Conflict: The source is the corpus of a test set.
         """
         if self._corpus.indexes.of_dataset(source_id):
-            raise Conflict("The documents of a test set cannot be changed; import the changed ones as a new test set.")
+            raise Conflict("The documents of a test set are read-only; import changed ones as a new test set.")
 
-    def _existing(self, key: str, project_id: str | None) -> Source:
+    def _find(self, key: str, project_id: str | None) -> Source:
         """Return the source with an id, title or URL, in a project if one is given.
 
         "Uploads" without a project is the global source of that title.
         """
-        matching = self._corpus.sources.matching(key)
+        matching = self._corpus.sources.list_matches(key)
         if project_id is not None:
             matching = [source for source in matching if source.project_id == project_id]
         elif key == UPLOADS_TITLE:

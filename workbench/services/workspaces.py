@@ -120,7 +120,7 @@ class WorkspaceService:
         items = [make_item(conversation, workspace) for conversation in conversations]
         source_id = self._mirror.source(workspace, for_ingest=True)
         one_only = path is not None
-        with self._sources.settling(source_id):
+        with self._sources.fill(source_id):
             synced = self._mirror.sync(
                 source_id,
                 items,
@@ -167,7 +167,7 @@ class WorkspaceService:
         if not 1 <= limit <= MAX_CONVERSATIONS:
             raise InvalidInput(f"Invalid n_results {limit}: use a whole number from 1 to {MAX_CONVERSATIONS}.")
         since, until = parse_date_range(date_range)
-        source_id = self._mirror.known_source(workspace)
+        source_id = self._mirror.find_source(workspace)
         if source_id is None:
             return Results()
         documents = None
@@ -185,7 +185,7 @@ class WorkspaceService:
 
     def types(self, workspace: Path) -> list[str]:
         """Return the types of conversation in a workspace."""
-        source_id = self._mirror.known_source(workspace)
+        source_id = self._mirror.find_source(workspace)
         return self._workspaces.types(source_id) if source_id else []
 
     def similar(self, workspace: Path, source_path: str, limit: int = 10) -> list[ConversationHit]:
@@ -197,8 +197,8 @@ class WorkspaceService:
         """
         if not 1 <= limit <= MAX_CONVERSATIONS:
             raise InvalidInput(f"Invalid n_results {limit}: use a whole number from 1 to {MAX_CONVERSATIONS}.")
-        source_id = self._mirror.known_source(workspace)
-        document_id = self._document_at(workspace, source_id, source_path) if source_id else None
+        source_id = self._mirror.find_source(workspace)
+        document_id = self._find_document(workspace, source_id, source_path) if source_id else None
         if source_id is None or document_id is None:
             raise NotFound("document", source_path, "Embed it first.")
         likes = self._workspaces.similar(self._corpus.index().name, source_id, document_id, limit)
@@ -209,21 +209,21 @@ class WorkspaceService:
 
     def status(self, workspace: Path) -> WorkspaceStatus:
         """Return the contents of a workspace and the files embedded last."""
-        source_id = self._mirror.known_source(workspace)
+        source_id = self._mirror.find_source(workspace)
         if source_id is None:
             return WorkspaceStatus(0, 0, self._db_path, ())
         documents, passages = self._workspaces.counts(source_id, self._corpus.index().name)
         recent = self._workspaces.recent(source_id, MAX_RECENT_FILES)
         return WorkspaceStatus(passages, documents, self._db_path, tuple((key, at.isoformat()) for key, at in recent))
 
-    def pending(self, workspace: Path, path: Path | None = None) -> Pending:
+    def find_changes(self, workspace: Path, path: Path | None = None) -> Pending:
         """Compare conversations on disk with the embedded ones by content: all, or those of a path."""
         from workbench.ingestion.conversations import find_conversations, list_conversations, make_item
 
         conversations = list_conversations(workspace) if path is None else find_conversations(path, workspace)
         items = [make_item(conversation, workspace) for conversation in conversations]
-        return self._mirror.pending(
-            self._mirror.known_source(workspace),
+        return self._mirror.find_changes(
+            self._mirror.find_source(workspace),
             items,
             still_there=lambda key: path is not None or (workspace / key).exists(),
         )
@@ -235,7 +235,7 @@ class WorkspaceService:
         except NotFound:
             return None
 
-    def _document_at(self, workspace: Path, source_id: str, source_path: str) -> str | None:
+    def _find_document(self, workspace: Path, source_id: str, source_path: str) -> str | None:
         """Return the id of the conversation at a path: its own or a file in it, with or without suffix."""
         from workbench.ingestion.conversations import CONVERSATION_SUFFIXES
 

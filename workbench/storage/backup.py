@@ -123,7 +123,7 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
     done = 0
     for name in [name for name in order if name in tables]:
         on_progress(Progress(done, len(tables), name))
-        _copy_in(connection, archive, tables[name], _find_dropped_columns(tables[name]))
+        _restore_table(connection, archive, tables[name], _find_dropped_columns(tables[name]))
         done += 1
     for index in connection.execute(statement("backup_indexes")).fetchall():
         connection.execute(statement("index_create_tables"), index)
@@ -131,7 +131,7 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
         has_words = f"{_TABLE_KINDS[-1]}_{index['name']}" in tables
         for name in [f"{kind}_{index['name']}" for kind in (_TABLE_KINDS if has_words else _TABLE_KINDS[:1])]:
             on_progress(Progress(done, len(tables), name))
-            _copy_in(connection, archive, tables[name])
+            _restore_table(connection, archive, tables[name])
             done += 1
         if not has_words:
             connection.execute(statement("backup_read_again"), index)
@@ -181,7 +181,9 @@ def _copy_out(connection: Connection, archive: zipfile.ZipFile, name: str, colum
         return int(cursor.rowcount)
 
 
-def _copy_in(connection: Connection, archive: zipfile.ZipFile, table: TableRows, forgotten: Sequence[str] = ()) -> None:
+def _restore_table(
+    connection: Connection, archive: zipfile.ZipFile, table: TableRows, forgotten: Sequence[str] = ()
+) -> None:
     """Fill one table without its triggers, since the backup contains the rows that they would derive.
 
     Columns in ``forgotten`` are skipped.

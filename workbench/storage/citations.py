@@ -115,19 +115,19 @@ class Citations:
         )
         return [row["id"] for row in rows]
 
-    def leading_from(self, ids: Sequence[str]) -> list[StoredCitation]:
+    def list_outgoing(self, ids: Sequence[str]) -> list[StoredCitation]:
         """Return the links from given documents, at most 1,000."""
-        return self._stored("citations_from", ids)
+        return self._read_stored("citations_from", ids)
 
-    def leading_to(self, ids: Sequence[str]) -> list[StoredCitation]:
+    def list_incoming(self, ids: Sequence[str]) -> list[StoredCitation]:
         """Return the links to given documents, at most 1,000."""
-        return self._stored("citations_to", ids)
+        return self._read_stored("citations_to", ids)
 
-    def mentioned_by(self, ids: Sequence[str]) -> list[tuple[str, str, str]]:
+    def list_outgoing_mentions(self, ids: Sequence[str]) -> list[tuple[str, str, str]]:
         """Return (document, mentioned document, title key) for titles that given documents mention in their text."""
         return self._mentions("mentions_from", ids)
 
-    def mentioning(self, ids: Sequence[str]) -> list[tuple[str, str, str]]:
+    def list_incoming_mentions(self, ids: Sequence[str]) -> list[tuple[str, str, str]]:
         """Return (document, mentioned document, title key) for documents that mention given documents' titles."""
         return self._mentions("mentions_to", ids)
 
@@ -167,7 +167,7 @@ class Citations:
         row = self._database.row(statement("citations_held"), {"ids": list(ids), "source_id": source_id})
         return int(row["held"]) if row else 0
 
-    def _stored(self, name: str, ids: Sequence[str]) -> list[StoredCitation]:
+    def _read_stored(self, name: str, ids: Sequence[str]) -> list[StoredCitation]:
         rows = self._database.rows(statement(name), {"ids": list(ids), "limit": MAX_ROWS}) if ids else []
         return [StoredCitation(**row) for row in rows]
 

@@ -25,7 +25,7 @@ class CrawlPlan:
     seeded: bool  # whether scope and seeds are known
     seeds: Sequence[tuple[str, str, str | None]]  # (URL, origin, lastmod) from sitemaps and the like
     scope: Mapping[str, JsonValue] | None  # host and path; None before the start page was fetched
-    furniture: Sequence[int] | None  # hashes of boilerplate lines
+    boilerplate: Sequence[int] | None  # hashes of boilerplate lines
     skipped: Mapping[str, int] = field(default_factory=dict[str, int])  # URLs that were not queued, by reason
 
 
@@ -267,7 +267,7 @@ class Crawls:
         """Return the keys (page URLs) of a source's documents."""
         return {row["key"] for row in self._database.rows(statement("crawl_keys"), {"source_id": source_id})}
 
-    def documents_of(self, source_id: str) -> int:
+    def count_documents(self, source_id: str) -> int:
         """Return the number of a source's documents."""
         row = self._database.row(statement("crawl_documents"), {"source_id": source_id})
         return row["n"] if row else 0
@@ -291,9 +291,9 @@ class Crawls:
         """Queue the failed pages again; returns their number."""
         return len(self._database.rows(statement("pages_retry_failed"), {"job_id": job_id}))
 
-    def set_furniture(self, job_id: str, furniture: Iterable[int]) -> None:
+    def set_boilerplate(self, job_id: str, boilerplate: Iterable[int]) -> None:
         """Store the hashes of boilerplate lines, which repeat on most pages."""
-        self._database.rows(statement("crawl_furniture"), {"job_id": job_id, "furniture": sorted(furniture)})
+        self._database.rows(statement("crawl_boilerplate"), {"job_id": job_id, "boilerplate": sorted(boilerplate)})
 
     def bodies(self, job_id: str, positions: Sequence[int]) -> list[PageBody]:
         """Return pages that are not yet stored, with their text and metadata."""

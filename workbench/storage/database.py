@@ -120,7 +120,7 @@ def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
             "login has been failing",
         )
     ):
-        return f"The database at {place} cannot be reached; start it or correct WORKBENCH_DATABASE_URL."
+        return f"The database at {place} is unreachable; start it or correct WORKBENCH_DATABASE_URL."
     return (
         f"The connection to the database at {place} failed ({str(error).strip().splitlines()[0]}); check that it runs."
     )
@@ -596,12 +596,12 @@ def _apply_settings(engine: Engine, url: str) -> None:
         functools.partial(check_reachable, url, _ENGINE_CONNECT_TIMEOUT_S)
     )  # evaluated at first use
 
-    def connecting(_dialect: object, _record: object, _values: object, arguments: dict[str, Any]) -> None:
+    def add_session_arguments(_dialect: object, _record: object, _values: object, arguments: dict[str, Any]) -> None:
         arguments.update(session_arguments(pooled()))
 
-    def beginning(connection: SqlConnection) -> None:
+    def apply_to_transaction(connection: SqlConnection) -> None:
         if pooled():
             connection.exec_driver_sql(SETTINGS_OF_TRANSACTION)
 
-    event.listen(engine, "do_connect", connecting)
-    event.listen(engine, "begin", beginning)
+    event.listen(engine, "do_connect", add_session_arguments)
+    event.listen(engine, "begin", apply_to_transaction)

@@ -218,7 +218,7 @@ class Documents:
             raise Ambiguous("document", url, {row["id"]: f"source {row['source_title']!r}" for row in rows})
         return rows[0]["id"]
 
-    def missing_from(self, index: str, dataset: str | None = None) -> list[str]:
+    def list_missing(self, index: str, dataset: str | None = None) -> list[str]:
         """Return the ids of documents whose present version is not in an index."""
         rows = self._database.rows(statement("documents_missing_from_index"), {"index": index, "dataset": dataset})
         return [row["id"] for row in rows]
@@ -228,7 +228,7 @@ class Documents:
         rows = self._database.rows(statement("documents_sizes"), {"ids": list(ids)})
         return {row["id"]: row["size"] for row in rows}
 
-    def changed_since(self, moment: datetime | None, limit: int) -> tuple[dict[str, str], datetime]:
+    def list_changed(self, moment: datetime | None, limit: int) -> tuple[dict[str, str], datetime]:
         """Return documents changed after a moment with their sources (none without a moment), and the present time."""
         rows = self._database.rows(statement("documents_changed_since"), {"since": moment, "limit": limit})
         return {row["id"]: row["source_id"] for row in rows if row["id"] is not None}, rows[0]["at"]

@@ -36,7 +36,7 @@ class RunTables:
         self._database = database
 
     def begin(self, run: NewRun) -> Row:
-        """Return the run with that key, creating it if there is none; ``status`` tells whether it is done."""
+        """Return the run with that key, creating it if there is none; ``status`` is "done" if it is finished."""
         values = {"id": new_id("run"), **run}
         values |= {name: Jsonb(run[name]) for name in ("parameters", "index_settings")}
         row = self._database.row(statement("run_begin"), values)
@@ -80,7 +80,7 @@ class RunTables:
         """Mark a run as done if all its questions are answered, by whichever process."""
         self._database.rows(statement("run_complete"), {"id": run_id})
 
-    def answered(self, run_id: str) -> set[str]:
+    def list_answered(self, run_id: str) -> set[str]:
         """Return the ids of the questions that a run has answered."""
         return {row["question_id"] for row in self._database.rows(statement("answer_questions"), {"run_id": run_id})}
 

@@ -40,7 +40,7 @@ class Indexes:
             raise NotFound("index", name or "the default", f"Valid indexes: {valid}.")
         return _index(row)
 
-    def counted(self, name: str) -> Index:
+    def with_counts(self, name: str) -> Index:
         """Return an index with the number of its documents and passages.
 
         Raises:
@@ -139,7 +139,9 @@ class Indexes:
         """Wait until no other transaction writes to this index; call it before passages are written."""
         connection.execute(statement("index_turn"), {"name": index})
 
-    def holding(self, connection: Connection, index: str, document_id: str, content_hash: str, passages: int) -> None:
+    def record_document(
+        self, connection: Connection, index: str, document_id: str, content_hash: str, passages: int
+    ) -> None:
         """Record in the caller's transaction that an index holds this version of a document."""
         connection.execute(
             statement("index_document_upsert"),

@@ -96,7 +96,7 @@ class EmbeddingParts:
         """Release the parts that a holder has."""
         self._database.rows(statement("embedding_parts_give_back"), {"job_id": job_id, "holder": holder})
 
-    def standing(self, ids: Sequence[int]) -> list[EmbeddingPartState]:
+    def fetch_states(self, ids: Sequence[int]) -> list[EmbeddingPartState]:
         """Return whether each of these parts is done; parts that are gone are omitted."""
         values = {"ids": list(ids), "most": MAX_ATTEMPTS}
         rows = self._database.rows(statement("embedding_parts_done", gone="job_part_gone"), values)

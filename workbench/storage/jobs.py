@@ -16,6 +16,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
+from workbench.formatting import count_text
 from workbench.storage.database import (
     Connection,
     Database,
@@ -115,7 +116,7 @@ class Queue:
         """Return whether there is a pooler, which passes on no notifications of new jobs.
 
         Raises:
-            StorageError: The database cannot be reached.
+            StorageError: The database is unreachable.
         """
         return check_reachable(self._url, CONNECT_TIMEOUT_S)
 
@@ -312,7 +313,7 @@ class Jobs:
         row = self._database.row(statement("job_count"), {"kind": kind, "status": status})
         return int(row["n"]) if row else 0
 
-    def unfinished(self, kind: str) -> list[Job]:
+    def list_unfinished(self, kind: str) -> list[Job]:
         """Return the waiting and running jobs of a kind, oldest first."""
         return [
             parse_job(row)
@@ -540,23 +541,20 @@ class Workload(Value):
     @property
     def sentence(self) -> str:
         """The workload in a sentence."""
-        workers = {0: "No worker", 1: "One worker"}.get(self.workers, f"{self.workers} workers")
         if not (self.queued or self.running or self.workers):
-            return "No job waits or runs, and no worker is needed."
-        if not self.queued and not self.running:
-            return f"{workers}; no job waits or runs."
-        running = {0: "no job runs", 1: "1 job runs"}.get(self.running, f"{self.running} jobs run")
-        waiting = {0: "none waits", 1: "1 waits"}.get(self.queued, f"{self.queued} wait")
-        idle = "" if self.workers else "; start one with 'workbench worker'"
-        stalled = f"; {len(self.stalled)} stalled" if self.stalled else ""
-        return f"{workers}; {running}, {waiting}{stalled}{idle}."
+            return "No jobs are queued or running."
+        counts = [count_text(self.workers, "worker"), f"{self.running} running", f"{self.queued} queued"]
+        if self.stalled:
+            counts.append(f"{len(self.stalled)} stalled")
+        idle = "" if self.workers or not (self.queued or self.running) else "; start one with 'workbench worker'"
+        return f"{' · '.join(counts)}{idle}."
 
 
 def fetch_workload(database: Database) -> Workload:
     """Return the present workload.
 
     Raises:
-        StorageError: The database cannot be reached.
+        StorageError: The database is unreachable.
     """
     counts = database.row(statement("work_counts"), {"silent": SILENT_AFTER_S}) or {}
     rows = database.rows(statement("work_going_on", standing="job_standing"), {"limit": MAX_JOBS_SHOWN})

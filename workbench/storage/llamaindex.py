@@ -197,7 +197,7 @@ class LlamaStore(PGVectorStore):
                 pass
             if self._reader.is_away:
                 return self._of_primary().query(query, **kwargs)
-        watched = self._reader.noticing_loss() if isinstance(self._reader, Replica) else nullcontext()
+        watched = self._reader.detect_loss() if isinstance(self._reader, Replica) else nullcontext()
         with translate_errors(self._reader.url), watched:
             try:
                 return super().query(query, **kwargs)

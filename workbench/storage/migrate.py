@@ -88,7 +88,7 @@ def _apply(connection: psycopg.Connection, wanted: list[tuple[int, str, str]]) -
     done = _fetch_applied(connection)
     if done and SCHEMA_NAME not in done:
         raise StorageError(
-            "This database was made before the first release and cannot be migrated. Export it with "
+            "This database is from before the first release, which is not supported. Export it with "
             "the version that made it ('workbench export FILE'), and import the file into an empty database."
         )
     checksums = _checksums(wanted)

@@ -25,7 +25,7 @@ BAR = re.compile(r"(?<!\\)\|")
 RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
 
-def embedded_text(context: str, text: str) -> str:
+def text_to_embed(context: str, text: str) -> str:
     """Return the text that the model reads for a passage with this context ("" for none)."""
     words = blank_table_markup(text)
     return f"{context}\n\n{words}" if context else words
@@ -67,21 +67,21 @@ class NewPassage:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
     @property
-    def embedded_text(self) -> str:
+    def text_to_embed(self) -> str:
         """The text that the model reads."""
-        return embedded_text(self.context, self.text)
+        return text_to_embed(self.context, self.text)
 
     @property
     def passage_hash(self) -> bytes:
         """16 bytes that are equal if the embedded text is equal."""
-        return hashlib.blake2b(self.embedded_text.encode(), digest_size=16).digest()
+        return hashlib.blake2b(self.text_to_embed.encode(), digest_size=16).digest()
 
     def node_id(self, index: str) -> str:
         """Return the public id; a passage with the same text at the same place keeps it across rebuilds."""
         place = f"{index}|{self.document_id}|{self.start}|{self.end}|".encode() + self.passage_hash
         return "psg_" + hashlib.blake2b(place, digest_size=9).hexdigest()
 
-    def stored_metadata(self, index: str) -> Jsonb:
+    def to_metadata(self, index: str) -> Jsonb:
         """Return the JSON of ``metadata_``, with what the table's generated columns and LlamaIndex need."""
         return Jsonb(
             {
@@ -194,7 +194,7 @@ def insert_passages(
     ids = [passage.node_id(index) for passage in passages]
     with connection.cursor() as cursor, cursor.copy(statement("copy_passages", index)) as copy:
         for node_id, passage, vector, bits in zip(ids, passages, vectors, token_bits, strict=True):
-            metadata, embedding = passage.stored_metadata(index), bind_vector(vector)
+            metadata, embedding = passage.to_metadata(index), bind_vector(vector)
             copy.write_row((node_id, clean_parameters(passage.text), metadata, embedding, passage.passage_hash, bits))
     return ids
 
@@ -305,7 +305,7 @@ def fetch_vectors(connection: Connection, index: str, ids: Sequence[int]) -> dic
 def hubness(connection: Connection, index: Index, ids: Sequence[int], passages: int) -> dict[int, float]:
     """Return the cosine (-1..1) between each passage and the mean of a sample of the index's ``passages``."""
     percent = min(100.0, 100.0 * HUBNESS_SAMPLE_SIZE / max(1, passages))
-    rows = fetch_rows(connection, index.name, "likeness_to_all", {"ids": bind_integers(ids), "percent": percent})
+    rows = fetch_rows(connection, index.name, "hubness", {"ids": bind_integers(ids), "percent": percent})
     return {row["id"]: float(row["likeness"]) for row in rows}
 
 

@@ -75,7 +75,7 @@ _joined: dict[tuple[int, Path], InterProcessReaderWriterLock] = {}  # by process
 # Joining and leaving
 
 
-def embedded_url(folder: Path) -> str:
+def start_embedded_server(folder: Path) -> str:
     """Start (or join) the embedded server with its data in ``folder`` and return its URL.
 
     Raises:
@@ -324,7 +324,7 @@ def _system_account() -> _Account:
     """Return the account of the user that runs the server for root, creating it at the first start.
 
     Raises:
-        ConfigurationError: There is no such user, and it cannot be created.
+        ConfigurationError: There is no such user, and creating it failed.
     """
     if sys.platform == "win32":
         return _Account()
@@ -570,7 +570,7 @@ def _find_running(folder: Path) -> _Server | None:
         process = psutil.Process(int(lines[0]))
         started = int(lines[2])
         if (
-            not _is_postgres_in(process, folder)
+            not _runs_in_folder(process, folder)
             or not _is_alive(process)
             or abs(process.create_time() - started) > _CLOCK_TOLERANCE_S
         ):
@@ -581,7 +581,7 @@ def _find_running(folder: Path) -> _Server | None:
     return _Server(process, lines[4] or lines[5], lines[3], lines[7].strip() in ("ready", "standby"))
 
 
-def _is_postgres_in(process: psutil.Process, folder: Path) -> bool:
+def _runs_in_folder(process: psutil.Process, folder: Path) -> bool:
     """Return whether a process is Postgres in a folder; it changes to the folder at its start."""
     import psutil
 
@@ -610,7 +610,7 @@ def _forget_dead_server(folder: Path) -> None:
     import psutil
 
     deadline = time.monotonic() + _ORPHANS_TIMEOUT_S
-    while any(_is_postgres_in(process, folder) for process in psutil.process_iter()):
+    while any(_runs_in_folder(process, folder) for process in psutil.process_iter()):
         if _find_running(folder) is not None or time.monotonic() > deadline:
             return
         time.sleep(_POLL_INTERVAL_S)

@@ -95,7 +95,7 @@ class ScoredPassages:
         order = chosen[np.argsort(-self.scores[chosen], kind="stable")][:limit]
         return dict(zip(self.ids[order].tolist(), self.scores[order].tolist(), strict=True))
 
-    def of(self, ids: Sequence[int]) -> dict[int, float]:
+    def look_up(self, ids: Sequence[int]) -> dict[int, float]:
         """Return the scores of given passages, in their order; those without one are omitted."""
         if not len(self.ids):
             return {}

@@ -43,7 +43,7 @@ class Promotions:
         keys = None if scope_keys is None else list(scope_keys)
         return [_promotion(row) for row in self._database.rows(statement("promotion_list"), {"keys": keys})]
 
-    def serving(self, scope_keys: Sequence[str]) -> Promotion | None:
+    def find_active(self, scope_keys: Sequence[str]) -> Promotion | None:
         """Return the promotion of the first scope that has one; keys are ordered from specific to general."""
         row = self._database.row(statement("promotion_serving"), {"keys": list(scope_keys)})
         return _promotion(row) if row else None

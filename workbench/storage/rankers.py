@@ -37,7 +37,7 @@ class Rankers:
         values |= {"weights": bind_json(ranker.weights), "figures": bind_json(ranker.figures)}
         return self._database.row(statement("ranker_insert"), values) is not None
 
-    def serving(self, name: str) -> list[str]:
+    def list_scopes(self, name: str) -> list[str]:
         """Return the keys of the scopes that this ranker serves."""
         return [row["scope_key"] for row in self._database.rows(statement("ranker_serving"), {"name": name})]
 

@@ -1,4 +1,4 @@
-"""A read replica for searches: its lag, and fallback to the primary while it cannot be reached."""
+"""A read replica for searches: its lag, and fallback to the primary while it is unreachable."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ CONNECT_TIMEOUT_S = 3.0  # seconds; short, as there is another database to ask
 class ReplicaState(Value):
     """The state of a replica.
 
-    ``bytes_behind`` of the primary's log are not replayed yet, None where it is no streaming replica or cannot be
-    reached; ``seconds_behind`` is the age of the last change that it has, 0 where it has all of them.
+    ``bytes_behind`` of the primary's log are not replayed yet, None if it is not a streaming replica or is
+    unreachable; ``seconds_behind`` is the age of its last change, 0 if it has all of them.
     """
 
     place: str
@@ -36,7 +36,7 @@ class ReplicaState(Value):
     def sentence(self) -> str:
         """The state in a sentence."""
         if not self.is_reachable:
-            return f"{self.place} cannot be reached; searches use the primary"
+            return f"{self.place} is unreachable; searches use the primary"
         if self.bytes_behind is None:
             return f"{self.place} is not a streaming replica; its lag is unknown"
         if not self.bytes_behind:
@@ -79,11 +79,11 @@ class Replica(Database):
             with self._primary.spare() as connection:
                 yield connection
         else:
-            with super().spare() as connection, self.noticing_loss():
+            with super().spare() as connection, self.detect_loss():
                 yield connection
 
     @contextmanager
-    def noticing_loss(self) -> Generator[None]:
+    def detect_loss(self) -> Generator[None]:
         """Stop using the replica for a while if a statement fails: it died, or its recovery cancelled the statement."""
         try:
             yield
@@ -96,9 +96,9 @@ class Replica(Database):
     @contextmanager
     def _connection(self) -> Generator[Connection]:
         with ExitStack() as stack:
-            yield self._entered(stack)
+            yield self._enter(stack)
 
-    def _entered(self, stack: ExitStack) -> Connection:
+    def _enter(self, stack: ExitStack) -> Connection:
         if self._may_serve():
             try:
                 connection = stack.enter_context(super()._connection())
@@ -106,7 +106,7 @@ class Replica(Database):
                 self._rest()
             else:
                 self._rests_until = None
-                stack.enter_context(self.noticing_loss())
+                stack.enter_context(self.detect_loss())
                 return connection
         return stack.enter_context(self._primary.reading())
 

@@ -647,7 +647,7 @@ CREATE TABLE crawl_jobs (
     seeds jsonb NOT NULL DEFAULT '[]',  -- URLs from sitemaps, llms.txt: [[url, via, lastmod], ...]
     scope jsonb,  -- host and path of the crawl, known after the start page
     skipped jsonb NOT NULL DEFAULT '{}',  -- {reason: number of URLs without a row in crawl_pages}
-    furniture bigint[]  -- hashes of boilerplate lines; NULL until enough pages were fetched
+    boilerplate bigint[]  -- hashes of boilerplate lines; NULL until enough pages were fetched
 );
 CREATE INDEX crawl_jobs_by_source ON crawl_jobs (source_id);
 

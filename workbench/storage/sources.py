@@ -119,9 +119,9 @@ class Sources:
             NotFound: There is no such source.
             Ambiguous: There are several.
         """
-        return self.get(require_single(key, self.matching(key)).id)
+        return self.get(require_single(key, self.list_matches(key)).id)
 
-    def matching(self, key: str) -> list[NamedSource]:
+    def list_matches(self, key: str) -> list[NamedSource]:
         """Return the source with that id, or all with that exact title or URL.
 
         Raises:
@@ -133,7 +133,7 @@ class Sources:
         sources = [NamedSource(**row) for row in rows]
         return sources[:1] if sources[0].id == key else sources
 
-    def standing_for(self, url: str, source_type: str) -> str | None:
+    def find_id_by_url(self, url: str, source_type: str) -> str | None:
         """Return the id of the source of a type that represents a URL, or None; cheap, as it has no counts."""
         row = self._database.row(statement("source_standing_for"), {"url": url, "source_type": source_type})
         return row["id"] if row else None

@@ -1,6 +1,6 @@
 """Named SQL statements from ``sql/*.sql``.
 
-A file consists of blocks that begin with ``-- name: purpose``. The tables of an index are written as the placeholders
+A file consists of blocks that start with ``-- name: purpose``. The tables of an index are written as the placeholders
 ``{data}``, ``{lexicon}``, ``{postings}`` and ``{full_text}``; values are always bound parameters.
 """
 

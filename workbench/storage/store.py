@@ -87,12 +87,12 @@ class PassageStore:
 
     @property
     def replica_is_away(self) -> bool:
-        """True while searches use the primary, because the replica cannot be reached."""
+        """True while searches use the primary, because the replica is unreachable."""
         return isinstance(self._reader, Replica) and self._reader.is_away
 
     # Writing
 
-    def known_embeddings(self, hashes: Sequence[bytes]) -> dict[bytes, tuple[NDArray[np.float32], bytes | None]]:
+    def load_embeddings(self, hashes: Sequence[bytes]) -> dict[bytes, tuple[NDArray[np.float32], bytes | None]]:
         """Return vector and token bits of texts that this index has already embedded, by passage hash."""
         rows = self.database.rows(statement("embeddings_by_hash", self.index.name), {"hashes": list(hashes)})
         return {bytes(row["passage_hash"]): (parse_vector(row["embedding"]), row["token_bits"]) for row in rows}
@@ -112,7 +112,7 @@ class PassageStore:
         """Yield one connection for the statements of one search.
 
         Raises:
-            StorageError: The database cannot be reached.
+            StorageError: The database is unreachable.
         """
         return self._reader.reading()
 

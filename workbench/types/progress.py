@@ -114,7 +114,7 @@ class Progress(Value):
             return min(1.0, max(0.0, self.share))
         return min(1.0, (self.done + self.part * self.under_way) / self.total) if self.total else 0.0
 
-    def counted(self) -> Progress:
+    def count_active_items(self) -> Progress:
         """Return it with the finished share of items in progress counted in ``done``, as if they ran one at a time."""
         far = self.done + self.part * self.under_way
         return replace(self, done=int(far), part=far - int(far), under_way=1)

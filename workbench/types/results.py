@@ -74,7 +74,7 @@ class Passage(Value):
 
         Raises:
             NotFound: The document has no page images.
-            UnreadableDocument: The page cannot be rendered.
+            UnreadableDocument: Rendering the page failed.
             InvalidInput: The hit came without a workbench.
         """
         if self.draw_page is None:
@@ -275,7 +275,7 @@ class WordPlace:
     bottom: float
     confidence: float  # of the OCR engine, 0..1
 
-    def moved(self, by: int) -> WordPlace:
+    def shift(self, by: int) -> WordPlace:
         """Return the place shifted by a number of characters."""
         return replace(self, start=self.start + by, end=self.end + by)
 
@@ -288,9 +288,9 @@ class ScannedPage:
     confidence: float  # mean of the words, 0..1
     words: tuple[WordPlace, ...]
 
-    def moved(self, by: int) -> ScannedPage:
+    def shift(self, by: int) -> ScannedPage:
         """Return the page with its words shifted by a number of characters."""
-        return replace(self, words=tuple(word.moved(by) for word in self.words))
+        return replace(self, words=tuple(word.shift(by) for word in self.words))
 
 
 # Spans in characters; the end is exclusive

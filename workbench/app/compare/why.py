@@ -194,9 +194,9 @@ def build_panel_data(
         "end": why.end,
         "rank": why.rank,
         "score": None if why.score is None else f"{why.score:.3f}",
-        "found": why.fate in (FOUND, SHOWN),
-        "reason": "" if why.fate == FOUND else why.reason,
-        "steps": [step.to_dict() for step in why.course],
+        "found": why.outcome in (FOUND, SHOWN),
+        "reason": "" if why.outcome == FOUND else why.reason,
+        "steps": [step.to_dict() for step in why.steps],
         "legs": _list_legs(why),
         "bars": to_plain(_list_bars(why, neighbours)),
         "question": _split_question(why, compared),
@@ -229,9 +229,9 @@ def build_expected_data(why: Explanation, where: str) -> JsonObject:
         "passage": why.passage_id,
         "title": why.document_title,
         "where": where,
-        "fate": why.fate,
+        "outcome": why.outcome,
         "reason": why.reason,
-        "steps": [step.to_dict() for step in why.course],
+        "steps": [step.to_dict() for step in why.steps],
     }
 
 
@@ -429,14 +429,14 @@ def _load_table_header(wb: Workbench, explaining: ExplainedQuestion, passage_id:
 
 
 def _explain_expected(wb: Workbench, explaining: ExplainedQuestion, column: str, document_id: str) -> JsonObject:
-    def explained() -> JsonObject:
+    def explain() -> JsonObject:
         why = _explain(wb, explaining, column, document_id=document_id)
         document = wb.documents.get(document_id)
         return build_expected_data(why, document.path or document.url or "")
 
     key = (explaining.question, column, document_id, explaining.limit, repr(explaining.asking), change_count())
     try:
-        return _get_or_explain(key, explained)
+        return _get_or_explain(key, explain)
     except WorkbenchError as error:
         return {"document": document_id, "error": str(error)}
 

@@ -236,7 +236,7 @@ def apply_change(change: FileChange, home: Path) -> None:
     """Write a change, and the note about it.
 
     Raises:
-        ConfigurationError: A file cannot be written, or the client has written its own since the change was planned.
+        ConfigurationError: A file is not writable, or the client has written its own since the change was planned.
     """
     if _read_text(change.path) != change.before:
         raise ConfigurationError(f"{change.path} has changed in the meantime; nothing was written. Try again.")

@@ -82,7 +82,7 @@ def show_calls(wb: Workbench) -> None:
 
 
 def _open_on_compare(question: str) -> None:
-    address.leave_for("compare", q=question)
+    address.store_for_next_visit("compare", q=question)
     address.put(view=None)
     switch_page("compare")
 
@@ -362,7 +362,7 @@ def _show_widget(tool: Tool, argument: Argument) -> str | bool | int | float | N
 
 def _call_tool(wb: Workbench, tool: Tool, arguments: Mapping[str, Any]) -> tuple[Any, float]:
     """Call the tool as an agent does; return the answer and the time in milliseconds."""
-    boundary = Boundary(Opening.of(wb))
+    boundary = Boundary(Opening.from_open_workbench(wb))
     began = time.perf_counter()
     answer = asyncio.run(boundary.serve(tool, tool.name, dict(arguments)))
     milliseconds = (time.perf_counter() - began) * 1000

@@ -269,13 +269,13 @@ def _show_buttons(wb: Workbench, job: CrawlJob) -> None:
 
 
 def _show_button(label: str, icon: str, act: Callable[[], CrawlJob]) -> None:
-    def clicked() -> None:
+    def handle_click() -> None:
         try:
             address.put(job=act().id)
         except WorkbenchError as error:
             st.toast(escape_markdown(str(error)))
 
-    st.button(label, key=f"crawl_{icon}", icon=f":material/{icon}:", on_click=clicked)
+    st.button(label, key=f"crawl_{icon}", icon=f":material/{icon}:", on_click=handle_click)
 
 
 def _show_finished(wb: Workbench, job: CrawlJob) -> None:

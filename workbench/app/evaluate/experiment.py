@@ -15,7 +15,7 @@ from evals.experiments.report import to_notebook
 from evals.experiments.runs import Experiment
 from evals.gateway import describe_deleted
 from evals.learning import training
-from evals.learning.training import LEARNED_STRATEGY, was_trained_on
+from evals.learning.training import LEARNED_STRATEGY, has_seen_test_set
 from evals.measures.metrics import metric_title
 from evals.measures.significance import SIGNIFICANCE_LEVEL, describe_difference
 from workbench.app.evaluate.charts import ChartPoint
@@ -70,7 +70,7 @@ def _warn_if_seen(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult) -
         return []
     name = str(cell.cell.parameters.get(RANKER.name, DEFAULT_RANKER))
     known = [ranker for ranker in wb.rankers.list() if ranker.name == name]
-    if not any(was_trained_on(ranker, outcome.experiment.test_set_title) for ranker in known):
+    if not any(has_seen_test_set(ranker, outcome.experiment.test_set_title) for ranker in known):
         return []
     return [f"The ranker <b>{escape(name)}</b> was trained on these questions, so it will score lower on others."]
 
@@ -93,7 +93,7 @@ def list_evidence(outcome: ExperimentOutcome, cell: CellResult, serving: LiveStr
     elif line.against_best:
         sentences.append("It is not the best run, but the difference is not significant.")
     if serving is not None:
-        sentences.append(compare_with_live(outcome.measured, outcome.metric, cell.run_id, serving))
+        sentences.append(compare_with_live(outcome.done_cells, outcome.metric, cell.run_id, serving))
     return sentences
 
 
@@ -126,7 +126,7 @@ def show_leaderboard(wb: Workbench, outcome: ExperimentOutcome) -> tuple[str, st
 
 def read_picks(outcome: ExperimentOutcome) -> list[str]:
     """Return the runs of the URL to compare; by default the best and the second."""
-    run_ids = [cell.run_id for cell in outcome.measured]
+    run_ids = [cell.run_id for cell in outcome.done_cells]
     chosen_ids = [run_id for run_id in address.get_all("ab") if run_id in run_ids]
     return chosen_ids[:2] if chosen_ids else run_ids[1::-1]
 
@@ -178,7 +178,7 @@ def _describe_leader(outcome: ExperimentOutcome) -> str:
     """Describe the first row: best, or tied with others."""
     tied = sum(line.rank == 1 for line in outcome.lines) - 1
     if not tied:
-        return "best" if len(outcome.measured) > 1 else ""
+        return "best" if len(outcome.done_cells) > 1 else ""
     return f"tied with {count_text(tied, 'other')}"
 
 
@@ -220,7 +220,7 @@ def show_quality_against_latency(outcome: ExperimentOutcome) -> None:
             line.metrics[outcome.metric],
             on_front=line.on_front,
         )
-        for line, cell in zip(outcome.lines, outcome.measured, strict=False)
+        for line, cell in zip(outcome.lines, outcome.done_cells, strict=False)
     ]
     show_quality_chart(spots, "quality_latency")
 
@@ -348,13 +348,13 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
         _choose_metric(outcome)
         _show_downloads(outcome)
     pair = show_leaderboard(wb, outcome)
-    if not outcome.measured:
+    if not outcome.done_cells:
         return
-    runs = {cell.cell.label: cell.run for cell in outcome.measured if cell.run is not None}
+    runs = {cell.cell.label: cell.run for cell in outcome.done_cells if cell.run is not None}
     test_set = Experiments(wb).test_set(experiment)
     for sentence in (*describe_judged_outside(wb, test_set), *describe_weaknesses(test_set, runs, outcome.metric)):
         st.caption(f":material/warning: {escape_markdown(sentence)}")
-    for ranker in training.find_rankers_trained_on(wb, experiment.test_set_title, runs.values()):
+    for ranker in training.find_trained_rankers(wb, experiment.test_set_title, runs.values()):
         st.caption(f":material/warning: {escape_markdown(training.describe_seen_ranker(ranker))}")
     st.subheader("Quality vs. latency", anchor=False)
     show_quality_against_latency(outcome)

@@ -48,7 +48,7 @@ class ExperimentOutcome:
     lines: Sequence[LeaderboardLine]
 
     @property
-    def measured(self) -> list[CellResult]:
+    def done_cells(self) -> list[CellResult]:
         """The finished cells, in the order of the leaderboard."""
         by_run = {cell.run_id: cell for cell in self.cells}
         return [by_run[line.run_id] for line in self.lines if line.status == "done"]
@@ -56,11 +56,11 @@ class ExperimentOutcome:
     @property
     def metrics(self) -> list[str]:
         """The names of the measured metrics; with judged spans, span metrics too."""
-        return list(self.measured[0].run.values) if self.measured and self.measured[0].run else []
+        return list(self.done_cells[0].run.values) if self.done_cells and self.done_cells[0].run else []
 
     def cell(self, run_id: str) -> CellResult | None:
         """Return a finished cell by its run."""
-        return next((cell for cell in self.measured if cell.run_id == run_id), None)
+        return next((cell for cell in self.done_cells if cell.run_id == run_id), None)
 
 
 def load_outcome(wb: Workbench, experiment_id: str, metric: str) -> ExperimentOutcome:
@@ -110,7 +110,7 @@ def show_ragas(outcome: ExperimentOutcome) -> None:
         return
     st.subheader("Ragas", anchor=False)
     st.caption("Mean (number of questions). Questions that could not be measured are excluded.")
-    names = list(dict.fromkeys(name for cell in outcome.measured for name in cell.extra.get("ragas", {})))
+    names = list(dict.fromkeys(name for cell in outcome.done_cells for name in cell.extra.get("ragas", {})))
     columns = (Column("run", "Run"), *(Column(name, name.replace("_", " "), "shown", "right") for name in names))
     show_table("ragas", columns, rows, label="Ragas", noun="runs", filters=False)
     for reason in [*list_reasons(outcome), *list_agreements(outcome)]:
@@ -120,7 +120,7 @@ def show_ragas(outcome: ExperimentOutcome) -> None:
 def make_ragas_rows(outcome: ExperimentOutcome) -> list[Mapping[str, object]]:
     """Return each judged run as a row: "0.812 (50)", or "0.812 (48, 2 not measured)"."""
     rows: list[Mapping[str, object]] = []
-    for cell in outcome.measured:
+    for cell in outcome.done_cells:
         summaries = cell.extra.get("ragas", {})
         if summaries:
             cells = {name: _make_cell(summary) for name, summary in summaries.items()}
@@ -133,7 +133,7 @@ def make_ragas_rows(outcome: ExperimentOutcome) -> list[Mapping[str, object]]:
 def list_reasons(outcome: ExperimentOutcome) -> list[str]:
     """Return the reasons why questions could not be measured, with counts over all runs."""
     counts: dict[tuple[str, str], int] = {}
-    for cell in outcome.measured:
+    for cell in outcome.done_cells:
         for name, summary in cell.extra.get("ragas", {}).items():
             for reason, times in summary["reasons"].items():
                 counts[name, reason] = counts.get((name, reason), 0) + times
@@ -145,7 +145,7 @@ def list_agreements(outcome: ExperimentOutcome) -> list[str]:
     from evals.judges.agreement import describe_agreement
 
     return list(
-        dict.fromkeys(describe_agreement(cell.extra["judge"]) for cell in outcome.measured if "judge" in cell.extra)
+        dict.fromkeys(describe_agreement(cell.extra["judge"]) for cell in outcome.done_cells if "judge" in cell.extra)
     )
 
 

@@ -325,7 +325,7 @@ def show_plan_form(wb: Workbench) -> None:
             go = st.button("Run experiment", type="primary", key="experiment_go", disabled=not cells or not questions)
             st.caption(escape_markdown(f"{_describe_size(len(cells), questions)} {_describe_corpus(wb, test_set)}"))
             if not questions and st.button("Judge on Compare", key="experiment_judge", type="tertiary"):
-                address.leave_for("compare", judge=test_set)
+                address.store_for_next_visit("compare", judge=test_set)
                 switch_page("compare")
         if go:
             _start_experiment(wb, test_set, cells, metrics, limit, ragas)

@@ -178,7 +178,7 @@ def show_questions(wb: Workbench, outcome: ExperimentOutcome, pair: tuple[str, s
 def _show_heat_map(outcome: ExperimentOutcome, texts: Mapping[str, str]) -> None:
     st.subheader(f"{metric_title(outcome.metric)} by question", anchor=False)
     st.caption("Each column is a question, hardest on the left. Click one to see its rankings below.")
-    names = [format_run_title(cell) for cell in outcome.measured]
+    names = [format_run_title(cell) for cell in outcome.done_cells]
     ids, values = make_grid(outcome)
     state: Any = st.echarts_chart(
         make_heat_map([texts.get(key, key) for key in ids], names, values, current_theme()),
@@ -194,11 +194,11 @@ def _show_heat_map(outcome: ExperimentOutcome, texts: Mapping[str, str]) -> None
 
 def make_grid(outcome: ExperimentOutcome) -> tuple[list[str], list[tuple[int, int, float]]]:
     """Return the questions from hard to easy, and (question, run, value) of every cell of the heat map."""
-    rows = scores_by_question(outcome.measured, outcome.metric)
+    rows = scores_by_question(outcome.done_cells, outcome.metric)
     spread = {key: max(values.values()) - min(values.values()) for key, values in rows.items()}
     columns = sorted(rows, key=lambda key: -spread[key])[:MAX_QUESTIONS_DRAWN]
     ids = sorted(columns, key=lambda key: (sum(rows[key].values()), key))
-    labels = [cell.cell.label for cell in outcome.measured]
+    labels = [cell.cell.label for cell in outcome.done_cells]
     return ids, [(x, y, rows[key].get(label, 0.0)) for x, key in enumerate(ids) for y, label in enumerate(labels)]
 
 
@@ -227,7 +227,7 @@ def _choose_other_experiment(wb: Workbench, outcome: ExperimentOutcome) -> Exper
 
 
 def _find_same_run(other: ExperimentOutcome, first: CellResult) -> CellResult | None:
-    same = next((cell for cell in other.measured if cell.cell.label == first.cell.label), None)
+    same = next((cell for cell in other.done_cells if cell.cell.label == first.cell.label), None)
     if same is None:
         st.caption("The other experiment does not have this run.")
     return same
@@ -269,7 +269,7 @@ def _show_changes(outcome: ExperimentOutcome, first: CellResult, second: CellRes
 
 
 def _make_rows(differ: Sequence[Change], texts: Mapping[str, str]) -> list[dict[str, Any]]:
-    def shown(value: float, form: str = ".3f") -> dict[str, Any]:
+    def score_cell(value: float, form: str = ".3f") -> dict[str, Any]:
         return {"text": f"{value:{form}}", "order": value}
 
     return [
@@ -278,9 +278,9 @@ def _make_rows(differ: Sequence[Change], texts: Mapping[str, str]) -> list[dict[
             "name": texts.get(change.question_id, change.question_id),
             "cells": {
                 "question": texts.get(change.question_id, change.question_id),
-                "first": shown(change.first),
-                "second": shown(change.second),
-                "difference": shown(change.difference, "+.3f"),
+                "first": score_cell(change.first),
+                "second": score_cell(change.second),
+                "difference": score_cell(change.difference, "+.3f"),
             },
         }
         for change in differ

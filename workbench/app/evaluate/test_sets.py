@@ -163,7 +163,7 @@ def _add_generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> Non
             help=None if llm else f"Needs an LLM: {SETUP_HINT}.",
         ):
             with st.spinner("Writing questions…"):
-                _report_added(lambda: add_llm_questions(wb, store, info.id, count, Endpoint.of(wb)))
+                _report_added(lambda: add_llm_questions(wb, store, info.id, count, Endpoint.from_workbench(wb)))
 
 
 def _report_added(change: Callable[[], ImportReport]) -> None:

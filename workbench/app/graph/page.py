@@ -43,7 +43,7 @@ MAX_CITATIONS_SHOWN = 12  # citations of one document and direction
 def show_archive(wb: Workbench) -> None:
     """Show the search box and its results, or which setting is missing."""
     try:
-        wb.archives.checked_folder()
+        wb.archives.resolve_folder()
     except ConfigurationError as error:
         show_message(
             "No archives configured",
@@ -69,7 +69,7 @@ def show_archive(wb: Workbench) -> None:
         show_message("Search research notes and saved pages", "Enter a question or keywords; typos are corrected.")
         return
     steps = int(depth or "1")
-    left = wb.folder_work.left_to_job(wb.archives)
+    left = wb.folder_work.find_job(wb.archives)
     if left is not None:
         st.caption(escape_markdown(left.sentence))
     result = wb.archives.search(

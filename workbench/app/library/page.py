@@ -362,7 +362,7 @@ def start_upload(
         left_out: Names of files of unsupported types; those in archives are added.
 
     Raises:
-        WorkbenchError: The project or folder does not exist, or an archive cannot be unpacked.
+        WorkbenchError: The project or folder does not exist, or unpacking an archive failed.
     """
     from workbench.ingestion.incoming import unpack_uploads
 
@@ -667,7 +667,7 @@ def _show_views(wb: Workbench) -> None:
     sources = wb.sources.list()
     show_upload_area(wb, sources)
     sources += wb.sources.of_families()  # after the others; distinguished by their type
-    if any(work.job.kind == "ingest" and not work.running for work in select_for_tray(JOB_VIEWS.all()).values()):
+    if any(work.job.kind == "ingest" and not work.is_running for work in select_for_tray(JOB_VIEWS.all()).values()):
         show_language_offer(wb)
     _show_sources(wb, sources)
 
@@ -713,7 +713,7 @@ def _show_table(wb: Workbench, sources: Sequence[Source]) -> tuple[str, ...]:
         SOURCE_COLUMNS,
         [
             make_source_row(source, projects, filling.get(source.id, ""))
-            for source in sorted(sources, key=_updated_key, reverse=True)
+            for source in sorted(sources, key=_update_time_key, reverse=True)
         ],
         label="Sources",
         noun="sources",
@@ -731,11 +731,11 @@ def describe_indexing(works: Iterable[JobView]) -> dict[str, str]:
     return {
         work.job.source_id: f"Indexing, {work.share:.0%}" if work.share else "Indexing"
         for work in works
-        if work.running and work.job.source_id
+        if work.is_running and work.job.source_id
     }
 
 
-def _updated_key(source: Source) -> str:
+def _update_time_key(source: Source) -> str:
     return source.updated_at.isoformat() if source.updated_at else ""
 
 

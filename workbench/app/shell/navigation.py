@@ -46,7 +46,7 @@ def show_navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitP
         for place, entry in enumerate(entries)
     }
     st.session_state[_PAGES_KEY] = pages
-    asked = _requested_path()
+    asked = _current_path()
     missing = PageEntry(MISSING_PAGE, "Page not found", lambda: _show_missing(asked))
     if asked and asked not in pages:
         entries, pages = [*entries, missing], {**pages, asked: _make_hidden_page(missing, asked)}
@@ -59,7 +59,7 @@ def _make_hidden_page(entry: PageEntry, path: str) -> StreamlitPage:
     return st.Page(entry.draw, title=entry.title, url_path=path, visibility="hidden")
 
 
-def _requested_path() -> str:
+def _current_path() -> str:
     """Return the last part of the path in the browser, "" for home."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     path = urlsplit(str(st.context.url or "")).path.strip("/")

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from workbench.app.state.address import rooted
+from workbench.app.state.address import add_base_path
 from workbench.app.state.shared import OPENING
 from workbench.app.widgets.reader import parse_place
 from workbench.errors import NotFound, UnreadableDocument, WorkbenchError
@@ -76,7 +76,7 @@ async def send_picture(request: Request) -> Response:
 async def send_frame(request: Request) -> Response:
     """Send an HTML page that shows the image at full width."""
     document, number, at = _read_request(request)
-    here = rooted(f"/originals/{quote(document, safe='')}")
+    here = add_base_path(f"/originals/{quote(document, safe='')}")
     label, pages = await run_in_threadpool(_load_page_label, document, number)
     title = f"Page {number:,}{label}" + (" (found passage highlighted)" if parse_place(at) else "")
     address = f"{here}/pages/{number}" + (f"?at={quote(at)}" if at else "")
@@ -87,7 +87,11 @@ async def send_frame(request: Request) -> Response:
         if 1 <= other <= pages
     )
     page = FRAME_HTML.format(
-        leaf=leaf, title=escape(title), original=escape(here), picture=escape(address), font=escape(rooted(FONT_PATH))
+        leaf=leaf,
+        title=escape(title),
+        original=escape(here),
+        picture=escape(address),
+        font=escape(add_base_path(FONT_PATH)),
     )
     return HTMLResponse(page, headers=SAFE_HEADERS | {"Content-Security-Policy": CONTENT_POLICY})
 

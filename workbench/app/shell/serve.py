@@ -128,7 +128,7 @@ class Password:
         page = _LOGIN_HTML.format(action=escape(action), said=escape(said))
         return HTMLResponse(page, 401 if said else 200, {"cache-control": "no-store"})
 
-    def let_in(self, *, wanted: str = "/", secure: bool) -> Response:
+    def accept_login(self, *, wanted: str = "/", secure: bool) -> Response:
         """Return the response to the right password: the cookie, and a redirect to the wanted page.
 
         The page is a path below the base path; anything else is replaced by the first page.
@@ -203,25 +203,25 @@ class PortRouter:
         elif path == "/login" and scope["method"] == "POST":
             await self._login(password, Request(scope, receive), scope, receive, send)
         elif scope["method"] == "GET" and "text/html" in connection.headers.get("accept", ""):
-            await password.form(wanted=_requested_page(path, connection))(scope, receive, send)
+            await password.form(wanted=_target_url(path, connection))(scope, receive, send)
         else:
             await _refuse("Password required. Open the app in a browser and log in.", 401, scope, receive, send)
 
     async def _login(self, password: Password, request: Request, scope: Scope, receive: Receive, send: Send) -> None:
-        wanted = _requested_page("/login", request)
+        wanted = _target_url("/login", request)
         length = request.headers.get("content-length", "")
         given = ""
         if length.isdigit() and int(length) <= MAX_FORM_BYTES:
             async with request.form() as form:
                 given = str(form.get("password", ""))
         if password.fits(given):
-            await password.let_in(wanted=wanted, secure=request.url.scheme == "https")(scope, receive, send)
+            await password.accept_login(wanted=wanted, secure=request.url.scheme == "https")(scope, receive, send)
         else:
             await anyio.sleep(WRONG_PASSWORD_DELAY_S)
             await password.form("Wrong password.", wanted=wanted)(scope, receive, send)
 
 
-def _requested_page(path: str, connection: HTTPConnection) -> str:
+def _target_url(path: str, connection: HTTPConnection) -> str:
     """Return the requested page with its query; the login form has it as a parameter."""
     if path == "/login":
         return connection.query_params.get(PAGE_PARAMETER, "/")

@@ -66,7 +66,7 @@ def show_opening(place: DeltaGenerator) -> None:
 
 @st.fragment(run_every=0.4)
 def _rerun_when_open() -> None:
-    if OPENING.settled:
+    if OPENING.is_settled:
         st.rerun()
 
 

@@ -59,7 +59,7 @@ class JobView:
     heard: datetime | None = None
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """True until it has finished or was cancelled."""
         return not self.job.is_finished
 
@@ -74,7 +74,7 @@ class JobView:
         return self.job.seconds_left
 
     @property
-    def quiet_for(self) -> float:
+    def quiet_seconds(self) -> float:
         """The seconds since the last heartbeat of its worker if it counts as dead, else 0."""
         if self.job.status != "running" or self.job.updated_at is None:
             return 0.0
@@ -120,7 +120,7 @@ def show_add_button(page: str, *, is_chief: bool = False) -> None:
 
 def show_sample_button(wb: Workbench) -> None:
     """Show the button that loads the sample, disabled while jobs are running."""
-    loading = any(work.running for work in JOB_VIEWS.all().values())
+    loading = any(work.is_running for work in JOB_VIEWS.all().values())
     why = "Available when the running jobs have finished." if loading else None
     if st.button("Load sample", icon=":material/auto_stories:", disabled=loading, help=why, key="to_sample"):
         start_sample(wb)
@@ -162,7 +162,7 @@ def _list_jobs(page: PageEntry) -> dict[str, JobView]:
 
 
 def _tray_state(works: Mapping[str, JobView]) -> TrayState:
-    return tuple((key, work.running, _has_stored_files(work)) for key, work in works.items())
+    return tuple((key, work.is_running, _has_stored_files(work)) for key, work in works.items())
 
 
 def _has_stored_files(work: JobView) -> bool:
@@ -206,7 +206,7 @@ def _is_hidden(work: JobView) -> bool:
 def _sort_key(work: JobView) -> int:
     if work.job.status in ("failed", "completed_with_errors"):
         return 0
-    return 1 if work.running else 2
+    return 1 if work.is_running else 2
 
 
 def tray_title(works: Iterable[JobView]) -> str:
@@ -227,7 +227,7 @@ def _show_job(key: str, work: JobView, detailed: bool) -> None:
             st.html(f'<a href="library?{source_query(work.job.source_id)}">Open source</a>', width="content")
         if link := _result_link(work.job.result):
             st.html(link, width="content")
-        if work.running:
+        if work.is_running:
             stopping = work.job.cancel_requested
             _show_button("Cancel", f"stop_{key}", lambda: jobs.cancel(key), disabled=stopping)
         else:
@@ -238,7 +238,7 @@ def _show_job(key: str, work: JobView, detailed: bool) -> None:
                     lambda: jobs.resume(key),
                 )
             _show_button("Dismiss", f"away_{key}", lambda: jobs.put_away(key))
-    if work.running:
+    if work.is_running:
         st.progress(work.share)
     if unread := as_texts(work.job.parameters.get("left_out")):
         st.html(f'<p class="wb-kind">{escape(describe_unsupported(unread))}</p>')
@@ -266,19 +266,19 @@ def source_query(source_id: str) -> str:
 
 
 def _show_button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
-    def clicked() -> None:
+    def handle_click() -> None:
         try:
             act()
         except WorkbenchError as error:
             st.toast(escape_markdown(str(error)))
 
-    st.button(label, key=key, type="tertiary", on_click=clicked, disabled=disabled)
+    st.button(label, key=key, type="tertiary", on_click=handle_click, disabled=disabled)
 
 
 def _show_files(key: str, work: JobView) -> None:
     files = OPENING.workbench.jobs.files(key)
     columns = (Column("file", "File"), Column("state", "Outcome", "state"))
-    rows = [_make_row(file, work.running) for file in sorted(files, key=lambda file: file.state != "failed")]
+    rows = [_make_row(file, work.is_running) for file in sorted(files, key=lambda file: file.state != "failed")]
     room = LIST_HEIGHT_PX if len(rows) > MIN_ROWS_SCROLLED else "content"
     with st.container(height=room, border=False, key=f"files_{key}"):
         show_table(
@@ -313,7 +313,7 @@ def describe_file(file: JobFile, running: bool) -> tuple[str, str]:
 def describe_job(work: JobView) -> str:
     """Describe the state of a job in one line."""
     job = work.job
-    if not work.running:
+    if not work.is_running:
         detail = "" if job.error else _describe_counts(work) or job.message
         return STATUS_TITLES[job.status] + (f": {detail}" if detail else "")
     if job.cancel_requested:
@@ -324,8 +324,8 @@ def describe_job(work: JobView) -> str:
         return "waiting for a worker" + (
             "" if OPENING.workbench.settings.run_worker else "; start one with 'workbench worker'"
         )
-    if work.quiet_for:
-        return f"no heartbeat from its worker for {work.quiet_for:.0f} s; another worker will take over"
+    if work.quiet_seconds:
+        return f"no heartbeat from its worker for {work.quiet_seconds:.0f} s; another worker will take over"
     parts = [_describe_progress(work), time_left_text(work.seconds_left), job.message]
     return " · ".join(part for part in parts if part)
 

@@ -58,7 +58,7 @@ def arrive(page: str) -> None:
     memory["page"] = page
 
 
-def leave_for(page: str, **values: str) -> None:
+def store_for_next_visit(page: str, **values: str) -> None:
     """Store the values of another page for its next visit."""
     memory = st.session_state.get(_MEMORY)
     if memory is not None:
@@ -78,7 +78,7 @@ def remember() -> None:
 # The base path, behind a reverse proxy
 
 
-def rooted(path: str) -> str:
+def add_base_path(path: str) -> str:
     """Return a path of the app, starting with a slash, below the base path."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     return f"/{base}{path}" if base else path

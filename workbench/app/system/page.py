@@ -118,8 +118,8 @@ def show_indexes(wb: Workbench, indexes: Sequence[IndexStatus]) -> None:
         if st.button("New index", icon=":material/add:", key="index_new"):
             ask_new_index(wb)
     show_language_offer(wb)
-    building = wb.jobs.building()
-    missing = {index["name"]: wb.indexes.missing(index["name"]) for index in indexes}
+    building = wb.jobs.list_builds()
+    missing = {index["name"]: wb.indexes.count_missing(index["name"]) for index in indexes}
     actions = st.container(key="index_actions", horizontal=True, vertical_alignment="center", gap="small")
     chosen = show_table(
         "indexes",
@@ -153,7 +153,7 @@ def _show_actions(wb: Workbench, index: IndexStatus, missing: int, building: boo
         run_change(lambda: _make_default(wb, name))
     if st.button(
         "Drop", icon=":material/delete:", disabled=building or index["is_default"],
-        help="Documents are kept. The default index and one being built cannot be dropped.",
+        help="Documents are kept. To drop the default index, choose another default first.",
     ):  # fmt: skip
         confirm_drop(wb, name)
 

@@ -91,7 +91,7 @@ class Look:
 
     Attributes:
         hue: Name of a hue in ``PALETTE``.
-        mark: Character that stands for it in text, readable without colour.
+        mark: Character for it in text, readable without colour.
         shape: Its shape in charts.
         dash: ``stroke-dasharray`` of its line in charts.
     """

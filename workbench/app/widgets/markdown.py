@@ -48,7 +48,7 @@ _ATTRIBUTE_CHARS = frozenset("0123456789abcdefghijklmnopqrstuvwxyz.- ")
 
 
 def render_formula(written: str, span: Span, *, is_block: bool) -> Element:
-    """Return a TeX formula as MathML, or as code if it cannot be converted."""
+    """Return a TeX formula as MathML, or as code if conversion fails."""
     math = _convert_math(written.strip(), is_block)
     kind = "formula block" if is_block else "formula"
     if math is None:

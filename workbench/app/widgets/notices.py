@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.components import v2
 from streamlit.components.v2.types import ComponentRenderer
 
-from workbench.app.state.address import rooted
+from workbench.app.state.address import add_base_path
 from workbench.app.state.shared import note_change
 from workbench.app.widgets.looks import escape_markdown, make_hue_css
 from workbench.errors import WorkbenchError
@@ -32,7 +32,7 @@ _SHARED = _APP / "widgets" / "scripts" / "shared"
 @cache
 def load_stylesheet() -> str:
     """Return the style sheet of every page as an element, with the fonts under the app's base path."""
-    text = _STYLESHEET.read_text(encoding="utf-8").replace(_STATIC, rooted(_STATIC))
+    text = _STYLESHEET.read_text(encoding="utf-8").replace(_STATIC, add_base_path(_STATIC))
     return f"<style>{text}</style>"
 
 

@@ -77,7 +77,7 @@ def load_live_strategy(wb: Workbench, scope: Scope) -> LiveStrategy:
         ScopeError: A part of the scope does not exist.
     """
     promotions = wb.promotions
-    promotion, own, reason = promotions.serving(scope), "", ""
+    promotion, own, reason = promotions.find_active(scope), "", ""
     if promotion is not None:  # the current list has titles
         promotion = next((current for current in promotions.current() if current.scope == promotion.scope), promotion)
     try:
@@ -250,7 +250,7 @@ def render_promotion(promotion: Promotion) -> str:
 def _undo(wb: Workbench, scope: Scope, version: int) -> None:
     """Undo a version; a second click finds another version and does nothing."""
     try:
-        promotion = wb.promotions.serving(scope)
+        promotion = wb.promotions.find_active(scope)
         if promotion is not None and (promotion.scope, promotion.version) == (wb.promotions.key(scope), version):
             wb.promotions.undo(scope)
     except WorkbenchError as error:
@@ -270,7 +270,7 @@ def compare_with_live(results: Sequence[CellResult], metric: str, run_id: str, s
     serves = f"{escape(strategy_title(serving.strategy))}, which is live"
     reference = next((result for result in measured if serving.is_run(result.cell)), None)
     if reference is None:
-        return f"This experiment does not include {serves}, so the two cannot be compared."
+        return f"This experiment does not include {serves}, so there is no comparison with it."
     if reference.run_id == run_id:
         return "It is already live."
     differences = compare_with_run(measured, metric, reference.run_id)

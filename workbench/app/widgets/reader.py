@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from workbench.app.state import address
-from workbench.app.state.address import rooted
+from workbench.app.state.address import add_base_path
 from workbench.app.state.shared import note_change
 from workbench.app.widgets.elements import to_json
 from workbench.app.widgets.looks import escape_markdown
@@ -200,7 +200,7 @@ def _original_url(wb: Workbench, document: Document) -> str | None:
     if not wb.documents.file(document.id):
         return None
     place = parse_place(address.get("at"))
-    page = wb.pages.page_of(document.id, place)
+    page = wb.pages.find_page(document.id, place)
     if page is None:
-        return rooted(f"/originals/{document.id}")
-    return rooted(f"/originals/{document.id}/seen/{page}") + (f"?at={place[0]}-{place[1]}" if place else "")
+        return add_base_path(f"/originals/{document.id}")
+    return add_base_path(f"/originals/{document.id}/seen/{page}") + (f"?at={place[0]}-{place[1]}" if place else "")

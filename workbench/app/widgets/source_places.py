@@ -266,10 +266,10 @@ class TintedText:
             return [run.text]
         first = self._number(run.start)
         if not run.is_exact:
-            return [self._tinted(first, run.text)]
+            return [self._tint_text(first, run.text)]
         edges = [run.start, *self._starts[first + 1 : self._number(run.end - 1) + 1], run.end]
         return [
-            self._tinted(first + n, run.text[edges[n] - run.start : edges[n + 1] - run.start])
+            self._tint_text(first + n, run.text[edges[n] - run.start : edges[n + 1] - run.start])
             for n in range(len(edges) - 1)
         ]
 
@@ -280,7 +280,7 @@ class TintedText:
     def _number(self, place: int) -> int:
         return max(0, bisect_right(self._starts, place) - 1)
 
-    def _tinted(self, number: int, text: str) -> JsonValue:
+    def _tint_text(self, number: int, text: str) -> JsonValue:
         kind = self._kinds[number]
         return text if kind["kind"] == "bare" else {"text": text, **kind}
 

@@ -66,7 +66,7 @@ class CutPassage:
         kind: Kind of its blocks.
         page: Page on which it starts.
         parent: (start, end) of the section to return instead, if the chunker has one.
-        header: Context to embed before it (see ``storage.embedded_text``), cut so that both fit the encoder.
+        header: Context to embed before it (see ``storage.text_to_embed``), cut so that both fit the encoder.
         metadata: May have "table_header" (a span) and "window" (a span around a single sentence).
     """
 

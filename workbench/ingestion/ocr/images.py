@@ -39,7 +39,7 @@ def render_page(
         dots: Resolution in dots per inch.
 
     Raises:
-        UnreadableDocument: There is no such page, or it cannot be rendered.
+        UnreadableDocument: There is no such page, or it is unreadable.
     """
     return (
         _render_pdf_page(data, number, points, turned, dots)
@@ -70,7 +70,7 @@ def _count_frames(file: Image) -> int:
             file.seek(count)
         except EOFError:
             return count
-        except Exception:  # noqa: BLE001 - the next page is damaged, so later ones cannot be reached
+        except Exception:  # noqa: BLE001 - the next page is damaged, so later ones are unreachable
             return count + 1
         count += 1
 
@@ -92,7 +92,7 @@ def load_image_page(data: bytes, number: int) -> Image:
             picture.thumbnail((MAX_SIDE_PX, MAX_SIDE_PX), Image.Resampling.LANCZOS)
             return picture
     except Exception as error:  # decoders raise any exception
-        raise UnreadableDocument(f"Page {number} cannot be rendered: {error}.") from error
+        raise UnreadableDocument(f"Failed to render page {number}: {error}.") from error
 
 
 def _flatten_on_white(picture: Image) -> Image:
@@ -124,7 +124,7 @@ def _render_pdf_page(data: bytes, number: int, points: tuple[float, float] | Non
         with Image.open(io.BytesIO(drawn[0].image_bytes)) as picture:
             return picture.convert("RGB")
     except (ParseError, OSError) as error:
-        raise UnreadableDocument(f"Page {number} cannot be rendered: {error}.") from error
+        raise UnreadableDocument(f"Failed to render page {number}: {error}.") from error
 
 
 # --- Deskewing of scans ---

@@ -20,8 +20,8 @@ class SkippedPath:
 
     Attributes:
         path: The path.
-        reason: A sentence that says why.
-        missed: True if the path itself was given, or is a folder that cannot be opened.
+        reason: The reason, as a sentence.
+        missed: True if the path itself was given, or is an unreadable folder.
         unread_kind: True if it is a file of an unsupported format.
     """
 
@@ -83,13 +83,13 @@ def expand_home(path: Path | str) -> Path | str:
 
 def describe_missing(paths: Sequence[Path | str]) -> str | None:
     """Return an error message if none of the paths exists, else None. An empty path does not exist."""
-    reasons = [_missing_path(path) for path in paths]
+    reasons = [_describe_missing(path) for path in paths]
     if any(reason is None for reason in reasons):
         return None
     return f"There is no such file or folder: {', '.join(filter(None, reasons)) or 'no path was given'}."
 
 
-def _missing_path(path: Path | str) -> str | None:
+def _describe_missing(path: Path | str) -> str | None:
     try:
         return None if str(path) and Path(path).exists() else f"'{path}'"
     except OSError as error:  # no permission for a parent folder, or the name is too long
@@ -116,7 +116,7 @@ def _walk_folder(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedP
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
-        skipped.append(SkippedPath(folder, f"It cannot be opened: {error.strerror}.", missed=True))
+        skipped.append(SkippedPath(folder, f"Opening failed: {error.strerror}.", missed=True))
         return
     for entry in entries:
         path = Path(entry.path)
@@ -134,7 +134,7 @@ def _walk_folder(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedP
 
 
 def _check_path(kind: Callable[[], bool]) -> bool:
-    """Return a path's answer, or False if it cannot be examined (no permission, or its name is too long)."""
+    """Return a path's answer, or False if it is inaccessible (no permission, or its name is too long)."""
     try:
         return kind()
     except OSError:
@@ -152,7 +152,7 @@ def _skip_reason(path: Path) -> str | None:
         with path.open("rb") as file:
             binary = looks_binary(file.read(4096))
     except OSError as error:
-        return f"It cannot be opened: {error.strerror}."
+        return f"Opening failed: {error.strerror}."
     if (sentence := describe_missing_extra(path.name)) is not None:
         return sentence
     if binary:

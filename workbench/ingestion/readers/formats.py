@@ -207,7 +207,7 @@ def read_file(path: Path, max_bytes: int = MAX_BYTES) -> RawDocument:
         data = path.read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise UnreadableDocument(f"'{path.name}' cannot be opened: {reason}.") from error
+        raise UnreadableDocument(f"Failed to open '{path.name}': {reason}.") from error
     return read_bytes(data, path.name, max_bytes)
 
 
@@ -232,7 +232,7 @@ def read_bytes(
     """
     reader = find_reader(name)
     if reader is None and (sentence := describe_missing_extra(name)) is not None:
-        raise UnreadableDocument(f"'{name}' cannot be read. {sentence}")
+        raise UnreadableDocument(f"Failed to read '{name}'. {sentence}")
     if reader is None:
         kind = PurePath(name).suffix or "no suffix"
         raise UnreadableDocument(
@@ -264,7 +264,7 @@ def read_draft(data: bytes, name: str, on_page: OnPage | None = None, left_out: 
         raise
     except Exception as error:  # parsers raise exceptions of any type
         raise UnreadableDocument(
-            f"'{name}' cannot be read as {reader.document_type}. It is damaged or has the wrong suffix; re-save it."
+            f"'{name}' is not a valid {reader.document_type} file. It is damaged or has the wrong suffix; re-save it."
         ) from error
 
 

@@ -75,7 +75,7 @@ def _unwrap_code_table(table: HtmlElement) -> None:
         text, source = _code_text(blocks[0]), blocks[0]
     else:
         text, source = "\n".join(_code_text(row[-1]).strip("\n") for row in rows), rows[0][-1]
-    language = _declared_language(source)
+    language = _read_language(source)
     table.tag = "pre"
     if language:
         table.set("class", f"language-{language}")
@@ -157,7 +157,7 @@ def _is_number(element: HtmlElement) -> bool:
     return bool(is_marked) and LINE_NUMBERS.fullmatch("".join(element.itertext())) is not None
 
 
-def _declared_language(block: HtmlElement) -> str:
+def _read_language(block: HtmlElement) -> str:
     """Return the language declared by a block, the code in it or a wrapper around it."""
     code = block.find(".//code")
     frames = list(block.iterancestors("div", "figure"))[:3]
@@ -172,7 +172,7 @@ def _declared_language(block: HtmlElement) -> str:
 
 
 def _set_code(block: HtmlElement, text: str) -> None:
-    language, tail = _declared_language(block), block.tail
+    language, tail = _read_language(block), block.tail
     block.clear()
     block.tail = tail
     if language:
@@ -271,7 +271,7 @@ META_NAMES = {"description": "description", "author": "author", "keywords": "key
 
 def read_html(data: bytes, name: str) -> Draft:
     """Return the main content. The title is <title>, or else the first <h1>."""
-    source = decode_text(data, name, declared_charset(data))
+    source = decode_text(data, name, find_charset(data))
     return make_draft(source)
 
 
@@ -326,7 +326,7 @@ def _move_out_of_head(root: HtmlElement) -> None:
 
 def convert_element(element: HtmlElement) -> str:
     """Convert a parsed element to Markdown."""
-    if _nesting_depth(element) > MAX_DEPTH:
+    if _measure_depth(element) > MAX_DEPTH:
         return "\n".join(text.strip() for text in element.itertext() if text.strip())
     from bs4 import BeautifulSoup
 
@@ -412,11 +412,11 @@ def _read_page_styles(root: HtmlElement) -> PageStyles:
                     without_font.add((match.group(1), match.group(2)))
                 elif FONT_SIZE.search(body):
                     with_font.update(SELECTOR_PART.findall(last))
-    named = _referenced_names(root)
+    named = _find_referenced_names(root)
     return PageStyles(frozenset(hidden - shown), frozenset(without_font), frozenset(with_font), named, is_styled)
 
 
-def _referenced_names(root: HtmlElement) -> frozenset[str]:
+def _find_referenced_names(root: HtmlElement) -> frozenset[str]:
     """Return the ids and classes that a page's buttons, links and scripts refer to."""
     names: set[str] = set()
     for element in root.iter():
@@ -630,7 +630,7 @@ def _read_metadata(root: HtmlElement) -> dict[str, Any]:
     return metadata
 
 
-def declared_charset(data: bytes) -> str | None:
+def find_charset(data: bytes) -> str | None:
     """Return the charset that a page declares, or None."""
     head = data[:4096]
     match = META_CHARSET.search(head) or XML_ENCODING.search(head)
@@ -646,7 +646,7 @@ def _code_language(element: HtmlElement) -> str:
     return ""
 
 
-def _nesting_depth(element: HtmlElement) -> int:
+def _measure_depth(element: HtmlElement) -> int:
     """Return the nesting depth of elements without recursion."""
     deepest, stack = 0, [(element, 0)]
     while stack:

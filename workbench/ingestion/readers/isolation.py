@@ -142,7 +142,7 @@ class ParserProcess:
         """Read a file as ``formats.draft_of`` does. A thread receives the frames, so this call can be stopped.
 
         Raises:
-            UnreadableDocument: The file cannot be read, or it or most of its pages crash the parser.
+            UnreadableDocument: The file is unreadable, or it or most of its pages crash the parser.
         """
         lost: set[int] = set()
         searched = False
@@ -205,7 +205,7 @@ class ParserProcess:
 
         Raises:
             ProcessEnded: The process crashed, or was killed after its timeout.
-            UnreadableDocument: The file cannot be read.
+            UnreadableDocument: The file is unreadable.
         """
         first = WINDOW_TIMEOUT_S if self._process is None else patience  # a new process first reports that it is ready
         process = self._process or self._start()

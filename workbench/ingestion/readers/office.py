@@ -15,7 +15,7 @@ from workbench.formatting import GB
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import drop_empty, format_cell, format_markdown_table
 from workbench.ingestion.readers.header_rows import merge_header_rows
-from workbench.ingestion.readers.html import convert_fragment, declared_charset
+from workbench.ingestion.readers.html import convert_fragment, find_charset
 from workbench.ingestion.readers.plain_text import find_first_heading
 from workbench.ingestion.text import decode_text
 
@@ -95,7 +95,7 @@ class XmlElement(Protocol):
 
 
 def parse_xml(data: bytes) -> XmlElement | None:
-    """Parse XML without entities or network access; return None if it cannot be parsed."""
+    """Parse XML without entities or network access; return None on errors."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
 
     return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
@@ -155,11 +155,11 @@ def read_epub(data: bytes, name: str) -> Draft:
         if opf is None:
             raise UnreadableDocument(f"'{name}' is not an EPUB book: it has no list of chapters. Download it again.")
         chapters = _list_spine(opf, posixpath.dirname(opf_path))
-        if set(chapters) & _encrypted_files(package):
+        if set(chapters) & _find_encrypted_files(package):
             raise UnreadableDocument(f"'{name}' is protected by DRM. Only books without DRM can be read.")
         present = [chapter for chapter in chapters if chapter in package.namelist()]
         sources = ((package.read(chapter), chapter) for chapter in present)
-        texts = [convert_fragment(decode_text(data, name, declared_charset(data))) for data, name in sources]
+        texts = [convert_fragment(decode_text(data, name, find_charset(data))) for data, name in sources]
         described = _read_description(opf)
     title = described.pop("title", "")
     return Draft("\n\n".join(text.strip() for text in texts if text.strip()), title, described)
@@ -185,7 +185,7 @@ def _list_spine(opf: XmlElement, folder: str) -> list[str]:
     return [posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or ""))) for item in chapters]
 
 
-def _encrypted_files(package: zipfile.ZipFile) -> set[str]:
+def _find_encrypted_files(package: zipfile.ZipFile) -> set[str]:
     """Return the encrypted files. Fonts often are, which does not matter here."""
     if "META-INF/encryption.xml" not in package.namelist():
         return set()

@@ -28,9 +28,7 @@ def read_picture(data: bytes, name: str, on_page: OnPage | None = None, left_out
     failed = sorted({*left_out, *scans.failed})
     if not scans.pages:
         raise UnreadableDocument(
-            f"'{name}' is damaged and cannot be decoded. Re-save it."
-            if len(failed) == total
-            else f"OCR found no text in '{name}'."
+            f"'{name}' is damaged. Re-save it." if len(failed) == total else f"OCR found no text in '{name}'."
         )
     first = next(iter(scans.pages.values()))
     unreadable = {"unreadable_pages": failed} if failed else {}

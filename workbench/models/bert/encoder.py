@@ -208,7 +208,7 @@ class BertEncoder:
         """Encode a query; its tokens keep float vectors on the axes of which passages keep bits."""
         prefix = self._prefix(self._model.query_prefix)
         (ids,) = self._model.tokens.ids([text], self.max_tokens)
-        vectors, hidden = self._query_pass.run([self._framed(prefix, ids)])
+        vectors, hidden = self._query_pass.run([self._add_markers(prefix, ids)])
         spans = tuple(self._model.tokens.spans(text, self.max_tokens))
         axes = load_token_axes(self._model.axes_file)
         return EncodedQuery(vectors[0], axes.directions(hidden[0, 1 + len(prefix) : -1]), spans)
@@ -226,11 +226,11 @@ class BertEncoder:
         if not texts:
             return
         prefix = self._prefix(self._model.passage_prefix)
-        ids = [self._framed(prefix, row) for row in self._model.tokens.ids(texts, self.max_tokens, ask)]
+        ids = [self._add_markers(prefix, row) for row in self._model.tokens.ids(texts, self.max_tokens, ask)]
         for places, (vectors, hidden) in self._passage_pass.batches(ids, ask):
             yield Batch(places, vectors, [tokens[1 + len(prefix) : -1] for tokens in hidden])
 
-    def _framed(self, prefix: Sequence[int], ids: Sequence[int]) -> list[int]:
+    def _add_markers(self, prefix: Sequence[int], ids: Sequence[int]) -> list[int]:
         special = self._model.tokens.special
         return [special.begin, *prefix, *ids, special.end]
 
@@ -249,13 +249,13 @@ class BertEncoder:
 
     @cached_property
     def _queries(self) -> ForwardPass:
-        session = self._model.published.opened(self._models_dir, "float", self._threads)
+        session = self._model.published.open_session(self._models_dir, "float", self._threads)
         return ForwardPass(session, workers=1, together=True)
 
     @cached_property
     def _passage_runs(self) -> ForwardPass:
-        def opened(precision: Precision) -> InferenceSession:
-            return self._model.published.opened(self._models_dir, precision, threads=1)
+        def open_session(precision: Precision) -> InferenceSession:
+            return self._model.published.open_session(self._models_dir, precision, threads=1)
 
-        chosen = self._passages or choose_precision(self.name, self._models_dir, opened)
-        return self._queries if chosen == "float" else ForwardPass(opened("int8"), self._threads, together=False)
+        chosen = self._passages or choose_precision(self.name, self._models_dir, open_session)
+        return self._queries if chosen == "float" else ForwardPass(open_session("int8"), self._threads, together=False)

@@ -111,12 +111,12 @@ class GraphBlocks:
         self.nodes = 0
         self.constants = 0
 
-    def normalised(self, hidden: str, norm: Norm) -> str:
+    def add_layer_norm(self, hidden: str, norm: Norm) -> str:
         """Add layer normalisation over the last axis."""
         even = self.node("MeanVarianceNormalization", [hidden], axes=[2])
         return self.node("Add", [self.node("Mul", [even, self.constant(norm.gain)]), self.constant(norm.bias)])
 
-    def scaled(self, hidden: str) -> QuantisedInput | None:
+    def quantise(self, hidden: str) -> QuantisedInput | None:
         """Scale to 8 bits, if dense layers need it: first each token by its largest number, then all of them."""
         if self.precision == "float":
             return None
@@ -167,7 +167,7 @@ def build_graph(weights: BertWeights, precision: Precision = "float") -> bytes:
     hidden = graph.embeddings()
     for layer in weights.layers:
         hidden = graph.layer(layer, hidden)
-    graph.pooling(hidden)
+    graph.add_pooling(hidden)
     graph.file.add_input("input_ids", "int32", ["texts", "tokens"])
     graph.file.add_output("sentence_embedding", "float32", ["texts", weights.dimensions])
     graph.file.add_output("token_embeddings", "float32", ["texts", "tokens", weights.dimensions])
@@ -186,7 +186,7 @@ class _BertGraph(GraphBlocks):
         count = self.node("Shape", ["input_ids"], start=1, end=2)
         first = self.constant(np.array([0]))
         rows = self.node("Slice", [self.constant(self.weights.positions), first, count, first])
-        return self.normalised(self.node("Add", [self.words(), rows]), self.weights.norm)
+        return self.add_layer_norm(self.node("Add", [self.words(), rows]), self.weights.norm)
 
     def words(self) -> str:
         """Look up the words' vectors; a packed table is only unpacked for these."""
@@ -203,18 +203,18 @@ class _BertGraph(GraphBlocks):
 
     def layer(self, layer: Layer, hidden: str) -> str:
         """Add one transformer layer."""
-        scaled = self.scaled(hidden)
+        scaled = self.quantise(hidden)
         parts = [self.dense(part, hidden, scaled) for part in (layer.query, layer.key, layer.value)]
         context = self.node("MultiHeadAttention", parts, FUSED_DOMAIN, num_heads=self.weights.heads)
-        hidden = self.added(layer.context, context, hidden, layer.context_norm)
-        inner = self.node("Gelu", [self.dense(layer.inner, hidden, self.scaled(hidden))], FUSED_DOMAIN)
-        return self.added(layer.outer, inner, hidden, layer.outer_norm)
+        hidden = self.add_residual(layer.context, context, hidden, layer.context_norm)
+        inner = self.node("Gelu", [self.dense(layer.inner, hidden, self.quantise(hidden))], FUSED_DOMAIN)
+        return self.add_residual(layer.outer, inner, hidden, layer.outer_norm)
 
-    def added(self, dense: Dense, hidden: str, skip: str, norm: Norm) -> str:
+    def add_residual(self, dense: Dense, hidden: str, skip: str, norm: Norm) -> str:
         """Add a dense layer, its input again, and layer normalisation."""
-        return self.normalised(self.node("Add", [self.dense(dense, hidden, self.scaled(hidden)), skip]), norm)
+        return self.add_layer_norm(self.node("Add", [self.dense(dense, hidden, self.quantise(hidden)), skip]), norm)
 
-    def pooling(self, hidden: str) -> None:
+    def add_pooling(self, hidden: str) -> None:
         """Add the mean of the tokens, scaled to length 1."""
         mean = self.node("ReduceMean", [hidden, self.constant(np.array([1]))], keepdims=0)
         self.file.add_node("Identity", [hidden], ["token_embeddings"])

@@ -90,7 +90,7 @@ def _end(name: str, kind: str, axes: Sequence[str | int]) -> Pieces:
 
 
 def _attribute(name: str, value: Attribute) -> Pieces:
-    """Return the message of one attribute; its last field tells which field has the value."""
+    """Return the message of one attribute; its last field identifies the value field."""
     if isinstance(value, float):
         held, kind = [_tag(2, _FLOAT), struct.pack("<f", value)], 1
     elif isinstance(value, int):

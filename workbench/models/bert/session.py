@@ -49,7 +49,7 @@ def read_checked_bytes(path: Path, sha256: str, install: str) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ModelError(f"The model file {path} cannot be read ({error.strerror}).") from error
+        raise ModelError(f"The model file {path} is not readable ({error.strerror}).") from error
     digest = hashlib.sha256(data).hexdigest()
     if digest != sha256:
         raise ModelError(
@@ -78,7 +78,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
         raise ModelError(
-            f"The model cannot be written to {path.parent} ({error.strerror}); make room there or set WORKBENCH_HOME."
+            f"Failed to write the model to {path.parent} ({error.strerror}); free up space there or set WORKBENCH_HOME."
         ) from error
 
 
@@ -108,7 +108,7 @@ class PublishedWeights:
             write_atomically(path, self.build(precision))
         return path
 
-    def opened(self, models_dir: Path, precision: Precision, threads: int) -> InferenceSession:
+    def open_session(self, models_dir: Path, precision: Precision, threads: int) -> InferenceSession:
         """Open the graph; a damaged file (full disk, crash) is rebuilt."""
         path = self.ensure_graph(models_dir, precision)
         try:
@@ -176,17 +176,17 @@ def load_precision_choice(name: str, models_dir: Path) -> PrecisionChoice | None
     return PrecisionChoice("int8" if remembered.get("precision") == "int8" else "float", times, cosine)
 
 
-def choose_precision(name: str, models_dir: Path, opened: Callable[[Precision], InferenceSession]) -> Precision:
+def choose_precision(name: str, models_dir: Path, open_session: Callable[[Precision], InferenceSession]) -> Precision:
     """Return the precision for passages: the stored choice, or the result of a trial.
 
-    ``opened`` opens a graph for one thread. If the folder is not writable, the next process repeats the trial.
+    ``open_session`` opens a graph for one thread. If the folder is not writable, the next process repeats the trial.
     """
     path = models_dir / f"{name}-passages.json"
     machine = machine_key()
     remembered = _read_choice(path)
     if remembered is not None and remembered.get("machine") == machine:
         return "int8" if remembered.get("precision") == "int8" else "float"
-    speedup, cosine = compare_sessions(opened("float"), opened("int8"))
+    speedup, cosine = compare_sessions(open_session("float"), open_session("int8"))
     precision: Precision = "int8" if speedup >= MIN_SPEEDUP and cosine >= MIN_COSINE else "float"
     outcome = {"machine": machine, "precision": precision, "times": round(speedup, 2), "cosine": round(cosine, 4)}
     try:

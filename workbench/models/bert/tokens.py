@@ -55,7 +55,7 @@ class Tokens:
             if ask is not None:
                 ask()
             first = [next(_split_pieces(replace_surrogates(text))) for text in group]
-            for text, piece, encoding in zip(group, first, self._encoded(first), strict=True):
+            for text, piece, encoding in zip(group, first, self._encode(first), strict=True):
                 enough = len(piece) == len(text) or len(encoding.ids) >= most
                 rows.append(encoding.ids[:most] if enough else self._first(text, most))
         return rows
@@ -67,7 +67,7 @@ class Tokens:
     def reads(self, text: str) -> float:
         """Return the share (0..1) of the text's letters and digits that the model distinguishes."""
         part = replace_surrogates(text[:MAX_SAMPLE_CHARS])
-        (encoding,) = self._encoded([part])
+        (encoding,) = self._encode([part])
         in_vocabulary = (number != self.special.unknown for number in encoding.ids)
         return readable_share(
             part, zip(encoding.offsets, in_vocabulary, strict=True), letters_are_words=self._letters_are_words
@@ -76,7 +76,7 @@ class Tokens:
     def _spans(self, text: str) -> Iterator[Span]:
         start = 0
         for piece in _split_pieces(replace_surrogates(text)):
-            (encoding,) = self._encoded([piece])
+            (encoding,) = self._encode([piece])
             for first, last in encoding.offsets:
                 yield start + first, start + last
             start += len(piece)
@@ -84,21 +84,21 @@ class Tokens:
     def _first(self, text: str, most: int) -> list[int]:
         ids: list[int] = []
         for piece in _split_pieces(replace_surrogates(text)):
-            ids += self._encoded([piece])[0].ids
+            ids += self._encode([piece])[0].ids
             if len(ids) >= most:
                 break
         return ids[:most]
 
-    def _encoded(self, texts: Sequence[str]) -> list[Encoding]:
+    def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         return self._tokenizer.encode_batch(texts, add_special_tokens=False)
 
     @property
     def _tokenizer(self) -> Tokenizer:
         with self._lock:
-            return self._opened
+            return self._tokenizer_cache
 
     @cached_property
-    def _opened(self) -> Tokenizer:
+    def _tokenizer_cache(self) -> Tokenizer:
         tokenizer = self._read()
         tokenizer.no_truncation()
         tokenizer.no_padding()

@@ -1,4 +1,4 @@
-"""Answers from passages: by an LLM with citations, else by quoting; refused if nothing relevant was found."""
+"""Answers from passages: by an LLM with citations, else extracts; refused if nothing relevant was found."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
 _BEGUN = re.compile(r"\[[\d\s,;]{0,24}$")
 
 
-def known_marks(pieces: Iterable[str], passages: int) -> Iterator[str]:
-    """Pass a text on piece by piece, with marks of passages that were never shown left out, and "[1, 2]" as "[1][2]".
+def filter_marks(pieces: Iterable[str], passages: int) -> Iterator[str]:
+    """Filter a streamed text: remove marks of unknown passages, and write "[1, 2]" as "[1][2]".
 
-    Text that may still become a mark is held back until it is one or is none.
+    Text that may become a mark is held back until that is decided.
     """
     begun_mark = ""
     for piece in pieces:
@@ -47,26 +47,26 @@ def known_marks(pieces: Iterable[str], passages: int) -> Iterator[str]:
         begun = _BEGUN.search(begun_mark)
         ready, begun_mark = (begun_mark[: begun.start()], begun_mark[begun.start() :]) if begun else (begun_mark, "")
         if ready:
-            yield _checked(ready, passages)
+            yield _drop_unknown_marks(ready, passages)
     if begun_mark:
-        yield _checked(begun_mark, passages)
+        yield _drop_unknown_marks(begun_mark, passages)
 
 
-def numbers_in(text: str) -> list[int]:
-    """Return the passages a text cites, in the order of their first mark."""
+def find_cited_numbers(text: str) -> list[int]:
+    """Return the numbers of the cited passages, in the order of their first mark."""
     numbers = (int(number) for mark in _MARK.finditer(text) for number in re.split(r"\D+", mark.group(1)))
     return list(dict.fromkeys(numbers))
 
 
-def without_marks(text: str) -> str:
-    """Return a document's sentence without its own marks ("[12]" of a footnote), which would read as citations.
+def remove_marks(text: str) -> str:
+    """Return a document's sentence without its own marks (footnote "[12]"), which look like citations.
 
-    A sentence with code keeps them: they are indexes there.
+    A sentence with code keeps them, as they are indexes.
     """
     return text if "`" in text else _MARK.sub("", text)
 
 
-def _checked(text: str, passages: int) -> str:
+def _drop_unknown_marks(text: str, passages: int) -> str:
     def marks(match: re.Match[str]) -> str:
         numbers = dict.fromkeys(int(number) for number in re.split(r"\D+", match.group(1)))
         return "".join(f"[{number}]" for number in numbers if 1 <= number <= passages)
@@ -76,15 +76,15 @@ def _checked(text: str, passages: int) -> str:
 
 # Table rows as quotes
 
-_SIGN = re.compile(r"[$€£¥%]")  # of a currency, alone in its cell
+_SIGN = re.compile(r"[$€£¥%]")  # a currency sign alone in its cell
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledRow:
-    """A row from ``start`` to before ``end``, in characters of the text.
+    """A row from ``start`` to before ``end``, in characters.
 
-    ``shown`` is how people read it ("Net sales, 2024: 1,204"), ``words`` what is held against a question: the same
-    without the signs. ``cells`` lacks the names of the columns as well, which every row of the table has alike.
+    ``shown`` is for display ("Net sales, 2024: 1,204"), ``words`` for matching with a question: the same
+    without the signs. ``cells`` also lacks the column names, which all rows share.
     """
 
     start: int
@@ -94,11 +94,11 @@ class LabelledRow:
     cells: str
 
 
-def labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
-    """Yield the rows of figures of the tables in a text that was written as Markdown.
+def iter_labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
+    """Yield the rows of figures of the tables in a Markdown text.
 
-    ``header`` is the header of a table that begins before the text. A row without a label or without any further cell
-    says nothing by itself and is left out.
+    ``header`` is the header of a table that starts before the text. Rows without a label or other cells
+    are omitted.
     """
     lines = list(ROW.finditer(text))
     columns = split_cells(next(iter(header.strip().splitlines()), ""))
@@ -115,9 +115,9 @@ def labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
 
 
 def _row_sentence(row: list[str], columns: list[str], sign: str, after_label: str) -> str:
-    """Return the label, then "column value · column value"; "" without a label, or without named values or figures.
+    """Return the label and "column value · column value"; "" without a label, or without named values or figures.
 
-    ``sign`` stands behind a column's name, ``after_label`` behind the label where the first value has one, else ": ".
+    ``sign`` follows a column name; ``after_label`` follows the label if the first value has a name, else ": ".
     """
     label, *values = row
     names = columns[1:] if len(columns) == len(row) else [""] * len(values)
@@ -130,36 +130,36 @@ def _row_sentence(row: list[str], columns: list[str], sign: str, after_label: st
 
 # Sentences that can be quoted
 
-MAX_QUOTE_WORDS = 58  # of a quote, its ellipses apart: a sentence of more is parted at the ends of its clauses
-LONGEST = 500  # characters of a quote: a longer one is a table or a listing
-SHORTEST = 20  # and a shorter one says nothing by itself
-LETTERS = 0.6  # least share of letters and blanks in prose: rows of figures have less
-READABLE = 0.97  # least share of letters, digits and the marks of prose: source code and tables have less
+MAX_QUOTE_WORDS = 58  # per quote, without ellipses: longer sentences are split at clause ends
+LONGEST = 500  # longer ones are tables or listings
+SHORTEST = 20  # shorter ones are uninformative
+LETTERS = 0.6  # minimum share of letters and spaces in prose: rows of figures have less
+READABLE = 0.97  # minimum share of letters, digits and punctuation of prose: source code and tables have less
 MARKS = frozenset(" ,.;:'\"()[]%-–—‘’“”$€£&?!")
-LINK = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)")  # of which an answer shows the words
+LINK = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)")  # replaced by its words
 EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]+)(?<=\S)\1(?![\w*])")
-NO_SENTENCE = re.compile(r"[#|]|\[[^\]\n]+\]:\s")  # headings, rows of tables, the targets of links
-CLAUSE_ENDS = (re.compile(r";\s+"), re.compile(r"[,:)–—]\s+"))  # the better place to part a sentence first
-FIELD = re.compile(r"[^:\n]{1,80}: \S")  # a line of a sheet's row that stands as "name: value" lines
-FENCE = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)  # of code, or of text that is set off
-POINTER = re.compile(  # "See accompanying notes to the statements.": where to read, and nothing of what is there
+NO_SENTENCE = re.compile(r"[#|]|\[[^\]\n]+\]:\s")  # headings, table rows, link targets
+CLAUSE_ENDS = (re.compile(r";\s+"), re.compile(r"[,:)–—]\s+"))  # preferred split points first
+FIELD = re.compile(r"[^:\n]{1,80}: \S")  # a spreadsheet row as "name: value" lines
+FENCE = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)  # code, or preformatted text
+POINTER = re.compile(  # a reference without content: "See accompanying notes to the statements."
     r"\W*(?:please\s)?(?:see|refer to|siehe|vgl\.|voir|véase|vedi|zie)\s(?=[^;]*\b(?:notes?|pages?|sections?|items?|"
     r"parts?|tables?|figures?|exhibits?|appendix|schedules?|statements|anhang|seiten?|abschnitt|tabelle|abbildung|"
     r"annexe|tableau|notas?|página|sección|anexo|tabla|figura|pagina|nota|tabella)\b)(?:\W*\w+){1,14}\W*",
     re.IGNORECASE,
 )
 LINE = re.compile(r"\S.*\S")
-TEXT_FENCE = re.compile(r"```te?xt\n(.+?)\n```", re.DOTALL)  # a block that says it is no code: a formula, an example
+TEXT_FENCE = re.compile(r"```te?xt\n(.+?)\n```", re.DOTALL)  # a block that is not code: a formula, an example
 LIST_MARK = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A sentence of a shown passage (``number`` counts them from 1) with its span in the document, in characters.
+    """A sentence of a passage (``number`` from 1) with its span in the document, in characters.
 
-    ``similarity`` is its cosine with the question; None: not measured. ``cells`` are those of a table's row, without
-    the names of the columns that ``text`` tells; None: no row. ``shown`` is what people read where ``text``, which is
-    held against the question, is not to be shown.
+    ``similarity`` is its cosine with the question; None if not computed. ``cells`` are those of a table row, without
+    the column names in ``text``; None for other sentences. ``shown`` replaces ``text``, which is
+    for matching, in displays.
     """
 
     number: int
@@ -172,10 +172,10 @@ class Quote:
     shown: str | None = None
 
 
-def quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = None) -> list[Quote]:
-    """Return the sentences of prose and the rows of tables; without any prose, whatever else can be read too.
+def select_quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = None) -> list[Quote]:
+    """Return the sentences of prose and the table rows; if there is no prose, any other readable text.
 
-    ``headers`` are the headers of tables that begin before a passage, by its number.
+    ``headers`` are the headers of tables that start before a passage, by its number.
     """
     sentences = [
         quote
@@ -186,20 +186,20 @@ def quotable(passages: Sequence[Passage], headers: Mapping[int, str] | None = No
     rows = [
         Quote(
             number,
-            _as_read(row.words),
+            _to_plain_line(row.words),
             passage.start + row.start,
             passage.start + row.end,
             cells=row.cells,
-            shown=_as_read(row.shown),
+            shown=_to_plain_line(row.shown),
         )
         for number, passage in enumerate(passages, start=1)
-        for row in labelled_rows(passage.text, (headers or {}).get(number, ""))
+        for row in iter_labelled_rows(passage.text, (headers or {}).get(number, ""))
         if len(row.words) <= LONGEST
     ]
     prose = [
         quote for quote in sentences if _is_prose(quote.text) and not _is_fenced(quote, passages[quote.number - 1])
     ]
-    every = (prose or sentences) + list(_set_off(passages)) + rows
+    every = (prose or sentences) + list(_iter_block_lines(passages)) + rows
     return [quote for quote in every if quote.cells is not None or not POINTER.fullmatch(quote.text)] or every
 
 
@@ -208,23 +208,23 @@ def _is_fenced(quote: Quote, passage: Passage) -> bool:
     return any(block.start() <= place < block.end() for block in FENCE.finditer(passage.text))
 
 
-def _set_off(passages: Sequence[Passage]) -> Iterator[Quote]:
-    """Yield the lines of the blocks of text that are set off, which are no code: formulas say what prose leads to."""
+def _iter_block_lines(passages: Sequence[Passage]) -> Iterator[Quote]:
+    """Yield the lines of preformatted blocks that are not code, such as formulas."""
     for number, passage in enumerate(passages, start=1):
         for block in TEXT_FENCE.finditer(passage.text):
             for line in LINE.finditer(passage.text, *block.span(1)):
-                text = _as_read(line.group())
+                text = _to_plain_line(line.group())
                 if SHORTEST <= len(text) <= LONGEST and _is_lettered(text):
                     yield Quote(number, text, passage.start + line.start(), passage.start + line.end())
 
 
 def _sentences(number: int, passage: Passage) -> Iterator[Quote]:
-    """Yield the sentences of a passage; a part of a long one has an ellipsis where the rest is left out."""
+    """Yield the sentences of a passage; parts of a long one have ellipses."""
     for sentence in sentence_spans(passage.text):
         parts = [
             part
-            for half in _parted(passage.text, *sentence, CLAUSE_ENDS[0])
-            for part in _parted(passage.text, *half, CLAUSE_ENDS[1])
+            for half in _split_clauses(passage.text, *sentence, CLAUSE_ENDS[0])
+            for part in _split_clauses(passage.text, *half, CLAUSE_ENDS[1])
         ]
         for place, (start, end) in enumerate(parts, start=1):
             for quote in _quotes(number, passage, start, end):
@@ -233,27 +233,27 @@ def _sentences(number: int, passage: Passage) -> Iterator[Quote]:
 
 
 def _quotes(number: int, passage: Passage, begin: int, end: int) -> Iterator[Quote]:
-    """Yield the quote of a span, without the mark of a list's item; nothing if it is too short or too long."""
+    """Yield the quote of a span, without a list marker; nothing if it is too short or too long."""
     item = LIST_MARK.match(passage.text, begin, end)
     start = item.end() if item else begin
-    text = _as_read(without_marks(_with_dots(passage.text[start:end])))
+    text = _to_plain_line(remove_marks(_join_fields(passage.text[start:end])))
     if SHORTEST <= len(text) <= LONGEST:
         yield Quote(number, text, passage.start + start, passage.start + end)
 
 
-def _as_read(text: str) -> str:
-    """Return a text on one line, its links as their words and without the stars of Markdown's emphasis."""
+def _to_plain_line(text: str) -> str:
+    """Return a text on one line, without Markdown links and emphasis."""
     return " ".join(EMPHASIS.sub(r"\2", LINK.sub(r"\1", text)).split())
 
 
-def _with_dots(text: str) -> str:
-    """Return a text whose lines are all "name: value" with a dot between two, as rows of tables are quoted."""
+def _join_fields(text: str) -> str:
+    """Join lines that are all "name: value" with dots, as in quoted table rows."""
     lines = text.splitlines()
     return " · ".join(lines) if len(lines) > 1 and all(map(FIELD.match, lines)) else text
 
 
-def _parted(text: str, start: int, end: int, clause_end: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Part a span of more than MOST_WORDS words into the fewest runs of clauses that have no more."""
+def _split_clauses(text: str, start: int, end: int, clause_end: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """Split a span of more than MAX_QUOTE_WORDS words into the fewest runs of clauses within the limit."""
     begin = last = start
     for match in clause_end.finditer(text, start, end) if _count_words(text, start, end) > MAX_QUOTE_WORDS else ():
         if last > begin and _count_words(text, begin, match.end()) > MAX_QUOTE_WORDS:
@@ -280,18 +280,18 @@ def _is_lettered(text: str) -> bool:
 
 
 MAX_ANSWER_SENTENCES, MAX_ANSWER_WORDS = 5, 60  # of an answer
-MOST_READ = 24  # sentences that are embedded, those with most of the question's words first: about a third of a second
-CLOSE = 0.1  # a further sentence must have this share of the best one's score, their places apart, or it only dilutes
-CLOSE_ROW = 0.5  # and a row of a table whose cells have no word of the question this one: its neighbours are as alike
+MOST_READ = 24  # sentences to embed, those with most of the question's words first: takes about a third of a second
+CLOSE = 0.1  # further sentences need this share of the best score, without the place component
+CLOSE_ROW = 0.5  # a table row whose cells have no question words needs this one, as neighbouring rows are similar
 
-# The parts of a sentence's score, each about 0..1. Of xquad_en's 1,190 reference answers .997 stand in the six passages
-# and .92 in the sentences taken; the ranks around these weights are flat.
-RARITY = 0.5  # the question's words in it, each by how few of the sentences have it
-HEADED = 0.5  # a word of the question that only the title, headings or columns have, against one in the sentence
-MEANING = 0.3  # the cosine of sentence and question
-TOKENS = 2.4  # late interaction beyond chance, which seldom exceeds .4
-BESIDE = 0.3  # the better of the scores of the sentences before and after it: an answer often stands beside the match
-PLACE = 1.0  # its passage's score against the first passage's, to the power STEEP: an answer comes from few passages
+# The components of a sentence's score, each about 0..1. Of xquad_en's 1,190 reference answers .997 are in the six
+# passages and .92 in the selected sentences; results are flat around these weights.
+RARITY = 0.5  # the question's words in it, weighted by rarity among the sentences
+HEADED = 0.5  # relative weight of question words only in title, headings or column names
+MEANING = 0.3  # cosine of sentence and question
+TOKENS = 2.4  # late interaction beyond chance, which rarely exceeds .4
+BESIDE = 0.3  # best score of the adjacent sentences: an answer is often next to the match
+PLACE = 1.0  # its passage's score relative to the first passage's, to the power STEEP: answers come from few passages
 STEEP = 3
 
 
@@ -302,15 +302,15 @@ def best_sentences(
     passages: Sequence[Passage],
     headers: Mapping[int, str] | None = None,
 ) -> list[Quote]:
-    """Return the best sentences, at most 5 with 60 words together, in the order of the passages and of reading.
+    """Return the best sentences, at most 5 with 60 words in total, in passage and reading order.
 
-    ``encoded`` None leaves meaning out: the words and the passages' order decide. ``headers`` as in ``quotable``.
+    Without ``encoded``, words and passage order decide. ``headers`` as in ``select_quotable``.
     """
-    every = list({quote.text: quote for quote in reversed(quotable(passages, headers))}.values())[::-1]
-    every, common = _asked_rows(every, [_shared_words(query, quote.cells or quote.text) for quote in every])
-    headed = [_shared_words(query, " ".join([passage.document_title, *passage.headings])) for passage in passages]
+    every = list({quote.text: quote for quote in reversed(select_quotable(passages, headers))}.values())[::-1]
+    every, common = _select_asked_rows(every, [_find_shared_words(query, quote.cells or quote.text) for quote in every])
+    headed = [_find_shared_words(query, " ".join([passage.document_title, *passage.headings])) for passage in passages]
     above = [
-        headed[quote.number - 1] | (set() if quote.cells is None else _shared_words(query, quote.text))
+        headed[quote.number - 1] | (set() if quote.cells is None else _find_shared_words(query, quote.text))
         for quote in every
     ]
     shares = _rarity_shares(common, above)
@@ -321,21 +321,22 @@ def best_sentences(
     quotes = [every[place] for place in chosen]
     scores = RARITY * np.asarray([shares[place] for place in chosen])
     if encoded is not None:
-        cosines, likeness = _likeness(encoded, encoder, quotes)
+        cosines, likeness = _compute_similarities(encoded, encoder, quotes)
         quotes = [replace(quote, similarity=cosine) for quote, cosine in zip(quotes, cosines, strict=True)]
         scores = scores + likeness
     best = max(passage.score for passage in passages)
     places = [(passages[quote.number - 1].score / best) ** STEEP if best > 0 else 0.0 for quote in quotes]
-    scores = scores + BESIDE * _beside(quotes, scores.tolist())
+    scores = scores + BESIDE * _neighbour_scores(quotes, scores.tolist())
     placed = scores + PLACE * np.asarray(places)
     least = [CLOSE if every[place].cells is None or common[place] else CLOSE_ROW for place in chosen]
     return sorted(
-        _within_limits(quotes, scores.tolist(), placed.tolist(), least), key=lambda quote: (quote.number, quote.start)
+        _select_within_limits(quotes, scores.tolist(), placed.tolist(), least),
+        key=lambda quote: (quote.number, quote.start),
     )
 
 
-def _asked_rows(every: Sequence[Quote], common: Sequence[set[str]]) -> tuple[list[Quote], list[set[str]]]:
-    """Leave out the rows whose cells share no word with the question where another row of their passage does."""
+def _select_asked_rows(every: Sequence[Quote], common: Sequence[set[str]]) -> tuple[list[Quote], list[set[str]]]:
+    """Drop rows whose cells share no word with the question, if another row of the passage does."""
     asked = {quote.number for quote, words in zip(every, common, strict=True) if quote.cells is not None and words}
     kept = [
         (quote, words)
@@ -345,10 +346,10 @@ def _asked_rows(every: Sequence[Quote], common: Sequence[set[str]]) -> tuple[lis
     return [quote for quote, _ in kept], [words for _, words in kept]
 
 
-def _beside(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:
-    """Return for each sentence the better score of those before and after it in its passage, 0 for a lone one.
+def _neighbour_scores(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:
+    """Return the best score of the sentences adjacent to each one in its passage, 0 without any.
 
-    A row of a table stands alone: each tells of a thing of its own, and rows much alike would praise each other.
+    Table rows have no neighbours: each has its own subject, and similar rows would raise each other.
     """
     better = [0.0] * len(quotes)
     for place, (before, after) in enumerate(pairwise(quotes)):
@@ -359,10 +360,10 @@ def _beside(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:
 
 
 def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> list[float]:
-    """Return which share of the question's words each sentence has, 0..1, a word counting by its rarity among them.
+    """Return the share of the question's words in each sentence, 0..1, weighted by rarity among the sentences.
 
-    Words that only its title, headings and names of columns have (``headed``) count HEADED times that: what a section
-    or a table is about is not repeated in each of its sentences or rows.
+    Words only in its title, headings or column names (``headed``) count HEADED times that: the subject of a section
+    or table is not repeated in every sentence or row.
     """
     holding = Counter(word for words in common for word in words)
     every = set().union(*common, *headed)
@@ -374,8 +375,10 @@ def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> li
     ]
 
 
-def _likeness(encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]) -> tuple[list[float], FloatArray]:
-    """Return the sentences' cosines, and their likeness by meaning and, where the model has vectors of them, tokens."""
+def _compute_similarities(
+    encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]
+) -> tuple[list[float], FloatArray]:
+    """Return the sentences' cosines, and their similarity scores including tokens if the model has token vectors."""
     texts = encoder.encode([quote.text for quote in quotes])
     cosines = texts.vectors @ encoded.vector
     likeness: FloatArray = np.float32(MEANING) * cosines
@@ -385,12 +388,12 @@ def _likeness(encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]) 
     return cosines.tolist(), likeness
 
 
-def _within_limits(
+def _select_within_limits(
     quotes: Sequence[Quote], own: Sequence[float], scores: Sequence[float], least: Sequence[float]
 ) -> Iterator[Quote]:
-    """Yield the sentence of the best score, then the next ones that fit in and by themselves are close to the best.
+    """Yield the best sentence, then the next ones that fit the limits and have a score close to the best.
 
-    ``least`` is the share of the best one's own score that each must have.
+    ``least`` is the required share of the best one's own score.
     """
     order = sorted(range(len(quotes)), key=lambda place: -scores[place])
     sentences = words = 0
@@ -403,13 +406,13 @@ def _within_limits(
         yield replace(quotes[place], score=scores[place])
 
 
-def quoted(quotes: Sequence[Quote]) -> str:
-    """Return the sentences as one text, each with its mark."""
+def format_quotes(quotes: Sequence[Quote]) -> str:
+    """Return the sentences as one text, each with its citation mark."""
     return " ".join(f"{quote.shown or quote.text} [{quote.number}]" for quote in quotes)
 
 
-def _shared_words(query: str, text: str) -> set[str]:
-    """Return the stems of the question's words that stand in a text."""
+def _find_shared_words(query: str, text: str) -> set[str]:
+    """Return the stems of the question's words in a text."""
     return {stem(text[start:end].lower()) for start, end in match_spans(query, text)}
 
 
@@ -417,7 +420,7 @@ def _shared_words(query: str, text: str) -> set[str]:
 
 
 def fetch_table_headers(request: Request, passages: Sequence[Passage]) -> dict[int, str]:
-    """Return the Markdown of the headers, by the passages' numbers from 1; passages that need none are left out."""
+    """Return the headers as Markdown by passage number (from 1), for passages that need one."""
     spans = {number: as_items(hit.metadata.get("table_header")) for number, hit in enumerate(passages, start=1)}
     places = {
         number: (passages[number - 1].document_id, as_integer(span[0]), as_integer(span[1]))
@@ -436,9 +439,9 @@ REFUSAL_TEXT = "Nothing in the documents answers this question."
 
 @dataclass(slots=True)
 class AnswerDraft:
-    """An answer as it comes: ``pieces`` once each, and the facts about it when they are through.
+    """A streamed answer: iterate over ``pieces`` once; the other fields are complete afterwards.
 
-    ``kind`` is "llm", "extracts" or "refused"; an LLM may still refuse when its first words come.
+    ``kind`` is "llm", "extracts" or "refused"; an LLM may still refuse in its first words.
     """
 
     kind: str
@@ -448,24 +451,24 @@ class AnswerDraft:
     text: str = field(default="", init=False)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the answer's text piece by piece; ``text`` keeps what was yielded."""
+        """Yield the answer's text piece by piece, collecting it in ``text``."""
         for piece in self.pieces:
             self.text += piece
             yield piece
 
     @property
-    def cited(self) -> list[int]:
+    def citation_numbers(self) -> list[int]:
         """The numbers of the passages that the text cites."""
         if self.kind == "extracts":
             return list(dict.fromkeys(quote.number for quote in self.quotes))
-        return numbers_in(self.text) if self.kind == "llm" else []
+        return find_cited_numbers(self.text) if self.kind == "llm" else []
 
 
 def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) -> AnswerDraft:
-    """Begin an answer from passages, best first; without evidence among them or their sentences it is refused.
+    """Start an answer from passages, best first; it is refused without evidence in the passages or their sentences.
 
     Raises:
-        ModelError: later, if the LLM fails in the middle of its answer.
+        ModelError: during iteration, if the LLM fails in the middle of its answer.
     """
     request, sources = query.request, tuple(passages)
     quotes = _find_quotes(query, sources) if sources and not (evidence.close and request.llm) else []
@@ -482,11 +485,11 @@ def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) 
 
 
 def _find_quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
-    """Return the sentences that would be quoted as the answer."""
+    """Return the sentences for an answer of extracts."""
     request = query.request
     try:
         encoded = query.encoded if query.can_read else None
-    except ModelError:  # the search has said so already
+    except ModelError:  # already noted by the search
         encoded = None
     with request.trace.stage(TimedStep.EXTRACT):
         return best_sentences(query.text, encoded, request.encoder, passages, fetch_table_headers(request, passages))
@@ -496,11 +499,11 @@ def _quote_answer(quotes: Sequence[Quote], passages: tuple[Passage, ...]) -> Ans
     """Answer by quoting sentences."""
     if not quotes:
         return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
-    return AnswerDraft("extracts", iter([quoted(quotes)]), passages, tuple(quotes))
+    return AnswerDraft("extracts", iter([format_quotes(quotes)]), passages, tuple(quotes))
 
 
 def _start_llm_answer(pieces: Iterator[str], passages: tuple[Passage, ...]) -> AnswerDraft:
-    """Read as far as it takes to know whether the LLM refuses."""
+    """Read enough of the answer to detect a refusal."""
     start = ""
     for piece in pieces:
         start += piece
@@ -508,11 +511,11 @@ def _start_llm_answer(pieces: Iterator[str], passages: tuple[Passage, ...]) -> A
             break
     if not start.strip() or start.strip().startswith(REFUSAL):
         return AnswerDraft("refused", iter([REFUSAL_TEXT]), ())
-    return AnswerDraft("llm", known_marks(chain([start], pieces), len(passages)), passages)
+    return AnswerDraft("llm", filter_marks(chain([start], pieces), len(passages)), passages)
 
 
 class CitingSynthesizer(NoText):
-    """The same answers for LlamaIndex's query engines; ``source_nodes`` are in the order of the citation numbers."""
+    """The same answers for LlamaIndex query engines; ``source_nodes`` are in the order of citation numbers."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(llm=MockLLM())
@@ -525,12 +528,12 @@ class CitingSynthesizer(NoText):
         additional_source_nodes: Sequence[NodeWithScore] | None = None,
         **response_kwargs: object,
     ) -> Response:
-        """Answer from nodes that came from this request."""
+        """Answer from nodes of this request."""
         asked = self._request.question(query)
         answer = draft_answer(asked, to_passages(nodes, self._request.draw_page), judge_evidence(asked, nodes))
         text = "".join(answer)
         sources = [*nodes, *(additional_source_nodes or ())]
-        return Response(text, source_nodes=sources, metadata={"kind": answer.kind, "cited": answer.cited})
+        return Response(text, source_nodes=sources, metadata={"kind": answer.kind, "cited": answer.citation_numbers})
 
     async def asynthesize(
         self,

@@ -1,3 +1,3 @@
-"""The explanation of a rank: legs, words, and the course through the strategy."""
+"""The explanation of a rank: legs, words, and the steps of the strategy."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The explanation of a passage's rank: what each leg says of it, word by word, and where it fell out.
+"""The explanation of a passage's rank: its score from each leg, token matches, and the step that dropped it.
 
-Ranks here are exact ones over the whole scope, so that a passage beyond a leg's first n has one too.
+Ranks are exact over the whole scope, so a passage beyond a leg's first n has one too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from workbench.models.encoder import TOKEN_BYTES, FloatArray
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.legs import keyword_confidence, leg_confidences
-from workbench.retrieval.name_matching import matched_name_shares
+from workbench.retrieval.name_matching import compute_name_confidences
 from workbench.retrieval.query import Query
 from workbench.retrieval.ranker import FEATURES, compute_shares, make_weight_row
 from workbench.retrieval.stages.late_interaction import (
@@ -24,7 +24,7 @@ from workbench.retrieval.stages.late_interaction import (
     compute_token_weights,
 )
 from workbench.storage.database import Connection
-from workbench.storage.passages import StoredPassage, embedded_text, fetch_token_bits
+from workbench.storage.passages import StoredPassage, fetch_token_bits, text_to_embed
 from workbench.storage.postings import fetch_term_contributions
 from workbench.storage.ranking import fetch_bm25_rank, fetch_vector_rank
 from workbench.text import WORD
@@ -35,10 +35,10 @@ from workbench.types.results import Span
 
 @dataclass(frozen=True, slots=True)
 class LegView(Value):
-    """One way of matching: its score in its own unit and the passage's rank in the whole scope.
+    """A leg's score of the passage in its own unit, and its rank in the whole scope.
 
-    ``contribution`` is its part of the final score, if the passage has one. ``vote`` is what the leg counts for
-    this question: 1 in full, 0 if it was set aside.
+    ``contribution`` is its part of the final score, if the passage has one. ``vote`` is the confidence in the leg for
+    this question: 1 full, 0 ignored.
     """
 
     score: float
@@ -49,7 +49,7 @@ class LegView(Value):
 
 @dataclass(frozen=True, slots=True)
 class TermView(Value):
-    """A term of the question in the passage: how often, its BM25 score, and its share of the passage's (0..1)."""
+    """A question term in the passage: its frequency, BM25 score, and share of the passage's score (0..1)."""
 
     term: str
     frequency: int
@@ -59,9 +59,9 @@ class TermView(Value):
 
 @dataclass(frozen=True, slots=True)
 class Alignment(Value):
-    """A token of the question and the passage's token that is most like it (-1..1).
+    """A token of the question, and the most similar token of the passage (-1..1).
 
-    ``weight`` is what the query token counts, all summing to 1. ``start`` and ``end`` are in the document; None if
+    ``weight`` is the query token's weight; all sum to 1. ``start`` and ``end`` are in the document; None if
     the token is in the title and headings before the passage.
     """
 
@@ -75,10 +75,10 @@ class Alignment(Value):
 
 @dataclass(frozen=True, slots=True)
 class FeatureView(Value):
-    """A feature that a learned ranker weighs: its value in its own unit, what it counts, and what it adds.
+    """A feature of a learned ranker: its value in its own unit, weight and contribution.
 
-    ``scaled`` is the value among the question's candidates, 0..1; ``share`` is the feature's part of the score, all
-    summing to 1. With a negative ``weight`` a low value adds most.
+    ``scaled`` is the value scaled over the question's candidates, 0..1; ``share`` is its part of the score, all
+    summing to 1. With a negative ``weight``, low values contribute most.
     """
 
     name: str
@@ -92,10 +92,10 @@ class FeatureView(Value):
 
 @dataclass(frozen=True, slots=True)
 class Step(Value):
-    """One step of a strategy as a passage met it.
+    """One step of a strategy, for one passage.
 
-    ``count`` is how many passages it let on (None: too many to count), ``rank`` the passage's place at it, ``kept``
-    whether it came through; ``said`` is a sentence more.
+    ``count`` is the number of passages after it (None if too many to count), ``rank`` the passage's rank, ``kept``
+    whether the passage was kept; ``said`` is an additional sentence.
     """
 
     name: str
@@ -110,10 +110,10 @@ class Step(Value):
 class Explanation(Value):
     """The explanation of one passage's rank in one strategy's ranking.
 
-    ``fate`` is one of FATES (workbench.retrieval.explain.outcome), ``reason`` a sentence for it; ``elsewhere`` holds
-    the passage's rank by the other strategies (None: not among the first that were asked for). ``course`` are the steps
-    from the index to the results; the first that is not ``kept`` is where it fell out. ``preferring`` are the names in
-    the question whose documents were preferred; ``features`` are those that a learned ranker weighed, the heaviest part
+    ``outcome`` is one of OUTCOMES (workbench.retrieval.explain.outcome), ``reason`` a sentence on it; ``elsewhere`` has
+    the passage's rank by other strategies (None if not among their results). ``steps`` are those
+    from the index to the results; the first that is not ``kept`` dropped it. ``preferring`` are the names in
+    the question whose documents were preferred; ``features`` are those of a learned ranker, largest share
     first.
     """
 
@@ -122,7 +122,7 @@ class Explanation(Value):
     index: str
     document_id: str
     document_title: str
-    fate: str
+    outcome: str
     reason: str
     passage_id: str | None = None
     start: int = 0
@@ -136,19 +136,19 @@ class Explanation(Value):
     alignment: tuple[Alignment, ...] = ()
     features: tuple[FeatureView, ...] = ()
     elsewhere: Mapping[str, int | None] = field(default_factory=dict)
-    course: tuple[Step, ...] = ()
+    steps: tuple[Step, ...] = ()
     preferring: tuple[DocumentName, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def covers(hit: Passage, passage: StoredPassage) -> bool:
-    """Return whether a result's text holds a passage of the same document."""
+    """Return whether a result's text contains a passage of the same document."""
     start, end = passage.span
     return hit.document_id == passage.document_id and hit.start <= start and end <= hit.end
 
 
 def view_legs(query: Query, connection: Connection, passage: StoredPassage) -> dict[str, LegView]:
-    """Return what each leg says of a passage, with its exact rank in the scope; "late" has none over a whole scope."""
+    """Return each leg's score of a passage, with its exact rank in the scope; "late" has no rank."""
     request, words = query.request, query.read_words(connection)
     index = request.index.name
     vector = fetch_vector_rank(connection, index, query.encoded.vector, request.scope, passage.id)
@@ -159,7 +159,7 @@ def view_legs(query: Query, connection: Connection, passage: StoredPassage) -> d
     late = compute_late_scores(query, connection, [Hit(passage.id, 0.0, {})])
     if passage.id in late:
         views[LATE] = LegView(late[passage.id])
-    name_shares = matched_name_shares(query, connection, [passage.id])
+    name_shares = compute_name_confidences(query, connection, [passage.id])
     if passage.id in name_shares:
         views[DOCUMENT] = LegView(name_shares[passage.id])
     counts = leg_confidences(query)
@@ -169,7 +169,7 @@ def view_legs(query: Query, connection: Connection, passage: StoredPassage) -> d
 def view_terms(
     query: Query, connection: Connection, passage: StoredPassage
 ) -> tuple[tuple[TermView, ...], tuple[str, ...]]:
-    """Return the question's terms that the passage has, most telling first, and those it lacks."""
+    """Return the question's terms in the passage, highest score first, and the missing ones."""
     words = query.read_words(connection)
     names = {term.id: term.term for term in words.terms}
     shares = fetch_term_contributions(connection, query.request.index.name, words.weights, passage.id)
@@ -177,7 +177,7 @@ def view_terms(
     views = tuple(TermView(names[term], frequency, score, score / total) for term, frequency, score in shares)
     terms = {view.term for view in views}
     positions = {term.position for term in words.terms if term.term in terms}
-    common = words.totals.passages / 2  # a stop word of most passages is a term to the few in another language
+    common = words.totals.passages / 2  # a stop word in most passages may be a term in a few of another language
     lacking = [
         term.term
         for term in words.terms
@@ -187,14 +187,14 @@ def view_terms(
 
 
 def align_passage(query: Query, connection: Connection, passage: StoredPassage) -> tuple[Alignment, ...]:
-    """Return for each token of the question its like in the passage; nothing if there are no token vectors."""
+    """Return the best match in the passage for each question token; empty without token vectors."""
     return align_passages(query, connection, [passage]).get(passage.node_id, ())
 
 
 def align_passages(
     query: Query, connection: Connection, passages: Sequence[StoredPassage]
 ) -> dict[str, tuple[Alignment, ...]]:
-    """Return passage id -> its alignment, for those that have token vectors."""
+    """Return passage id -> alignment, for passages with token vectors."""
     request, encoded = query.request, query.encoded
     if encoded.token_axes is None:
         return {}
@@ -207,7 +207,7 @@ def align_passages(
         context = str(passage.metadata.get("context", ""))
         before = f"{context}\n\n" if context else ""
         text, bits = before + passage.text, stored_bits.get(passage.id, b"")
-        spans = request.encoder.token_spans(embedded_text(context, passage.text))[: request.encoder.max_tokens]
+        spans = request.encoder.token_spans(text_to_embed(context, passage.text))[: request.encoder.max_tokens]
         if spans and len(bits) == TOKEN_BYTES * len(spans):
             query_tokens = [
                 (query.text[start:end], float(share))
@@ -237,13 +237,13 @@ def _make_alignment(
     )
 
 
-# Parts of a learned score
+# Features of a learned score
 
 
 def view_features(query: Query, passage: int) -> tuple[FeatureView, ...]:
-    """Return what the ranker of a request that was served made of a passage, the heaviest part first.
+    """Return a passage's features in a finished request with a ranker, largest share first.
 
-    Nothing if the strategy has no ranker, or the passage was no candidate.
+    Empty if the strategy has no ranker, or the passage was not a candidate.
     """
     sheet, ranker = query.sheet, query.request.ranker
     if sheet is None or ranker is None or passage not in sheet.ids:
@@ -266,15 +266,15 @@ def view_features(query: Query, passage: int) -> tuple[FeatureView, ...]:
     return tuple(sorted(views, key=lambda view: -view.share))
 
 
-# Word-by-word comparison of question and passage
+# Token matches by word
 
-MIN_TOKEN_SIMILARITY = 0.3  # below that a similarity of stored token vectors is chance (measured on the sample corpus)
-MAX_MATCHES = 12  # of one word
+MIN_TOKEN_SIMILARITY = 0.3  # lower similarities of stored token vectors are chance (measured on the sample corpus)
+MAX_MATCHES = 12  # per word
 
 
 @dataclass(frozen=True, slots=True)
 class WordMatch(Value):
-    """A word of the passage's text from ``start`` to ``end``, and its similarity (-1..1) to the question's word."""
+    """A word of the passage from ``start`` to ``end``, and its similarity (-1..1) to the question's word."""
 
     start: int
     end: int
@@ -283,7 +283,7 @@ class WordMatch(Value):
 
 @dataclass(frozen=True, slots=True)
 class QuestionWord(Value):
-    """A word of the question from ``start`` to ``end``, what it counts (all sum to 1), and its likes, best first."""
+    """A word of the question from ``start`` to ``end``, its weight (all sum to 1), and its matches, best first."""
 
     start: int
     end: int
@@ -293,9 +293,9 @@ class QuestionWord(Value):
 
 @dataclass(frozen=True, slots=True)
 class WordComparison(Value):
-    """A question beside the text that the model read of a passage: ``context`` (title, headings), then the passage.
+    """A question and the text of a passage as embedded: ``context`` (title, headings), then the passage.
 
-    ``words`` is empty if the index keeps no token vectors; spans of likes are in ``text``.
+    ``words`` is empty if the index has no token vectors; spans of matches are in ``text``.
     """
 
     question: str
@@ -306,7 +306,7 @@ class WordComparison(Value):
 
 
 def compare_words(query: Query, connection: Connection, passage: StoredPassage) -> WordComparison:
-    """Hold each word of the question against each word of a passage, by the stored token vectors."""
+    """Compare each word of the question with each word of a passage, by the stored token vectors."""
     request, question = query.request, query.text
     context = str(passage.metadata.get("context", ""))
     before = f"{context}\n\n" if context else ""
@@ -314,7 +314,7 @@ def compare_words(query: Query, connection: Connection, passage: StoredPassage) 
     compared = WordComparison(question, text, before, str(passage.metadata.get("language", "english")))
     encoded = query.encoded
     bits = fetch_token_bits(connection, request.index.name, [passage.id]).get(passage.id, b"")
-    spans = request.encoder.token_spans(embedded_text(context, passage.text))[: request.encoder.max_tokens]
+    spans = request.encoder.token_spans(text_to_embed(context, passage.text))[: request.encoder.max_tokens]
     if encoded.token_axes is None or not spans or len(bits) != TOKEN_BYTES * len(spans):
         return compared
     weights = compute_token_weights(question, encoded.token_spans, query.read_words(connection))
@@ -351,7 +351,7 @@ def _match_question_words(
 
 
 def _group_tokens_by_word(text: str, spans: Sequence[Span]) -> list[tuple[Span, list[int]]]:
-    """Return the words of a text that tokens stand in, each with the places of its tokens."""
+    """Group tokens by the word of the text that contains them; each word has its tokens' positions."""
     words: list[tuple[Span, list[int]]] = []
     place = 0
     for match in WORD.finditer(text):

@@ -1,4 +1,4 @@
-"""The course of a passage through a strategy: how many went on from each step, and where it stood or fell out."""
+"""The trace of a passage through a strategy: counts and ranks after each step, and the step that dropped it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ FOUND = "found"
 SHOWN = "shown within another"
 NOT_INDEXED = "not in the index"
 NOT_IN_SCOPE = "not in scope"
-NOT_RETRIEVED = "not in the first of either leg"
-LOST_IN_FUSION = "lost in fusion"
-LOST_IN_RERANK = "lost in rerank"
-LOST_IN_STAGE = "lost in a later stage"
+NOT_RETRIEVED = "not retrieved"
+LOST_IN_FUSION = "dropped in fusion"
+LOST_IN_RERANK = "dropped in rerank"
+LOST_IN_STAGE = "dropped in a later stage"
 
 
-# Outcome of a passage in a strategy
+# Reasons
 
-_LEGS = {VECTOR: "by meaning", KEYWORD: "by words"}
+_LEGS = {VECTOR: "by similarity", KEYWORD: "by BM25"}
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineTrace:
-    """The record of a watched request: ids after each step, all fused candidates, the limit and a leg's pool."""
+    """The record of a traced request: ids after each step, all fused candidates, the limit and a leg's pool size."""
 
     strategy: Strategy
     passed: Mapping[str, tuple[int, ...]]
@@ -42,52 +42,46 @@ class PipelineTrace:
 
 
 def find_outcome(passage: int, way: PipelineTrace, legs: Mapping[str, LegView]) -> tuple[str, str]:
-    """Return (fate, reason) of a passage in scope that is not among the results."""
+    """Return (outcome, reason) of a passage in scope that is not among the results."""
     retrieved = way.passed.get(RETRIEVED, ())
     if passage not in retrieved:
         if passage in way.fused:
             rank = way.fused.index(passage) + 1
             first = len(retrieved)
-            return LOST_IN_FUSION, f"Fused it is number {rank} of {len(way.fused)}; the first {first} went on."
+            return LOST_IN_FUSION, f"Rank {rank} of {len(way.fused)} after fusion; the first {first} continued."
         return NOT_RETRIEVED, f"{describe_leg_ranks(legs)}; {describe_pool(way)}."
     steps = list(way.passed.items())
     dropped = find_drop(passage, way)
     if dropped is not None:
         before, name = dropped
         earlier, later = way.passed[before], way.passed[name]
-        fate = LOST_IN_RERANK if name in RERANKERS else LOST_IN_STAGE
-        place = f"number {later.index(passage) + 1}" if passage in later else "left out"
-        return (
-            fate,
-            f"It was number {earlier.index(passage) + 1} {describe_step(before)} and {place} {describe_step(name)}.",
-        )
+        outcome = LOST_IN_RERANK if name in RERANKERS else LOST_IN_STAGE
+        return outcome, _describe_ranks(passage, [(before, earlier), (name, later)], way.limit)
     last, order = steps[-1]
-    place = f"number {order.index(passage) + 1}" if passage in order else "left out"
-    limit = f"{way.limit} were asked for"
     if last == RETRIEVED or (passage not in order and len(steps) < 2):
-        return LOST_IN_FUSION, f"It is {place} {describe_step(last)}, and {limit}."
+        return LOST_IN_FUSION, _describe_ranks(passage, steps[-1:], way.limit)
     reranked = any(name in RERANKERS for name, _ in steps)
-    return (LOST_IN_RERANK if reranked else LOST_IN_STAGE), _describe_ranks(passage, steps, limit)
+    return (LOST_IN_RERANK if reranked else LOST_IN_STAGE), _describe_ranks(passage, steps, way.limit)
 
 
 def find_drop(passage: int, way: PipelineTrace) -> tuple[str, str] | None:
-    """Return the two neighbouring steps between which a passage left the first ``limit``; None if it never did."""
+    """Return the two consecutive steps between which a passage left the first ``limit``; None if it did not."""
     for (before, earlier), (name, later) in pairwise(way.passed.items()):
         if passage in earlier[: way.limit] and passage not in later[: way.limit]:
             return before, name
     return None
 
 
-def _describe_ranks(passage: int, steps: Sequence[tuple[str, tuple[int, ...]]], limit: str) -> str:
-    places = [
-        f"{f'number {order.index(passage) + 1}' if passage in order else 'left out'} {describe_step(name)}"
+def _describe_ranks(passage: int, steps: Sequence[tuple[str, tuple[int, ...]]], limit: int) -> str:
+    ranks = ", ".join(
+        f"{f'rank {order.index(passage) + 1}' if passage in order else 'dropped'} {describe_step(name)}"
         for name, order in steps
-    ]
-    return f"It is {', '.join(places)}, and {limit}."
+    )
+    return f"{ranks[0].upper()}{ranks[1:]}; the limit was {limit}."
 
 
 def describe_step(name: str) -> str:
-    """Return the words for the moment after a step."""
+    """Return a phrase such as "after the first stage"."""
     if name == RETRIEVED:
         return "after the first stage"
     if name == LEARNED:
@@ -96,11 +90,11 @@ def describe_step(name: str) -> str:
 
 
 def describe_leg_ranks(legs: Mapping[str, LegView]) -> str:
-    """Return where the two legs that find see a passage in the whole scope, as the beginning of a sentence."""
+    """Return a passage's ranks in the whole scope by similarity and BM25, as the start of a sentence."""
     parts = [
-        f"{phrase} it is number {legs[name].rank} in scope ({legs[name].score:.3f})"
+        f"rank {legs[name].rank} {phrase} ({legs[name].score:.3f})"
         if name in legs and legs[name].rank
-        else f"{phrase} it has no match"
+        else f"no match {phrase}"
         for name, phrase in _LEGS.items()
     ]
     text = " and ".join(parts)
@@ -108,17 +102,15 @@ def describe_leg_ranks(legs: Mapping[str, LegView]) -> str:
 
 
 def describe_pool(way: PipelineTrace) -> str:
-    """Return how many passages the first stage of a strategy brings, as a clause."""
+    """Return a clause on how many passages the first stage of a strategy returns."""
     strategy = way.strategy
     if strategy.is_one_leg:
-        return f"{strategy.name} returns the first {way.limit}"
-    return (
-        f"each leg brings its first {way.pool}" if strategy.pools else "the strategy's own first stage did not bring it"
-    )
+        return f"{strategy.name} returns the top {way.limit}"
+    return f"each leg returns its top {way.pool}" if strategy.pools else "the strategy's first stage did not return it"
 
 
 INDEXED_STEP, SCOPE_STEP, LEGS_STEP, FUSED_STEP, SHOWN_STEP = "index", "scope", "legs", "fused", "shown"
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")  # of a stage's class name
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")  # word boundary in a stage's class name
 _TITLES = {
     INDEXED_STEP: "In the index",
     SCOPE_STEP: "In scope",
@@ -130,18 +122,18 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class FinalRank:
-    """The end of a passage's course: its fate, and its rank among the results (None if it is not shown)."""
+    """A passage's outcome, and its rank among the results (None if not shown)."""
 
-    fate: str
+    outcome: str
     rank: int | None
     legs: Mapping[str, LegView]
 
 
 @dataclass(frozen=True, slots=True)
 class StageCounts:
-    """The numbers of passages in index and scope (None: too many to count), and of those that are shown.
+    """The numbers of passages in index and scope (None if too many to count), and in the results.
 
-    ``index`` is None for a search within a scope, which counts nothing outside it.
+    ``index`` is None for a search within a scope, so that nothing outside it is revealed.
     """
 
     index: int | None
@@ -150,14 +142,14 @@ class StageCounts:
 
 
 def trace_stages(passage: int, way: PipelineTrace, standing: FinalRank, sizes: StageCounts) -> tuple[Step, ...]:
-    """Return the steps of a watched request as a passage met them; from the one where it fell out none is ``kept``."""
+    """Return the steps of a traced request for one passage; from the step that dropped it, none is ``kept``."""
     steps = [
         *([] if sizes.index is None else [Step(INDEXED_STEP, _TITLES[INDEXED_STEP], sizes.index)]),
         Step(SCOPE_STEP, _TITLES[SCOPE_STEP], sizes.scope),
         *_stage_steps(passage, way, standing),
-        Step(SHOWN_STEP, _TITLES[SHOWN_STEP], sizes.shown, standing.rank, said=f"The first {way.limit} are shown."),
+        Step(SHOWN_STEP, _TITLES[SHOWN_STEP], sizes.shown, standing.rank, said=f"The first {way.limit} are returned."),
     ]
-    lost = _dropping_step(passage, way, standing)
+    lost = _find_dropping_step(passage, way, standing)
     names = [step.name for step in steps]
     kept_steps = names.index(lost) if lost in names else len(steps)
     return tuple(
@@ -169,12 +161,12 @@ def trace_stages(passage: int, way: PipelineTrace, standing: FinalRank, sizes: S
 
 
 def trace_unindexed(index_passages: int) -> tuple[Step, ...]:
-    """Return the course of a document of which the index holds no passage."""
+    """Return the steps for a document without passages in the index."""
     return (Step(INDEXED_STEP, _TITLES[INDEXED_STEP], index_passages, kept=False),)
 
 
 def trace_out_of_scope(scope_passages: int | None) -> tuple[Step, ...]:
-    """Return the course of a document that a scope of so many passages leaves out."""
+    """Return the steps for a document outside a scope with this number of passages."""
     return (Step(SCOPE_STEP, _TITLES[SCOPE_STEP], scope_passages, kept=False),)
 
 
@@ -184,14 +176,14 @@ def _stage_steps(passage: int, way: PipelineTrace, standing: FinalRank) -> list[
     said = f"{describe_leg_ranks(standing.legs)}; {describe_pool(way)}."
     steps = [Step(LEGS_STEP, _TITLES[LEGS_STEP], len(way.fused or retrieved), said=said)]
     if way.fused:
-        said = f"The first {len(retrieved)} of {len(way.fused)} go on." if len(retrieved) < len(way.fused) else ""
-        steps.append(Step(FUSED_STEP, _TITLES[FUSED_STEP], len(retrieved), _rank_in(passage, way.fused), said=said))
+        said = f"The first {len(retrieved)} of {len(way.fused)} continue." if len(retrieved) < len(way.fused) else ""
+        steps.append(Step(FUSED_STEP, _TITLES[FUSED_STEP], len(retrieved), _find_rank(passage, way.fused), said=said))
     return [*steps, *(_stage_step(passage, way.limit, name, order) for name, order in passed.items())]
 
 
 def _stage_step(passage: int, limit: int, name: str, order: tuple[int, ...]) -> Step:
-    rank = _rank_in(passage, order)
-    said = f"Only the first {limit} are shown." if rank is not None and rank > limit else ""
+    rank = _find_rank(passage, order)
+    said = f"Only the first {limit} are returned." if rank is not None and rank > limit else ""
     return Step(name, _step_title(name), len(order), rank, said=said)
 
 
@@ -201,23 +193,23 @@ def _step_title(name: str) -> str:
     return _CAMEL.sub(" ", leg_kind(name).title).capitalize()
 
 
-def _rank_in(passage: int, order: tuple[int, ...]) -> int | None:
+def _find_rank(passage: int, order: tuple[int, ...]) -> int | None:
     return order.index(passage) + 1 if passage in order else None
 
 
-def _dropping_step(passage: int, way: PipelineTrace, standing: FinalRank) -> str | None:
-    """Return the name of the step that a passage did not get beyond."""
-    if standing.fate in (FOUND, SHOWN):
+def _find_dropping_step(passage: int, way: PipelineTrace, standing: FinalRank) -> str | None:
+    """Return the name of the step that dropped a passage."""
+    if standing.outcome in (FOUND, SHOWN):
         return None
-    if standing.fate == NOT_IN_SCOPE:
+    if standing.outcome == NOT_IN_SCOPE:
         return SCOPE_STEP
-    if standing.fate == NOT_RETRIEVED:
+    if standing.outcome == NOT_RETRIEVED:
         return LEGS_STEP
     later = [name for name in way.passed if name != RETRIEVED]
-    if standing.fate == LOST_IN_FUSION or not later:
+    if standing.outcome == LOST_IN_FUSION or not later:
         return FUSED_STEP if way.fused else SHOWN_STEP
     dropped = find_drop(passage, way)
     if dropped is not None:
         return dropped[1]
     reranked = [name for name in later if name in RERANKERS]
-    return (reranked if standing.fate == LOST_IN_RERANK and reranked else later)[-1]
+    return (reranked if standing.outcome == LOST_IN_RERANK and reranked else later)[-1]

@@ -1,12 +1,12 @@
-"""Pseudo-relevance feedback: the first passages are taken to be relevant, and the question is moved towards them.
+"""Pseudo-relevance feedback: the top passages are assumed to be relevant, and the question moves towards them.
 
 Rocchio, "Relevance Feedback in Information Retrieval" (1971), without the negative part: with the vectors p of the
 first n passages,
 
     q' = q + weight * mean(p),  scaled to length 1
 
-Terms by RM3 (Abdul-Jaleel et al. 2004): a term's share of the first passages, each weighed by its score, times its
-idf; the best of them join the question's terms with a weight that says how much they may count together.
+Terms by RM3 (Abdul-Jaleel et al. 2004): a term's share of the top passages, weighted by their scores, times its
+idf; the best are added to the question's terms with a fixed total weight.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def find_moved_hits(
     pool: int,
     words: Words | None = None,
 ) -> list[Hit]:
-    """Return every candidate for the moved ``vector``, fused, best first; ``words`` stand in for the question's."""
+    """Return every candidate for the moved ``vector``, fused, best first; ``words`` replace the question's."""
     request = query.request
     query.read_words(connection)
     moved = query.rebind(replace(request, min_similarity=0.0), vector, words)
@@ -67,7 +67,7 @@ def _relabel(hit: Hit, leg: str, cosine: float) -> Hit:
 
 
 class FeedbackRetriever(Retriever):
-    """A retriever that asks, moves the question towards the first passages, and asks again."""
+    """A retriever that searches, moves the question towards the top passages, and searches again."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
         """Return the candidates of the second search."""
@@ -75,19 +75,19 @@ class FeedbackRetriever(Retriever):
         pool = leg_depth(request)
         with request.store.reading() as connection:
             first = [hit.id for hit in find_hybrid_hits(query, connection, pool)]
-            first = first[: int(request.number(FEEDBACK_PASSAGES))]
+            first = first[: int(request.float_param(FEEDBACK_PASSAGES))]
             if not first:
                 return []
             stored = fetch_vectors(connection, request.index.name, first)
             rows = np.stack([stored[key] for key in first if key in stored])
-            moved = move_towards(query.encoded.vector, rows, request.number(FEEDBACK_WEIGHT))
-            words = self._expanded(connection, query.read_words(connection), first)
+            moved = move_towards(query.encoded.vector, rows, request.float_param(FEEDBACK_WEIGHT))
+            words = self._expand_words(connection, query.read_words(connection), first)
             hits = find_moved_hits(query, connection, moved, FEEDBACK, pool, words)
-            return to_nodes(request, connection, self._kept(hits))
+            return to_nodes(request, connection, self._truncate(hits))
 
-    def _expanded(self, connection: Connection, words: Words, passages: list[int]) -> Words:
-        """Add the passages' most telling terms; together they count ``term_weight`` of what the question's do."""
-        share, most = self._request.number(TERM_WEIGHT), int(self._request.number(TERMS))
+    def _expand_words(self, connection: Connection, words: Words, passages: list[int]) -> Words:
+        """Add the passages' best terms, with a total weight of ``term_weight`` relative to the question's."""
+        share, most = self._request.float_param(TERM_WEIGHT), int(self._request.float_param(TERMS))
         asked_ids = set(words.weights.ids)
         if not share or not most or not asked_ids:
             return words
@@ -95,7 +95,7 @@ class FeedbackRetriever(Retriever):
         rated = {
             term.id: term.share * idf(term.df, words.totals.passages)
             for term in telling
-            if term.id not in asked_ids and term.passages > 1  # a term of one passage alone says little of the question
+            if term.id not in asked_ids and term.passages > 1  # terms of a single passage are not typical
         }
         counts, names = {term.id: term.df for term in telling}, {term.id: term.term for term in telling}
         best = sorted(rated, key=lambda key: (-rated[key], names[key]))[:most]
@@ -119,31 +119,31 @@ def move_towards(query: FloatArray, passages: FloatArray, weight: float) -> Floa
     return normalise_rows((query + np.float32(weight) * passages.mean(axis=0))[None, :])[0]
 
 
-# HyDE: search near an imagined answer
+# HyDE: search near a hypothetical answer
 
 
 class HydeRetriever(Retriever):
-    """Hybrid with the question's vector moved to an imagined answer; plain hybrid, and a note, if the LLM fails."""
+    """Hybrid with the vector of a hypothetical answer; plain hybrid, with a note, if the LLM fails."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
-        """Return the candidates for the query and the imagined answer."""
+        """Return the candidates for the query and the hypothetical answer."""
         request = self._request
         if query.reply is None:
-            query.reply = self._imagined(query.text)
+            query.reply = self._write_hypothetical_answer(query.text)
         imagined = str(query.reply)
         pool = request.depth
         with request.store.reading() as connection:
             if imagined:
                 with request.trace.stage(TimedStep.EMBED):
                     passage = request.encoder.encode([imagined]).vectors
-                vector = move_towards(query.encoded.vector, passage, request.number(HYDE_WEIGHT))
+                vector = move_towards(query.encoded.vector, passage, request.float_param(HYDE_WEIGHT))
                 hits = find_moved_hits(query, connection, vector, parameter.HYDE, pool)
             else:
                 hits = find_hybrid_hits(query, connection, pool)
-            return to_nodes(request, connection, self._kept(hits))
+            return to_nodes(request, connection, self._truncate(hits))
 
-    def _imagined(self, query: str) -> str:
-        assert self._request.llm is not None  # build_engine saw to it
+    def _write_hypothetical_answer(self, query: str) -> str:
+        assert self._request.llm is not None  # guaranteed by build_engine
         try:
             with self._request.trace.stage(TimedStep.LLM):
                 return self._request.llm.complete(RETRIEVAL_SYSTEM, HYDE.format(query=query)).strip()

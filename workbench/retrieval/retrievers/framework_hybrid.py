@@ -1,4 +1,4 @@
-"""The framework's own hybrid, as it comes, over the same table: the honest baseline to compare with."""
+"""LlamaIndex's own hybrid mode over the same table, unchanged, as the baseline."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ from workbench.types.results import TimedStep
 
 
 class FrameworkHybridRetriever(Retriever):
-    """PGVectorStore's HYBRID mode: the vector hits, then the ts_rank hits, nothing fused."""
+    """PGVectorStore's HYBRID mode: the vector hits, then the ts_rank hits, without fusion."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
-        """Return what the framework's own store finds."""
+        """Return the results of LlamaIndex's own store."""
         request = self._request
         if request.scope.is_empty:
             return []
@@ -62,7 +62,7 @@ class FrameworkHybridRetriever(Retriever):
         return nodes[: self._keep]
 
     def _filters(self) -> MetadataFilters | None:
-        """Return the scope as the framework's filters: ids that we resolved, never a caller's text."""
+        """Return the scope as LlamaIndex filters of resolved ids, never of a caller's text."""
         request = self._request
         predicate = choose_scope_predicate(request.scope)
         if predicate == "scope_everything":

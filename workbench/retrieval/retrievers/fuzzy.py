@@ -1,7 +1,7 @@
-"""Fuzzy: hybrid for questions with typos, without passages that have nothing to do with the question.
+"""Fuzzy: hybrid for questions with typos, without unrelated passages.
 
-A misspelled word is joined by the known words it may mean, and meaning, which no model can read from it, votes less. A
-passage without any of the words must be near in meaning to be shown.
+Corrections are added to misspelled words, and similarity, which typos distort, counts less. A
+passage without any of the words needs a high similarity.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from workbench.retrieval.retrievers.hybrid import find_hybrid_hits
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.types.parameter import KEYWORD, VECTOR
 
-MIN_POOL = 100  # candidates a leg brings at least: several passages of each of the documents that are shown
+MIN_POOL = 100  # candidates per leg at least: several passages of each shown document
 
 
 class FuzzyRetriever(Retriever):
-    """Both legs, fused, by the words that were meant; if ``forgive`` is off, by the words as typed."""
+    """Both legs, fused, with corrected words; with the typed words if ``forgive`` is off."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
-        """Return the fused candidates that have one of the words, or nearly the question's meaning."""
+        """Return the fused candidates that contain one of the words or are similar to the question."""
         request = self._request
         with request.store.reading() as connection:
             hits = find_hybrid_hits(query, connection, max(MIN_POOL, request.depth))
-            return to_nodes(request, connection, self._kept([hit for hit in hits if self._counts(hit)]))
+            return to_nodes(request, connection, self._truncate([hit for hit in hits if self._counts(hit)]))
 
     def _counts(self, hit: Hit) -> bool:
         keyword = hit.legs.get(KEYWORD)
         if keyword is not None and keyword.score > 0:
             return True
-        near = hit.legs[VECTOR].score >= self._request.number(MIN_SIMILARITY)
-        return self._request.is_on(TYPO_TOLERANCE) and near
+        near = hit.legs[VECTOR].score >= self._request.float_param(MIN_SIMILARITY)
+        return self._request.bool_param(TYPO_TOLERANCE) and near

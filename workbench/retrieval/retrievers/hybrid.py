@@ -1,7 +1,7 @@
-"""Hybrid: both legs over the same scope, every candidate scored by both, then fused.
+"""Hybrid: both legs over the same scope; every candidate is scored by both and fused.
 
-A passage that only one leg found still has the other leg's true score (each leg looks it up for what it finds), so
-that being outside a leg's first n costs nothing by itself.
+A passage that only one leg found also gets the other leg's true score (looked up for all candidates), so
+being outside a leg's top n costs nothing by itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.hits import Contributions, Hit, fuse_convex, fuse_reciprocal_rank, scale_min_max
 from workbench.retrieval.legs import compute_spread, keyword_confidence, leg_confidences
-from workbench.retrieval.name_matching import matched_name_shares, name_confidence
+from workbench.retrieval.name_matching import compute_name_confidences, name_confidence
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import CANDIDATES, DOCUMENT_WEIGHT, FUSION, RRF, VECTOR_WEIGHT
 from workbench.retrieval.query import Query, Request
@@ -28,10 +28,10 @@ from workbench.types import Leg, ParameterValue
 from workbench.types.parameter import DOCUMENT, KEYWORD, VECTOR
 from workbench.types.results import TimedStep
 
-# For questions in another language than the index's. A multilingual model puts some passages near to everything, and
-# across languages similarities lie so close together that they come first: half of a passage's likeness to all others
-# is taken off. nDCG@10 of 150 of XQuAD's questions each on the English paragraphs: Chinese .803 to .850, Arabic .806
-# to .830, German .956 to .948; all of it, or the mean of the candidates alone, gave less.
+# For questions in another language than the index's. A multilingual model puts some passages near everything, and
+# across languages similarities are so close that these come first: half of a passage's mean similarity to all others
+# is subtracted. nDCG@10 of 150 of XQuAD's questions each on the English paragraphs: Chinese .803 to .850, Arabic .806
+# to .830, German .956 to .948; subtracting all of it, or the mean over candidates only, was worse.
 CROSS_LANGUAGE_POOL = 200
 HUBNESS_SHARE = 0.5
 
@@ -48,11 +48,11 @@ class HybridRetriever(Retriever):
 
 
 def leg_depth(request: Request) -> int:
-    """Return how many passages each leg brings: the request's depth, or half of the candidates if those are more.
+    """Return the number of passages per leg: the request's depth, or half of the candidates if that is more.
 
-    It does not depend on the limit, so that every page of results is cut from the same ranking.
+    It does not depend on the limit, so that all pages of results come from the same ranking.
     """
-    candidates = int(request.number(CANDIDATES, otherwise=0))
+    candidates = int(request.float_param(CANDIDATES, otherwise=0))
     return max(request.depth, (candidates + 1) // 2)
 
 
@@ -64,7 +64,7 @@ def find_hybrid_hits(query: Query, connection: Connection, pool: int, keep: int 
     if across:
         pool = max(pool, CROSS_LANGUAGE_POOL)
         request.trace.note(
-            "keyword: the question seems to be in a language that the index does not hold, so its words count less; "
+            "keyword: the question seems to be in a language that the index does not have, so its words count less; "
             "passages are found by its meaning"
         )
     nearest, worded = _search_both_legs(query, connection, pool)
@@ -74,14 +74,14 @@ def find_hybrid_hits(query: Query, connection: Connection, pool: int, keep: int 
         telling = _subtract_hubness(query, connection, cosines, across)
         contributions = fuse(telling, bm25, request.parameters, leg_confidences(query))
         name_shares = _match_document_names(query, connection, list(contributions))
-        contributions = add_document_leg(contributions, name_shares, request.number(DOCUMENT_WEIGHT))
+        contributions = add_document_leg(contributions, name_shares, request.float_param(DOCUMENT_WEIGHT))
         scores = {
             key: sum(parts.values())
             for key, parts in contributions.items()
             if query.is_similar_enough(cosines[key], has_words=key in bm25)
         }
-        # Of equals the one with more of the words goes first: the only passage with a rare word ties with the nearest
-        # one where it is itself the farthest of all candidates.
+        # Among ties, more matching words win: the only passage with a rare word ties with the nearest
+        # one if it is itself the farthest of all candidates.
         order = sorted(scores, key=lambda key: (-scores[key], -contributions[key].get(KEYWORD, 0.0), key))[:keep]
         request.trace.has_more |= len(order) < len(scores) or _has_more(query, nearest, worded, pool)
     vector_ranks = {key: rank for rank, key in enumerate(nearest.scores, start=1)}
@@ -99,7 +99,7 @@ def find_hybrid_hits(query: Query, connection: Connection, pool: int, keep: int 
 
 
 def _has_more(query: Query, nearest: LegRanking, worded: LegRanking, pool: int) -> bool:
-    """Return whether a deeper pool can hold further passages that are similar enough to be shown."""
+    """Return whether a deeper pool can have more passages above the minimum similarity."""
     if len(worded.scores) >= pool and query.is_similar_enough(-1.0, has_words=True):
         return True
     return len(nearest.scores) >= pool and query.is_similar_enough(min(nearest.scores.values()))
@@ -108,7 +108,7 @@ def _has_more(query: Query, nearest: LegRanking, worded: LegRanking, pool: int) 
 def merge_leg_scores(nearest: LegRanking, worded: LegRanking) -> tuple[dict[int, float], dict[int, float]]:
     """Return the cosine of every candidate, and the BM25 score of those that have one.
 
-    A passage that was deleted after its words were read has no cosine any more, and is no candidate.
+    A passage that was deleted after its words were read has no cosine, and is not a candidate.
     """
     cosines = {**worded.others, **nearest.scores}
     bm25 = {**nearest.others, **worded.scores}
@@ -116,24 +116,24 @@ def merge_leg_scores(nearest: LegRanking, worded: LegRanking) -> tuple[dict[int,
 
 
 def _search_both_legs(query: Query, connection: Connection, pool: int) -> tuple[LegRanking, LegRanking]:
-    """Return the rankings by meaning and by words, read side by side if a core is free.
+    """Return the rankings by similarity and by words, read in parallel if a core is free.
 
-    If the leg of words reads all postings, it knows the scores of what the other one finds; else they are looked up.
+    If the keyword leg reads all postings, it knows the scores of all candidates; else they are looked up.
     """
     request, vector, weights = query.request, query.encoded.vector, query.read_words(connection).weights
-    request.scope_size(connection)  # which both legs ask for
+    request.scope_size(connection)  # used by both legs
     by_words = request.store.beside(connection, lambda other: rank_by_keywords(query, other, pool, vector))
     looked_up = None if reads_all_postings(weights) else weights
     nearest, worded = rank_by_vector(query, connection, pool, looked_up), by_words()
     if looked_up is None and worded.known is not None:
-        nearest = replace(nearest, others=worded.known.of(list(nearest.scores)))
+        nearest = replace(nearest, others=worded.known.look_up(list(nearest.scores)))
     return nearest, worded
 
 
 def _subtract_hubness(
     query: Query, connection: Connection, cosines: Mapping[int, float], across: float
 ) -> dict[int, float]:
-    """Return the cosines less what passages have of any question; ``across`` (0..1): how little words can say."""
+    """Subtract hubness from cosines, scaled by ``across`` (0..1, the lack of keyword confidence)."""
     if not across:
         return dict(cosines)
     likeness = hubness(connection, query.request.index, list(cosines), query.read_words(connection).totals.passages)
@@ -142,7 +142,7 @@ def _subtract_hubness(
 
 
 def _match_document_names(query: Query, connection: Connection, ids: list[int]) -> dict[int, float]:
-    return matched_name_shares(query, connection, ids) if query.request.number(DOCUMENT_WEIGHT) else {}
+    return compute_name_confidences(query, connection, ids) if query.request.float_param(DOCUMENT_WEIGHT) else {}
 
 
 def fuse(
@@ -153,7 +153,7 @@ def fuse(
 ) -> Contributions:
     """Fuse by the strategy's parameters: ``fusion`` ("convex" or "rrf") and ``vector_weight`` (0..1).
 
-    ``votes`` are what each leg's vote counts for this question (0..1, in full where it is not named).
+    ``votes`` are the confidences in the legs for this question (0..1, default 1).
     """
     weights = leg_weights(float(parameters[VECTOR_WEIGHT.name]), votes or {})
     if parameters[FUSION.name] == RRF:
@@ -162,9 +162,9 @@ def fuse(
 
 
 def add_document_leg(contributions: Contributions, name_shares: Mapping[int, float], weight: float) -> Contributions:
-    """Return the contributions with ``weight`` (0..1) of them given to how much of its document's name is asked for.
+    """Return the contributions with ``weight`` (0..1) assigned to the matched share of the document's name.
 
-    ``name_shares`` are the shares of the names, 0..1; if all candidates have the same one, it is left out.
+    ``name_shares`` are the matched shares, 0..1; they are ignored if all candidates have the same.
     """
     if len({name_shares.get(key, 0.0) for key in contributions}) < 2:
         return contributions
@@ -178,7 +178,7 @@ def add_document_leg(contributions: Contributions, name_shares: Mapping[int, flo
 
 
 def leg_weights(vector_weight: float, votes: Mapping[str, float]) -> dict[str, float]:
-    """Return both legs' weights, which sum to 1: trust that one leg lacks goes to the other."""
+    """Return both legs' weights, which sum to 1: weight lost by one leg goes to the other."""
     vector, keyword = vector_weight, 1 - vector_weight
     trusted = {VECTOR: votes.get(VECTOR, 1.0), KEYWORD: votes.get(KEYWORD, 1.0)}
     return {

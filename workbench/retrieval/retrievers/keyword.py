@@ -1,4 +1,4 @@
-"""The keyword leg: passages that hold the question's words, by BM25 over the postings."""
+"""The keyword leg: passages with the question's words, by BM25 over the postings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from workbench.types import Leg
 from workbench.types.parameter import KEYWORD, VECTOR
 from workbench.types.results import TimedStep
 
-MAX_KEYWORD_DEPTH = 2000  # keyword hits looked at for enough that are similar to the question, if that was asked for
+MAX_KEYWORD_DEPTH = 2000  # maximum hits examined for a minimum similarity
 
 
 def rank_by_keywords(query: Query, connection: Connection, limit: int, vector: FloatArray | None = None) -> LegRanking:
-    """Return the passages in scope with the highest BM25 scores; their cosines too if a ``vector`` is given."""
+    """Return the passages in scope with the highest BM25 scores, and their cosines if ``vector`` is given."""
     request, words = query.request, query.read_words(connection)
     with request.trace.stage(TimedStep.KEYWORD):
         size, index = request.scope_size(connection), request.index
@@ -29,7 +29,7 @@ def rank_by_keywords(query: Query, connection: Connection, limit: int, vector: F
 
 
 def rank_similar_by_keywords(query: Query, connection: Connection) -> LegRanking:
-    """Return the keyword leg's passages with their cosines, as deep as it takes to have enough that are similar."""
+    """Return the keyword leg's passages with their cosines, deep enough to have enough similar ones."""
     if not query.read_words(connection).weights.ids:
         return LegRanking({})
     wanted = query.request.limit
@@ -43,7 +43,7 @@ def rank_similar_by_keywords(query: Query, connection: Connection) -> LegRanking
 
 
 def _encode_or_note(query: Query) -> FloatArray | None:
-    """Return the question's vector, for similarities that are only shown; None and a note if the model cannot."""
+    """Return the question's vector for similarities that are only displayed; None, with a note, if the model fails."""
     try:
         return query.encoded.vector
     except ModelError as error:
@@ -55,12 +55,12 @@ def _encode_or_note(query: Query) -> FloatArray | None:
 
 
 class KeywordRetriever(Retriever):
-    """BM25 alone; the score is the share of what the question's words could give at most."""
+    """BM25 only; the score is a share of the question's maximum."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
         """Return the passages with the highest BM25 scores."""
         request = self._request
-        request.trace.has_more = False  # it looks as deep as it is asked to
+        request.trace.has_more = False  # as deep as requested
         with request.store.reading() as connection:
             highest = max_score(query.read_words(connection).weights)
             ranking = rank_similar_by_keywords(query, connection)

@@ -1,4 +1,4 @@
-"""Multi-query: an LLM says the question in other words, each is searched, and the passages' mean score ranks them."""
+"""Multi-query: an LLM rephrases the question, and passages are ranked by their mean score over all versions."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from workbench.types import Leg
 from workbench.types.parameter import KEYWORD, QUERY, VECTOR
 from workbench.types.results import TimedStep
 
-MAX_QUESTION_CHARS = 300  # characters of a rephrasing that are used
+MAX_QUESTION_CHARS = 300  # longer rephrasings are cut
 
 
 class MultiQueryRetriever(Retriever):
-    """A search of the question and its rephrasings; of the question alone, with a note, if the LLM fails."""
+    """A search for the question and its rephrasings; only the question, with a note, if the LLM fails."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
-        """Return the candidates of all phrasings, by their mean score."""
+        """Return the candidates of all phrasings, by mean score."""
         request = self._request
         if query.reply is None:
-            query.reply = self._rephrased(query.text)
+            query.reply = self._rephrase(query.text)
         others = [Query(request, text) for text in cast("list[str]", query.reply)]
         with request.store.reading() as connection:
             rankings = [find_hybrid_hits(asked, connection, leg_depth(request)) for asked in (query, *others)]
-            hits = [self._with_cosine(connection, query, hit) for hit in self._kept(average_hits(rankings))]
+            hits = [self._with_cosine(connection, query, hit) for hit in self._truncate(average_hits(rankings))]
             return to_nodes(request, connection, [hit for hit in hits if hit is not None])
 
     def _with_cosine(self, connection: Connection, query: Query, hit: Hit) -> Hit | None:
-        """Give a hit of the rephrasings alone the question's own cosine, without a share in its score."""
+        """Add the question's own cosine, with no contribution, to a hit that only rephrasings found."""
         if VECTOR in hit.legs:
             return hit
         index, vector = self._request.index, query.encoded.vector
@@ -48,9 +48,9 @@ class MultiQueryRetriever(Retriever):
         similar = query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs)
         return Hit(hit.id, hit.score, {**hit.legs, VECTOR: Leg(cosine)}) if similar else None
 
-    def _rephrased(self, query: str) -> list[str]:
-        request, count = self._request, int(self._request.number(QUERIES))
-        assert request.llm is not None  # build_engine saw to it
+    def _rephrase(self, query: str) -> list[str]:
+        request, count = self._request, int(self._request.float_param(QUERIES))
+        assert request.llm is not None  # guaranteed by build_engine
         try:
             with request.trace.stage(TimedStep.LLM):
                 prompt = MULTI_QUERY.format(query=query, count=count)
@@ -67,7 +67,7 @@ class MultiQueryRetriever(Retriever):
 
 
 def average_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """Return the hits of several questions by their mean score, 0 if a question did not find a passage.
+    """Return the hits of several questions by mean score; a question that did not find a passage counts 0.
 
     The first question's legs keep their names; each other question is a leg "query 2", "query 3", ...
     """

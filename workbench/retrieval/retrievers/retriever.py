@@ -1,4 +1,4 @@
-"""A retriever: LlamaIndex's interface around one request."""
+"""A retriever: LlamaIndex's interface for one request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.retrieval.query import Query, Request
 class Retriever(BaseRetriever):
     """A retriever of one request: ``find`` takes a question and returns nodes, best first.
 
-    ``retrieve`` is LlamaIndex's: it also takes a text or any query bundle.
+    ``retrieve`` is LlamaIndex's, and also takes text or any query bundle.
     """
 
     def __init__(self, request: Request) -> None:
@@ -24,16 +24,16 @@ class Retriever(BaseRetriever):
 
     @property
     def _keep(self) -> int | None:
-        """The number of nodes for what comes after: the stages' candidates, or as many as asked for; None for all."""
+        """The number of nodes to return: the stages' candidates, or the limit; None for all."""
         request = self._request
         if request.depth > FIRST_DEPTH:
             return None
         if request.strategy.stages:
-            return int(request.number(CANDIDATES))
+            return int(request.float_param(CANDIDATES))
         return None if request.scope.preferred_source_ids else request.limit
 
-    def _kept(self, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """Return the first ``_keep`` hits, and note if that leaves any out."""
+    def _truncate(self, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """Return the first ``_keep`` hits, and record whether there are more."""
         kept = hits[: self._keep]
         self._request.trace.has_more |= len(kept) < len(hits)
         return kept

@@ -1,4 +1,4 @@
-"""The vector leg: passages whose embedding is nearest to the question's."""
+"""The vector leg: passages with the embedding nearest to the question's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def rank_by_vector(query: Query, connection: Connection, limit: int, terms: Term
 
 
 class VectorRetriever(Retriever):
-    """Cosine similarity alone; ranked to the request's depth, so that equals come in the same order at any limit."""
+    """Cosine similarity; ranked to the request's depth, so that ties have the same order at any limit."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
         """Return the passages nearest to the query."""
@@ -34,11 +34,11 @@ class VectorRetriever(Retriever):
         with request.store.reading() as connection:
             if not request.scope.is_everything:
                 ranking = rank_by_vector(query, connection, request.depth)
-                return to_nodes(request, connection, self._kept(self._hits(query, list(ranking.scores.items()))))
+                return to_nodes(request, connection, self._truncate(self._hits(query, list(ranking.scores.items()))))
             vector = query.encoded.vector
             with request.trace.stage(TimedStep.VECTOR):
                 nearest = find_nearest_passages(connection, request.index, vector, request.depth, request.same_as)
-        hits = self._kept(self._hits(query, [(passage.id, cosine) for passage, cosine in nearest]))
+        hits = self._truncate(self._hits(query, [(passage.id, cosine) for passage, cosine in nearest]))
         return [make_node(passage, hit) for (passage, _), hit in zip(nearest, hits, strict=False)]
 
     def _hits(self, query: Query, cosines: Sequence[tuple[int, float]]) -> list[Hit]:
@@ -46,7 +46,7 @@ class VectorRetriever(Retriever):
         hits: list[Hit] = []
         for rank, (key, cosine) in enumerate(cosines, start=1):
             if not query.is_similar_enough(cosine):
-                return hits  # best first: the rest are less similar still
+                return hits  # best first: the rest are less similar
             score = max(0.0, cosine)
             hits.append(Hit(key, score, {VECTOR: Leg(score=cosine, rank=rank, contribution=score)}))
         request.trace.has_more |= len(hits) >= request.depth

@@ -1,13 +1,13 @@
-"""The cluster of the best: a candidate that is near to the passages that lead is likely to be relevant as they are.
+"""Cluster rerank: a candidate that is similar to the top passages is likely to be relevant too.
 
 The cluster hypothesis (van Rijsbergen, "Information Retrieval", 1979) as score regularization (Diaz, "Regularizing
 Ad Hoc Retrieval Scores", 2005), without a second search. With the scores s of the candidates, scaled to 0..1, and the
-cosines of their stored vectors, a candidate's nearness is the mean
+cosines of their stored vectors, a candidate's nearness is the weighted mean
 
     sum of w * cosine / sum of w,    w = exp((s - 1) / TEMPERATURE)
 
-over all the others: mostly of the first few, the fewer the further the first one leads. Tables of figures lie near to
-each other whatever they tell, so of them it counts as little as late interaction does.
+over all the others, dominated by the first few. Tables of figures are similar to each other regardless of content, so
+for them it is reduced as in late interaction.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from llama_index.core.schema import NodeWithScore
 from numpy.typing import NDArray
 
 from workbench.models.encoder import FloatArray, normalise_rows
-from workbench.retrieval.hits import mix_in
+from workbench.retrieval.hits import add_leg
 from workbench.retrieval.legs import leg_confidences
 from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import CLUSTER_WEIGHT
-from workbench.retrieval.stages.late_interaction import prose_share, protected_leg
+from workbench.retrieval.stages.late_interaction import find_protected_leg, prose_share
 from workbench.retrieval.stages.stage import Query, Stage
 from workbench.storage.passages import fetch_vectors
 from workbench.types.parameter import CLUSTER
@@ -31,18 +31,18 @@ from workbench.types.results import TimedStep
 
 # Chosen on scifact's train part, anthropic_docs and mtrag_un; .03 to .1 all gain on each (docs/benchmarks.md).
 TEMPERATURE = 0.05
-MIN_CANDIDATES = 3  # candidates among which some can be nearer to the first than others
+MIN_CANDIDATES = 3  # fewer candidates do not form a cluster
 
 
 class ClusterRerank(Stage):
-    """A stage that adds each candidate's nearness to those that lead, and re-sorts."""
+    """A stage that adds each candidate's similarity to the top ones, and re-sorts."""
 
     leg = CLUSTER
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return the nodes by their scores and their nearness; no statement if it does not count."""
+        """Return the nodes by score and nearness; without a database call if the weight is 0."""
         request = self._request
-        weight = request.number(CLUSTER_WEIGHT) * leg_confidences(query)[self.leg]
+        weight = request.float_param(CLUSTER_WEIGHT) * leg_confidences(query)[self.leg]
         if not weight or len(nodes) < MIN_CANDIDATES:
             return nodes
         hits = [node_hit(node) for node in nodes]
@@ -56,14 +56,14 @@ class ClusterRerank(Stage):
         raw = {hit.id: float(cosine) for hit, cosine in zip(known, near, strict=True)}
         trust = {hit.id: prose_share(node.node.get_content()) for hit, node in zip(hits, nodes, strict=True)}
         return replace_hits(
-            nodes, mix_in(hits, self.leg, raw, weight, trust=trust, untouched=protected_leg(request, hits))
+            nodes, add_leg(hits, self.leg, raw, weight, trust=trust, untouched=find_protected_leg(request, hits))
         )
 
 
 def compute_nearness(scores: Sequence[float], vectors: FloatArray) -> NDArray[np.float64]:
-    """Return of each candidate the mean cosine (-1..1) to the others, of which the best count most.
+    """Return each candidate's mean cosine (-1..1) to the others, weighted towards the best.
 
-    ``scores`` are at least two, of any range; ``vectors`` have shape (candidates, dimensions) and any length.
+    ``scores`` has at least two values of any range; ``vectors`` has shape (candidates, dimensions).
     """
     rows = normalise_rows(vectors).astype(np.float64)
     given = np.asarray(scores, dtype=np.float64)

@@ -1,8 +1,8 @@
-"""Auto-merging: small passages are found, because they are precise, and their section or page is returned whole.
+"""Wider context: auto-merging returns the whole section or page of found passages, a window their neighbours.
 
-On an index of the chunker "hierarchical" every passage knows its section. On any other index a section is the passages
-in a row under the same heading. A document that has neither headings nor pages is merged where passages that follow
-one another were found. The idea is LlamaIndex's AutoMergingRetriever, whose parents are made by size alone.
+With the chunker "hierarchical" every passage has a section. With others, a section is a run of passages
+under the same heading. In a document with neither headings nor pages, consecutive found passages are merged.
+The idea is from LlamaIndex's AutoMergingRetriever, whose parents are made by size alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.retrieval.nodes import EXTRA, stored_passage
+from workbench.retrieval.nodes import EXTRA, node_passage
 from workbench.retrieval.parameters import NEIGHBOURS, PAGE, SHARE, UNIT
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.stages.stage import Stage, put_preferred_first
@@ -26,12 +26,12 @@ from workbench.storage.ranking import (
 from workbench.types import as_integer, as_items
 from workbench.types.results import Span, TimedStep
 
-# Nodes with wider texts
+# Widening nodes
 
 
 @dataclass(frozen=True, slots=True)
 class Widening:
-    """A node that is to show ``[start:end]`` of its document; ``merge_units`` are further nodes that it stands for."""
+    """A node that is widened to ``[start:end]`` of its document; ``merged`` are the other nodes it replaces."""
 
     node: NodeWithScore
     start: int
@@ -41,18 +41,18 @@ class Widening:
 
 def passage_span(node: NodeWithScore) -> tuple[int, int]:
     """Return the passage's own span in its document."""
-    return stored_passage(node).span
+    return node_passage(node).span
 
 
 def widen_nodes(request: Request, connection: Connection, widenings: Sequence[Widening]) -> list[NodeWithScore]:
-    """Return the nodes with the wider text, in order; if the index is behind the document, as they were."""
-    places = [(stored_passage(w.node).document_id, w.start, w.end) for w in widenings]
+    """Return the nodes with the wider text, in order; unchanged if the index is behind the document."""
+    places = [(node_passage(w.node).document_id, w.start, w.end) for w in widenings]
     with request.trace.stage(TimedStep.WIDEN):
         texts = fetch_document_slices(connection, request.index.name, places)
     nodes: list[NodeWithScore] = []
     for widening, text in zip(widenings, texts, strict=True):
         if text is None:
-            request.trace.note("The index holds older versions of some documents; these passages stay as they are.")
+            request.trace.note("The index has older versions of some documents; their passages are unchanged.")
             nodes += [widening.node, *widening.merged]
         else:
             nodes.append(_replace_text(widening, text))
@@ -68,14 +68,12 @@ def _replace_text(widening: Widening, text: str) -> NodeWithScore:
     return NodeWithScore(node=node.node.model_copy(update={"text": text, "metadata": metadata}), score=node.score)
 
 
-MAX_MERGED_PASSAGES = 20  # only so many of the best passages merge, so that no weak neighbour swells a strong one
-MAX_SECTION_NEIGHBOURS = (
-    8  # passages on either side of the one found: a longer section is returned as the part around it
-)
+MAX_MERGED_PASSAGES = 20  # only the best passages merge, so weak neighbours do not dilute strong ones
+MAX_SECTION_NEIGHBOURS = 8  # passages on either side of the found one; a longer section is cut to them
 
 
 class AutoMerge(Stage):
-    """A stage that puts sections or pages in the place of their passages, each at the rank of its best one."""
+    """A stage that replaces passages by their section or page, at the rank of its best passage."""
 
     widens = True
 
@@ -86,10 +84,10 @@ class AutoMerge(Stage):
         with request.store.reading() as connection:
             units = self._units(connection, nodes)
             if any(units):
-                widenings = merge_units(nodes, units, request.number(SHARE))
+                widenings = merge_units(nodes, units, request.float_param(SHARE))
             else:
                 request.trace.note(
-                    "auto-merge: these documents have neither headings nor pages, so passages that follow one another "
+                    "auto-merge: these documents have neither headings nor pages, so consecutive passages "
                     "were merged; an index of the chunker 'hierarchical' makes sections of any text."
                 )
                 widenings = merge_runs(nodes[:MAX_MERGED_PASSAGES]) + [
@@ -98,8 +96,8 @@ class AutoMerge(Stage):
             return widen_nodes(request, connection, widenings[: request.limit])
 
     def _units(self, connection: Connection, nodes: Sequence[NodeWithScore]) -> list[Span | None]:
-        """Return the span of each node's section, or of its page if pages are asked for and there are any."""
-        index, passages = self._request.index, [stored_passage(node) for node in nodes]
+        """Return the span of each node's section, or of its page if the unit is pages and there are any."""
+        index, passages = self._request.index, [node_passage(node) for node in nodes]
         parents = [as_items(passage.metadata.get("parent")) for passage in passages]
         if any(parents):
             sections = [(as_integer(parent[0]), as_integer(parent[1])) if parent else None for parent in parents]
@@ -113,13 +111,13 @@ class AutoMerge(Stage):
 
 
 def merge_units(nodes: Sequence[NodeWithScore], units: Sequence[Span | None], share: float) -> list[Widening]:
-    """Group passages by their unit; a group that is less than ``share`` of it stays as its passages are.
+    """Group passages by unit; passages that are less than ``share`` of their unit are not merged.
 
-    A passage that a better one's unit shows already joins it.
+    A passage inside the unit of a better one joins it.
     """
     groups: dict[tuple[str, int, int], list[NodeWithScore]] = {}
     for node, unit in zip(nodes, units, strict=True):
-        document, (start, end) = stored_passage(node).document_id, passage_span(node)
+        document, (start, end) = node_passage(node).document_id, passage_span(node)
         showing = (key for key in groups if key[0] == document and key[1] <= start and end <= key[2])
         groups.setdefault(next(showing, (document, *(unit or (start, end)))), []).append(node)
     widenings: dict[str, Widening] = {}
@@ -133,9 +131,9 @@ def merge_units(nodes: Sequence[NodeWithScore], units: Sequence[Span | None], sh
 
 
 def merge_runs(nodes: Sequence[NodeWithScore]) -> list[Widening]:
-    """Group passages that follow one another under the same heading; each group at the rank of its best one."""
+    """Group consecutive passages under the same heading; each group has the rank of its best one."""
     rank = {node.node.node_id: place for place, node in enumerate(nodes)}
-    in_order = sorted(nodes, key=lambda node: (stored_passage(node).document_id, stored_passage(node).ordinal))
+    in_order = sorted(nodes, key=lambda node: (node_passage(node).document_id, node_passage(node).ordinal))
     groups: list[list[NodeWithScore]] = []
     for node in in_order:
         if groups and _is_next(groups[-1][-1], node):
@@ -151,7 +149,7 @@ def merge_runs(nodes: Sequence[NodeWithScore]) -> list[Widening]:
 
 
 def _is_next(before: NodeWithScore, node: NodeWithScore) -> bool:
-    first, second = stored_passage(before), stored_passage(node)
+    first, second = node_passage(before), node_passage(node)
     return (
         first.document_id == second.document_id
         and second.ordinal == first.ordinal + 1
@@ -159,13 +157,13 @@ def _is_next(before: NodeWithScore, node: NodeWithScore) -> bool:
     )
 
 
-# Sentence window: passages with their neighbours
+# Windows: passages with their neighbours
 
 
 class Window(Stage):
-    """A stage that shows each passage with its neighbours; one that a better one's window shows already is left out.
+    """A stage that shows each passage with its neighbours, without passages inside a better one's window.
 
-    ``neighbours`` passages on either side, and at least the sentences that the chunker "window" noted.
+    The window has ``neighbours`` passages on either side, and at least the sentences of the chunker "window".
     """
 
     widens = True
@@ -174,9 +172,9 @@ class Window(Stage):
         """Widen the first nodes to the limit."""
         request = self._request
         nodes = put_preferred_first(request, nodes)
-        places = [(stored_passage(node).document_id, stored_passage(node).ordinal) for node in nodes]
+        places = [(node_passage(node).document_id, node_passage(node).ordinal) for node in nodes]
         with request.store.reading() as connection:
-            around = fetch_neighbour_spans(connection, request.index, places, int(request.number(NEIGHBOURS)))
+            around = fetch_neighbour_spans(connection, request.index, places, int(request.float_param(NEIGHBOURS)))
             widenings: list[Widening] = []
             for node, surroundings in zip(nodes, around, strict=True):
                 if len(widenings) == request.limit:
@@ -189,7 +187,7 @@ class Window(Stage):
 
 def _window_span(node: NodeWithScore, around: tuple[int, int] | None) -> tuple[int, int]:
     spans = [passage_span(node), *([around] if around else [])]
-    noted = as_items(stored_passage(node).metadata.get("window"))
+    noted = as_items(node_passage(node).metadata.get("window"))
     if noted:
         spans.append((as_integer(noted[0]), as_integer(noted[1])))
     return min(start for start, _ in spans), max(end for _, end in spans)
@@ -198,7 +196,7 @@ def _window_span(node: NodeWithScore, around: tuple[int, int] | None) -> tuple[i
 def _covers(other: Widening, node: NodeWithScore) -> bool:
     start, end = passage_span(node)
     return (
-        stored_passage(other.node).document_id == stored_passage(node).document_id
+        node_passage(other.node).document_id == node_passage(node).document_id
         and other.start <= start
         and end <= other.end
     )

@@ -1,7 +1,7 @@
-"""Late interaction: a passage matches as well as each word of the question finds its like in it.
+"""Late interaction: a passage is scored by its best match for each token of the question.
 
 ColBERT's MaxSim (Khattab & Zaharia 2020, arXiv:2004.12832): for each query token the most similar passage token,
-averaged over the query. Passage tokens keep one bit an axis, so that the similarity of query token q (length 1) and
+averaged over the query. Passage tokens store one bit per axis, so the similarity of query token q (length 1) and
 passage token p is
 
     sim(q, p) = q . sign(p) / sqrt(128)        in -1..1
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from workbench.errors import InvalidInput
 from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, FloatArray
 from workbench.retrieval.bm25 import term_idf
-from workbench.retrieval.hits import Hit, mix_in
+from workbench.retrieval.hits import Hit, add_leg
 from workbench.retrieval.legs import keyword_confidence, leg_confidences
 from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import DOCUMENT_WEIGHT, LATE_WEIGHT
@@ -35,14 +35,14 @@ from workbench.text import gram_weights, iter_spaced_words
 from workbench.types.parameter import LATE
 from workbench.types.results import TimedStep
 
-# Spread of the similarity of unrelated tokens: 1 / sqrt(128) = .088 if all bits were independent, half as much again
-# as they are. scifact's train questions are flat from .09 to .25 (nDCG@10 .750), so theory chose.
+# Standard deviation of the similarity of unrelated tokens: 1 / sqrt(128) = .088 for independent bits, 1.5 times
+# that in practice. scifact's train questions are flat from .09 to .25 (nDCG@10 .750), so theory decides.
 CHANCE_SPREAD = 1.5 / math.sqrt(TOKEN_AXES)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The passage token that a query token is most like, counted from 0, and how alike they are (-1..1)."""
+    """The passage token most similar to a query token, counted from 0, and their similarity (-1..1)."""
 
     token: int
     similarity: float
@@ -51,10 +51,10 @@ class Match:
 def compute_max_sim(
     query_axes: FloatArray, token_bits: Sequence[bytes], weights: FloatArray | None = None
 ) -> FloatArray:
-    """Score passages by MaxSim, in their order; -1..1, and 0 for a passage or a query without tokens.
+    """Score passages by MaxSim, -1..1; 0 for a passage or a query without tokens.
 
-    ``query_axes`` is (tokens, 128) with rows of length 1; ``token_bits`` 16 bytes a token for each passage. ``weights``
-    (one for each query token, not negative) make the mean a weighted one.
+    ``query_axes`` is (tokens, 128) with rows of length 1; ``token_bits`` has 16 bytes per token of each passage.
+    ``weights`` (one per query token, not negative) weight the mean.
 
     Raises:
         InvalidInput: bits or weights have the wrong length.
@@ -63,7 +63,7 @@ def compute_max_sim(
 
 
 def compute_best_similarities(query_axes: FloatArray, token_bits: Sequence[bytes]) -> FloatArray:
-    """Return of each passage the similarity of the token that is most like each query token: (passages, query tokens).
+    """Return the best similarity in each passage for each query token, of shape (passages, query tokens).
 
     A passage without tokens has zeros. Raises InvalidInput if bits have the wrong length.
     """
@@ -78,18 +78,18 @@ def compute_best_similarities(query_axes: FloatArray, token_bits: Sequence[bytes
 
 
 def subtract_chance(scores: FloatArray, token_bits: Sequence[bytes]) -> FloatArray:
-    """Take from MaxSim what a passage's length gives it for nothing, so that long and short ones compare.
+    """Subtract from MaxSim what a passage's length alone gives, so that long and short passages compare.
 
-    The largest of n similarities that mean nothing grows as spread * sqrt(2 ln n) (extreme value theory): 200 tokens
-    are ahead of 50 before a word was read. Without this, late interaction lost to the first stage where passages
-    differ in length (anthropic_docs .828 against .839) and after it wins there too (.843).
+    The largest of n random similarities grows as spread * sqrt(2 ln n) (extreme value theory), which favours
+    long passages. Without this, late interaction was worse than the first stage if passages
+    differ in length (anthropic_docs .828 against .839); with it, it is better (.843).
     """
     counts = np.maximum(_count_tokens(token_bits), 2)
     return (scores - CHANCE_SPREAD * np.sqrt(2 * np.log(counts))).astype(np.float32)
 
 
 def align_tokens(query_axes: FloatArray, token_bits: bytes) -> list[Match]:
-    """Return for each query token the passage token it is most like; empty for a passage without tokens."""
+    """Return the most similar passage token for each query token; empty for a passage without tokens."""
     if not _count_tokens([token_bits])[0]:
         return []
     similarities = compute_token_similarities(query_axes, token_bits)
@@ -107,26 +107,26 @@ def compute_token_similarities(query_axes: FloatArray, bits: bytes) -> FloatArra
 def _count_tokens(token_bits: Sequence[bytes]) -> NDArray[np.int64]:
     sizes = np.array([len(bits) for bits in token_bits], dtype=np.int64)
     if (sizes % TOKEN_BYTES).any():
-        raise InvalidInput(f"Token bits must be {TOKEN_BYTES} bytes a token; index the documents again.")
+        raise InvalidInput(f"Token bits must have {TOKEN_BYTES} bytes per token; index the documents again.")
     return sizes // TOKEN_BYTES
 
 
 def compute_token_shares(tokens: int, weights: FloatArray | None = None) -> FloatArray:
-    """Return what each query token counts for; they sum to 1, or are all 0 when nothing counts."""
+    """Return the weight of each query token; they sum to 1, or are all 0."""
     token_weights = np.ones(tokens, dtype=np.float32) if weights is None else np.asarray(weights, dtype=np.float32)
     if token_weights.shape != (tokens,):
-        raise InvalidInput(f"There must be one weight for each of the {tokens} query tokens, not {token_weights.size}.")
+        raise InvalidInput(f"Expected {tokens} weights, one per query token, not {token_weights.size}.")
     total = token_weights.sum()
     return token_weights / total if total > 0 else token_weights
 
 
 # Late-interaction stage
 
-# Shares of digits among a passage's characters: prose has fewer than the first, and of a table with more than the
-# second nothing is read. On annual reports (19 questions) a page of evidence is among five / ten for .63 / .74 instead
-# of .53 / .68; anthropic_docs stays as it is, scifact within .0005.
+# Shares of digits among a passage's characters: prose has less than the first; a table with more than the
+# second is not scored. On annual reports (19 questions) a page of evidence is among five / ten for .63 / .74 instead
+# of .53 / .68; anthropic_docs is unchanged, scifact within .0005.
 PROSE_DIGIT_SHARE, TABLE_DIGIT_SHARE = 0.1, 0.3
-DOCUMENT = "document"  # the leg of the names of documents: words of a passage say nothing of them
+DOCUMENT = "document"  # document names are not in the passages' words
 
 
 class LateInteractionRerank(Stage):
@@ -135,7 +135,7 @@ class LateInteractionRerank(Stage):
     leg = LATE
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return the nodes by both judges' scores."""
+        """Return the nodes by both scores."""
         request = self._request
         hits = [node_hit(node) for node in nodes]
         with request.store.reading() as connection:
@@ -144,22 +144,22 @@ class LateInteractionRerank(Stage):
                 late = compute_late_scores(query, connection, hits)
         if not late:
             return nodes
-        weight = request.number(LATE_WEIGHT) * leg_confidences(query)[self.leg]
+        weight = request.float_param(LATE_WEIGHT) * leg_confidences(query)[self.leg]
         trust = {hit.id: prose_share(node.node.get_content()) for hit, node in zip(hits, nodes, strict=True)}
-        untouched = protected_leg(request, hits)
-        return replace_hits(nodes, mix_in(hits, self.leg, late, weight, trust=trust, untouched=untouched))
+        untouched = find_protected_leg(request, hits)
+        return replace_hits(nodes, add_leg(hits, self.leg, late, weight, trust=trust, untouched=untouched))
 
 
-def protected_leg(request: Request, hits: Sequence[Hit]) -> tuple[str, float]:
-    """Return the leg of the documents' names, which a judge of passages leaves alone, and its share of the score."""
+def find_protected_leg(request: Request, hits: Sequence[Hit]) -> tuple[str, float]:
+    """Return the leg of document names, which reranking of passages does not affect, and its share of the score."""
     named = any(DOCUMENT in hit.legs for hit in hits)
-    return DOCUMENT, request.number(DOCUMENT_WEIGHT) if named else 0.0
+    return DOCUMENT, request.float_param(DOCUMENT_WEIGHT) if named else 0.0
 
 
 def prose_share(text: str) -> float:
-    """Return how far a judge of words can read a passage, 0..1: 1 for prose, 0 for a table of figures.
+    """Return how far late interaction applies to a passage: 1 for prose, 0 for a table of figures.
 
-    To the model one figure is like another, so that any table of figures is near any question with a number.
+    The model finds all figures similar, so any table of figures would match any question with a number.
     """
     digits = sum(map(text.count, string.digits))
     share = digits / max(1, len(text) - text.count(" ") - text.count("\n"))
@@ -167,11 +167,11 @@ def prose_share(text: str) -> float:
 
 
 def compute_late_scores(query: Query, connection: Connection, hits: Sequence[Hit]) -> dict[int, float]:
-    """Return MaxSim beyond chance for each hit; nothing (and a note) if the index keeps no token vectors."""
+    """Return MaxSim beyond chance for each hit; nothing (and a note) if the index has no token vectors."""
     request, encoded = query.request, query.encoded
     bits = fetch_token_bits(connection, request.index.name, [hit.id for hit in hits])
     if encoded.token_axes is None or not bits:
-        request.trace.note("rerank: this index keeps no token vectors, so the order is the first stage's")
+        request.trace.note("rerank: this index has no token vectors, so the order is that of the first stage")
         return {}
     weights = compute_token_weights(
         query.text, encoded.token_spans, query.read_words(connection), 1 - keyword_confidence(query)
@@ -182,7 +182,7 @@ def compute_late_scores(query: Query, connection: Connection, hits: Sequence[Hit
         compute_best_similarities(encoded.token_axes, token_rows),
         compute_token_shares(len(weights), weights),
     )
-    query.likenesses = TokenSimilarities(tuple(ids), best, shares)
+    query.token_similarities = TokenSimilarities(tuple(ids), best, shares)
     scores = subtract_chance(best @ shares, token_rows)
     return {key: float(score) for key, score in zip(ids, scores, strict=True)}
 
@@ -190,16 +190,16 @@ def compute_late_scores(query: Query, connection: Connection, hits: Sequence[Hit
 def compute_token_weights(
     query: str, spans: Sequence[tuple[int, int]], words: Words, across: float = 0.0
 ) -> FloatArray:
-    """Weigh each query token by the root of the idf of the word it belongs to; a stop word, which is no term, counts 0.
+    """Weight each query token by the square root of its word's idf; stop words get 0.
 
-    When no word is a term, all tokens count alike. The root, because rare words already lead in BM25: on scifact's
+    Without any terms, all tokens have equal weight. The root, because BM25 already favours rare words: on scifact's
     train questions uniform / root / plain idf gave late interaction alone .716 / .712 / .711 nDCG@10, and in the mix,
-    where words and meaning have their say already, the root did at least as well as either on every open set. In a
-    language that the index lacks (``across``, 0..1: how far) its lexicon says nothing of a word: all count alike.
+    the root was at least as good as either on every open set. In a
+    language that the index lacks (``across``, 0..1) its lexicon is uninformative, so weights become equal.
     """
     by_position: dict[int, float] = {}
     by_term: dict[str, float] = {}
-    for term in words.terms:  # one word may be a term in several languages
+    for term in words.terms:  # a word may be a term in several languages
         by_term[term.term] = term_idf(term, words.totals.passages) ** 0.5
         by_position[term.position] = max(by_position.get(term.position, 0.0), by_term[term.term])
     starts = {

@@ -1,4 +1,4 @@
-"""Learned ranking: the candidates of rerank once more, by weights that were trained on judged questions."""
+"""Learned ranking: reorders the candidates of rerank by weights trained on judged questions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.models.language_identifier import rank_configurations
 from workbench.retrieval.highlight import QueryWord, compute_coverage, compute_coverage_and_closeness, query_words
 from workbench.retrieval.hits import Hit, hit_from_legs
 from workbench.retrieval.legs import leg_confidences
-from workbench.retrieval.nodes import node_hit, replace_hits, stored_passage
+from workbench.retrieval.nodes import node_hit, node_passage, replace_hits
 from workbench.retrieval.query import Query, TokenSimilarities
 from workbench.retrieval.ranker import (
     BEFORE,
@@ -34,16 +34,16 @@ from workbench.types.results import TimedStep
 
 # Features of a question's candidates
 
-FOUND_BY = (VECTOR, KEYWORD, LATE)  # whose places agree or do not
-RANK_OFFSET = 10  # places over which a place counts much: place 1 counts 1 / 11, place 11 half of it
-WEAKEST_SHARE = 0.5  # the part of the question, by weight, that fits a passage worst
+FOUND_BY = (VECTOR, KEYWORD, LATE)  # whose ranks are combined
+RANK_OFFSET = 10  # rank 1 counts 1 / 11, rank 11 half of that
+WEAKEST_SHARE = 0.5  # share of the question, by weight, that matches worst
 
 
 def measure_features(query: Query, nodes: Sequence[NodeWithScore]) -> FeatureSheet:
-    """Measure the candidates of a request whose words and likenesses were read; rows in the nodes' order."""
-    hits, passages = [node_hit(node) for node in nodes], [stored_passage(node) for node in nodes]
+    """Measure the candidates of a request after its words and similarities were read; rows in the nodes' order."""
+    hits, passages = [node_hit(node) for node in nodes], [node_passage(node) for node in nodes]
     asked = query_words(query.text, query.words)
-    least = _weakest_similarities(query.likenesses)
+    least = _weakest_token_similarities(query.token_similarities)
     around = _neighbour_scores(hits, passages)
     likely = _language_probabilities(query.text, passages)
     said = _TextCoverage(asked)
@@ -60,14 +60,14 @@ def measure_features(query: Query, nodes: Sequence[NodeWithScore]) -> FeatureShe
 
 
 class _TextCoverage:
-    """How much of a question's words titles and headings say, which many candidates have in common."""
+    """The share of a question's words in titles and headings, cached as many candidates share them."""
 
     def __init__(self, asked: Sequence[QueryWord]) -> None:
         self.asked = asked
         self._shares: dict[str, float] = {}
 
     def share(self, text: str) -> float:
-        """Return the share 0..1 of the words' weight that a text holds."""
+        """Return the share 0..1 of the words' weight that a text contains."""
         if text not in self._shares:
             self._shares[text] = compute_coverage(text.lower(), self.asked)
         return self._shares[text]
@@ -113,20 +113,20 @@ def _rank_agreement(hit: Hit) -> float:
     return sum(1 / (RANK_OFFSET + rank) for rank in ranks if rank is not None)
 
 
-def _weakest_similarities(likenesses: TokenSimilarities | None) -> dict[int, float]:
-    """Return by passage the mean similarity of the query tokens that fit it worst, which make half of the weight."""
-    if likenesses is None or not likenesses.shares.any():
+def _weakest_token_similarities(token_similarities: TokenSimilarities | None) -> dict[int, float]:
+    """Return by passage the mean similarity of the worst-matching query tokens (half of the weight)."""
+    if token_similarities is None or not token_similarities.shares.any():
         return {}
-    order = np.argsort(likenesses.best, axis=1, kind="stable")
-    weights = likenesses.shares[order]
+    order = np.argsort(token_similarities.best, axis=1, kind="stable")
+    weights = token_similarities.shares[order]
     before = np.cumsum(weights, axis=1) - weights
     counted = np.clip(WEAKEST_SHARE - before, 0.0, weights)
-    means = (np.take_along_axis(likenesses.best, order, axis=1) * counted).sum(axis=1) / WEAKEST_SHARE
-    return dict(zip(likenesses.ids, map(float, means), strict=True))
+    means = (np.take_along_axis(token_similarities.best, order, axis=1) * counted).sum(axis=1) / WEAKEST_SHARE
+    return dict(zip(token_similarities.ids, map(float, means), strict=True))
 
 
 def _neighbour_scores(hits: Sequence[Hit], passages: Sequence[StoredPassage]) -> dict[int, tuple[float, float]]:
-    """Return by passage the better score of its neighbours, and the best one of its document's other passages."""
+    """Return by passage the best score of its neighbours, and of its document's other passages."""
     places: dict[str, dict[int, float]] = defaultdict(dict)
     for hit, passage in zip(hits, passages, strict=True):
         places[passage.document_id][passage.ordinal] = hit.score
@@ -140,15 +140,15 @@ def _neighbour_scores(hits: Sequence[Hit], passages: Sequence[StoredPassage]) ->
 
 
 def _language_probabilities(query: str, passages: Sequence[StoredPassage]) -> Mapping[str, float]:
-    """Return how likely the question is in each language; nothing if all candidates are in one."""
+    """Return the probability of each language for the question; empty if all candidates share a language."""
     languages = {str(passage.metadata.get("language", "")) for passage in passages}
     return rank_configurations(query) if len(languages) > 1 else {}
 
 
 class LearnedRerank(Stage):
-    """A stage that weighs the features of the candidates; what each adds is counted to the leg that it belongs to.
+    """A stage that weights the features of the candidates; each contributes to its feature's leg.
 
-    Its own leg holds what belongs to none, and the score before it was spread over the range of rerank's.
+    Its own leg has the rest, including the effect of scaling to the range of rerank's scores.
     """
 
     leg = LEARNED
@@ -156,7 +156,7 @@ class LearnedRerank(Stage):
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Return the nodes by the ranker's scores."""
         request = self._request
-        assert request.ranker is not None  # Requests saw to it
+        assert request.ranker is not None  # guaranteed by Requests
         with request.trace.stage(TimedStep.LEARNED):
             query.sheet = measure_features(query, nodes)
             parts = compute_shares(query.sheet.scaled, make_weight_row(request.ranker.weights))
@@ -165,7 +165,7 @@ class LearnedRerank(Stage):
 
 
 def score_hits(hits: list[Hit], parts: FeatureArray) -> list[Hit]:
-    """Return the hits by the sum of their parts (candidates, features), best first; ties in the order they came."""
+    """Return the hits by the sum of their parts (candidates, features), best first; ties keep their order."""
     plain = parts.sum(axis=1)
     before = [hit.score for hit in hits]
     final = stretch_scores(plain, min(before), max(before))

@@ -1,11 +1,11 @@
-"""LLM rerank: an LLM reads the question with the first passages and grades each from 0 to 10."""
+"""LLM rerank: an LLM grades each of the first passages for the question from 0 to 10."""
 
 from __future__ import annotations
 
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
-from workbench.retrieval.hits import mix_in
+from workbench.retrieval.hits import add_leg
 from workbench.retrieval.llm_prompts import GRADE, RETRIEVAL_SYSTEM, grades_schema, number_texts
 from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import GRADED_PASSAGES, LLM_WEIGHT
@@ -17,15 +17,15 @@ MAX_GRADE = 10.0
 
 
 class LlmRerank(Stage):
-    """A stage that mixes an LLM's grades into the order; the order as it was, and a note, if the LLM fails."""
+    """A stage that adds an LLM's grades to the scores; unchanged, with a note, if the LLM fails."""
 
     leg = LLM
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Grade the first ``graded`` passages in one question to the LLM."""
+        """Grade the first ``graded`` passages in one call."""
         request = self._request
-        assert request.llm is not None  # build_engine saw to it
-        graded = nodes[: int(request.number(GRADED_PASSAGES))]
+        assert request.llm is not None  # guaranteed by build_engine
+        graded = nodes[: int(request.float_param(GRADED_PASSAGES))]
         prompt = GRADE.format(query=query.text, passages=number_texts([node.node.get_content() for node in graded]))
         try:
             with request.trace.stage(TimedStep.LLM):
@@ -39,12 +39,12 @@ class LlmRerank(Stage):
             return nodes
         raw = {node_hit(graded[number - 1]).id: grade for number, grade in grades.items()}
         scaled = {key: grade / MAX_GRADE for key, grade in raw.items()}
-        hits = mix_in([node_hit(node) for node in nodes], self.leg, raw, request.number(LLM_WEIGHT), scaled)
+        hits = add_leg([node_hit(node) for node in nodes], self.leg, raw, request.float_param(LLM_WEIGHT), scaled)
         return replace_hits(nodes, hits)
 
 
 def parse_grades(answer: object, count: int) -> dict[int, float]:
-    """Return the grades by passage number from ``{"1": 7, ...}`` or ``[7, ...]``; other entries are left out."""
+    """Return the grades by passage number from ``{"1": 7, ...}`` or ``[7, ...]``; other entries are ignored."""
     if isinstance(answer, list):
         answer = dict(enumerate(answer, start=1))
     if not isinstance(answer, dict):
@@ -55,6 +55,6 @@ def parse_grades(answer: object, count: int) -> dict[int, float]:
             number, grade = int(key), float(value)
         except (TypeError, ValueError):
             continue
-        if 1 <= number <= count and grade == grade:  # NaN is not itself
+        if 1 <= number <= count and grade == grade:  # NaN
             grades[number] = min(MAX_GRADE, max(0.0, grade))
     return grades

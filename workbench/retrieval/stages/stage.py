@@ -1,4 +1,4 @@
-"""A stage after a retriever: LlamaIndex's node postprocessor around one request."""
+"""A stage after a retriever: LlamaIndex's node postprocessor for one request."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from workbench.retrieval.query import Query, Request
 class Stage(BaseNodePostprocessor):
     """A postprocessor of one request: ``apply`` takes nodes, best first, and returns nodes, best first.
 
-    ``leg`` is the key under which it adds its scores to an attribution; "" for a stage that adds none. ``widens`` is
-    true for a stage that shows more of a document than the passage that was found.
+    ``leg`` is the key of its scores in an attribution; "" for none. ``widens`` is
+    true if it shows more of a document than the found passage.
     """
 
     leg: ClassVar[str] = ""
@@ -29,22 +29,22 @@ class Stage(BaseNodePostprocessor):
         self._request = request
 
     @classmethod
-    def of(cls, request: Request) -> Self:
-        """Make the stage for a request; type checkers see only the ``__init__`` that pydantic makes up."""
+    def make(cls, request: Request) -> Self:
+        """Make the stage for a request; type checkers only see pydantic's ``__init__``."""
         return cls(request)  # pyright: ignore[reportCallIssue]
 
     @classmethod
     def class_name(cls) -> str:
-        """Name the stage as LlamaIndex wants it."""
+        """Return the name that LlamaIndex requires."""
         return cls.__name__
 
     @property
     def step(self) -> str:
-        """The name in a watched request: its leg's key, or its class name."""
+        """The name in a traced request: the leg's key, or the class name."""
         return self.leg or self.class_name()
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return the nodes that this stage makes of ``nodes``, which are never empty."""
+        """Process ``nodes``, which are never empty."""
         raise NotImplementedError
 
     def _postprocess_nodes(
@@ -57,11 +57,11 @@ class Stage(BaseNodePostprocessor):
 
 # Checkpoints between the stages of a traced request
 
-RETRIEVED = "retrieved"  # the name of what the retriever hands to the stages
+RETRIEVED = "retrieved"  # the retriever's result
 
 
 class Checkpoint(Stage):
-    """A stage that writes down the order under a name and passes everything on."""
+    """A stage that records the order under a name and changes nothing."""
 
     _name: str = PrivateAttr()
 
@@ -70,7 +70,7 @@ class Checkpoint(Stage):
         self._name = name
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Note the internal ids."""
+        """Record the internal ids."""
         passed = self._request.trace.passed
         if passed is not None:
             passed[self._name] = tuple(node_hit(node).id for node in nodes)
@@ -79,16 +79,16 @@ class Checkpoint(Stage):
 
 # Last stage of every strategy
 
-TIE_DECIMALS = 4  # scores that agree to this many decimals count as equally good
+TIE_DECIMALS = 4  # scores equal to this many decimals are ties
 
 
 class FinalOrder(Stage):
-    """A stage that prefers the scope's preferred sources between equals, and cuts to the limit and at the cutoff."""
+    """A stage that puts the scope's preferred sources first among ties, and applies the limit and the cutoff."""
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return as many of the nodes as are asked for."""
+        """Return the nodes up to the limit."""
         first = put_preferred_first(self._request, nodes)[: self._request.limit]
-        cutoff = self._request.number(CUTOFF, otherwise=0.0)
+        cutoff = self._request.float_param(CUTOFF, otherwise=0.0)
         if cutoff:
             floor = cutoff * (first[0].score or 0.0)
             worthy = [node for node in first if (node.score or 0.0) >= floor]
@@ -98,7 +98,7 @@ class FinalOrder(Stage):
 
 
 def put_preferred_first(request: Request, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-    """Return the nodes by score, those of the scope's preferred sources first among equals."""
+    """Return the nodes by score, with the scope's preferred sources first among ties."""
     preferred = set(request.scope.preferred_source_ids)
     if not preferred:
         return nodes

@@ -1,7 +1,7 @@
 -- crawl_insert: the task of a crawl job
-INSERT INTO crawl_jobs (job_id, source_id, url, options, furniture) VALUES (%(job_id)s, %(source_id)s, %(url)s, %(options)s,
-    (SELECT c.furniture FROM crawl_jobs c JOIN jobs j ON j.id = c.job_id
-     WHERE c.source_id = %(source_id)s AND c.furniture IS NOT NULL ORDER BY j.created_at DESC LIMIT 1))
+INSERT INTO crawl_jobs (job_id, source_id, url, options, boilerplate) VALUES (%(job_id)s, %(source_id)s, %(url)s, %(options)s,
+    (SELECT c.boilerplate FROM crawl_jobs c JOIN jobs j ON j.id = c.job_id
+     WHERE c.source_id = %(source_id)s AND c.boilerplate IS NOT NULL ORDER BY j.created_at DESC LIMIT 1))
 
 -- crawl_get: the task of a crawl job, and how far it is
 SELECT * FROM crawl_jobs WHERE job_id = %(job_id)s
@@ -13,8 +13,8 @@ UPDATE crawl_jobs SET source_id = %(source_id)s WHERE job_id = %(job_id)s
 -- crawl_seeded: scope and seeds of the crawl are known
 UPDATE crawl_jobs SET seeded = true, scope = %(scope)s, seeds = %(seeds)s WHERE job_id = %(job_id)s
 
--- crawl_furniture: the boilerplate lines
-UPDATE crawl_jobs SET furniture = %(furniture)s WHERE job_id = %(job_id)s
+-- crawl_boilerplate: the boilerplate lines
+UPDATE crawl_jobs SET boilerplate = %(boilerplate)s WHERE job_id = %(job_id)s
 
 -- page_insert: a discovered URL, in the order of a breadth-first walk
 INSERT INTO crawl_pages (job_id, position, url, depth, parent, via, lastmod, state, outcome, reason, expanded)

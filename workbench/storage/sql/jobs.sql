@@ -45,7 +45,7 @@ WHERE q.status = 'doing' AND q.task_name = %(task)s GROUP BY 1
 -- job_put_away: hide a job; only finished ones
 UPDATE jobs SET put_away = true WHERE id = %(id)s AND status NOT IN ('queued', 'running')
 
--- job_requeue: a finished job waits for a worker again; its parts will be planned anew, and vectors that it has are kept
+-- job_requeue: a finished job waits for a worker again; its parts will be planned again, and vectors that it has are kept
 WITH former AS (DELETE FROM job_parts p USING jobs j WHERE p.job_id = %(id)s AND j.id = p.job_id AND j.status NOT IN ('queued', 'running')),
 waiting AS (DELETE FROM embedding_parts e USING jobs j
     WHERE e.job_id = %(id)s AND j.id = e.job_id AND j.status NOT IN ('queued', 'running') AND e.state <> 'done')

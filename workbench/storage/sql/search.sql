@@ -161,7 +161,7 @@ SELECT p.id, p.token_bits FROM {data} p WHERE p.id = ANY(%(ids)s)
 -- embeddings_by_id: the vectors of given passages, as pgvector sends them: read as text they take a second statement's time
 SELECT p.id, halfvec_send(p.embedding) AS embedding FROM {data} p WHERE p.id = ANY(%(ids)s)
 
--- likeness_to_all: the hubness of given passages against a sample of the index: inner products with its mean vector
+-- hubness: the hubness of given passages against a sample of the index: inner products with its mean vector
 WITH centre AS MATERIALIZED (
     SELECT avg(p.embedding) AS mean FROM {data} p TABLESAMPLE SYSTEM (%(percent)s) REPEATABLE (1))
 SELECT p.id, -(p.embedding <#> c.mean) AS likeness FROM {data} p, centre c WHERE p.id = ANY(%(ids)s) AND c.mean IS NOT NULL

@@ -96,7 +96,7 @@ def place_picture_words(text: str, number: int, words: Sequence[PictureWords]) -
         if start < 0:
             continue
         after[group.text] = start + len(group.text)
-        places += [place.moved(start) for place in group.places]
+        places += [place.shift(start) for place in group.places]
     if not places:
         return None
     places.sort(key=lambda place: place.start)

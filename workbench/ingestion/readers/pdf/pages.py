@@ -150,11 +150,11 @@ def choose_labels(pages: Sequence[PageLabel]) -> dict[str, str]:
     have one with the same offset from the page count.
     """
     own = {str(page.number): page.own for page in pages if page.own}
-    labels = own or _printed_labels(pages)
+    labels = own or _read_page_labels(pages)
     return labels if any(number != label for number, label in labels.items()) else {}
 
 
-def _printed_labels(pages: Sequence[PageLabel]) -> dict[str, str]:
+def _read_page_labels(pages: Sequence[PageLabel]) -> dict[str, str]:
     numbers = [(page.number, page.edges) for page in pages if page.edges is not None]
     distances = Counter(page - number for page, printed in numbers for number in printed)
     if not distances:
@@ -365,7 +365,7 @@ def _parse(parser: LiteParse, data: bytes, name: str) -> ParseResult:
 def _parse_failure(name: str, error: Exception) -> UnreadableDocument:
     if "password" in str(error).lower():
         return UnreadableDocument(f"'{name}' is password-protected. Save a copy without a password.")
-    return UnreadableDocument(f"'{name}' is damaged and cannot be opened as PDF. Download or export it again.")
+    return UnreadableDocument(f"'{name}' is not a valid PDF. Download or export it again.")
 
 
 def _format_ranges(numbers: list[int]) -> str:
@@ -394,7 +394,7 @@ def _make_parser(pages: str | None = None, turned: Mapping[int, int] | None = No
 
 
 def _pack_pages(result: ParseResult) -> tuple[list[bytes], list[int]]:
-    """Return the packed pages of a window, and the numbers of the pages that cannot be converted.
+    """Return the packed pages of a window, and the numbers of pages that failed.
 
     Small Python objects between the parser's own keep memory from being released: 36 MB for a filing of 179 pages. A
     packed page is a single block.

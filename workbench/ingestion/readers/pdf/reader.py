@@ -41,7 +41,7 @@ MAX_TITLE_CHARS = 300
 
 
 def read_properties(data: bytes) -> dict[str, str]:
-    """Return the informative properties of a PDF, or none if they cannot be read.
+    """Return the informative properties of a PDF, or none if they are unreadable.
 
     Titles that are file names and texts without a word are left out.
     """

@@ -266,7 +266,7 @@ def _text_in_blocks(
     rows: Sequence[FigureRow], tables: Sequence[FigureTable], own: Sequence[Box], others: Sequence[Box]
 ) -> str:
     """Return the tables, and the words between them that are in ``own`` blocks and not in ``others``."""
-    inside = [row for row in rows if _is_in(row, own) and not _is_in(row, others)]
+    inside = [row for row in rows if _is_beside_box(row, own) and not _is_beside_box(row, others)]
     top = -inf
     parts: list[str] = []
     for table in sorted(tables, key=lambda table: table.top):
@@ -275,7 +275,7 @@ def _text_in_blocks(
     return "\n\n".join(filter(None, [*parts, _words_between(inside, top, inf)]))
 
 
-def _is_in(row: FigureRow, boxes: Sequence[Box]) -> bool:
+def _is_beside_box(row: FigureRow, boxes: Sequence[Box]) -> bool:
     """Return whether the middle of a line is at the height of one of the boxes."""
     middle = (row.top + row.bottom) / 2
     return any(box[1] - 1 <= middle < box[3] + 1 for box in boxes)

@@ -98,7 +98,7 @@ def group_rows(items: Sequence[TextItem]) -> list[FigureRow]:
     for line in _group_lines(items):
         pieces = _join_signs(word for item in line for word in _split_words(item))
         top, bottom = min(item.y for item in line), max(item.y + item.height for item in line)
-        figures = _trailing_figures(pieces, MAX_WORD_GAP * (bottom - top))
+        figures = _find_last_figures(pieces, MAX_WORD_GAP * (bottom - top))
         label = " ".join(piece.text for piece in pieces[: len(pieces) - len(figures)])
         rows.append(FigureRow(label, tuple(figures), tuple(pieces), top, bottom))
     return rows
@@ -145,7 +145,7 @@ def _join_signs(words: Iterable[PlacedText]) -> list[PlacedText]:
     return pieces if sign is None else [*pieces, sign]
 
 
-def _trailing_figures(pieces: Sequence[PlacedText], close: float) -> list[PlacedText]:
+def _find_last_figures(pieces: Sequence[PlacedText], close: float) -> list[PlacedText]:
     """Return the figures at the end of a line. One that is close to a word, such as a year, is part of the label."""
     count = 0
     while count < len(pieces) and _is_balanced_figure(pieces[-1 - count].text):
@@ -194,9 +194,9 @@ def find_figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
             place: rows[place] if _names_years(rows[place]) else rows[place].fit(edges, EDGE_TOLERANCE_PT)
             for place in run
         }
-        for kept in _fitting_runs(fitted, edges):
+        for kept in _find_fitting_runs(fitted, edges):
             table_rows = [fitted[place] for place in kept]
-            filled = _filled_edges(edges, table_rows)
+            filled = _select_edges(edges, table_rows)
             if len(filled) < MIN_TABLE_COLUMNS:
                 continue
             header, top = _find_header(rows, kept[0], filled)
@@ -258,14 +258,14 @@ def _find_edges(rows: Sequence[FigureRow]) -> list[float]:
     return [sum(end for end, _ in group) / len(group) for group in kept]
 
 
-def _filled_edges(edges: Sequence[float], rows: Sequence[FigureRow]) -> list[float]:
+def _select_edges(edges: Sequence[float], rows: Sequence[FigureRow]) -> list[float]:
     """Return the edges at which figures of these rows end. Others belong to a table above or below."""
     ends = [figure.right for row in rows for figure in row.figures]
     nearest = {min(edges, key=lambda edge: abs(end - edge)) for end in ends}
     return [edge for edge in edges if edge in nearest]
 
 
-def _fitting_runs(rows: Mapping[int, FigureRow], edges: Sequence[float]) -> list[list[int]]:
+def _find_fitting_runs(rows: Mapping[int, FigureRow], edges: Sequence[float]) -> list[list[int]]:
     """Return the runs of lines that fit the columns, each without the words after its last row of figures."""
     stretches: list[list[int]] = [[]]
     for place, row in rows.items():

@@ -30,7 +30,7 @@ def read_page_lines(data: bytes, number: int, turned: int = 0) -> list[PageLine]
         turned: Rotation of its text in degrees clockwise. Positions are those on the upright page.
 
     Raises:
-        UnreadableDocument: There is no such page, or it cannot be read.
+        UnreadableDocument: There is no such page, or it is unreadable.
     """
     from liteparse.parser import LiteParse
     from liteparse.types import ParseError
@@ -43,7 +43,7 @@ def read_page_lines(data: bytes, number: int, turned: int = 0) -> list[PageLine]
     try:
         pages = parser.parse(data).pages
     except ParseError as error:
-        raise UnreadableDocument(f"Page {number} cannot be read: {error}.") from error
+        raise UnreadableDocument(f"Failed to read page {number}: {error}.") from error
     if not pages:
         raise UnreadableDocument(f"There is no page {number}.")
     page = pages[0]

@@ -42,5 +42,5 @@ function paintExpected(root, expected) {
   if (expected.error) return funnel.replaceChildren(make("p", { class: "error", role: "alert" }, expected.error));
   if (!box.value) box.value = expected.title;
   const look = expected.passage && make("button", { type: "button", class: "act", "data-turn": expected.passage }, "Explain its best passage");
-  return funnel.replaceChildren(make("p", { class: "verdict" }, make("b", { dir: "auto" }, expected.title), `: ${expected.fate}. `, expected.reason), funnelOf(expected), look || "");
+  return funnel.replaceChildren(make("p", { class: "verdict" }, make("b", { dir: "auto" }, expected.title), `: ${expected.outcome}. `, expected.reason), funnelOf(expected), look || "");
 }

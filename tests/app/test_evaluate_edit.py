@@ -46,7 +46,7 @@ def test_a_sheet_without_changes_makes_no_version(store: TestSetStore, asked: st
 
 def test_an_emptied_question_is_refused_and_nothing_changes(store: TestSetStore, asked: str) -> None:
     before = store.load(asked)
-    with pytest.raises(InvalidInput, match="A question is empty"):
+    with pytest.raises(InvalidInput, match="The question is empty"):
         save_questions(store, asked, before, [row("q1", " "), row(None, "And three?")])
     assert store.load(asked).questions == before.questions
 

@@ -68,7 +68,7 @@ def test_what_cannot_be_learned_or_imported_is_said_in_a_sentence(
     assert "has 29 judged questions; training needs 30. Judge 1 more" in few.err
     (tmp_path / "broken.json").write_text("{")
     broken = workbench("rankers", "import", str(tmp_path / "broken.json"))
-    assert broken.code == 2 and "The file is no JSON" in broken.err
+    assert broken.code == 2 and "The file is not JSON" in broken.err
     assert workbench("rankers", "import", str(tmp_path / "none.json")).code == 2
     assert (
         "The ranker 'default' is built in; only trained rankers can be deleted."

@@ -92,7 +92,7 @@ def test_a_passage_is_the_same_wherever_the_making_begins() -> None:
 
 
 def test_a_disk_that_is_too_small_is_refused_before_anything_is_loaded(home: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"needs [\d,.]+ GB of disk and .* are free"):
+    with pytest.raises(ConfigurationError, match=r"needs [\d,.]+ GB of disk, but .* free"):
         run_bench(home, [10**12], say=lambda text: None)
     with open_bench(home) as workbench:
         assert count_loaded(workbench, 10**12) == 0

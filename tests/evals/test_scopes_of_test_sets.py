@@ -106,7 +106,7 @@ def test_generated_questions_and_quotes_come_from_the_scope_alone(
     documents = {judgment.document for judgment in store.load(key).judgments}
     assert {wb.documents.get(document).source_id for document in documents} == {wb.sources.get("Shop notes").id}
     quote = import_csv(wb, store, key, "question,quote\nwho is where?,The heron is a resident of Bank\n")
-    assert quote.problems == ("Row 2: The quote 'The heron is a resident of Bank' stands in none of the documents.",)
+    assert quote.problems == ("Row 2: The quote 'The heron is a resident of Bank' is in none of the documents.",)
     empty = wb.sources.create("Nothing yet").id
     bare = store.create("Bare", scope=Scope(sources=(empty,))).id
     with pytest.raises(InvalidInput, match="no documents in the scope of this test set \\(source Nothing yet\\)"):

@@ -188,10 +188,10 @@ def test_csv_finds_documents_by_name_and_quotes_by_themselves(wb: Workbench, sto
     ("row", "says"),
     [
         ("Q?,Unicorns,,relevant,,", "There is no document 'Unicorns'"),
-        ("Q?,,nowhere to be found,relevant,,", "stands in none of the documents"),
+        ("Q?,,nowhere to be found,relevant,,", "is in none of the documents"),
         ("Q?,Cats,,good,,", "'good'"),
         ("Q?,Cats,,relevant,5,3", "start and end must be"),
-        (" ,Cats,,relevant,,", "A question is empty"),
+        (" ,Cats,,relevant,,", "The question is empty"),
         ("Q" * 10_001 + ",Cats,,relevant,,", "shorten it to at most 10,000"),
     ],
 )

@@ -151,7 +151,7 @@ def test_a_hit_is_explained_as_the_app_explains_it(agent: Agent, wb: Workbench) 
     assert sum(leg["adds"] or 0 for leg in answer["legs"].values()) == pytest.approx(answer["score"], abs=0.001)
     words = {word: said["share"] for word, said in answer["words"].items()}  # as typed, not stemmed
     assert set(words) == {"authenticating", "login"} and sum(words.values()) == pytest.approx(1, abs=0.02)
-    assert answer["note"].startswith("It is number 1.")
+    assert answer["note"].startswith("It has rank 1.")
 
 
 def test_a_page_that_fell_out_is_told_where(agent: Agent, wb: Workbench) -> None:

@@ -20,5 +20,5 @@ def test_rows_with_the_same_retriever_say_the_same_of_it(field: str) -> None:
 
 def test_a_parameter_that_a_row_forgets_is_named_with_its_strategy() -> None:
     parameters = check_parameters("vector", None)
-    with pytest.raises(ConfigurationError, match=r"'vector' has no parameter 'vector_weight'.*name it in .* row"):
+    with pytest.raises(ConfigurationError, match=r"'vector' has no parameter 'vector_weight'.*add it to .* row"):
         parameters["vector_weight"]

@@ -80,7 +80,7 @@ def test_a_document_beyond_the_legs_first_n_has_its_true_ranks(herd: Workbench) 
     assert why.outcome == outcome.NOT_RETRIEVED
     rank = why.legs["vector"].rank or 0
     assert rank > COUNT and "keyword" not in why.legs
-    assert f"number {rank} in scope" in why.reason and "first 50" in why.reason
+    assert f"ank {rank} by similarity" in why.reason and "top 50" in why.reason
     short = herd.explain("sheep", document_id=document(herd, "goat"), strategy="vector", limit=5, elsewhere=False)
     assert short.outcome == outcome.NOT_RETRIEVED and "vector returns the top 5" in short.reason
 

@@ -102,8 +102,8 @@ def test_a_ranker_comes_back_from_its_file_as_it_was(river: Workbench) -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (None, "The file is no JSON"),
-        ({"form": "other"}, "The file is no ranker"),
+        (None, "The file is not JSON"),
+        ({"form": "other"}, "The file is not a ranker"),
         ({"name": " "}, "Invalid ranker name ' '"),
         ({"name": 7}, "Invalid ranker name 7"),
         ({"weights": {"beauty": 1}}, "There is no feature 'beauty'; the features are 'before'"),
@@ -188,5 +188,5 @@ def test_a_name_is_looked_at_before_a_long_training(river: Workbench) -> None:
 
 
 def test_a_file_nested_too_deeply_is_no_json(river: Workbench) -> None:
-    with pytest.raises(InvalidInput, match="The file is no JSON"):
+    with pytest.raises(InvalidInput, match="The file is not JSON"):
         river.rankers.restore("[" * 100_000)

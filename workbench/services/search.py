@@ -278,7 +278,7 @@ class SearchService:
         lacking = len(filter_documents(self._corpus.database, request.scope, self._lacking.find(index)))
         if lacking:
             documents = "1 document" if lacking == 1 else f"{lacking:,} documents"
-            request.trace.note(f"{index.name} is missing {documents}; run 'workbench indexes build {index.name}'")
+            request.trace.note(f"{index.name} lacks {documents}; run 'workbench indexes build {index.name}'")
 
 
 # Search by document

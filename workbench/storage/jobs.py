@@ -16,6 +16,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
+from workbench.formatting import count_text
 from workbench.storage.database import (
     Connection,
     Database,
@@ -183,6 +184,11 @@ class Job(Value):
         """True if no worker will touch it again unless asked."""
         return self.status in FINISHED_STATUSES
 
+    @property
+    def state(self) -> str:
+        """The status for people, "stalled" included."""
+        return describe_state(self.status, self.stalled)
+
 
 @dataclass(frozen=True, slots=True)
 class LogLine(Value):
@@ -206,8 +212,14 @@ def parse_job(row: Row) -> Job:
     if share is None or row["status"] == "completed":
         share = min(1.0, (row["done"] + row["part"]) / row["total"]) if row["total"] else 0.0
     values: Row = {name: value for name, value in row.items() if name in _COLUMNS}
-    values |= {"seconds_left": left, "share": round(share, 4), "stalled": describe_stall(row)}
+    stalled = describe_stall(row)
+    values |= {"seconds_left": None if stalled else left, "share": round(share, 4), "stalled": stalled}
     return Job(**values)
+
+
+def describe_state(status: str, stalled: str | None) -> str:
+    """Return the status of a job for people, "stalled" included."""
+    return "stalled" if stalled else status.replace("_", " ")
 
 
 def describe_stall(row: Row) -> str | None:
@@ -231,15 +243,18 @@ def describe_stall(row: Row) -> str | None:
             f"Stalled: nothing has changed for {span}. Worker {worker} holds it; restart that worker, or cancel the "
             "job and resume it. Finished work is kept."
         )
+    if row["is_held"]:
+        another = "" if workers else ", which you start with 'workbench worker'"
+        return (
+            f"Stalled: nothing has changed for {span}, and its worker {worker} does not answer; end that process, so "
+            f"that another worker resumes it{another}."
+        )
     if not workers:
         return (
             f"Stalled: its worker {worker} has sent no heartbeat for {span}, and no other is running; start one "
             "with 'workbench worker' to resume it."
         )
-    return (
-        f"Stalled: nothing has changed for {span}, and its worker {worker} does not answer; end that process, so "
-        "that another worker resumes it, or cancel the job."
-    )
+    return f"Stalled: its worker {worker} has sent no heartbeat for {span}; a running worker resumes it soon."
 
 
 def measure_ingest_pace(database: Database) -> float | None:
@@ -522,6 +537,11 @@ class JobLoad(Value):
         """Number of workers: those with a part, or the one that leads."""
         return max(self.hands, 1 if self.worker else 0)
 
+    @property
+    def state(self) -> str:
+        """The status for people, "stalled" included."""
+        return describe_state(self.status, self.stalled)
+
 
 @dataclass(frozen=True, slots=True)
 class Workload(Value):
@@ -540,16 +560,15 @@ class Workload(Value):
     @property
     def sentence(self) -> str:
         """The workload in a sentence."""
-        workers = {0: "No worker", 1: "One worker"}.get(self.workers, f"{self.workers} workers")
         if not (self.queued or self.running or self.workers):
-            return "No job waits or runs, and no worker is needed."
-        if not self.queued and not self.running:
-            return f"{workers}; no job waits or runs."
-        running = {0: "no job runs", 1: "1 job runs"}.get(self.running, f"{self.running} jobs run")
-        waiting = {0: "none waits", 1: "1 waits"}.get(self.queued, f"{self.queued} wait")
-        idle = "" if self.workers else "; start one with 'workbench worker'"
-        stalled = f"; {len(self.stalled)} stalled" if self.stalled else ""
-        return f"{workers}; {running}, {waiting}{stalled}{idle}."
+            return "No job is queued or running, and no worker is needed."
+        jobs = f"{count_text(self.queued, 'job')} queued and {self.running:,} running" + (
+            f" ({len(self.stalled)} stalled)" if self.stalled else ""
+        )
+        jobs = jobs if self.queued or self.running else "No job is queued or running"
+        if not self.workers:
+            return f"{jobs}; no worker is running: start one with 'workbench worker'."
+        return f"{jobs}; {count_text(self.workers, 'worker')} running."
 
 
 def fetch_workload(database: Database) -> Workload:

@@ -19,6 +19,7 @@ from workbench.crawling.messages import outcome_label
 from workbench.errors import WorkbenchError
 from workbench.formatting import count_text
 from workbench.storage.crawls import CrawlPage
+from workbench.storage.jobs import describe_state
 from workbench.types import time_left_text
 
 if TYPE_CHECKING:
@@ -154,10 +155,6 @@ def _render_label(node: TreeNode) -> str:
 
 REFRESH_S = 1.0  # seconds between refreshes of a running crawl
 LOG_LINES = 14
-STATUS_TITLES = {
-    "queued": "waiting for a worker", "running": "running", "completed": "completed",
-    "completed_with_errors": "completed with errors", "cancelled": "cancelled", "failed": "failed",
-}  # fmt: skip
 OUTCOME_STATES = {
     "added": "done", "changed": "done", "failed": "failed", "held": "waiting", "queued": "waiting", "fetched": "busy",
 }  # fmt: skip
@@ -227,7 +224,7 @@ def _show_status(wb: Workbench, job: CrawlJob) -> None:
 
 def _list_status(job: CrawlJob, left: str) -> list[str]:
     """Return the status, the time left, and the message if it adds something."""
-    status = STATUS_TITLES[job.status].capitalize()
+    status = describe_state(job.status, job.stalled).capitalize()
     message = "" if job.message.rstrip(".") in ("", status) else escape_markdown(job.message)
     return [part for part in (f"**{status}**", left, message) if part]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from workbench.app.crawl.job import OUTCOME_STATES, STATUS_TITLES, show_job
+from workbench.app.crawl.job import OUTCOME_STATES, show_job
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING
 from workbench.app.widgets.looks import escape_markdown, make_label_function
@@ -16,6 +16,7 @@ from workbench.app.widgets.notices import show_notice, store_warning
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import NotFound, WorkbenchError
 from workbench.formatting import count_text, size_text
+from workbench.storage.jobs import describe_state
 from workbench.types import as_integer, as_number
 
 if TYPE_CHECKING:
@@ -260,12 +261,13 @@ def _show_history(wb: Workbench) -> None:
 
 def make_crawl_row(job: CrawlJob) -> dict[str, object]:
     """Return a crawl as a row of the history."""
+    status = describe_state(job.status, job.stalled)
     return {
         "id": job.id,
         "name": job.url,
         "cells": {
             "url": job.url,
-            "status": {"state": _CELL_STATES.get(job.status, "waiting"), "text": STATUS_TITLES[job.status]},
+            "status": {"state": "failed" if job.stalled else _CELL_STATES.get(job.status, "waiting"), "text": status},
             "done": job.pages_done,
             "failed": job.pages_failed,
             "added": job.report["added"],

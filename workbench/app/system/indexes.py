@@ -192,13 +192,20 @@ def make_index_row(index: IndexStatus, missing: int, job: Job | None) -> dict[st
 
 
 def _describe_search(index: IndexStatus) -> str:
-    """Return "exact", or "graph" with its recall."""
-    return f"graph, recall {index['graph']['recall']:.2%}" if index["has_graph"] and index["graph"] else "exact"
+    """Return "exact" or "graph", with the recall of the graph."""
+    graph = index["graph"]
+    if index["vector_search"] == "exact":
+        return "exact"
+    recall = f"recall {graph['recall']:.2%}" if graph else "not built yet"
+    return f"graph, {recall}" if index["has_graph"] else f"exact (graph: {recall})"
 
 
 def _status_cell(status: str, missing: int, job: Job | None) -> dict[str, str]:
     if job is not None:
-        return {"state": "busy", "text": "waiting for a worker" if job.status == "queued" else "building"}
+        return {
+            "state": "failed" if job.stalled else "busy",
+            "text": "building" if job.state == "running" else job.state,
+        }
     if status == "failed":
         return {"state": "failed", "text": "failed"}
     if missing or status != "ready":

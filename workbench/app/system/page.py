@@ -59,7 +59,7 @@ def _make_row(job: JobLoad) -> dict[str, object]:
         "title": job.title,
         "status": {"state": "failed", "text": "stalled"}
         if job.stalled
-        else {"state": STATUS_STATES.get(job.status, job.status), "text": job.status},
+        else {"state": STATUS_STATES.get(job.status, job.status), "text": job.state},
         "progress": {"text": progress, "order": job.done},
         "parts": {"text": f"{job.parts_done} of {job.parts}" if job.parts else "–", "order": job.parts},
         "hands": job.workers,

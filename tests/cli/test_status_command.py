@@ -24,7 +24,7 @@ def test_status_tells_the_work_that_goes_on(workbench: Callable[..., Ran], anima
     assert "No job is queued or running, and no worker is needed." in workbench("status").out
     job = workbench("ingest", str(animals), "--source", "Zoo", "--background", "--json").json["job"]
     told = workbench("status").out
-    assert "1 job queued and 0 running; no worker is running: start one with 'workbench worker'." in told
+    assert "Jobs: 1 queued, 0 running; no worker is running: start one with 'workbench worker'." in told
     assert job in told
     worker = wb.start_worker()
     assert wb.jobs.wait(job, timeout=60).status == "completed"

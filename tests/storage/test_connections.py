@@ -125,6 +125,7 @@ def test_a_statement_that_fails_rolls_its_transaction_back(database_url: str) ->
         ("53200", "out of memory", "free memory, disk space or connections there"),
         ("58030", "could not read blocks 3..3", "its files may be damaged: restore a backup"),
         ("XX001", "invalid page in block 3", "its files may be damaged: restore a backup"),
+        ("25006", "cannot execute", "it only allows reading: use the primary"),
         ("40P01", "deadlock detected", "try again"),
         ("53100", "could not extend file", "free some space there"),
     ],

@@ -98,6 +98,7 @@ def translate_errors(url: str) -> Generator[None]:
 
 
 _STATEMENT_REMEDIES = (  # by the beginning of the SQLSTATE
+    ("25006", "it only allows reading: use the primary, or turn off default_transaction_read_only"),
     ("53", "free memory, disk space or connections there"),
     ("58", "check its disk; its files may be damaged: restore a backup"),
     ("XX", "its files may be damaged: restore a backup"),

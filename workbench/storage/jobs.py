@@ -16,7 +16,6 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.formatting import count_text
 from workbench.storage.database import (
     Connection,
     Database,
@@ -562,13 +561,11 @@ class Workload(Value):
         """The workload in a sentence."""
         if not (self.queued or self.running or self.workers):
             return "No job is queued or running, and no worker is needed."
-        jobs = f"{count_text(self.queued, 'job')} queued and {self.running:,} running" + (
-            f" ({len(self.stalled)} stalled)" if self.stalled else ""
+        stalled = f", {len(self.stalled)} stalled" if self.stalled else ""
+        workers = (
+            f"workers: {self.workers}." if self.workers else "no worker is running: start one with 'workbench worker'."
         )
-        jobs = jobs if self.queued or self.running else "No job is queued or running"
-        if not self.workers:
-            return f"{jobs}; no worker is running: start one with 'workbench worker'."
-        return f"{jobs}; {count_text(self.workers, 'worker')} running."
+        return f"Jobs: {self.queued} queued, {self.running} running{stalled}; {workers}"
 
 
 def fetch_workload(database: Database) -> Workload:

@@ -19,7 +19,6 @@ from workbench.crawling.messages import outcome_label
 from workbench.errors import WorkbenchError
 from workbench.formatting import count_text
 from workbench.storage.crawls import CrawlPage
-from workbench.storage.jobs import describe_state
 from workbench.types import time_left_text
 
 if TYPE_CHECKING:
@@ -224,7 +223,7 @@ def _show_status(wb: Workbench, job: CrawlJob) -> None:
 
 def _list_status(job: CrawlJob, left: str) -> list[str]:
     """Return the status, the time left, and the message if it adds something."""
-    status = describe_state(job.status, job.stalled).capitalize()
+    status = job.state.capitalize()
     message = "" if job.message.rstrip(".") in ("", status) else escape_markdown(job.message)
     return [part for part in (f"**{status}**", left, message) if part]
 

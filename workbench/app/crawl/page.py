@@ -16,7 +16,6 @@ from workbench.app.widgets.notices import show_notice, store_warning
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import NotFound, WorkbenchError
 from workbench.formatting import count_text, size_text
-from workbench.storage.jobs import describe_state
 from workbench.types import as_integer, as_number
 
 if TYPE_CHECKING:
@@ -261,7 +260,7 @@ def _show_history(wb: Workbench) -> None:
 
 def make_crawl_row(job: CrawlJob) -> dict[str, object]:
     """Return a crawl as a row of the history."""
-    status = describe_state(job.status, job.stalled)
+    status = job.state
     return {
         "id": job.id,
         "name": job.url,

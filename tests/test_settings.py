@@ -77,7 +77,14 @@ def test_the_env_file_of_another_project_does_not_move_the_database(
     assert load_settings().search_db_path == expected
 
 
-@pytest.mark.parametrize("content", [b"WORKBENCH_LLM_MODEL=caf\xe9\n", "WORKBENCH_POOL_SIZE=3\n".encode("utf-16")])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"WORKBENCH_LLM_MODEL=caf\xe9\n",
+        "WORKBENCH_POOL_SIZE=3\n".encode("utf-16"),
+        "WORKBENCH_POOL_SIZE=3\n".encode("utf-16-le"),
+    ],
+)
 def test_an_env_file_that_is_not_utf_8_is_named(
     content: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -146,6 +146,8 @@ class _OwnDotEnvVariables(DotEnvSettingsSource):
     """The workbench's variables in ``.env``: those with its prefix, and SEARCH_DB_PATH if there is one of them."""
 
     def _read_env_file(self, file_path: Path) -> Mapping[str, str | None]:
+        if b"\0" in file_path.read_bytes():  # such as UTF-16 without a byte order mark
+            raise UnicodeDecodeError("utf-8", b"\0", 0, 1, "a NUL byte")
         values = super()._read_env_file(file_path)
         own = {name: value for name, value in values.items() if name.lower().startswith("workbench_")}
         if own and (path := values.get("search_db_path")):

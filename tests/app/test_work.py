@@ -49,7 +49,7 @@ def test_each_uploaded_file_ends_with_what_became_of_it_and_stays_until_put_away
     assert wb.sources.get("Tides").tags == ("sea",)
     work = JOB_VIEWS.all()[job]
     assert (work.is_running, work.share, work.job.title) == (False, 1.0, "Adding 3 files to Tides")
-    assert describe_job(work) == "done with errors: 1 added, 2 failed"
+    assert describe_job(work) == "completed with errors: 1 added, 2 failed"
     wb.jobs.put_away(job)
     assert JOB_VIEWS.all() == {}
     assert settled(wb, start_upload(wb, FILES[:1], source="Tides")) == [("a.md", "same", "unchanged")]
@@ -159,12 +159,13 @@ def ended(status, seconds_ago):
 
 
 def test_the_tray_shows_failures_first_and_lets_what_ended_well_fold_away():
-    running = JobView(Job("job_running", "ingest", "Add", "running"), FileTally(), NOON)
+    running, queued = (JobView(Job(f"job_{s}", "ingest", "Add", s), FileTally(), NOON) for s in ("running", "queued"))
+    assert tray_title([running, queued, ended("cancelled", 5)]) == "1 running · 1 queued · 1 cancelled"
     works = {
         work.job.id: work
         for work in (ended("completed", 5), ended("completed_with_errors", 900), running, ended("failed", 900))
     }
     shown = select_for_tray(works)
     assert list(shown) == ["job_completed_with_errors", "job_failed", "job_running", "job_completed"]
-    assert tray_title(shown.values()) == "2 failed · 1 running · 1 finished"
+    assert tray_title(shown.values()) == "2 failed · 1 running · 1 completed"
     assert select_for_tray({"job": ended("completed", 61)}) == {}

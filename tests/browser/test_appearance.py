@@ -116,7 +116,7 @@ def test_a_search_that_waits_and_work_that_fails_and_goes_on_are_shown_in_the_tr
         write_sheets({"waiting": pictures(page, "waiting", ".st-key-slow", (1440, 390))}, "waiting")
         lock.rollback()
     expect(page.locator(".card").first).to_be_visible(timeout=SLOW)
-    expect(tray).to_contain_text("1 failed · 1 finished", timeout=SLOW)
+    expect(tray).to_contain_text("1 failed · 1 completed", timeout=SLOW)
     for job in (broken, work):
         filled.jobs.put_away(job.id)
     filled.sources.delete(filled.sources.get("Long work").id)

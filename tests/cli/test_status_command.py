@@ -21,10 +21,10 @@ from workbench.models.bert.session import machine_key
 
 
 def test_status_tells_the_work_that_goes_on(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
-    assert "No jobs are queued or running." in workbench("status").out
+    assert "No job is queued or running, and no worker is needed." in workbench("status").out
     job = workbench("ingest", str(animals), "--source", "Zoo", "--background", "--json").json["job"]
     told = workbench("status").out
-    assert "0 workers · 0 running · 1 queued; start one with 'workbench worker'." in told
+    assert "Jobs: 1 queued, 0 running; no worker is running: start one with 'workbench worker'." in told
     assert job in told
     worker = wb.start_worker()
     assert wb.jobs.wait(job, timeout=60).status == "completed"
@@ -66,7 +66,7 @@ def test_a_watch_on_a_terminal_leaves_its_last_look_and_no_trace_of_the_others(e
     other_screen, left = shown.rsplit(b"\x1b[?1049l", 1)
     assert other_screen.startswith(b"\x1b[?1049h")
     lines = left.decode().replace("\r", "").splitlines()
-    assert any(line.startswith("No jobs are queued") for line in lines) and "Traceback" not in left.decode()
+    assert any(line.startswith("No job is queued or running") for line in lines) and "Traceback" not in left.decode()
     assert max(len(re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", line)) for line in lines) <= 80
 
 

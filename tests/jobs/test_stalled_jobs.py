@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
@@ -15,9 +16,11 @@ import pytest
 from mcp_app.server import create_server
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
+from workbench.app.shell.work import JobView, tray_title
 from workbench.jobs import sharing as assignments
 from workbench.jobs.sharing import Assignment, Outcome
 from workbench.jobs.worker import start_worker
+from workbench.storage.job_parts import FileTally
 from workbench.storage.jobs import Job
 from workbench.types import Countdown, Progress
 from workbench.types.progress import mark_slow_step
@@ -59,19 +62,28 @@ def wait_saying_the_same(assignment: Assignment, end: threading.Event) -> None:
         assignment.progress(Progress(808, 989, "808 of 989 passages", seconds_left=2.0))
 
 
+def wait_saying_the_same_for_long(assignment: Assignment, end: threading.Event) -> None:
+    """Note the same numbers with an estimate that has not passed."""
+    while not end.wait(0.3):
+        assignment.progress(Progress(809, 1000, "809 of 1,000 passages", seconds_left=600.0))
+
+
 def test_a_job_that_repeats_its_numbers_for_a_minute_is_stalled_on_every_face(wb: Workbench, database_url: str) -> None:
-    with running(wb, wait_saying_the_same) as job:
+    with running(wb, wait_saying_the_same_for_long) as job:
         assert wb.jobs.get(job.id).stalled is None
+        while wb.jobs.get(job.id).done != 809:
+            time.sleep(0.1)
         assert all(check.ok for check in wb.health.doctor() if check.name == "jobs")
         grow_old(database_url, 75)
         time.sleep(1)  # it goes on to note the same
         stalled = wb.jobs.get(job.id)
-        assert stalled.status == "running" and stalled.seconds_left is None
+        assert (stalled.status, stalled.state, stalled.seconds_left) == ("running", "stalled", None)
         assert stalled.worker and f"Worker {stalled.worker} holds it; restart that worker" in (stalled.stalled or "")
         assert re.match(r"Stalled: nothing has changed for 7\d s\.", stalled.stalled or "")
         assert [listed.stalled is not None for listed in wb.jobs.list()] == [True]
         work = wb.health.work()
-        assert (len(work.stalled), "1 stalled" in work.sentence) == (1, True)
+        assert (len(work.stalled), "Jobs: 0 queued, 1 running, 1 stalled; workers: 1." in work.sentence) == (1, True)
+        assert tray_title([JobView(stalled, FileTally(), datetime.now(UTC))]) == "1 stalled"
         assert "holds it" in json.dumps(wb.health.status()["work"])
         check = next(check for check in wb.health.doctor() if check.name == "jobs")
         assert (check.ok, job.id in check.detail, "holds it" in check.detail) == (False, True, True)
@@ -126,6 +138,19 @@ def test_a_job_whose_worker_is_gone_with_no_other_asks_for_one(wb: Workbench, da
         "Stalled: its worker attic/7 has sent no heartbeat for 75 s, and no other is running; start one with "
         "'workbench worker' to resume it."
     )
+
+
+def test_a_stopped_worker_that_still_holds_its_job_is_to_be_ended(wb: Workbench, database_url: str) -> None:
+    """A worker that another one replaces would wait for it as long as its process has the lock."""
+    job = wb.jobs.enqueue("experiment", "Held", {})
+    assert wb.jobs.table.begin(job.id, "attic/7") is not None
+    with wb.jobs.table.hold(job.id) as ours:
+        assert ours
+        grow_old(database_url, 75)
+        assert wb.jobs.get(job.id).stalled == (
+            "Stalled: nothing has changed for 75 s, and its worker attic/7 does not answer; end that process, so that "
+            "another worker resumes it, which you start with 'workbench worker'."
+        )
 
 
 def test_an_estimate_that_has_passed_is_not_shown(wb: Workbench, database_url: str) -> None:

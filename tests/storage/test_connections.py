@@ -43,7 +43,8 @@ def guarded_url(server_url: str, test_home: Path) -> str:
 
 def test_a_wrong_password_is_a_sentence(guarded_url: str) -> None:
     told = asked(psycopg.conninfo.make_conninfo(guarded_url, password=HIDDEN))
-    assert told.endswith("rejected the user or password; correct WORKBENCH_DATABASE_URL.")
+    assert "rejected the user or password; correct WORKBENCH_DATABASE_URL." in told
+    assert told.endswith('Postgres\' last line: FATAL:  password authentication failed for user "guarded"')
 
 
 def test_a_missing_password_is_the_same_sentence(guarded_url: str) -> None:
@@ -53,6 +54,7 @@ def test_a_missing_password_is_the_same_sentence(guarded_url: str) -> None:
 def test_no_such_database_is_a_sentence(server_url: str) -> None:
     told = asked(psycopg.conninfo.make_conninfo(server_url, dbname="nowhere"))
     assert told.startswith("The server at ") and "/nowhere has no such database; create it" in told
+    assert told.endswith('Postgres\' last line: FATAL:  database "nowhere" does not exist')
 
 
 @pytest.mark.parametrize(
@@ -114,6 +116,31 @@ def test_a_statement_that_fails_rolls_its_transaction_back(database_url: str) ->
         connection.execute("INSERT INTO projects (id, title) VALUES ('p1', 'Zoo')")
         connection.execute("SELECT 1 / 0")
     assert database.rows(psycopg.sql.SQL("SELECT * FROM projects")) == []
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "remedy"),
+    [
+        ("53200", "out of memory", "free memory, disk space or connections there"),
+        ("58030", "could not read blocks 3..3", "its files may be damaged: restore a backup"),
+        ("XX001", "invalid page in block 3", "its files may be damaged: restore a backup"),
+        ("25006", "cannot execute", "it only allows reading: use the primary"),
+        ("40P01", "deadlock detected", "try again"),
+        ("53100", "could not extend file", "free some space there"),
+    ],
+)
+def test_a_failure_of_the_server_during_a_statement_is_not_called_one_of_the_connection(
+    database_url: str, code: str, line: str, remedy: str
+) -> None:
+    database = Database(database_url)
+    raising = f"DO $$ BEGIN RAISE EXCEPTION '{line}' USING ERRCODE = '{code}'; END $$"
+    with pytest.raises(StorageError) as caught:
+        database.rows(psycopg.sql.SQL(raising))  # pyright: ignore[reportArgumentType]
+    told = str(caught.value)
+    assert (
+        remedy in told and told.endswith(f" Postgres' last line: ERROR:  {line}") and "check that it runs" not in told
+    )
     database.close()
 
 

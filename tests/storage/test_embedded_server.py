@@ -30,6 +30,7 @@ import os, sys
 from pathlib import Path
 import fasteners, psutil, psycopg, tempfile
 from workbench.errors import WorkbenchError
+from workbench.storage.database import check_reachable
 from workbench.storage.postgres import start_embedded_server
 if len(sys.argv) > 2:  # as another user, who may not read the interpreter's own files
     os.setgroups([])
@@ -37,6 +38,10 @@ if len(sys.argv) > 2:  # as another user, who may not read the interpreter's own
     os.setuid(int(sys.argv[2]))
 try:
     url = start_embedded_server(Path(sys.argv[1]))
+except WorkbenchError as error:
+    sys.exit(f"{type(error).__name__}: {error}")
+try:
+    check_reachable(url, 10)
 except WorkbenchError as error:
     sys.exit(f"{type(error).__name__}: {error}")
 with psycopg.connect(url) as connection:
@@ -245,6 +250,42 @@ def remove_the_log(folder: Path) -> None:
     shutil.chown(folder / "pg_wal", folder.owner())
 
 
+def reject_everyone(folder: Path) -> None:
+    (folder / "pg_hba.conf").write_text("local all all reject\n")
+
+
+def misspell_a_method(folder: Path) -> None:
+    (folder / "pg_hba.conf").write_text("local all all trustt\n")
+
+
+def remove_a_database(folder: Path) -> None:
+    shutil.rmtree(folder / "base" / "5")
+
+
+def damage_the_catalogue_map(folder: Path) -> None:
+    (folder / "global" / "pg_filenode.map").write_bytes(b"\x00" * 512)
+
+
+def ask_for_an_unknown_library(folder: Path) -> None:
+    with (folder / "postgresql.conf").open("a") as file:
+        file.write("shared_preload_libraries = 'nope'\n")
+
+
+def ask_for_a_recovery(folder: Path) -> None:
+    (folder / "recovery.signal").touch()
+    shutil.chown(folder / "recovery.signal", folder.owner())
+
+
+def log_elsewhere_and_little(folder: Path) -> None:
+    remove_the_log(folder)
+    with (folder / "postgresql.conf").open("a") as file:
+        file.write("logging_collector = on\nlog_min_messages = panic\nlog_line_prefix = '%u at '\n")
+
+
+def occupy_the_socket(folder: Path) -> None:
+    (folder / ".s.PGSQL.5432" / "x").mkdir(parents=True)
+
+
 @pytest.mark.parametrize(
     ("break_it", "remedy", "last_line"),
     [
@@ -256,6 +297,14 @@ def remove_the_log(folder: Path) -> None:
         (ask_for_too_much_memory, "too little memory", "Cannot allocate memory"),
         (close_a_file, "give the folder and all files in it back", "Permission denied"),
         (remove_the_log, "its files are damaged", "could not locate a valid checkpoint record"),
+        (log_elsewhere_and_little, "its files are damaged", "could not locate a valid checkpoint record"),
+        (reject_everyone, "/pg_hba.conf, whose default is", "FATAL:  pg_hba.conf rejects connection"),
+        (misspell_a_method, "/pg_hba.conf, whose default is", 'invalid authentication method "trustt"'),
+        (remove_a_database, "its files are damaged", 'The database subdirectory "base/5" is missing.'),
+        (damage_the_catalogue_map, "its files are damaged", "pg_filenode.map"),
+        (ask_for_an_unknown_library, "correct the libraries in", 'could not access file "nope"'),
+        (ask_for_a_recovery, "recovery.signal", 'must specify "restore_command"'),
+        (occupy_the_socket, "remove .s.PGSQL.5432 and", "could not create any Unix-domain sockets"),
     ],
 )
 def test_a_failure_ends_with_the_last_line_of_postgres(
@@ -266,6 +315,15 @@ def test_a_failure_ends_with_the_last_line_of_postgres(
     assert sentence.startswith("StorageError: The embedded database in ") and remedy in sentence
     assert last_line in sentence.partition("Postgres' last line: ")[2], sentence
     assert not re.search(r"Error \(|CalledProcess|Exception", sentence.removeprefix("StorageError: "))
+
+
+@pytest.mark.parametrize("name", ["workbench.lock", "workbench.users", "log"])
+def test_a_folder_with_the_name_of_a_file_is_named(made_home: Path, name: str) -> None:
+    place = made_home / "postgres" / name
+    place.unlink(missing_ok=True)
+    place.mkdir()
+    assert failure(made_home).endswith(f"Reason: Is a directory: {place}")
+    assert "move away what has the name" in failure(made_home)
 
 
 @as_root

@@ -149,3 +149,35 @@ def test_without_a_graph_that_finds_its_passages_searches_are_exact_and_doctor_s
     with wb.corpus.database.transaction() as connection:
         found, asked = measure_recall(connection, index.name, 10, 1_000)
     assert found / asked == pytest.approx(float(str(index.graph["recall"])), abs=1e-4)
+
+
+def test_what_a_killed_process_left_undone_is_continued_and_reported(
+    wb: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before the first build, or between the measurement of a poor graph and its rebuild."""
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 600)
+    poor = GraphShape(2, 4, 10)
+    index = _store(wb, _vectors(wb, [(300, 1.0), (400, 0.01), (300, 1.0)]))
+    check = next(check for check in wb.health.doctor() if check.name == "vector search")
+    assert check.ok and check.detail == (
+        "main: exact until the next ingest, or 'workbench indexes build main', builds its graph"
+    )
+    with monkeypatch.context() as killed:
+        killed.setattr(graph, "GRAPH_SHAPES", (poor,))
+        wb.corpus.store(index).maintain_graph()
+    check = next(check for check in wb.health.doctor() if check.name == "vector search")
+    assert not check.ok and check.detail.endswith("Run 'workbench indexes build main' to rebuild it.")
+    wb.documents.ingest_items(wb.sources.ensure("made").id, [])  # nothing changes
+    state = parse_graph_state(wb.corpus.index().graph)
+    assert state is not None and state.is_sound and state.m > poor.m
+
+
+def test_an_index_that_is_small_again_is_not_called_lossy(wb: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 600)
+    monkeypatch.setattr(graph, "GRAPH_SHAPES", (GraphShape(2, 4, 10),))
+    index = _store(wb, _vectors(wb, [(300, 1.0), (400, 0.01), (300, 1.0)]))
+    wb.corpus.store(index).maintain_graph()
+    assert not next(check for check in wb.health.doctor() if check.name == "vector search").ok
+    wb.corpus.database.rows(b"DELETE FROM documents WHERE key > 'd5'")  # pyright: ignore[reportArgumentType]
+    check = next(check for check in wb.health.doctor() if check.name == "vector search")
+    assert (check.ok, check.detail) == (True, "main: exact")

@@ -59,7 +59,7 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
         (
             job.id,
             job.kind,
-            "stalled" if job.stalled else job.status,
+            job.state,
             progress_text(job.share, job.done, job.total),
             job.title,
             _format_time(job.created_at),
@@ -69,7 +69,7 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
     value = {"jobs": [job.to_dict() for job in jobs], "total": len(jobs)}
 
     def human(console: Console) -> None:
-        print_table(console, ("Id", "Kind", "Status", "Done", "Title", "Created"), rows, "No jobs.")
+        print_table(console, ("Id", "Kind", "Status", "Progress", "Title", "Created"), rows, "No jobs.")
         for job in jobs:
             if job.stalled:
                 console.print(f"{job.id}: {job.stalled}")
@@ -144,6 +144,7 @@ def _print_job(wb: Workbench, job: Job, out: Output, lines: int = DEFAULT_LOG_LI
     def human(console: Console) -> None:
         names = ("id", "kind", "title", "status", "done", "total", "message", "error", "worker")
         fields = {name: getattr(job, name) for name in names} | {"created": _format_time(job.created_at)}
+        fields["status"] = job.state
         if job.stalled:
             fields["stalled"] = job.stalled
         if not job.is_finished and job.total:

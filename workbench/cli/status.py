@@ -160,11 +160,11 @@ def _print_indexes(console: Console, status: Status) -> None:
 def _print_work(console: Console, work: Workload) -> None:
     console.print(work.sentence)
     if work.jobs:
-        columns = ("Job", "Status", "Done", "Parts", "Workers", "Time left")
+        columns = ("Job", "Status", "Progress", "Parts", "Workers", "Time left")
         rows = [
             (
                 f"{job.title}\n{job.id}",
-                "stalled" if job.stalled else job.status,
+                job.state,
                 progress_text(job.share, job.done, job.total),
                 f"{job.parts_done:,} of {job.parts:,}" if job.parts else "",
                 job.workers,

@@ -171,7 +171,7 @@ def run_ingest(
     files = find_ingest_files(jobs.files, job_id, paths, restart=not planned)
     parts = None if planned else divide_items(files.items)
     source = _source(sources, assignment)
-    assignment.log(f"Reading {len(files.items):,} files into {source.title!r}.")
+    assignment.log(f"Reading into {source.title!r}; files: {len(files.items):,}.")
     with sources.fill(source.id, unless=(Cancelled, PartLost)):  # the job continues into the same source
         if parts is not None and len(parts) < 2:
             report = _ingest_alone(documents, jobs, assignment, files, source.id)

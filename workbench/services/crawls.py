@@ -23,7 +23,7 @@ from workbench.services.jobs import JobService
 from workbench.services.sources import LocationNames, SourceService
 from workbench.storage.crawls import CrawlPage, CrawlPlan, Crawls, PageCount
 from workbench.storage.job_parts import EmbeddingLease, PartLost
-from workbench.storage.jobs import FINISHED_STATUSES, Job
+from workbench.storage.jobs import FINISHED_STATUSES, Job, describe_state
 from workbench.types import (
     IngestReport,
     JsonObject,
@@ -118,6 +118,11 @@ class CrawlJob(CrawlCounts):
     def is_finished(self) -> bool:
         """True if it has ended, successfully or not."""
         return self.status in FINISHED_STATUSES
+
+    @property
+    def state(self) -> str:
+        """The status for people, "stalled" included."""
+        return describe_state(self.status, self.stalled)
 
     @property
     def progress(self) -> Progress:

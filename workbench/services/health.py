@@ -16,7 +16,7 @@ from workbench.formatting import GB, count_text, size_text
 from workbench.models.bert.session import PrecisionChoice, load_precision_choice
 from workbench.runtime import __version__
 from workbench.services.corpus import Corpus
-from workbench.storage.graph import SERVING_PARAMETERS, parse_graph_state
+from workbench.storage.graph import SERVING_PARAMETERS, GraphState, parse_graph_state
 from workbench.storage.jobs import Workload, fetch_workload
 from workbench.storage.replica import ReplicaState
 from workbench.storage.statements import statement
@@ -215,13 +215,18 @@ class HealthService:
     def _vector_search(self) -> str:
         """Describe how each index is searched; raises WorkbenchError if a graph finds too few passages."""
         indexes = self._corpus.indexes.list()
-        lossy = [index for index in indexes if (state := parse_graph_state(index.graph)) and not state.is_sound]
-        if lossy:
-            names = ", ".join(f"{index.name} ({describe_vector_search(index)})" for index in lossy)
-            raise WorkbenchError(
-                f"No graph finds enough passages of {names}. Searches are exact, and slower; look for thousands of "
-                "passages with nearly the same text, and remove them."
-            )
+        for index in indexes:
+            state = get_graph_state(index)
+            if state is not None and not state.is_sound:
+                how = describe_vector_search(index)
+                if not state.is_final:
+                    raise WorkbenchError(
+                        f"{index.name}: {how}. Run 'workbench indexes build {index.name}' to rebuild it."
+                    )
+                raise WorkbenchError(
+                    f"No graph finds enough passages of {index.name} ({how}). Searches are exact, and slower; look for "
+                    "thousands of passages with nearly the same text, and remove them."
+                )
         return "; ".join(f"{index.name}: {describe_vector_search(index)}" for index in indexes)
 
     def _disk(self) -> str:
@@ -231,11 +236,24 @@ class HealthService:
         return f"{size_text(free)} free"
 
 
+def get_graph_state(index: Index) -> GraphState | None:
+    """Return the state of an index's graph; None without one, or if the index is small enough for exact search."""
+    return parse_graph_state(index.graph) if _needs_graph(index) else None
+
+
+def _needs_graph(index: Index) -> bool:
+    return index.passages_count > SERVING_PARAMETERS["exact_up_to"]
+
+
 def describe_vector_search(index: Index) -> str:
     """Describe how vectors of an index are searched: exactly, or by a graph with a measured recall."""
-    state = parse_graph_state(index.graph)
-    if state is None or index.passages_count <= SERVING_PARAMETERS["exact_up_to"]:
-        return "exact"
+    state = get_graph_state(index)
+    if state is None:
+        return (
+            f"exact until the next ingest, or 'workbench indexes build {index.name}', builds its graph"
+            if (_needs_graph(index))
+            else "exact"
+        )
     return state.sentence if state.is_sound else f"exact, as it has {state.sentence}"
 
 

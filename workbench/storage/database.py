@@ -26,6 +26,7 @@ from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from workbench.errors import Conflict, StatementRejected, StorageError
+from workbench.storage.postgres import describe_rejection, last_line, quote_last_line
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection as SqlConnection
@@ -81,11 +82,12 @@ def translate_errors(url: str) -> Generator[None]:
         ) from error
     except psycopg.errors.DiskFull as error:
         raise StorageError(
-            f"The disk of the database at {describe_url(url)} is full; free some space there, then try again "
-            f"({error.diag.message_primary})."
+            f"The disk of the database at {describe_url(url)} is full; free some space there, then try again."
+            f"{quote_last_line(f'ERROR:  {error.diag.message_primary}')}"
         ) from error
-    except psycopg.OperationalError as error:
-        raise StorageError(_connection_sentence(url, error)) from error
+    except (psycopg.OperationalError, psycopg.InternalError) as error:
+        is_statement = error.diag.severity_nonlocalized == "ERROR"
+        raise StorageError((_statement_sentence if is_statement else _connection_sentence)(url, error)) from error
     except psycopg.Error as error:
         if not _is_conninfo(url):  # the driver's message would contain the password
             raise StorageError(
@@ -95,35 +97,44 @@ def translate_errors(url: str) -> Generator[None]:
         raise StatementRejected(f"The database rejected a statement: {reason}.") from error
 
 
-def _connection_sentence(url: str, error: psycopg.OperationalError) -> str:
-    text = str(error).lower()
-    place = describe_url(url)
-    if "password authentication failed" in text or "no password supplied" in text:
-        return f"The database at {place} rejected the user or password; correct WORKBENCH_DATABASE_URL."
-    if "does not exist" in text and "database" in text:
-        return f"The server at {place} has no such database; create it or correct WORKBENCH_DATABASE_URL."
+_STATEMENT_REMEDIES = (  # by the beginning of the SQLSTATE
+    ("25006", "it only allows reading: use the primary, or turn off default_transaction_read_only"),
+    ("53", "free memory, disk space or connections there"),
+    ("58", "check its disk; its files may be damaged: restore a backup"),
+    ("XX", "its files may be damaged: restore a backup"),
+    ("", "try again"),  # such as after a deadlock
+)
+
+
+def _statement_sentence(url: str, error: psycopg.Error) -> str:
+    """Return the sentence for a statement that failed by the state of the server, not by its text."""
+    remedy = next(remedy for sign, remedy in _STATEMENT_REMEDIES if (error.sqlstate or "").startswith(sign))
+    line = last_line(f"ERROR:  {error.diag.message_primary}")
+    return f"The database at {describe_url(url)} could not finish a statement; {remedy}.{quote_last_line(line)}"
+
+
+def _connection_sentence(url: str, error: psycopg.Error) -> str:
+    """Return the sentence for a connection that failed or was lost; it ends with the server's last line, if any."""
+    text, place = str(error).lower(), describe_url(url)
+    line = last_line(str(error)) if re.search(r"\b(FATAL|PANIC|ERROR):", str(error)) else ""
+    if told := describe_rejection(url, line):
+        return told
+    end = quote_last_line(line)
+    if "unsupported startup parameter" in text:
+        return f"The pooler at {place} rejects the URL's parameters; remove them from the URL ({error})."
+    if re.search('password authentication|no password supplied|role ".*" does not exist|pg_hba.conf', line or text):
+        return f"The database at {place} rejected the user or password; correct WORKBENCH_DATABASE_URL.{end}"
+    if re.search('database ".*" does not exist', line) and "DETAIL" not in line:
+        return f"The server at {place} has no such database; create it or correct WORKBENCH_DATABASE_URL.{end}"
     if "the pooler gave no server" in text:
         return (
             f"The database behind {place} is down or fully busy ({error}); check it, or raise default_pool_size there."
         )
-    if "unsupported startup parameter" in text:
-        return f"The pooler at {place} rejects the URL's parameters; remove them from the URL ({error})."
-    if any(
-        sign in text
-        for sign in (
-            "refused",
-            "could not translate",
-            "timeout",
-            "no such file",
-            "unreachable",
-            "resolve",
-            "login has been failing",
-        )
-    ):
-        return f"The database at {place} is unreachable; start it or correct WORKBENCH_DATABASE_URL."
-    return (
-        f"The connection to the database at {place} failed ({str(error).strip().splitlines()[0]}); check that it runs."
-    )
+    away = "refused|could not translate|timeout|no such file|unreachable|resolve|login has been failing"
+    if re.search(away, text):
+        return f"The database at {place} cannot be reached; start it or correct WORKBENCH_DATABASE_URL.{end}"
+    reason = "" if line else f" ({str(error).strip().splitlines()[0]})"
+    return f"The connection to the database at {place} failed{reason}; check that it runs.{end}"
 
 
 # Public ids: a prefix for the kind, and 12 random hexadecimal digits

@@ -67,6 +67,11 @@ class GraphState(Value):
         return self.recall >= MIN_RECALL
 
     @property
+    def is_final(self) -> bool:
+        """True if it is sound, or if no shape has more links."""
+        return self.is_sound or self.m >= GRAPH_SHAPES[-1].m
+
+    @property
     def sentence(self) -> str:
         """The state in a sentence without a full stop."""
         return (
@@ -84,7 +89,8 @@ def maintain_graph(database: Database, index: str, say: Say | None = None) -> Gr
     """Build, measure or rebuild the graph of an index as its size requires; return its state, None without a graph.
 
     This is cheap if there is nothing to do, and does nothing if another process does it. Searches continue: they are
-    exact until a graph is measured and finds its passages. Writers wait during a build.
+    exact until a graph is measured and finds its passages. Writers wait during a build. What a killed process left
+    undone is continued.
     """
     with database.transaction() as turn:
         if not fetch_one(turn.execute(statement("graph_turn"), {"index": index}))["is_ours"]:
@@ -95,7 +101,8 @@ def maintain_graph(database: Database, index: str, say: Say | None = None) -> Gr
         state, passages = parse_graph_state(row["graph"]), int(row["passages"])
         if passages <= SERVING_PARAMETERS["exact_up_to"]:
             return None
-        if row["is_built"] and state and abs(passages - state.passages) < MIN_GROWTH * state.passages:
+        grown = state is None or abs(passages - state.passages) >= MIN_GROWTH * state.passages
+        if row["is_built"] and state and state.is_final and not grown:
             return state
         return _ensure_recall(database, index, state if row["is_built"] else None, passages, say or _ignore_message)
 

@@ -16,7 +16,6 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.formatting import count_text
 from workbench.storage.database import (
     Connection,
     Database,
@@ -184,6 +183,11 @@ class Job(Value):
         """True if no worker will touch it again unless asked."""
         return self.status in FINISHED_STATUSES
 
+    @property
+    def state(self) -> str:
+        """The status for people, "stalled" included."""
+        return describe_state(self.status, self.stalled)
+
 
 @dataclass(frozen=True, slots=True)
 class LogLine(Value):
@@ -207,8 +211,14 @@ def parse_job(row: Row) -> Job:
     if share is None or row["status"] == "completed":
         share = min(1.0, (row["done"] + row["part"]) / row["total"]) if row["total"] else 0.0
     values: Row = {name: value for name, value in row.items() if name in _COLUMNS}
-    values |= {"seconds_left": left, "share": round(share, 4), "stalled": describe_stall(row)}
+    stalled = describe_stall(row)
+    values |= {"seconds_left": None if stalled else left, "share": round(share, 4), "stalled": stalled}
     return Job(**values)
+
+
+def describe_state(status: str, stalled: str | None) -> str:
+    """Return the status of a job for people, "stalled" included."""
+    return "stalled" if stalled else status.replace("_", " ")
 
 
 def describe_stall(row: Row) -> str | None:
@@ -232,15 +242,18 @@ def describe_stall(row: Row) -> str | None:
             f"Stalled: nothing has changed for {span}. Worker {worker} holds it; restart that worker, or cancel the "
             "job and resume it. Finished work is kept."
         )
+    if row["is_held"]:
+        another = "" if workers else ", which you start with 'workbench worker'"
+        return (
+            f"Stalled: nothing has changed for {span}, and its worker {worker} does not answer; end that process, so "
+            f"that another worker resumes it{another}."
+        )
     if not workers:
         return (
             f"Stalled: its worker {worker} has sent no heartbeat for {span}, and no other is running; start one "
             "with 'workbench worker' to resume it."
         )
-    return (
-        f"Stalled: nothing has changed for {span}, and its worker {worker} does not answer; end that process, so "
-        "that another worker resumes it, or cancel the job."
-    )
+    return f"Stalled: its worker {worker} has sent no heartbeat for {span}; a running worker resumes it soon."
 
 
 def measure_ingest_pace(database: Database) -> float | None:
@@ -523,6 +536,11 @@ class JobLoad(Value):
         """Number of workers: those with a part, or the one that leads."""
         return max(self.hands, 1 if self.worker else 0)
 
+    @property
+    def state(self) -> str:
+        """The status for people, "stalled" included."""
+        return describe_state(self.status, self.stalled)
+
 
 @dataclass(frozen=True, slots=True)
 class Workload(Value):
@@ -542,12 +560,12 @@ class Workload(Value):
     def sentence(self) -> str:
         """The workload in a sentence."""
         if not (self.queued or self.running or self.workers):
-            return "No jobs are queued or running."
-        counts = [count_text(self.workers, "worker"), f"{self.running} running", f"{self.queued} queued"]
-        if self.stalled:
-            counts.append(f"{len(self.stalled)} stalled")
-        idle = "" if self.workers or not (self.queued or self.running) else "; start one with 'workbench worker'"
-        return f"{' · '.join(counts)}{idle}."
+            return "No job is queued or running, and no worker is needed."
+        stalled = f", {len(self.stalled)} stalled" if self.stalled else ""
+        workers = (
+            f"workers: {self.workers}." if self.workers else "no worker is running: start one with 'workbench worker'."
+        )
+        return f"Jobs: {self.queued} queued, {self.running} running{stalled}; {workers}"
 
 
 def fetch_workload(database: Database) -> Workload:

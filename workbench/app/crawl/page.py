@@ -158,10 +158,6 @@ def _render_label(node: TreeNode) -> str:
 
 REFRESH_S = 1.0  # seconds between refreshes of a running crawl
 LOG_LINES = 14
-STATUS_TITLES = {
-    "queued": "waiting for a worker", "running": "running", "completed": "completed",
-    "completed_with_errors": "completed with errors", "cancelled": "cancelled", "failed": "failed",
-}  # fmt: skip
 OUTCOME_STATES = {
     "added": "done", "changed": "done", "failed": "failed", "held": "waiting", "queued": "waiting", "fetched": "busy",
 }  # fmt: skip
@@ -231,7 +227,7 @@ def _show_status(wb: Workbench, job: CrawlJob) -> None:
 
 def _list_status(job: CrawlJob, left: str) -> list[str]:
     """Return the status, the time left, and the message if it adds something."""
-    status = STATUS_TITLES[job.status].capitalize()
+    status = job.state.capitalize()
     message = "" if job.message.rstrip(".") in ("", status) else escape_markdown(job.message)
     return [part for part in (f"**{status}**", left, message) if part]
 
@@ -567,12 +563,13 @@ def _show_history(wb: Workbench) -> None:
 
 def make_crawl_row(job: CrawlJob) -> dict[str, object]:
     """Return a crawl as a row of the history."""
+    status = job.state
     return {
         "id": job.id,
         "name": job.url,
         "cells": {
             "url": job.url,
-            "status": {"state": _CELL_STATES.get(job.status, "waiting"), "text": STATUS_TITLES[job.status]},
+            "status": {"state": "failed" if job.stalled else _CELL_STATES.get(job.status, "waiting"), "text": status},
             "done": job.pages_done,
             "failed": job.pages_failed,
             "added": job.report["added"],

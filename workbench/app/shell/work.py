@@ -141,9 +141,6 @@ COMPLETED_SHOWN_S = 60.0  # seconds for which a completed job stays in the tray
 BUSY_REFRESH_S, IDLE_REFRESH_S = 0.7, 2.0  # seconds between refreshes with and without running jobs
 MIN_ROWS_SCROLLED, MIN_ROWS_FILTERED = 3, 30  # rows from which a list scrolls, and has a filter
 LIST_HEIGHT_PX = 140  # pixels
-STATUS_TITLES = {
-    "completed": "done", "completed_with_errors": "done with errors", "cancelled": "cancelled", "failed": "failed",
-}  # fmt: skip
 STORED_OUTCOMES = ("added", "changed", "unchanged")  # outcomes of a file that is in its source
 OUTCOME_STATES = {"added": "done", "changed": "done", "unchanged": "same"}
 
@@ -210,11 +207,12 @@ def _sort_key(work: JobView) -> int:
 
 
 def tray_title(works: Iterable[JobView]) -> str:
-    """Return the tray's title: "1 failed · 2 running · 1 finished"."""
-    counts = {"failed": 0, "running": 0, "finished": 0}
+    """Return the tray's title: "1 failed · 2 running · 1 completed"."""
+    counts: dict[str, int] = {}
     for work in works:
-        counts[("failed", "running", "finished")[_sort_key(work)]] += 1
-    return " · ".join(f"{count} {word}" for word, count in counts.items() if count)
+        state = "failed" if _sort_key(work) == 0 else work.job.state
+        counts[state] = counts.get(state, 0) + 1
+    return " · ".join(f"{count} {state}" for state, count in counts.items())
 
 
 def _show_job(key: str, work: JobView, detailed: bool) -> None:
@@ -315,7 +313,7 @@ def describe_job(work: JobView) -> str:
     job = work.job
     if not work.is_running:
         detail = "" if job.error else _describe_counts(work) or job.message
-        return STATUS_TITLES[job.status] + (f": {detail}" if detail else "")
+        return job.state + (f": {detail}" if detail else "")
     if job.cancel_requested:
         return "cancelling; finished parts are kept"
     if job.stalled:

@@ -198,13 +198,20 @@ def make_index_row(index: IndexStatus, missing: int, job: Job | None) -> dict[st
 
 
 def _describe_search(index: IndexStatus) -> str:
-    """Return "exact", or "graph" with its recall."""
-    return f"graph, recall {index['graph']['recall']:.2%}" if index["has_graph"] and index["graph"] else "exact"
+    """Return "exact" or "graph", with the recall of the graph."""
+    graph = index["graph"]
+    if index["vector_search"] == "exact":
+        return "exact"
+    recall = f"recall {graph['recall']:.2%}" if graph else "not built yet"
+    return f"graph, {recall}" if index["has_graph"] else f"exact (graph: {recall})"
 
 
 def _status_cell(status: str, missing: int, job: Job | None) -> dict[str, str]:
     if job is not None:
-        return {"state": "busy", "text": "waiting for a worker" if job.status == "queued" else "building"}
+        return {
+            "state": "failed" if job.stalled else "busy",
+            "text": "building" if job.state == "running" else job.state,
+        }
     if status == "failed":
         return {"state": "failed", "text": "failed"}
     if missing or status != "ready":
@@ -249,7 +256,7 @@ def _make_row(job: JobLoad) -> dict[str, object]:
         "title": job.title,
         "status": {"state": "failed", "text": "stalled"}
         if job.stalled
-        else {"state": STATUS_STATES.get(job.status, job.status), "text": job.status},
+        else {"state": STATUS_STATES.get(job.status, job.status), "text": job.state},
         "progress": {"text": progress, "order": job.done},
         "parts": {"text": f"{job.parts_done} of {job.parts}" if job.parts else "–", "order": job.parts},
         "hands": job.workers,

@@ -7,6 +7,10 @@ CASE WHEN j.status IN ('queued', 'running') THEN extract(epoch FROM clock_timest
 CASE WHEN j.status = 'running' THEN (
     SELECT extract(epoch FROM clock_timestamp() - w.last_heartbeat)::float FROM procrastinate_jobs q
         JOIN procrastinate_workers w ON w.id = q.worker_id WHERE q.lock = j.id AND q.status = 'doing' LIMIT 1) END AS silent,
+j.status = 'running' AND EXISTS (
+    SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
+    WHERE b.datname = current_database() AND l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+      AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(j.id, 7215004)) AS is_held,
 CASE WHEN j.status IN ('queued', 'running') THEN (
     SELECT count(*) FROM procrastinate_workers WHERE last_heartbeat > now() - interval '15 seconds') END AS workers,
 CASE WHEN j.status = 'queued' THEN EXISTS (

@@ -14,7 +14,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -338,3 +338,40 @@ def test_the_words_of_the_places_are_found_where_they_belong(world: World) -> No
     )
     with pytest.raises(AssertionError):
         check(world, told, "", "bank")
+
+
+def test_answers_in_a_scope_are_the_same_as_without_everything_else(
+    world: World, server_url: str, template_database: str, test_home: Any
+) -> None:
+    """Scores, ranks, corrections and notes: documents outside the scope change none of them."""
+    inside = [place for place in world.places.values() if place.project == "shop"]
+    values: dict[str, Any] = {"home": test_home, "embedding_model": "hash", "_env_file": None}
+    with cloned_database(server_url, template_database) as url:
+        with Workbench.open(settings=Settings(database_url=url, **values)) as alone:
+            alone.projects.create("Shop", id="shop")
+            for place in inside:
+                fill(alone, replace(place, source_id=[]))
+            differing: list[str] = []
+            for seed in range(40):
+                dice = random.Random(2000 + seed)
+                asked, strategy = question(dice, world), NAMES[seed % len(NAMES)]
+                ask = Ask(strategy, dice.choice([3, 10]), Scope(kind="project", project="shop"))
+                ours, theirs = (without_ids(wb, asked, ask) for wb in (world.wb, alone))
+                at = len(os.path.commonprefix([ours, theirs]))
+                shown = f"{ours[at - 150 : at + 100]!r}\nalone {theirs[at - 150 : at + 100]!r}"
+                if ours != theirs:
+                    differing.append(f"seed {seed}, {strategy}, {asked!r}:\namong others {shown}")
+            assert not differing, "\n".join(differing)
+
+
+def without_ids(wb: Workbench, asked: str, ask: Ask) -> str:
+    """Return a search and what explains it, its ids numbered in their order, and without times."""
+    result, why = wb.explaining.explain_hits(asked, ask)
+    told = json.dumps([result.to_dict(), [one.to_dict() for one in why], list(result.notes)], default=str)
+    told = re.sub(r'"(timings_ms|[a-z_]+_at)": (\{[^}]*\}|"[^"]*")', '""', told)
+    told = re.sub(r"(\d\.\d{6})\d+(e-\d+)?", r"\1", told)
+    told = re.sub(r'"(source_ids|preferred_source_ids)": \[[^]]*\]', "", told)
+    ids = dict.fromkeys(re.findall(r"\b(?:doc|src|psg|fld)_[0-9a-f]+\b", told))
+    for number, key in enumerate(ids):
+        told = told.replace(key, f"id {number}")
+    return told

@@ -12,7 +12,8 @@ from workbench.retrieval.bm25 import idf
 from workbench.retrieval.names import MatchedName, Mention, NamesTable, QuestionNames
 from workbench.retrieval.query import Query, Words
 from workbench.storage.database import Connection
-from workbench.storage.documents import NamedDocument, fetch_document_frequencies, find_named_documents
+from workbench.storage.documents import NamedDocument, find_named_documents
+from workbench.storage.ranking import fetch_known_terms
 from workbench.text import iter_spaced_words
 from workbench.types import DocumentName
 
@@ -30,7 +31,7 @@ _FISCAL = re.compile(r"fy(\d{2}|\d{4})", re.IGNORECASE)
 def best_matching_name(document: NamedDocument, frequencies: Mapping[str, int], passages: int) -> MatchedName:
     """Return the name of a document of which a question says most, the title of equals.
 
-    ``frequencies`` are of the terms of its names, in an index of so many ``passages``.
+    ``frequencies`` are of the terms of its names, in a scope of so many ``passages``.
     """
     best = MatchedName(document.id)
     for text, terms in document.names:
@@ -106,12 +107,13 @@ def matched_name_shares(query: Query, connection: Connection, ids: Sequence[int]
 
 def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, every: bool) -> dict[int, MatchedName]:
     """Return how much of its document's name a question says, by passage id; of ``every`` passage, or if any is."""
-    index, totals = query.request.index.name, query.read_words(connection).totals
+    request, index, totals = query.request, query.request.index.name, query.read_words(connection).totals
     spelt = normalize_for_names(read_names(query, connection).asked)
     documents = find_named_documents(connection, index, spelt, totals.languages, ids, every=every)
     distinct = {document.id: document for document in documents.values()}
     terms = {term for document in distinct.values() for _, name in document.names for term in name}
-    frequencies = fetch_document_frequencies(connection, index, terms)
+    known = fetch_known_terms(connection, index, terms, request.scope.place, request.scope_size(connection))
+    frequencies = {name: term.df for name, term in known.items()}
     said = {key: best_matching_name(document, frequencies, totals.passages) for key, document in distinct.items()}
     return {key: said[document.id] for key, document in documents.items()}
 

@@ -12,7 +12,7 @@ from functools import partial
 
 from workbench.storage.database import Connection
 from workbench.storage.documents import DocumentNames, fetch_document_names, list_document_ids
-from workbench.storage.passages import IndexTotals
+from workbench.storage.passages import ScopeTotals
 from workbench.types import DocumentName, JsonValue, ResolvedScope
 
 # Years and quarters in texts
@@ -351,10 +351,10 @@ class NamesCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def table_of(
-        self, connection: Connection, index: str, totals: IndexTotals, scope: ResolvedScope = FULL_SCOPE
+        self, connection: Connection, index: str, totals: ScopeTotals, scope: ResolvedScope = FULL_SCOPE
     ) -> NamesTable:
         """Return the table of the documents of an index that lie in a scope as it is now, by the index's totals."""
-        version = (totals.passages, totals.average_length, totals.changed)
+        version = totals.version
         table = self.table(version, partial(fetch_document_names, connection, index))
         place = scope.place
         if place.is_everything:

@@ -138,7 +138,7 @@ def add_guesses(request: Request, connection: Connection, query: str, words: Wor
     for term, likeliest in chosen:
         word = _typed_word(typed, term)
         for slip, meant in likeliest:
-            added.append(QueryTerm(meant.term, meant.id, meant.df, term.position, term.passages))
+            added.append(QueryTerm(meant.term, meant.id, meant.df, term.position, term.passages, meant.postings))
             factors.append(
                 GUESS_WEIGHT * slip.similarity * (1 if _has_same_first_letter(slip) else OTHER_FIRST_LETTER_FACTOR)
             )

@@ -19,6 +19,7 @@ from workbench.services.outages import retry_on_primary
 from workbench.storage.database import Row, new_id
 from workbench.storage.experiments import ExperimentTables, NewRun, RunTables
 from workbench.storage.passages import fetch_documents_in_scope
+from workbench.storage.ranking import filter_documents
 from workbench.storage.test_sets import TestSetTables
 from workbench.types import (
     DATASET,
@@ -302,17 +303,16 @@ def _delete_if_empty(wb: Workbench, source_id: str) -> bool:
 
 
 def hash_documents(wb: Workbench, measured: MeasuredScope) -> str:
-    """Hash the user's own documents and the scope: any document added, changed or deleted changes it.
-
-    Documents outside the scope count, because the weights of words are those of the whole index.
+    """Hash the user's own documents in a scope, and the scope: any of them added, changed or deleted changes it.
 
     Raises:
         ScopeError: a part of the scope has been deleted.
     """
     scope = resolve_scope(wb, measured)
     digest = hashlib.sha256()
-    for document in sorted(wb.corpus.documents.list(), key=lambda item: item.id):
-        digest.update(f"{document.id} {document.content_hash}\n".encode())
+    hashes = {document.id: document.content_hash for document in wb.corpus.documents.list()}
+    for key in sorted(filter_documents(wb.corpus.database, scope, list(hashes))):
+        digest.update(f"{key} {hashes[key]}\n".encode())
     if not measured.is_everything:
         digest.update(json.dumps(replace(scope, notes=()).to_dict(), sort_keys=True).encode())
     return digest.hexdigest()

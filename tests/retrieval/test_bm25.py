@@ -11,7 +11,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.retrieval.bm25 import idf, max_score, term_idf, weigh_terms
-from workbench.storage.passages import ScopeTotals, QueryTerm
+from workbench.storage.passages import QueryTerm, ScopeTotals
 
 TEXTS = {
     "a.txt": "apple apple banana",

@@ -6,7 +6,7 @@ import pytest
 
 from workbench.retrieval.highlight import QueryWord, compute_coverage, compute_coverage_and_closeness, query_words
 from workbench.retrieval.query import Words
-from workbench.storage.passages import ScopeTotals, QueryTerm, TermWeights
+from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
 
 SHEEP, HILLS = QueryWord("sheep", 2.0, is_whole=True), QueryWord("hill", 1.0)
 

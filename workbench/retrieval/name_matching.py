@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from workbench.retrieval.bm25 import idf
-from workbench.retrieval.names import MatchedName, Mention, NamesTable, QuestionNames
+from workbench.retrieval.names import MatchedName, Mention, NamesCache, NamesTable, QuestionNames
 from workbench.retrieval.query import Query, Words
 from workbench.storage.database import Connection
 from workbench.storage.documents import NamedDocument, find_named_documents
@@ -112,8 +112,14 @@ def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, ev
     documents = find_named_documents(connection, index, spelt, totals.languages, ids, every=every)
     distinct = {document.id: document for document in documents.values()}
     terms = {term for document in distinct.values() for _, name in document.names for term in name}
-    known = fetch_known_terms(connection, index, terms, request.scope.place, request.scope_size(connection))
-    frequencies = {name: term.df for name, term in known.items()}
+
+    def count(missing: Collection[str]) -> dict[str, int]:
+        size = request.scope_size(connection)
+        known = fetch_known_terms(connection, index, missing, request.scope.place, size)
+        return {name: term.df for name, term in known.items()}
+
+    cache = request.kept_names or NamesCache()
+    frequencies = cache.frequencies_of(totals, request.scope, terms, count)
     said = {key: best_matching_name(document, frequencies, totals.passages) for key, document in distinct.items()}
     return {key: said[document.id] for key, document in documents.items()}
 

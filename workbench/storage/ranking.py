@@ -259,6 +259,8 @@ def fetch_known_terms(
     connection: Connection, index: str, terms: Collection[str], scope: ResolvedScope, size: int
 ) -> dict[str, KnownTerm]:
     """Return the lexicon's entries of given terms that occur in a scope; ``size`` as in ``count_terms``."""
+    if not terms:
+        return {}
     rows = connection.execute(statement("terms_by_name", index), {"terms": clean_parameters(list(terms))}).fetchall()
     counts = count_terms(connection, index, {row["id"]: row["df"] for row in rows}, scope, size)
     return {
@@ -372,7 +374,8 @@ class PassageTerm:
 
     id: int
     term: str
-    df: int  # in the whole index
+    df: int  # passages in scope with the term
+    postings: int  # passages of the whole index with the term
     share: float  # sum of its shares of the passages' terms
     passages: int
 
@@ -410,10 +413,17 @@ def fetch_document_slices(connection: Connection, index: str, places: Sequence[D
     return [texts.get(place) for place in range(1, len(places) + 1)]
 
 
-def fetch_passage_terms(connection: Connection, index: str, ids: Sequence[int]) -> list[PassageTerm]:
-    """Return every term of the given passages."""
+def fetch_passage_terms(
+    connection: Connection, index: str, ids: Sequence[int], scope: ResolvedScope, size: int
+) -> list[PassageTerm]:
+    """Return every term of given passages of a scope; ``size`` as in ``count_terms``."""
     rows = connection.execute(statement("terms_of_passages", index), {"ids": list(ids)}).fetchall()
-    return [PassageTerm(int(r["id"]), r["term"], int(r["df"]), float(r["share"]), int(r["passages"])) for r in rows]
+    counts = count_terms(connection, index, {row["id"]: row["df"] for row in rows}, scope, size)
+    return [
+        PassageTerm(row["id"], row["term"], counts[row["id"]], row["df"], float(row["share"]), int(row["passages"]))
+        for row in rows
+        if row["id"] in counts
+    ]
 
 
 def _ordinals(passages: Sequence[tuple[str, int]]) -> dict[str, object]:

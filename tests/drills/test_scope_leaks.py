@@ -20,6 +20,7 @@ from typing import Any
 import httpx
 import pytest
 from mcp.types import PromptReference, ResourceTemplateReference
+from pydantic import SecretStr
 
 from mcp_app.server import create_server
 from tests.conftest import cloned_database
@@ -341,15 +342,14 @@ def test_the_words_of_the_places_are_found_where_they_belong(world: World) -> No
 
 
 def test_answers_in_a_scope_are_the_same_as_without_everything_else(
-    world: World, server_url: str, template_database: str, test_home: Any
+    world: World, server_url: str, template_database: str
 ) -> None:
     """Scores, ranks, corrections and notes: documents outside the scope change none of them."""
     inside = [place for place in world.places.values() if place.project == "shop"]
-    values: dict[str, Any] = {"home": test_home, "embedding_model": "hash", "_env_file": None}
     differing: list[str] = []
     with (
         cloned_database(server_url, template_database) as url,
-        Workbench.open(settings=Settings(database_url=url, **values)) as alone,
+        Workbench.open(settings=world.wb.settings.model_copy(update={"database_url": SecretStr(url)})) as alone,
     ):
         alone.projects.create("Shop", id="shop")
         for place in inside:

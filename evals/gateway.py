@@ -19,7 +19,6 @@ from workbench.services.outages import retry_on_primary
 from workbench.storage.database import Row, new_id
 from workbench.storage.experiments import ExperimentTables, NewRun, RunTables
 from workbench.storage.passages import fetch_documents_in_scope
-from workbench.storage.ranking import filter_documents
 from workbench.storage.test_sets import TestSetTables
 from workbench.types import (
     DATASET,
@@ -310,9 +309,8 @@ def hash_documents(wb: Workbench, measured: MeasuredScope) -> str:
     """
     scope = resolve_scope(wb, measured)
     digest = hashlib.sha256()
-    hashes = {document.id: document.content_hash for document in wb.corpus.documents.list()}
-    for key in sorted(filter_documents(wb.corpus.database, scope, list(hashes))):
-        digest.update(f"{key} {hashes[key]}\n".encode())
+    for document in sorted(list_documents(wb, scope), key=lambda item: item.id):
+        digest.update(f"{document.id} {document.content_hash}\n".encode())
     if not measured.is_everything:
         digest.update(json.dumps(replace(scope, notes=()).to_dict(), sort_keys=True).encode())
     return digest.hexdigest()

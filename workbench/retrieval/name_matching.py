@@ -119,7 +119,7 @@ def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, ev
         return {name: term.df for name, term in known.items()}
 
     cache = request.kept_names or NamesCache()
-    frequencies = cache.frequencies_of(totals, request.scope, terms, count)
+    frequencies = cache.count_terms(totals, request.scope, terms, count)
     said = {key: best_matching_name(document, frequencies, totals.passages) for key, document in distinct.items()}
     return {key: said[document.id] for key, document in documents.items()}
 

@@ -372,7 +372,7 @@ class NamesCache:
                     self._scopes.pop(next(iter(self._scopes)))
         return table.within(known[1])
 
-    def frequencies_of(
+    def count_terms(
         self,
         totals: ScopeTotals,
         scope: ResolvedScope,

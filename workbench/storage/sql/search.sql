@@ -57,12 +57,13 @@ WHERE p.index_name = %(index)s AND p.passages > 0 AND {scope} GROUP BY p.languag
 
 -- statistics_of_documents: the same for a scope with conditions on documents, whose passages count as long as those of their
 -- sources
-SELECT p.language, sum(p.passages) AS passages, sum(p.passages * s.terms::float8 / s.passages) AS terms
+SELECT p.language, sum(p.passages) AS passages, sum(p.passages * coalesce(s.terms::float8 / s.passages, 1)) AS terms
 FROM (
     SELECT i.document_id, i.passages, d.source_id, d.language FROM index_documents i JOIN documents d ON d.id = i.document_id
     WHERE i.index_name = %(index)s) AS p
-JOIN index_statistics s ON s.index_name = %(index)s AND s.source_id = p.source_id AND s.language = p.language AND s.passages > 0
-WHERE {scope} GROUP BY p.language
+LEFT JOIN index_statistics s
+    ON s.index_name = %(index)s AND s.source_id = p.source_id AND s.language = p.language AND s.passages > 0
+WHERE {scope} GROUP BY p.language HAVING sum(p.passages) > 0
 
 -- query_terms: the size of a scope, and the query's terms in each of its languages with what the lexicon knows of them; one
 -- row without a term if the query has none

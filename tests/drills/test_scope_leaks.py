@@ -239,11 +239,11 @@ def in_lists(dice: random.Random, world: World, asked: str) -> None:
     check(world, call(world, "rag_get_available_sources", project_id="bank"), "", "bank", "global")
     place = any_place(dice, world)
     check(world, call(world, "rag_list_pages_for_source", source_id=source(place)), "", place.name)
-    for name in ("source_id", "tags", "folder_name"):
+    outsiders = {document.id for document in world.wb.documents.list(source_id=source(world.places["bank"]))}
+    for name in ("source_id", "document_id", "tags", "folder_name"):
         told = completed(world, name, dice.choice(["", "r", asked[:2]]))
         check(world, told, "", "shop", "shop folder", "global")
-        for other in ("bank",):
-            assert source(world.places[other]) not in told
+        assert outsiders.isdisjoint(told.split()) and source(world.places["bank"]) not in told
 
 
 def in_python(dice: random.Random, world: World, asked: str) -> None:

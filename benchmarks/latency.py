@@ -130,7 +130,7 @@ class Bench:
         weights = {}
         with self._store.reading() as connection:
             for text, _ in self.questions:
-                totals, terms = fetch_query_terms(connection, self._index.name, text)
+                totals, terms = fetch_query_terms(connection, self._index.name, text, ResolvedScope(), 0)
                 weights[text] = weigh_terms(terms, totals)
         return weights
 

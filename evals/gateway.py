@@ -302,16 +302,14 @@ def _delete_if_empty(wb: Workbench, source_id: str) -> bool:
 
 
 def hash_documents(wb: Workbench, measured: MeasuredScope) -> str:
-    """Hash the user's own documents and the scope: any document added, changed or deleted changes it.
-
-    Documents outside the scope count, because the weights of words are those of the whole index.
+    """Hash the user's own documents in a scope, and the scope: any of them added, changed or deleted changes it.
 
     Raises:
         ScopeError: a part of the scope has been deleted.
     """
     scope = resolve_scope(wb, measured)
     digest = hashlib.sha256()
-    for document in sorted(wb.corpus.documents.list(), key=lambda item: item.id):
+    for document in sorted(list_documents(wb, scope), key=lambda item: item.id):
         digest.update(f"{document.id} {document.content_hash}\n".encode())
     if not measured.is_everything:
         digest.update(json.dumps(replace(scope, notes=()).to_dict(), sort_keys=True).encode())

@@ -46,12 +46,7 @@ def complete_argument(wb: Workbench, name: str, typed: str, context: dict[str, s
         case "source_id":
             pairs = [(source.id, source.title) for source in _list_sources(wb, context)]
         case "document_id":
-            contains, source_id = typed or None, context.get("source_id") or None
-            values = [
-                item.id for item in wb.documents.list(contains=contains, source_id=source_id, limit=MAX_COMPLETIONS)
-            ]
-            total = wb.documents.count(contains=contains, source_id=source_id)
-            return Completion(values=values, total=total, has_more=total > len(values))
+            return _complete_document(wb, typed or None, context)
         case "project_id":
             pairs = [(project.id, project.title) for project in wb.projects.list()]
         case "folder_name":
@@ -66,6 +61,18 @@ def complete_argument(wb: Workbench, name: str, typed: str, context: dict[str, s
         case _:
             return None
     return _make_completion(key for key, title in pairs if _matches(typed, key, title))
+
+
+def _complete_document(wb: Workbench, contains: str | None, context: dict[str, str]) -> Completion:
+    """Return the ids of documents, those of the context's project and global ones if it names a project."""
+    source_id = context.get("source_id") or None
+    if context.get("project_id"):
+        inside = {source.id for source in _list_sources(wb, context)}
+        documents = wb.documents.list(contains=contains, source_id=source_id)
+        return _make_completion(document.id for document in documents if document.source_id in inside)
+    documents = wb.documents.list(contains=contains, source_id=source_id, limit=MAX_COMPLETIONS)
+    total = wb.documents.count(contains=contains, source_id=source_id)
+    return Completion(values=[item.id for item in documents], total=total, has_more=total > len(documents))
 
 
 def _list_sources(wb: Workbench, context: dict[str, str]) -> list[Source]:

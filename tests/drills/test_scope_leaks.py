@@ -14,12 +14,13 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
 import pytest
 from mcp.types import PromptReference, ResourceTemplateReference
+from pydantic import SecretStr
 
 from mcp_app.server import create_server
 from tests.conftest import cloned_database
@@ -238,11 +239,11 @@ def in_lists(dice: random.Random, world: World, asked: str) -> None:
     check(world, call(world, "rag_get_available_sources", project_id="bank"), "", "bank", "global")
     place = any_place(dice, world)
     check(world, call(world, "rag_list_pages_for_source", source_id=source(place)), "", place.name)
-    for name in ("source_id", "tags", "folder_name"):
+    outsiders = {document.id for document in world.wb.documents.list(source_id=source(world.places["bank"]))}
+    for name in ("source_id", "document_id", "tags", "folder_name"):
         told = completed(world, name, dice.choice(["", "r", asked[:2]]))
         check(world, told, "", "shop", "shop folder", "global")
-        for other in ("bank",):
-            assert source(world.places[other]) not in told
+        assert outsiders.isdisjoint(told.split()) and source(world.places["bank"]) not in told
 
 
 def in_python(dice: random.Random, world: World, asked: str) -> None:
@@ -338,3 +339,43 @@ def test_the_words_of_the_places_are_found_where_they_belong(world: World) -> No
     )
     with pytest.raises(AssertionError):
         check(world, told, "", "bank")
+
+
+def test_answers_in_a_scope_are_the_same_as_without_everything_else(
+    world: World, server_url: str, template_database: str, drill_seconds: float
+) -> None:
+    """Scores, ranks, corrections and notes: documents outside the scope change none of them."""
+    inside = [place for place in world.places.values() if place.project == "shop"]
+    differing: list[str] = []
+    with (
+        cloned_database(server_url, template_database) as url,
+        Workbench.open(settings=world.wb.settings.model_copy(update={"database_url": SecretStr(url)})) as alone,
+    ):
+        alone.projects.create("Shop", id="shop")
+        for place in inside:
+            fill(alone, replace(place, source_id=[]))
+        until, seed = time.monotonic() + drill_seconds, 0
+        while time.monotonic() < until or seed < len(NAMES):
+            dice = random.Random(2000 + seed)
+            asked, strategy = question(dice, world), NAMES[seed % len(NAMES)]
+            ask = Ask(strategy, dice.choice([3, 10]), Scope(kind="project", project="shop"))
+            ours, theirs = (without_ids(wb, asked, ask) for wb in (world.wb, alone))
+            if ours != theirs:
+                at = next((n for n, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), 0)
+                shown = f"{ours[at - 150 : at + 100]!r}\nalone {theirs[at - 150 : at + 100]!r}"
+                differing.append(f"seed {seed}, {strategy}, {asked!r}:\namong others {shown}")
+            seed += 1
+    assert not differing, "\n".join(differing)
+
+
+def without_ids(wb: Workbench, asked: str, ask: Ask) -> str:
+    """Return a search and what explains it, its ids numbered in their order, and without times."""
+    result, why = wb.explaining.explain_hits(asked, ask)
+    told = json.dumps([result.to_dict(), [one.to_dict() for one in why], list(result.notes)], default=str)
+    told = re.sub(r'"(timings_ms|[a-z_]+_at)": (\{[^}]*\}|"[^"]*")', '""', told)
+    told = re.sub(r"(\d\.\d{6})\d+(e-\d+)?", r"\1", told)
+    told = re.sub(r'"(source_ids|preferred_source_ids)": \[[^]]*\]', "", told)
+    ids = dict.fromkeys(re.findall(r"\b(?:doc|src|psg|fld)_[0-9a-f]+\b", told))
+    for number, key in enumerate(ids):
+        told = told.replace(key, f"id {number}")
+    return told

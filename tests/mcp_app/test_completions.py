@@ -70,3 +70,17 @@ def test_completions_tell_how_many_there_are_and_find_a_document_by_its_id_among
         told = completion(typed)
         assert (len(told.values), told.total, told.has_more) == (min(100, total), total, total > 100)
     assert completion(last).values == [last]
+
+
+def test_documents_of_other_projects_are_not_completed_once_a_project_is_known(agent: Agent, wb: Workbench) -> None:
+    made: dict[str | None, str] = {}
+    for project in ("shop", "bank", None):
+        if project:
+            wb.projects.create(project.title(), id=project)
+        source = wb.sources.create(f"Reports of {project}", project=project).id
+        made[project] = wb.documents.create(text=f"Words of {project}.", title="Report", source=source).document.id
+    at = places(agent)["document_id"]
+    assert all(complete(agent, place, "document_id", "rep") == list(made.values()) for place in at)
+    for place in at:
+        assert complete(agent, place, "document_id", "rep", project_id="shop") == [made["shop"], made[None]]
+        assert complete(agent, place, "document_id", "", project_id="unknown") == []

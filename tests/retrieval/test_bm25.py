@@ -11,7 +11,7 @@ import pytest
 
 from workbench import Workbench
 from workbench.retrieval.bm25 import idf, max_score, term_idf, weigh_terms
-from workbench.storage.passages import IndexTotals, QueryTerm
+from workbench.storage.passages import QueryTerm, ScopeTotals
 
 TEXTS = {
     "a.txt": "apple apple banana",
@@ -36,7 +36,7 @@ def test_a_term_in_all_passages_of_its_language_is_as_common_as_can_be() -> None
 
 def test_unknown_terms_carry_no_weight() -> None:
     terms = [QueryTerm("apple", 1, 1, 1, 3), QueryTerm("zebra", None, 0, 2, 3)]
-    weights = weigh_terms(terms, IndexTotals(3, 4.0, ("english",)), k1=1.5, b=0.75)
+    weights = weigh_terms(terms, ScopeTotals(3, 4.0, ("english",)), k1=1.5, b=0.75)
     assert weights.ids == (1,)
     assert weights.weights == pytest.approx((idf(1, 3) * 2.5,))
     assert (weights.a, weights.c) == pytest.approx((1.5 * 0.25, 1.5 * 0.75 / 4.0))

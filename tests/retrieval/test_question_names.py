@@ -13,7 +13,7 @@ from workbench.errors import ScopeError
 from workbench.retrieval.names import QUICK_BUILD_S, NamesCache, NamesTable, find_periods
 from workbench.storage.documents import DocumentNames
 from workbench.storage.ranking import fetch_query_terms
-from workbench.types import JsonValue, Scope, SearchResult
+from workbench.types import ResolvedScope, Scope, SearchResult
 
 SAYS = "The harbour was dredged and its cranes were painted. Receipts were higher than in the year before."
 COMPANIES = ("ALPINE", "BOREAL", "CASCADE", "DELTA")
@@ -172,7 +172,7 @@ def test_warming_reads_the_names_that_the_first_search_needs(papers: Workbench) 
         opened.warm()
         index = opened.corpus.index()
         with opened.corpus.store(index).reading() as connection:
-            totals, _ = fetch_query_terms(connection, index.name, "words of a question")
+            totals, _ = fetch_query_terms(connection, index.name, "words of a question", ResolvedScope(), 0)
         version = (totals.passages, totals.average_length, totals.changed)
         table = opened.corpus.names(index).table(version, lambda: pytest.fail("The names were not read yet."))
         assert table.documents == len(PAPERS)

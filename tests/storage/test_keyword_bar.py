@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from workbench import Workbench
 from workbench.retrieval.bm25 import weigh_terms
 from workbench.storage import postings as term_ranking
 from workbench.storage.passages import TermWeights
-from workbench.storage.ranking import EXACT_UP_TO, fetch_query_terms, filter_passages, rank_by_terms
+from workbench.storage.ranking import EXACT_UP_TO, count_terms, fetch_query_terms, filter_passages, rank_by_terms
 from workbench.storage.store import PassageStore
 from workbench.types import ResolvedScope
 
@@ -52,7 +53,7 @@ def _everything_read(
     """(passage, score) by the formula, from the passages' texts alone, best first."""
     scores: dict[int, float] = {}
     with store.reading() as connection:
-        asked = fetch_query_terms(connection, store.index.name, question)[1]
+        asked = fetch_query_terms(connection, store.index.name, question, ResolvedScope(), 0)[1]
         known = {term.term: term.id for term in asked if term.id is not None}
         for term, passage, frequency, length, _ in brought(wb):
             if term in known:
@@ -70,7 +71,7 @@ def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
     small = next(source for source in wb.sources.list() if source.title == "Small")
     scope = ResolvedScope(source_ids=(small.id,)) if held else ResolvedScope()
     with store.reading() as connection:
-        totals, terms = fetch_query_terms(connection, store.index.name, question)
+        totals, terms = fetch_query_terms(connection, store.index.name, question, ResolvedScope(), 0)
         weights = weigh_terms(terms, totals)
         for limit, at_once in ((1, 0), (3, 0), (20, 0), (20, 100), (20, 250_000), (500, 0)):
             ranking = rank_by_terms(connection, store.index.name, weights, scope, limit, held, at_once=at_once)
@@ -84,7 +85,7 @@ def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
 
 def test_what_cannot_reach_the_bar_is_not_read(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with store.reading() as connection:
-        totals, terms = fetch_query_terms(connection, store.index.name, "vexzol kardan")
+        totals, terms = fetch_query_terms(connection, store.index.name, "vexzol kardan", ResolvedScope(), 0)
         weights = weigh_terms(terms, totals)
         whole = rank_by_terms(connection, store.index.name, weights, ResolvedScope(), 1, 0)
         read = term_ranking.fetch_term_postings
@@ -101,3 +102,24 @@ def test_what_cannot_reach_the_bar_is_not_read(store: PassageStore, monkeypatch:
     assert found.scores == whole.scores
     assert asked
     assert not any(common in ids for ids in asked)
+
+
+@pytest.mark.parametrize("size", [40, EXACT_UP_TO + 1], ids=["few", "many"])
+def test_terms_and_lengths_are_counted_within_the_scope(wb: Workbench, store: PassageStore, size: int) -> None:
+    small = next(source for source in wb.sources.list() if source.title == "Small")
+    scope = ResolvedScope(source_ids=(small.id,))
+    postings = brought(wb)
+    with store.reading() as connection:
+        rows = connection.execute(
+            "SELECT id, length(text) AS n FROM data_main WHERE source_id = %s", (small.id,)
+        ).fetchall()
+        inside = {row["id"] for row in rows}
+        lexicon = connection.execute("SELECT id, term, df FROM lexicon_main").fetchall()
+        held = [entry for entry in postings if entry[1] in inside]
+        expected = Counter(entry[0] for entry in held)
+        counts = count_terms(connection, store.index.name, {row["id"]: row["df"] for row in lexicon}, scope, size)
+        assert {row["term"]: counts[row["id"]] for row in lexicon if row["id"] in counts} == expected
+        totals, terms = fetch_query_terms(connection, store.index.name, " ".join(expected), scope, size)
+    assert {term.term: term.df for term in terms} == {term.term: expected[term.term] for term in terms}
+    lengths = {entry[1]: entry[3] for entry in held}
+    assert (totals.passages, totals.average_length) == (len(inside), sum(lengths.values()) / len(inside))

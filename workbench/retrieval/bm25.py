@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from workbench.storage.passages import IndexTotals, QueryTerm, TermWeights
+    from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
 
 K1 = 1.5  # term frequency saturates at k1 + 1 times the first occurrence
 B = 0.75  # 0: ignore length, 1: full length normalisation
@@ -26,7 +26,7 @@ def idf(df: float, passages: int) -> float:
 
 
 def term_idf(term: QueryTerm, passages: int) -> float:
-    """Return the idf of a term in an index of ``passages`` passages, with its frequency in its languages.
+    """Return the idf of a term in a scope of ``passages`` passages, its frequency taken within its languages.
 
     An English stop word that is only indexed for a few passages in another language is in most of *those*: it counts
     as a common word, not as a rare one.
@@ -34,15 +34,15 @@ def term_idf(term: QueryTerm, passages: int) -> float:
     return idf(term.df * passages / max(1, term.passages), passages)
 
 
-def weigh_terms(terms: Sequence[QueryTerm], totals: IndexTotals, k1: float = K1, b: float = B) -> TermWeights:
-    """Return the weights of the terms that the index knows."""
-    from workbench.storage.passages import TermWeights  # loaded late, for the table of legs
+def weigh_terms(terms: Sequence[QueryTerm], totals: ScopeTotals, k1: float = K1, b: float = B) -> TermWeights:
+    """Return the weights of the terms that the scope knows."""
+    from workbench.storage.passages import TermWeights  # here, because the table of legs is read before any database is
 
     indexed = [term for term in terms if term.id is not None]
     return TermWeights(
         ids=tuple(term.id for term in indexed if term.id is not None),
         weights=tuple(term_idf(term, totals.passages) * (k1 + 1) for term in indexed),
-        counts=tuple(term.df for term in indexed),
+        counts=tuple(term.postings for term in indexed),
         a=k1 * (1 - b),
         c=k1 * b / totals.average_length,
         passages=totals.passages,

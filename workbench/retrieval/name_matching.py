@@ -9,10 +9,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from workbench.retrieval.bm25 import idf
-from workbench.retrieval.names import MatchedName, Mention, NamesTable, QuestionNames
+from workbench.retrieval.names import MatchedName, Mention, NamesCache, NamesTable, QuestionNames
 from workbench.retrieval.query import Query, Words
 from workbench.storage.database import Connection
-from workbench.storage.documents import NamedDocument, fetch_document_frequencies, find_named_documents
+from workbench.storage.documents import NamedDocument, find_named_documents
+from workbench.storage.ranking import fetch_known_terms
 from workbench.text import iter_spaced_words
 from workbench.types import DocumentName
 
@@ -28,7 +29,7 @@ _FISCAL = re.compile(r"fy(\d{2}|\d{4})", re.IGNORECASE)
 def find_best_name(document: NamedDocument, frequencies: Mapping[str, int], passages: int) -> MatchedName:
     """Return the name of a document with the best match in the question; the title wins ties.
 
-    ``frequencies`` are document frequencies of the names' terms in an index of ``passages`` passages.
+    ``frequencies`` are document frequencies of the names' terms in a scope of ``passages`` passages.
     """
     best = MatchedName(document.id)
     for text, terms in document.names:
@@ -104,12 +105,19 @@ def compute_name_confidences(query: Query, connection: Connection, ids: Sequence
 
 def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, every: bool) -> dict[int, MatchedName]:
     """Return the matched share of each passage's document name; all passages if ``every``, else only if any matches."""
-    index, totals = query.request.index.name, query.read_words(connection).totals
+    request, index, totals = query.request, query.request.index.name, query.read_words(connection).totals
     spelt = normalize_for_names(read_names(query, connection).asked)
     documents = find_named_documents(connection, index, spelt, totals.languages, ids, every=every)
     distinct = {document.id: document for document in documents.values()}
     terms = {term for document in distinct.values() for _, name in document.names for term in name}
-    frequencies = fetch_document_frequencies(connection, index, terms)
+
+    def count(missing: Collection[str]) -> dict[str, int]:
+        size = request.scope_size(connection)
+        known = fetch_known_terms(connection, index, missing, request.scope.place, size)
+        return {name: term.df for name, term in known.items()}
+
+    cache = request.kept_names or NamesCache()
+    frequencies = cache.count_terms(totals, request.scope, terms, count)
     said = {key: find_best_name(document, frequencies, totals.passages) for key, document in distinct.items()}
     return {key: said[document.id] for key, document in documents.items()}
 

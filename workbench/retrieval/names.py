@@ -12,7 +12,7 @@ from functools import partial
 
 from workbench.storage.database import Connection
 from workbench.storage.documents import DocumentNames, fetch_document_names, list_document_ids
-from workbench.storage.passages import IndexTotals
+from workbench.storage.passages import ScopeTotals
 from workbench.types import DocumentName, JsonValue, ResolvedScope
 
 # Years and quarters in texts
@@ -287,33 +287,52 @@ class NamesTable:
 
 @dataclass(slots=True)
 class NamesCache:
-    """Thread-safe cache of the table of an index and the documents of its last scopes, until documents change."""
+    """Thread-safe cache of an index's table, and of the documents and frequencies of its last scopes."""
 
     _table: NamesTable | None = None
     _version: object = None
     _made_at: float = 0.0
     _seconds: float = 0.0
-    _scopes: dict[ResolvedScope, tuple[object, frozenset[str]]] = field(default_factory=dict)
+    _scopes: dict[ResolvedScope, tuple[object, frozenset[str], dict[str, int]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def table_in_scope(
-        self, connection: Connection, index: str, totals: IndexTotals, scope: ResolvedScope = FULL_SCOPE
+        self, connection: Connection, index: str, totals: ScopeTotals, scope: ResolvedScope = FULL_SCOPE
     ) -> NamesTable:
         """Return the current table of the documents of an index in a scope, versioned by the index's totals."""
-        version = (totals.passages, totals.average_length, totals.changed)
+        version = totals.version
         table = self.table(version, partial(fetch_document_names, connection, index))
         place = scope.place
         if place.is_everything:
             return table
         known = self._scopes.get(place)
         if known is None or known[0] != version:
-            known = (version, list_document_ids(connection, index, place))
+            known = (version, list_document_ids(connection, index, place), dict[str, int]())
             with self._lock:
                 self._scopes.pop(place, None)
                 self._scopes[place] = known
                 while len(self._scopes) > MAX_CACHED_SCOPES:
                     self._scopes.pop(next(iter(self._scopes)))
         return table.within(known[1])
+
+    def count_terms(
+        self,
+        totals: ScopeTotals,
+        scope: ResolvedScope,
+        terms: Collection[str],
+        count: Callable[[Collection[str]], Mapping[str, int]],
+    ) -> Mapping[str, int]:
+        """Return how many passages of a scope have each term; ``count`` counts those that are not known yet.
+
+        Counting the terms of names takes some 10 ms in a scope of 1,400 passages, and titles repeat.
+        """
+        known = self._scopes.get(scope.place)
+        kept = known[2] if known is not None and known[0] == totals.version else dict[str, int]()
+        missing = [term for term in terms if term not in kept]
+        if missing:
+            counted = count(missing)
+            kept.update((term, counted.get(term, 0)) for term in missing)
+        return kept
 
     def table(self, version: object, load: Callable[[], Iterable[DocumentNames]]) -> NamesTable:
         """Return the table of a version of the documents.

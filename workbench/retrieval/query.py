@@ -9,7 +9,7 @@ import re
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from llama_index.core.schema import QueryBundle
@@ -21,8 +21,8 @@ from workbench.retrieval.parameters import FIRST_DEPTH
 from workbench.retrieval.ranker import FeatureSheet
 from workbench.retrieval.strategy import Strategy
 from workbench.storage.database import Connection
-from workbench.storage.passages import IndexTotals, QueryTerm, TermWeights
-from workbench.storage.ranking import EXACT_UP_TO, count_scope, fetch_query_terms, filter_terms
+from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
+from workbench.storage.ranking import EXACT_UP_TO, count_scope, fetch_query_terms
 from workbench.storage.store import PassageStore
 from workbench.telemetry import STEP, measure
 from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope, Value
@@ -54,10 +54,10 @@ class Guess(Value):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The question's terms, weighted by the whole index; ``guesses`` replace words that no passage contains."""
+    """The question's terms, weighted against the scope; ``guesses`` replace words that no passage there has."""
 
     terms: tuple[QueryTerm, ...]
-    totals: IndexTotals
+    totals: ScopeTotals
     weights: TermWeights
     guesses: tuple[Guess, ...] = ()
 
@@ -341,7 +341,7 @@ class Query(QueryBundle):
         return self._words
 
     def read_words(self, connection: Connection) -> Words:
-        """Return the terms of the question, weighted by the whole index, with corrections of unknown ones."""
+        """Return the terms of the question, weighted against the scope, with corrections of unknown ones."""
         if self._words is None:
             words = _read_words(self.request, connection, self.text)
             correct = self.request.correct if self._corrects_typos else None
@@ -362,30 +362,23 @@ _WORD = re.compile(r"[^\W_]")
 def _read_words(request: Request, connection: Connection, query: str) -> Words:
     index, scope = request.index, request.scope.place
     with request.trace.stage(TimedStep.KEYWORD):
-        totals, terms = fetch_query_terms(connection, index.name, query)
-        known = [term.id for term in terms if term.id is not None]
-        if known and not scope.is_everything:
-            # A word that only occurs outside the scope counts as unknown. Otherwise a note, a missing correction
-            # or a share of the question's words would reveal it.
-            size = request.scope_size(connection)
-            held = filter_terms(connection, index.name, known, scope, size)
-            terms = tuple(term if term.id in held else replace(term, id=None) for term in terms)
+        totals, terms = fetch_query_terms(connection, index.name, query, scope, request.scope_size(connection))
     return Words(terms, totals, weigh_terms(terms, totals))
 
 
 def _note_no_terms(request: Request, query: str, words: Words) -> None:
-    """Note why the words find nothing, unless corrections do."""
+    """Note why the words find nothing; corrections count as words that do."""
+    place = "index" if request.scope.place.is_everything else "scope"
     if not words.totals.passages:
-        request.trace.note("keyword: the index has no passages")
+        request.trace.note(f"keyword: the {place} holds no passages")
     elif not any(term.id is not None for term in words.terms):
-        place = "index" if request.scope.place.is_everything else "scope"
         request.trace.note(f"keyword: {_explain_no_terms(query, words.terms, words.totals, place)}")
 
 
-def _explain_no_terms(query: str, terms: Sequence[QueryTerm], totals: IndexTotals, place: str) -> str:
+def _explain_no_terms(query: str, terms: Sequence[QueryTerm], totals: ScopeTotals, place: str) -> str:
     """Explain why no term of the question can be looked up.
 
-    A word that is not a term in one of the index's languages is a stop word there: it is not looked up.
+    A word that is not a term in one of the languages there is a stop word there: it occurs, but is not looked up.
     """
     if not _WORD.search(query):
         return "the question has no words to look up"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import string
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -72,7 +72,7 @@ def max_typos(word: str) -> int:
 
 
 def guess_words(
-    terms: Sequence[str], lexicon: Lexicon | Collection[str], limit: int = MAX_GUESSES
+    terms: Sequence[str], lexicon: Lexicon | Collection[str], limit: int | None = MAX_GUESSES
 ) -> dict[str, list[Guess]]:
     """Return the likeliest corrections of each term, best first.
 
@@ -105,7 +105,6 @@ def enumerate_typos(word: str) -> list[str]:
 
 GUESS_WEIGHT = 0.7  # weight of a correction relative to a known word, before counting typos
 OTHER_FIRST_LETTER_FACTOR = 0.5  # if the first letter differs, as typos are rare there
-MAX_CANDIDATES_LOOKED_UP = 25  # candidates of a term looked up in the scope
 MAX_GUESSES_USED = 3  # corrections per word used in the search
 MAX_ENUMERATED_LETTERS = 25  # typos of longer words are not enumerated
 MAX_UNKNOWN_WORDS = 12  # unknown words corrected; a text with more is not a question
@@ -138,7 +137,7 @@ def add_guesses(request: Request, connection: Connection, query: str, words: Wor
     for term, likeliest in chosen:
         word = _find_typed_word(typed, term)
         for slip, meant in likeliest:
-            added.append(QueryTerm(meant.term, meant.id, meant.df, term.position, term.passages))
+            added.append(QueryTerm(meant.term, meant.id, meant.df, term.position, term.passages, meant.postings))
             factors.append(
                 GUESS_WEIGHT * slip.similarity * (1 if _has_same_first_letter(slip) else OTHER_FIRST_LETTER_FACTOR)
             )
@@ -162,29 +161,34 @@ def _unknown_terms(words: Words) -> list[QueryTerm]:
 def _choose_guesses(
     request: Request, connection: Connection, query: str, unknown: Sequence[QueryTerm]
 ) -> list[tuple[QueryTerm, list[tuple[Guess, KnownTerm]]]]:
+    """Return the likeliest words of the scope for each unknown one: those one slip away, or else two.
+
+    Words are looked up in the scope before any is left out, so that words outside it cannot take their place.
+    """
     index, scope = request.index.name, request.scope.place
     size = request.scope_size(connection)
-    near = guess_words(
-        [term.term for term in unknown], load_lexicon(request, connection), limit=MAX_CANDIDATES_LOOKED_UP
-    )
+    near = guess_words([term.term for term in unknown], load_lexicon(request, connection), limit=None)
     typed = [word.group() for word in iter_spaced_words(query)]
-    for term in unknown:
-        guesses = near.get(term.term, [])
+
+    def variants(term: QueryTerm) -> list[Guess]:
         word = _find_typed_word(typed, term)
-        if (guesses and guesses[0].distance <= 1) or len(word) > MAX_ENUMERATED_LETTERS or not word.isascii():
-            continue
-        varied = fetch_variant_terms(connection, index, enumerate_typos(word))  # a typo in an ending hides the stem
-        near[term.term] = [Guess(term.term, name, 1) for name in sorted(varied)] + guesses
-    names = {guess.meant for guesses in near.values() for guess in guesses}
-    in_index = fetch_known_terms(connection, index, sorted(names), scope, size) if names else {}
-    chosen = []
-    for term in unknown:
-        present = [(guess, in_index[guess.meant]) for guess in near.get(term.term, ()) if guess.meant in in_index]
-        if present:
-            best = min(guess.distance for guess, _ in present)
-            ranked = sorted(present, key=lambda pair: _likelihood_key(*pair))
-            chosen.append((term, [pair for pair in ranked if pair[0].distance == best][:MAX_GUESSES_USED]))
-    return chosen
+        if len(word) > MAX_ENUMERATED_LETTERS or not word.isascii():
+            return []
+        found = fetch_variant_terms(connection, index, enumerate_typos(word))  # a slip in an ending hides the stem
+        return [Guess(term.term, name, 1) for name in sorted(found)]
+
+    def at_distance(distance: int) -> Callable[[QueryTerm], list[Guess]]:
+        return lambda term: [guess for guess in near.get(term.term, ()) if guess.distance == distance]
+
+    chosen: dict[str, list[tuple[Guess, KnownTerm]]] = {}
+    for step in (at_distance(1), variants, at_distance(2)):
+        guesses = [guess for term in unknown if term.term not in chosen for guess in step(term)]
+        known = fetch_known_terms(connection, index, {guess.meant for guess in guesses}, scope, size)
+        for guess in guesses:
+            if guess.meant in known:
+                chosen.setdefault(guess.typed, []).append((guess, known[guess.meant]))
+    ranked = {word: sorted(pairs, key=lambda pair: _likelihood_key(*pair)) for word, pairs in chosen.items()}
+    return [(term, ranked[term.term][:MAX_GUESSES_USED]) for term in unknown if term.term in ranked]
 
 
 def _find_typed_word(typed: Sequence[str], term: QueryTerm) -> str:

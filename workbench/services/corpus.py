@@ -22,7 +22,7 @@ from workbench.storage.promotions import Promotions
 from workbench.storage.rankers import Rankers
 from workbench.storage.replica import Replica
 from workbench.storage.sources import Sources
-from workbench.types import Index
+from workbench.types import Index, ResolvedScope
 
 if TYPE_CHECKING:
     from workbench.ingestion.writing import IndexWriter
@@ -181,7 +181,7 @@ class Corpus:
         from workbench.storage.ranking import fetch_query_terms
 
         with self.store(index).reading() as connection:
-            totals, _ = fetch_query_terms(connection, index.name, "")
+            totals, _ = fetch_query_terms(connection, index.name, "", ResolvedScope(), 0)
             self.names(index).table_in_scope(connection, index.name, totals)
 
     @property

@@ -132,7 +132,7 @@ def _connection_sentence(url: str, error: psycopg.Error) -> str:
         )
     away = "refused|could not translate|timeout|no such file|unreachable|resolve|login has been failing"
     if re.search(away, text):
-        return f"The database at {place} cannot be reached; start it or correct WORKBENCH_DATABASE_URL.{end}"
+        return f"The database at {place} is unreachable; start it or correct WORKBENCH_DATABASE_URL.{end}"
     reason = "" if line else f" ({str(error).strip().splitlines()[0]})"
     return f"The connection to the database at {place} failed{reason}; check that it runs.{end}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from datetime import date, datetime
 
@@ -424,9 +424,3 @@ def find_named_documents(
                 frozenset(row["asked"] or ()),
             )
     return {row["id"]: documents[row["document_id"]] for row in rows}
-
-
-def fetch_document_frequencies(connection: Connection, index: str, terms: Collection[str]) -> dict[str, int]:
-    """Return the number of passages with each of the given terms, for terms in the lexicon."""
-    rows = fetch_rows(connection, index, "document_frequencies", {"terms": list(terms)}) if terms else []
-    return {row["term"]: row["df"] for row in rows}

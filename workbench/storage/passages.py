@@ -50,6 +50,7 @@ def _blank_line(line: str) -> str:
 # Rows of an index's table
 
 PROPERTIES_PREDICATE = "scope_properties"  # the predicate on properties of documents
+SOURCE_PREDICATES = ("scope_everything", "scope_sources")  # those without conditions on documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,22 +132,23 @@ class QueryTerm:
     """A term of the query with its entry in the lexicon."""
 
     term: str
-    id: int | None  # None if no passage has the term
-    df: int
+    id: int | None  # None if no passage in scope has the term
+    df: int  # passages in scope with the term
     position: int = 0  # of its word in the query, from 1 (the first, if several words have the term)
     # Passages in languages whose analysis gives this term. ``df`` is relative to these: relative to all, a stop word of
     # most passages' language would seem rare, because only the few others index it.
     passages: int = 0
+    postings: int = 0  # passages of the whole index with the term, which is what reading them costs
 
 
 @dataclass(frozen=True, slots=True)
-class IndexTotals:
-    """Statistics of a whole index for BM25."""
+class ScopeTotals:
+    """Statistics of a scope for BM25."""
 
     passages: int
     average_length: float  # in terms
     languages: tuple[str, ...]
-    changed: datetime | None = None  # when a document was last written
+    version: tuple[str, datetime | None] = ("", None)  # changes whenever documents of the index do
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +157,10 @@ class TermWeights:
 
     ids: tuple[int, ...]
     weights: tuple[float, ...]
-    counts: tuple[int, ...]  # passages with each term
+    counts: tuple[int, ...]  # postings of each term
     a: float
     c: float
-    passages: int  # of the whole index
+    passages: int  # in scope
 
     def weight(self, term: int) -> float:
         """Return the weight of a term by its id, summed over its occurrences in the query."""
@@ -302,10 +304,15 @@ def fetch_vectors(connection: Connection, index: str, ids: Sequence[int]) -> dic
     return {row["id"]: parse_sent_vector(row["embedding"]) for row in rows}
 
 
-def hubness(connection: Connection, index: Index, ids: Sequence[int], passages: int) -> dict[int, float]:
-    """Return the cosine (-1..1) between each passage and the mean of a sample of the index's ``passages``."""
+def hubness(
+    connection: Connection, index: str, scope: ResolvedScope, ids: Sequence[int], passages: int
+) -> dict[int, float]:
+    """Return the cosine (-1..1) between each passage and the mean of a sample of the ``passages`` of a scope."""
     percent = min(100.0, 100.0 * HUBNESS_SAMPLE_SIZE / max(1, passages))
-    rows = fetch_rows(connection, index.name, "hubness", {"ids": bind_integers(ids), "percent": percent})
+    step = max(1, passages // HUBNESS_SAMPLE_SIZE)
+    sample = "sample_of_index" if scope.is_everything else "sample_of_scope"
+    values = {"ids": bind_integers(ids), "percent": percent, "step": step, **scope_parameters(scope)}
+    rows = fetch_rows(connection, index, "hubness", values, sample=sample, scope=choose_scope_predicate(scope))
     return {row["id"]: float(row["likeness"]) for row in rows}
 
 

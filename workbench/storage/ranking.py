@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -13,8 +13,9 @@ from psycopg.sql import SQL
 from workbench.storage.database import Connection, Database, Row, bind_integers, clean_parameters, fetch_one
 from workbench.storage.graph import EXACT_UP_TO
 from workbench.storage.passages import (
-    IndexTotals,
+    SOURCE_PREDICATES,
     QueryTerm,
+    ScopeTotals,
     TermWeights,
     bind_vector,
     choose_scope_predicate,
@@ -195,31 +196,52 @@ def _best_of_many(
 # The lexicon: terms of an index and of a scope
 
 Version = tuple[int, int, int]
-SAMPLE_SIZES = (50, 5_000, 10**9)  # passages of a term to check against a large scope, step by step up to all
+SAMPLE_SIZES = (200, 5_000, 10**9)  # passages of a term to check against a large scope, step by step up to all
 
 
 @dataclass(frozen=True, slots=True)
 class KnownTerm:
-    """A term of the lexicon; ``df`` is the number of passages of the index with the term."""
+    """A term of the lexicon."""
 
     term: str
     id: int
-    df: int
+    df: int  # passages in scope with the term
+    postings: int  # passages of the whole index with the term
 
 
-def fetch_query_terms(connection: Connection, index: str, query: str) -> tuple[IndexTotals, tuple[QueryTerm, ...]]:
-    """Return the index's statistics and the query's terms in each of its languages."""
-    rows = fetch_rows(connection, index, "query_terms", {"index": index, "query": query})
+def fetch_query_terms(
+    connection: Connection, index: str, query: str, scope: ResolvedScope, size: int
+) -> tuple[ScopeTotals, tuple[QueryTerm, ...]]:
+    """Return the statistics of a scope and the query's terms in each of its languages; ``size`` as in ``count_terms``.
+
+    A term that the index has only outside the scope is unknown.
+    """
+    predicate = choose_scope_predicate(scope)
+    statistics = "statistics_of_sources" if predicate in SOURCE_PREDICATES else "statistics_of_documents"
+    wanted = statement("query_terms", index, statistics=statistics, scope=predicate)
+    values = {"index": index, "query": query, **scope_parameters(scope)}
+    rows = connection.execute(wanted, clean_parameters(values)).fetchall()
     first = rows[0]
-    totals = IndexTotals(
-        int(first["all_passages"]), float(first["average_length"]), tuple(first["languages"]), first["changed"]
+    totals = ScopeTotals(
+        int(first["all_passages"]),
+        float(first["average_length"]),
+        tuple(first["languages"]),
+        (first["counts"], first["changed"]),
     )
-    terms = tuple(
-        QueryTerm(row["term"], row["id"], int(row["df"]), int(row["position"] or 0), int(row["passages"]))
-        for row in rows
-        if row["term"] is not None
+    postings = {row["id"]: int(row["df"]) for row in rows if row["id"] is not None}
+    counts = count_terms(connection, index, postings, scope, size)
+    terms = [(row, row["id"] if row["id"] in counts else None) for row in rows if row["term"] is not None]
+    return totals, tuple(
+        QueryTerm(
+            row["term"],
+            key,
+            counts.get(row["id"], 0),
+            int(row["position"] or 0),
+            int(row["passages"]),
+            postings.get(row["id"], 0),
+        )
+        for row, key in terms
     )
-    return totals, terms
 
 
 def fetch_lexicon_version(connection: Connection, index: str) -> Version:
@@ -234,12 +256,18 @@ def fetch_lexicon_terms(connection: Connection, index: str) -> list[str]:
 
 
 def fetch_known_terms(
-    connection: Connection, index: str, terms: Sequence[str], scope: ResolvedScope, size: int
+    connection: Connection, index: str, terms: Collection[str], scope: ResolvedScope, size: int
 ) -> dict[str, KnownTerm]:
-    """Return the lexicon's entries of given terms that occur in a scope; ``size`` as in ``filter_terms``."""
+    """Return the lexicon's entries of given terms that occur in a scope; ``size`` as in ``count_terms``."""
+    if not terms:
+        return {}
     rows = connection.execute(statement("terms_by_name", index), {"terms": clean_parameters(list(terms))}).fetchall()
-    held = filter_terms(connection, index, [row["id"] for row in rows], scope, size)
-    return {row["term"]: KnownTerm(row["term"], row["id"], row["df"]) for row in rows if row["id"] in held}
+    counts = count_terms(connection, index, {row["id"]: row["df"] for row in rows}, scope, size)
+    return {
+        row["term"]: KnownTerm(row["term"], row["id"], counts[row["id"]], row["df"])
+        for row in rows
+        if row["id"] in counts
+    }
 
 
 def fetch_variant_terms(connection: Connection, index: str, variants: Sequence[str]) -> set[str]:
@@ -266,21 +294,31 @@ def count_stop_words(connection: Connection, words: Sequence[str]) -> dict[str, 
     return {row["language"]: row["words"] for row in rows}
 
 
-def filter_terms(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope, size: int) -> set[int]:
-    """Return the given terms (ids) that occur in a scope; ``size`` is the result of ``count_scope``."""
+def count_terms(
+    connection: Connection, index: str, terms: Mapping[int, int], scope: ResolvedScope, size: int
+) -> dict[int, int]:
+    """Return how many passages of a scope have each of given terms, by id; terms that the scope lacks are omitted.
+
+    Args:
+        connection: A connection.
+        index: The index.
+        terms: Number of passages of the whole index by term id.
+        scope: The scope.
+        size: The result of ``count_scope``. In a scope of more than ``EXACT_UP_TO`` the numbers are estimates.
+    """
     if scope.is_everything:
-        return set(terms)
+        return dict(terms)
     if scope.is_empty or not terms:
-        return set()
+        return {}
     if size <= EXACT_UP_TO:
         ids = fetch_scope_ids(connection, index, scope)
-        return set(fetch_passage_postings(connection, index, terms, ids))
-    return _filter_terms_by_sample(connection, index, terms, scope)
+        return {term: len(held) for term, held in fetch_passage_postings(connection, index, list(terms), ids).items()}
+    return _estimate_terms(connection, index, list(terms), scope)
 
 
-def _filter_terms_by_sample(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope) -> set[int]:
-    """Return the terms that occur in a large scope: some passages of each are checked, then more if none is in it."""
-    held = set[int]()
+def _estimate_terms(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope) -> dict[int, int]:
+    """Return the counts of terms in a large scope, from some passages of each, or from more if none is in it."""
+    counts: dict[int, int] = {}
     left = {
         term: postings["passage"].astype(np.int64)
         for term, postings in fetch_term_postings(connection, index, terms).items()
@@ -290,9 +328,12 @@ def _filter_terms_by_sample(connection: Connection, index: str, terms: Sequence[
         if not looked:
             break
         inside = filter_passages(connection, index, scope, np.unique(np.concatenate(list(looked.values()))).tolist())
-        held |= {term for term, passages in looked.items() if not inside.isdisjoint(passages.tolist())}
-        left = {term: passages for term, passages in left.items() if term not in held and len(passages) > most}
-    return held
+        for term, passages in looked.items():
+            held = len(inside.intersection(passages.tolist()))
+            if held:
+                counts[term] = max(1, round(len(left[term]) * held / len(passages)))
+        left = {term: passages for term, passages in left.items() if term not in counts and len(passages) > most}
+    return counts
 
 
 # Exact score and rank of one passage, for explanations
@@ -333,7 +374,8 @@ class PassageTerm:
 
     id: int
     term: str
-    df: int  # in the whole index
+    df: int  # passages in scope with the term
+    postings: int  # passages of the whole index with the term
     share: float  # sum of its shares of the passages' terms
     passages: int
 
@@ -371,10 +413,17 @@ def fetch_document_slices(connection: Connection, index: str, places: Sequence[D
     return [texts.get(place) for place in range(1, len(places) + 1)]
 
 
-def fetch_passage_terms(connection: Connection, index: str, ids: Sequence[int]) -> list[PassageTerm]:
-    """Return every term of the given passages."""
+def fetch_passage_terms(
+    connection: Connection, index: str, ids: Sequence[int], scope: ResolvedScope, size: int
+) -> list[PassageTerm]:
+    """Return every term of given passages of a scope; ``size`` as in ``count_terms``."""
     rows = connection.execute(statement("terms_of_passages", index), {"ids": list(ids)}).fetchall()
-    return [PassageTerm(int(r["id"]), r["term"], int(r["df"]), float(r["share"]), int(r["passages"])) for r in rows]
+    counts = count_terms(connection, index, {row["id"]: row["df"] for row in rows}, scope, size)
+    return [
+        PassageTerm(row["id"], row["term"], counts[row["id"]], row["df"], float(row["share"]), int(row["passages"]))
+        for row in rows
+        if row["id"] in counts
+    ]
 
 
 def _ordinals(passages: Sequence[tuple[str, int]]) -> dict[str, object]:

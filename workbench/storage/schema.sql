@@ -197,12 +197,13 @@ CREATE TABLE index_documents (  -- the documents of an index, with their version
 );
 CREATE INDEX index_documents_by_document ON index_documents (document_id);
 
-CREATE TABLE index_statistics (  -- statistics of a whole index for BM25, maintained by its triggers
+CREATE TABLE index_statistics (  -- statistics of an index's sources for BM25, maintained by its triggers
     index_name text NOT NULL REFERENCES indexes ON DELETE CASCADE,
+    source_id text NOT NULL REFERENCES sources ON DELETE CASCADE,
     language text NOT NULL,
     passages bigint NOT NULL,
     terms bigint NOT NULL,
-    PRIMARY KEY (index_name, language)
+    PRIMARY KEY (index_name, source_id, language)
 ) WITH (fillfactor = 50);
 
 -- ==== The keyword index ===============================================================================================
@@ -231,10 +232,11 @@ $$;
 CREATE FUNCTION workbench_posting_statement(index_name text, passages text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT format($sql$
         WITH read AS MATERIALIZED (
-            SELECT n.id::integer AS id, coalesce(n.metadata_ ->> 'language', 'english') AS language,
+            SELECT n.id::integer AS id, n.metadata_ ->> 'source_id' AS source_id,
+                coalesce(n.metadata_ ->> 'language', 'english') AS language,
                 workbench_passage_terms(n.metadata_, n.text) AS terms
             FROM %4$s AS n),
-        sized AS MATERIALIZED (SELECT id, language, terms, workbench_length(terms) AS length FROM read),
+        sized AS MATERIALIZED (SELECT id, source_id, language, terms, workbench_length(terms) AS length FROM read),
         words AS (
             INSERT INTO %2$I AS l (term, df)
             SELECT u.lexeme, count(*) FROM sized s, unnest(s.terms) u GROUP BY u.lexeme ORDER BY u.lexeme
@@ -256,8 +258,9 @@ CREATE FUNCTION workbench_posting_statement(index_name text, passages text) RETU
             SELECT term_id, CASE WHEN block = 0 THEN tail ELSE min(passage) END, string_agg(entry, ''::bytea ORDER BY passage)
             FROM placed GROUP BY term_id, tail, block ORDER BY term_id, block
             ON CONFLICT (term_id, first) DO UPDATE SET entries = p.entries || excluded.entries)
-        INSERT INTO index_statistics AS s (index_name, language, passages, terms)
-        SELECT %1$L, language, count(*), sum(length) FROM sized GROUP BY language ORDER BY language
+        INSERT INTO index_statistics AS s (index_name, source_id, language, passages, terms)
+        SELECT %1$L, source_id, language, count(*), sum(length) FROM sized
+        GROUP BY source_id, language ORDER BY source_id, language
         ON CONFLICT ON CONSTRAINT index_statistics_pkey
         DO UPDATE SET passages = s.passages + excluded.passages, terms = s.terms + excluded.terms
     $sql$, index_name, 'lexicon_' || index_name, 'postings_' || index_name, passages)
@@ -299,7 +302,7 @@ BEGIN
     EXECUTE format('SELECT count(*) < %s FROM (SELECT FROM %I LIMIT %1$s) AS blocks', looked_up, 'postings_' || index_name) INTO many;
     RETURN format($sql$
         WITH gone AS MATERIALIZED (
-            SELECT o.id::integer AS id, coalesce(o.metadata_ ->> 'language', 'english') AS language,
+            SELECT o.id::integer AS id, o.source_id, coalesce(o.metadata_ ->> 'language', 'english') AS language,
                 workbench_passage_terms(o.metadata_, o.text) AS terms
             FROM %6$s AS o),
         cut AS MATERIALIZED (
@@ -319,8 +322,10 @@ BEGIN
                 SELECT term_id, sum(held - coalesce(octet_length(kept) / 8, 0)) AS taken FROM cut GROUP BY term_id) AS c
             WHERE l.id = c.term_id)
         UPDATE index_statistics s SET passages = s.passages - g.passages, terms = s.terms - g.terms
-        FROM (SELECT language, count(*) AS passages, sum(workbench_length(terms)) AS terms FROM gone GROUP BY language) g
-        WHERE s.index_name = %1$L AND s.language = g.language
+        FROM (
+            SELECT source_id, language, count(*) AS passages, sum(workbench_length(terms)) AS terms
+            FROM gone GROUP BY source_id, language) AS g
+        WHERE s.index_name = %1$L AND s.source_id = g.source_id AND s.language = g.language
     $sql$, index_name, 'lexicon_' || index_name, 'postings_' || index_name,
         CASE WHEN many THEN format('%I', 'postings_' || index_name) ELSE format($sql$(
             SELECT p.term_id, p.first, p.entries FROM (

@@ -91,13 +91,15 @@ class FeedbackRetriever(Retriever):
         asked_ids = set(words.weights.ids)
         if not share or not most or not asked_ids:
             return words
-        telling = fetch_passage_terms(connection, self._request.index.name, passages)
+        request = self._request
+        size = request.scope_size(connection)
+        telling = fetch_passage_terms(connection, request.index.name, passages, request.scope.place, size)
         rated = {
             term.id: term.share * idf(term.df, words.totals.passages)
             for term in telling
             if term.id not in asked_ids and term.passages > 1  # terms of a single passage are not typical
         }
-        counts, names = {term.id: term.df for term in telling}, {term.id: term.term for term in telling}
+        counts, names = {term.id: term.postings for term in telling}, {term.id: term.term for term in telling}
         best = sorted(rated, key=lambda key: (-rated[key], names[key]))[:most]
         total = sum(rated[key] for key in best)
         if not total:

@@ -136,7 +136,8 @@ def _subtract_hubness(
     """Subtract hubness from cosines, scaled by ``across`` (0..1, the lack of keyword confidence)."""
     if not across:
         return dict(cosines)
-    likeness = hubness(connection, query.request.index, list(cosines), query.read_words(connection).totals.passages)
+    request, passages = query.request, query.read_words(connection).totals.passages
+    likeness = hubness(connection, request.index.name, request.scope.place, list(cosines), passages)
     share = HUBNESS_SHARE * across
     return {key: cosine - share * likeness.get(key, 0.0) for key, cosine in cosines.items()}
 

@@ -48,17 +48,31 @@ SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WH
 ORDER BY 1 - (p.embedding <=> %(vector)s::halfvec) DESC, p.id LIMIT %(limit)s
 
 -- languages_of_index: the languages of an index's passages with their number, most first
-SELECT language, passages FROM index_statistics WHERE index_name = %(index)s AND passages > 0
-ORDER BY passages DESC, language
+SELECT language, sum(passages)::bigint AS passages FROM index_statistics WHERE index_name = %(index)s AND passages > 0
+GROUP BY language ORDER BY passages DESC, language
 
--- query_terms: the index's size, and the query's terms in each of its languages with what the lexicon knows of them;
--- one row without a term if the query has none
-WITH spoken AS MATERIALIZED (
-    SELECT language, passages, terms FROM index_statistics WHERE index_name = %(index)s AND passages > 0),
+-- statistics_of_sources: passages and terms of an index by language, in the sources of a scope
+SELECT p.language, sum(p.passages) AS passages, sum(p.terms) AS terms FROM index_statistics p
+WHERE p.index_name = %(index)s AND p.passages > 0 AND {scope} GROUP BY p.language
+
+-- statistics_of_documents: the same for a scope with conditions on documents, whose passages count as long as those of their
+-- sources
+SELECT p.language, sum(p.passages) AS passages, sum(p.passages * coalesce(s.terms::float8 / s.passages, 1)) AS terms
+FROM (
+    SELECT i.document_id, i.passages, d.source_id, d.language FROM index_documents i JOIN documents d ON d.id = i.document_id
+    WHERE i.index_name = %(index)s) AS p
+LEFT JOIN index_statistics s
+    ON s.index_name = %(index)s AND s.source_id = p.source_id AND s.language = p.language AND s.passages > 0
+WHERE {scope} GROUP BY p.language HAVING sum(p.passages) > 0
+
+-- query_terms: the size of a scope, and the query's terms in each of its languages with what the lexicon knows of them; one
+-- row without a term if the query has none
+WITH spoken AS MATERIALIZED ({statistics}),
 totals AS (
     SELECT coalesce(sum(passages), 0)::bigint AS all_passages,
         coalesce(sum(terms)::float8 / nullif(sum(passages), 0), 1) AS average_length,
         coalesce(array_agg(language ORDER BY language), '{{}}') AS languages,
+        (SELECT concat_ws(' ', sum(s.passages), sum(s.terms)) FROM index_statistics s WHERE s.index_name = %(index)s) AS counts,
         (SELECT max(updated_at) FROM documents) AS changed FROM spoken),
 asked AS MATERIALIZED (
     SELECT u.lexeme AS term, min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
@@ -94,9 +108,6 @@ FROM asked, {data} p, LATERAL (
     SELECT title, path, tsvector_to_array(title_terms) AS title_terms, tsvector_to_array(name_terms) AS file_terms
     FROM documents WHERE id = p.document_id OFFSET 0) AS d
 WHERE p.id = ANY(%(ids)s) AND (%(every)s OR d.title_terms && asked.terms OR d.file_terms && asked.terms)
-
--- document_frequencies: how many passages have each of given terms, those that the lexicon knows
-SELECT term, df FROM {lexicon} WHERE term = ANY(%(terms)s)
 
 -- names_of_documents: the names of the documents that an index holds, with the short values of their metadata
 SELECT d.id, d.title, workbench_file_words(d.path) AS file,
@@ -161,9 +172,14 @@ SELECT p.id, p.token_bits FROM {data} p WHERE p.id = ANY(%(ids)s)
 -- embeddings_by_id: the vectors of given passages, as pgvector sends them: read as text they take a second statement's time
 SELECT p.id, halfvec_send(p.embedding) AS embedding FROM {data} p WHERE p.id = ANY(%(ids)s)
 
--- hubness: the hubness of given passages against a sample of the index: inner products with its mean vector
-WITH centre AS MATERIALIZED (
-    SELECT avg(p.embedding) AS mean FROM {data} p TABLESAMPLE SYSTEM (%(percent)s) REPEATABLE (1))
+-- sample_of_index: a sample of the passages of an index
+{data} p TABLESAMPLE SYSTEM (%(percent)s) REPEATABLE (1) WHERE TRUE
+
+-- sample_of_scope: the same of a scope of which one in so many is wanted
+{data} p WHERE {scope} AND p.id %% %(step)s = 0
+
+-- hubness: the hubness of given passages against a sample: inner products with its mean vector
+WITH centre AS MATERIALIZED (SELECT avg(p.embedding) AS mean FROM {sample})
 SELECT p.id, -(p.embedding <#> c.mean) AS likeness FROM {data} p, centre c WHERE p.id = ANY(%(ids)s) AND c.mean IS NOT NULL
 
 -- embeddings_by_hash: vectors already computed for the same text with the same model

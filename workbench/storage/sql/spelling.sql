@@ -11,8 +11,9 @@ SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(%(terms)s) AND l.d
 
 -- terms_of_variants: the terms of a text (many spellings of one word) that the lexicon knows
 SELECT DISTINCT l.term FROM {lexicon} l WHERE l.df > 0 AND l.term = ANY(ARRAY(
-    SELECT u.lexeme FROM index_statistics s, unnest(workbench_terms(s.language, %(variants)s)) u
-    WHERE s.index_name = %(index)s AND s.passages > 0))
+    SELECT u.lexeme FROM (
+        SELECT DISTINCT language FROM index_statistics WHERE index_name = %(index)s AND passages > 0) AS s,
+    unnest(workbench_terms(s.language, %(variants)s)) u))
 
 -- stop_words: the number of given words that each language of the text search leaves out as too common
 SELECT c.cfgname AS language, count(*)::integer AS words FROM pg_ts_config c, unnest(%(words)s::text[]) AS w (word)

@@ -13,7 +13,7 @@ from workbench.errors import ScopeError
 from workbench.retrieval.names import QUICK_BUILD_S, NamesCache, NamesTable, find_periods
 from workbench.storage.documents import DocumentNames
 from workbench.storage.ranking import fetch_query_terms
-from workbench.types import ResolvedScope, Scope, SearchResult
+from workbench.types import JsonValue, ResolvedScope, Scope, SearchResult
 
 SAYS = "The harbour was dredged and its cranes were painted. Receipts were higher than in the year before."
 COMPANIES = ("ALPINE", "BOREAL", "CASCADE", "DELTA")

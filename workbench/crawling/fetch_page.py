@@ -141,7 +141,7 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
     refusal = await site.refusal_after_asking(entry.url)
     if refusal is not None:
         return PageReply("done", refusal.outcome, refusal.reason, attempts)
-    if usable is not None and usable.indexed and _is_unchanged_by_sitemap(entry.lastmod, usable):
+    if usable is not None and usable.indexed and is_unchanged_by_sitemap(entry.lastmod, usable):
         return _reply_from_memory(
             entry, usable, 0.0, None, "not modified since the last crawl, according to the sitemap"
         )
@@ -162,7 +162,7 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
     return replace(answer, attempts=attempts, status_code=fetched.status, seconds=round(fetched.seconds, 4))
 
 
-def _is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
+def is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
     """Return whether a sitemap's date is the same as before and earlier than the last visit.
 
     A date without a time ends when it has ended everywhere on Earth (noon of the next day in UTC), and a time a minute

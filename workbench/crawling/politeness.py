@@ -168,6 +168,7 @@ def parse_robots(text: str, agent: str) -> Robots:
 # --- Sitemaps and llms.txt ---
 
 MAX_SITEMAPS = 500  # files read; about four minutes at two per second
+BARE_AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
 MAX_SITEMAP_BYTES = 50 * MB  # bytes of a sitemap after decompression, by its protocol
 
 
@@ -192,6 +193,7 @@ def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]
 
     etree = cast("Any", lxml_etree)  # lxml has no type stubs
     data, is_whole = _unzip(data)
+    data = BARE_AMPERSAND.sub(b"&amp;", data)  # the parser would drop the name after it
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
     try:
         root = etree.fromstring(data.strip(), parser) if data.strip() else None

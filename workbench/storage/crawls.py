@@ -274,7 +274,9 @@ class Crawls:
 
     def unlisted(self, job_id: str) -> list[tuple[str, str | None]]:
         """Return (URL, reason or None) from fetched pages or the site's own lists that have no page row."""
-        return [(row["url"], row["reason"]) for row in self._database.rows(statement("crawl_unlisted"), {"job_id": job_id})]
+        return [
+            (row["url"], row["reason"]) for row in self._database.rows(statement("crawl_unlisted"), {"job_id": job_id})
+        ]
 
     def set_skipped(self, job_id: str, skipped: Mapping[str, int]) -> None:
         """Store the number of URLs without a page row, by the reason why they were not fetched."""

@@ -178,7 +178,11 @@ def show_dry_run(report: DryRun) -> None:
         f"About {max(1, round(as_number(estimate['seconds']))):,} s, "
         f"{size_text(as_integer(estimate['text_bytes']))} of text, {passages:,} passages. Nothing was stored."
     )
-    names = ["Samples", f"To fetch ({len(report['would_fetch'])})", f"Not fetched ({sum(report['not_fetched'].values())})"]
+    names = [
+        "Samples",
+        f"To fetch ({len(report['would_fetch'])})",
+        f"Not fetched ({sum(report['not_fetched'].values())})",
+    ]
     samples, wanted, refused = st.tabs(names)
     with samples:
         _show_samples(report["samples"])

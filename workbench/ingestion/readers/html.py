@@ -245,8 +245,11 @@ def _make_code_converter() -> type[Any]:
     return CodeConverter
 
 
-META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-XML_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""")
+COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+META_TAG = re.compile(rb"<meta[\s/](?:[^>\"']|\"[^\"]*\"|'[^']*')*+", re.IGNORECASE)
+ATTRIBUTE = re.compile(rb"""([^\s"'>/=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNORECASE)
+XML_ENCODING = re.compile(rb"""\A\s*<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""")
 XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 HIDDEN_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|(?<![-\w])opacity\s*:\s*0*\.?0+(?![.\d])"
@@ -737,10 +740,23 @@ def _read_metadata(root: HtmlElement) -> dict[str, Any]:
 
 
 def declared_charset(data: bytes) -> str | None:
-    """Return the charset that a page declares, or None."""
+    """Return the charset that a page declares, or None.
+
+    As in browsers, it is in an XML declaration at the start, in ``<meta charset>`` or in ``<meta http-equiv>`` with a
+    content type; comments and the contents of other tags do not count.
+    """
     head = data[:4096]
-    match = META_CHARSET.search(head) or XML_ENCODING.search(head)
-    return match.group(1).decode("ascii", "ignore") if match else None
+    if match := XML_ENCODING.search(head):
+        return match.group(1).decode("ascii", "ignore")
+    for tag in META_TAG.findall(COMMENT.sub(b"", head)):
+        values = {name.lower(): b"".join(value) for name, *value in ATTRIBUTE.findall(tag)}
+        charset = values.get(b"charset")
+        if charset is None and values.get(b"http-equiv", b"").strip().lower() == b"content-type":
+            match = CONTENT_CHARSET.search(values.get(b"content", b""))
+            charset = match.group(1) if match else None
+        if charset:
+            return charset.strip().decode("ascii", "ignore")
+    return None
 
 
 def _code_language(element: HtmlElement) -> str:

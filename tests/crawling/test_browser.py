@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.crawling.site import TestSite, finish, outcomes, page, reason, redirect
+from tests.crawling.test_misbehaving_sites import served
 from tests.crawling.trap import Trap, trapped
 from workbench import Workbench
 from workbench.crawling.browser import find_chromium
@@ -125,3 +126,23 @@ def test_a_browser_is_asked_what_it_shows(wb: Workbench, site: TestSite, crawl: 
     text = wb.documents.get(next(iter(wb.documents.list())).id).text or ""
     assert [word for word in ("SHOWN", "SIZED", "ROOTED", "OPENED") if word not in text] == []
     assert "UNSEEN" not in text and "VANISHED" not in text
+
+
+def test_a_browser_is_asked_what_a_page_shows_and_each_header_is_heard(wb: Workbench) -> None:
+    parts = (
+        "<div aria-hidden=true><p>Behind a dialog: SEEN1.</p></div><p style='text-indent:-9999px'>NOT1</p>"
+        "<style>.text{display:none} #t:checked ~ .text{display:block}</style>"
+        "<input type=checkbox id=t><label for=t>Q</label><div class=text>SEEN2</div><div hidden>NOT2</div>"
+    )
+    tags = {"/": b"", "/no": b"googlebot: all\r\nX-Robots-Tag: noindex", "/yes": b"noarchive\r\nX-Robots-Tag: x: none"}
+
+    def answer(path: str) -> bytes:
+        body = page(f"At {path}", f"Words. {parts}", links=["/no", "/yes"] if path == "/" else []).encode()
+        head = b"HTTP/1.1 %d X\r\nContent-Type: text/html\r\nX-Robots-Tag: %s\r\nConnection: close\r\n\r\n"
+        return head % (200 if path in tags else 404, tags.get(path, b"")) + body
+
+    with served(answer) as url:
+        crawled = finish(wb, wb.crawls.start(f"{url}/", browser="always", **OPTIONS).id)
+    assert outcomes(wb, crawled) == {"": "added", "no": "forbidden", "yes": "added"}
+    texts = [wb.documents.get(document.id).text or "" for document in wb.documents.list()]
+    assert all("SEEN1" in text and "SEEN2" in text and "NOT" not in text for text in texts)

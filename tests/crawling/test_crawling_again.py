@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from tests.crawling.site import TestSite, finish, outcomes, page, reason, reply
 from workbench import Workbench
+from workbench.crawling.fetch_page import is_unchanged_by_sitemap
 from workbench.errors import Conflict
 from workbench.settings import Settings
+from workbench.storage.crawls import PageMemory
 
 Crawl = Callable[..., dict[str, Any]]
 NAMES = ("/a", "/b", "/c", "/d")
@@ -194,6 +196,58 @@ def test_a_sitemaps_date_of_the_day_of_the_last_crawl_is_not_believed(
     site.put({"/a": page("A", "Changed in the afternoon.")})
     again = finish(wb, wb.crawls.recrawl(first["id"]).id)
     assert (site.hits("/a"), outcomes(wb, again)["a"]) == (2, "changed")
+
+
+@pytest.mark.parametrize(
+    ("lastmod", "seconds", "believed"),
+    [
+        ("2026-03-01T10:00Z", 45, False),  # the page may have changed in the same minute
+        ("2026-03-01T10:00:00+00:00", 0.5, False),
+        ("2026-03-01T10:00Z", 61, True),
+        ("2026-03-01T12:00+02:00", 61, True),
+        ("2026-03", 90 * 86_400, False),
+        ("2026-03-01", 86_400, False),
+        ("2026-03-01", 2 * 86_400, True),
+    ],
+)
+def test_a_sitemaps_date_is_believed_once_it_has_ended(lastmod: str, seconds: float, believed: bool) -> None:
+    visited = datetime(2026, 3, 1, 10 if "T" in lastmod else 0, tzinfo=UTC) + timedelta(seconds=seconds)
+    memory = PageMemory(
+        "u", None, None, lastmod, "h", (), (), None, {}, None, "u", 1, "added", False, "d", True, visited
+    )
+    assert is_unchanged_by_sitemap(lastmod, memory) is believed
+
+
+FAILURES: dict[str, Any] = {
+    "503": reply("busy", 503), "403": reply("no", 403), "empty": reply(""), "slow": reply("late", delay=0.8),
+    "login": reply("", 302, headers={"Location": "/login"}), "itself": reply("", 302, headers={"Location": "?"}),
+    "elsewhere": reply("", 302, headers={"Location": "http://127.0.0.1:9/"}),
+    "damaged": reply(b"\x1f\x8bno", headers={"Content-Encoding": "gzip"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_documents_after_a_failure_at_any_request_contain_those_before(
+    wb: Workbench, site: TestSite, crawl: Crawl, failure: str
+) -> None:
+    one = f"<urlset><url><loc>{site.url}/docs/listed</loc></url></urlset>"
+    pages: dict[str, Any] = {
+        "/robots.txt": reply(f"Sitemap: {site.url}/map.xml", headers=PLAIN),
+        "/map.xml": f"<sitemapindex><sitemap><loc>{site.url}/one.xml</loc></sitemap></sitemapindex>", "/one.xml": one,
+        "/docs/": page("Start", links=["a", "old"]), "/docs/a": page("A", links=["deep"]), "/docs/deep": page("Deep"),
+        "/docs/old": reply("", 301, headers={"Location": "/docs/new"}), "/docs/new": page("New"),
+        "/docs/listed": page("Listed"),
+    }  # fmt: skip
+    site.put(pages)
+    crawled = crawl(f"{site.url}/docs/")
+    before = texts_of(wb)
+    assert len(before) == 5
+    for failing in [*([path] for path in pages), list(pages), [path for path in pages if path != "/robots.txt"]]:
+        site.put(pages | dict.fromkeys(failing, FAILURES[failure]))
+        again = wb.crawls.recrawl(crawled["id"], retries=0, timeout=0.4, refresh=True)
+        finish(wb, again.id)
+        after = texts_of(wb)
+        assert {url: after.get(url) for url in before} == before, failing
 
 
 def test_a_refresh_asks_for_what_the_site_calls_unchanged(

@@ -116,6 +116,20 @@ def test_nearly_equal_pages_count_once_and_pages_with_a_common_frame_do_not() ->
     assert find_repeats(near) == {"two": "nearly the same text as one"}
 
 
+def test_pages_that_differ_in_a_line_that_many_have_are_both_kept() -> None:
+    sheet = tuple(range(40))
+    pages = [PageBlocks("sold out", (*sheet, 901)), PageBlocks("available", (*sheet, 900))]
+    pages += [PageBlocks(f"p{n}", (900, *range(1000 * n, 1000 * n + 9))) for n in range(1, 6)]  # 900: "Available"
+    assert find_repeats(pages) == {}
+
+
+def test_a_page_that_adds_a_sentence_to_others_is_kept() -> None:
+    chapters = [PageBlocks(f"c{n}", tuple(range(100 * n, 100 * n + 20))) for n in range(1, 5)]
+    book = tuple(block for chapter in chapters for block in chapter.blocks)
+    assert find_repeats([*chapters, PageBlocks("print", (1, 2, *book))]) == {"print": "repeats 4 other pages"}
+    assert find_repeats([*chapters, PageBlocks("compared", (*book[:50], 1, *book[50:]))]) == {}
+
+
 def test_an_address_has_one_spelling() -> None:
     spellings = [
         "HTTP://H.test:80/a/./b/../c?utm_medium=x&q=1#top",
@@ -179,6 +193,19 @@ SHOWN = {
     "a quotation's author": "<blockquote>Words<footer>SEEN</footer></blockquote>",
     "a heading in the page's head": "<header><h1>SEEN</h1></header>",
     "a formula": "<math><annotation encoding='application/x-tex'>SEEN</annotation></math>",
+    "a part after its switch": "<h3 onclick='open(this)'>Q</h3><div style='display:none'>SEEN</div>",
+    "an answer in nameless classes": "<button class=c1>Why?</button><div class=c2 style='display:none'>SEEN</div>",
+    "a question without attributes": "<div><button class=faq-q>SEEN</button><div>A</div></div>",
+    "a part before its switch": "<div style='max-height:0;overflow:hidden'>SEEN</div><button>Read more</button>",
+    "a part that Alpine shows": "<div x-show=open style='display:none'>SEEN</div>",
+    "a named region": "<div role=region aria-labelledby=h hidden>SEEN</div>",
+    "an element's own style": "<style>.s{display:none}</style><div class=s style='display:block'>SEEN</div>",
+    "a rule for its id": "<style>.s{display:none} #k{display:flex}</style><div class=s id=k>SEEN</div>",
+    "a class that fades in": "<style>.js{opacity:0}</style><section class=js>SEEN</section>",
+    "an animation's start": "<div class=wow style='visibility:hidden;animation-name:none'>SEEN</div>",
+    "no height but all of its text": "<div style='flex:1 1 0;height:0'>SEEN</div>",
+    "a tab of an element of its own": "<sl-tab-panel hidden>SEEN</sl-tab-panel>",
+    "a drawing's words": "<svg><text>SEEN</text></svg>",
     "a choice": "<select><option>SEEN</option></select>",
     "nothing but links": "<nav><a href='/a'>SEEN</a></nav>",
 }
@@ -190,6 +217,9 @@ UNSEEN = {
     "a closed dialog": "<dialog>NOT</dialog>",
     "a copy button": "<button class=copy aria-expanded=false>NOT</button>",
     "a cookie panel": "<div class='cookie panel' hidden>NOT</div>",
+    "a drawing's numbers": "<svg><text>10</text><title>NOT</title></svg>",
+    "a class for all": "<style>.row{display:flex}</style><div class=row style='display:none'>NOT</div>",
+    "a part without height": "<div style='max-height:0;overflow:hidden'>NOT</div>",
     "a part that nothing shows": "<div class=x style='display:none'>NOT</div>",
 }
 
@@ -220,6 +250,16 @@ BLOCKS = {
     "Hexo": f"<table><tr><td class=gutter><pre>{'<br>'.join('12')}</pre></td>"
     f"<td class=code><pre>{'<br>'.join(SHIKI)}</pre></td></tr></table>",
     "GitHub": f"<table>{''.join(f'<tr>{row}</tr>' for row in GITHUB)}</table>",
+    "Hexo without numbers": f"<table><tr><td class=code><pre>{'<br>'.join(SHIKI)}</pre></td></tr></table>",
+    "Rouge": f"<pre><code><table><tr><td class='rouge-gutter gl'><pre>1\n2\n3\n</pre></td>"
+    f"<td class=rouge-code><pre>{CODE}\n</pre></td></tr></table></code></pre>",
+    "highlight.js": "<pre><code><table>"
+    + "".join(f"<tr><td class=hljs-ln-numbers data-line-number={n}></td><td>{x}</td></tr>" for n, x in enumerate(LINES))
+    + "</table></code></pre>",
+    "GitLab": f"<div><div class=line-numbers>1\n2\n3</div><div><pre><code>{CODE}</code></pre></div></div>",
+    "lines without breaks": "<pre><code>" + "".join(f"<span data-line>{x}</span>" for x in LINES) + "</code></pre>",
+    "lines of blocks": f"<pre>{''.join(f'<span style=display:block>{x}</span>' for x in LINES)}</pre>",
+    "a block of code without pre": f"<code style='display:block;white-space:pre'>{CODE}</code>",
     "numbers in the lines": "<pre>" + "\n".join(ROWS) + "</pre>",
     "a list": f"<pre><ol>{''.join(f'<li>{line}</li>' for line in LINES)}</ol></pre>",
 }
@@ -229,6 +269,14 @@ BLOCKS = {
 def test_code_keeps_its_lines_and_loses_their_numbers(block: str) -> None:
     text = text_of(f"<html><body><p>Before.</p>{block}<p>After.</p></body></html>")
     assert text.replace("```yaml", "```").strip() == f"Before.\n\n```\n{CODE}\n```\n\nAfter."
+
+
+def test_code_in_a_table_keeps_its_lines_and_the_name_of_its_file() -> None:
+    name = "<tr><th colspan=2 class=filename>conf.yml</th></tr>"
+    named = f"<table>{name}<tr>{NUMBERED}<td><pre>{CODE}</pre></td></tr></table>"
+    assert text_of(f"<p>x</p>{named}").strip() == f"x\n\nconf.yml\n\n```\n{CODE}\n```"
+    options = f"<table><tr><th>Option<th>Example</tr><tr><td>a<td><pre>{CODE}</pre></tr></table>"
+    assert f"```\n{CODE}\n```" in text_of(f"<p>x</p>{options}")
 
 
 def test_code_with_blank_lines_and_with_fences_stays_one_block() -> None:
@@ -273,3 +321,6 @@ def test_a_page_that_sends_its_reader_on_is_no_document(wb: Workbench, site: Tes
         "docs/latest/": "redirected", "docs/v3/": "added", "docs/v3/old": "redirected", "docs/v3/soon": "redirected",
         "docs/v3/slides": "added", "docs/v3/again": "added", "docs/v3/new": "added",
     }  # fmt: skip
+    read = wb.crawls.fetch(f"{site.url}/docs/v3/old")
+    assert (read.url, read.title) == (f"{site.url}/docs/v3/new", "New")
+    assert wb.crawls.fetch(f"{site.url}/docs/v3/again").url == f"{site.url}/docs/v3/again"

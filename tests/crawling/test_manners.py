@@ -13,11 +13,12 @@ from tests.crawling.site import TestSite, outcomes, page, reason, reply
 from workbench import Workbench
 from workbench.crawling.extraction import parse_robots_directives
 from workbench.crawling.http import AGENT_TOKEN, USER_AGENT
-from workbench.crawling.politeness import parse_robots
+from workbench.crawling.politeness import parse_robots, read_sitemap
 from workbench.crawling.urls import canonicalize, make_bounds
 
 Crawl = Callable[..., dict[str, Any]]
 PLAIN = {"Content-Type": "text/plain"}
+NOFOLLOW = "<meta name=robots content=nofollow>"
 
 
 def test_robots_rules_are_obeyed_and_told(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
@@ -129,6 +130,7 @@ def test_delays_and_sitemaps_are_read_and_a_delay_has_a_limit() -> None:
     assert parse_robots(text.format(2, 5), AGENT_TOKEN).crawl_delay == 5.0
     assert parse_robots(text.format(86400, 1), AGENT_TOKEN).crawl_delay == 60.0
     assert parse_robots(text.format("often", "x"), AGENT_TOKEN).crawl_delay == 0.0
+    assert parse_robots("user-agent: *\nrequest-rate: 0/5", AGENT_TOKEN).crawl_delay == 0.0
     assert parse_robots(text, AGENT_TOKEN).sitemaps == ("http://h.test/s.xml",)
 
 
@@ -202,6 +204,10 @@ def test_one_page_is_one_page_when_not_recursive(wb: Workbench, site: TestSite, 
         (["unavailable_after: 2999-01-01"], True, True),
         (["googlebot: unavailable_after: 2010-06-25"], True, True),
         (["noai, noimageai"], True, True),
+        (["noindex nofollow"], False, False),
+        (["noindex; nofollow"], False, False),
+        (["RAGWorkbench/0.1: noindex"], False, True),
+        (["googlebot/2.1: noindex, nofollow"], True, True),
         (["\xe9"], True, True),
     ],
 )
@@ -229,6 +235,68 @@ def test_every_address_that_is_not_fetched_is_counted_with_its_reason(
     }
     found = outcomes(wb, crawled)
     assert (found["docs/wiki/Node.js"], found["docs/File:Plan.png"]) == ("added", "added")
+
+
+def test_links_that_are_not_followed_are_counted(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    odd = f"<a rel='noopener NoFollow' href='/paid'>p</a> <a href='/{'x' * 2100}'>long</a> <a href='mailto:a@b'>m</a>"
+    links = [*[f"/c{n}" for n in range(3)], "http://user@h.test/", "/end"]
+    site.put(
+        {"/": page("Start", f"Words. {odd}", links=links), "/end": page("End", head=NOFOLLOW, links=["/x", "/c1"])}
+    )
+    site.put({f"/c{n}": page(f"C{n}") for n in range(3)})
+    reasons = {
+        "the site asks not to follow the link (nofollow)": 2,
+        "a link with a user name, a wrong port or over 2,000 characters": 2,
+    }
+    assert crawl(f"{site.url}/")["not_fetched"] == reasons
+    assert wb.crawls.dry_run(f"{site.url}/", browser="never")["not_fetched"] == reasons
+    assert not any("skipped_links" in document.metadata for document in wb.documents.list())
+
+
+def test_a_dry_run_counts_addresses_outside_and_lists_that_cannot_be_read(wb: Workbench, site: TestSite) -> None:
+    site.put({"/docs/": page("Docs", links=["/docs/a", "/blog/b", "/blog/c"]), "/docs/a": page("A")})
+    site.put({"/robots.txt": reply(f"Sitemap: {site.url}/map.xml", headers=PLAIN), "/map.xml": page("Not found")})
+    assert wb.crawls.dry_run(f"{site.url}/docs/", browser="never")["not_fetched"] == {
+        f"outside 127.0.0.1:{site.port}/docs/": 2,
+        "unreadable sitemap": 1,
+    }
+
+
+def test_a_sitemap_that_ends_early_is_read_and_counted(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    listed = f"<urlset><url><loc>{site.url}/a</loc></url><url><loc>{site.url}/b"
+    whole = gzip.compress(f"<urlset><url><loc>{site.url}/c</loc></url></urlset>".encode())
+    index = "".join(f"<sitemap><loc>{site.url}/{name}</loc></sitemap>" for name in ("cut.xml", "cut.gz"))
+    site.put({"/": page("Start"), "/a": page("A"), "/c": page("C"), "/cut.xml": listed, "/cut.gz": whole[:-8]})
+    site.put({"/sitemap.xml": f"<sitemapindex>{index}</sitemapindex>"})
+    crawled = crawl(f"{site.url}/")
+    assert outcomes(wb, crawled) == {"": "added", "a": "added", "b": "failed", "c": "added"}
+    assert crawled["not_fetched"] == {"a sitemap that is damaged or too large, of which a part was read": 2}
+
+
+def test_an_address_in_a_sitemap_keeps_its_ampersand() -> None:
+    entries = (b"<url><loc>http://h.test/%s?x=1%sy=2</loc></url>" % entry for entry in ((b"a", b"&"), (b"b", b"&amp;")))
+    listed = b"<urlset>%s</urlset>" % b"".join(entries)
+    pages, _, is_whole = read_sitemap(listed, "http://h.test/")
+    assert ([page.url for page in pages], is_whole) == (["http://h.test/a?x=1&y=2", "http://h.test/b?x=1&y=2"], True)
+
+
+def test_the_llms_file_of_a_versioned_folder_is_read(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+    site.put({"/docs/v1.2": page("V1.2"), "/docs/v1.2/hidden": page("Hidden")})
+    site.put({"/docs/v1.2/llms.txt": reply("- [Hidden](/docs/v1.2/hidden)\n", headers=PLAIN)})
+    assert outcomes(wb, crawl(f"{site.url}/docs/v1.2"))["docs/v1.2/hidden"] == "added"
+
+
+def test_talks_with_random_ids_are_pages_and_a_visitors_session_is_not(
+    wb: Workbench, site: TestSite, crawl: Crawl
+) -> None:
+    talks = [f"/talk?sessionId=65f1c0a3e4b0a1b2c3d4e5f{n}" for n in range(3)]
+    visitor = [f"/p{n}?sessionid=a81bc81bdead4e5dabffa2f3" for n in range(4)]
+    site.put({"/": page("Start", links=["/talks", "/shop"]), "/talks": page("Talks", links=talks)})
+    site.put({talk: page(talk[-2:]) for talk in talks} | {f"/p{n}": page(f"P{n}") for n in range(4)})
+    site.put({"/shop": page("Shop", links=visitor)})
+    crawled = crawl(f"{site.url}/", sitemaps=False)
+    wanted = ["", "talks", "shop", *(talk[1:] for talk in talks), "p0", "p1", "p2", "p3"]
+    assert outcomes(wb, crawled) == dict.fromkeys(wanted, "added")
 
 
 def test_more_sitemaps_than_fifty_are_read(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
@@ -267,6 +335,7 @@ def test_a_dot_makes_a_file_only_with_a_known_suffix(url: str, prefix: str) -> N
 @pytest.mark.parametrize(
     ("written", "read"),
     [
+        ("?sessionId=KubeConKeynote2026", "?sessionId=KubeConKeynote2026"),
         ("?sessionId=101", "?sessionId=101"), ("?session_id=keynote-opening-2026", "?session_id=keynote-opening-2026"),
         ("?sessionid=a81bc81bdead4e5dabffa2f3", ""), ("?a=1&PHPSESSID=q1w2e3r4t5", "?a=1"),
         (";jsessionid=A1B2?x=1", "?x=1"),

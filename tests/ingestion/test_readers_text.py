@@ -11,6 +11,7 @@ import pytest
 from tests.ingestion import files
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.readers import READERS_BY_SUFFIX, list_suffixes, read_bytes, read_file
+from workbench.ingestion.readers.html import find_charset
 from workbench.ingestion.text import decode_text
 
 GERMAN = "Die Größe der Bäume übertrifft alles, was wir für möglich hielten."
@@ -118,6 +119,7 @@ LABELS = [  # label, the encoding that browsers take it for, a text
     ("unicode-1-1-utf-8", "utf-8", "Zürich naïve"),
     ("x-cp1251", "cp1251", "Инструкция по насосу"),
     ("utf-16", "utf-8", "Grüße aus Köln"),
+    ("x-euc-jp", "euc_jp", "説明書の第一章"),
     ("big5", "big5hkscs", "香港啲街道"),
     ("utf-16le", "utf-16-le", "Grüße aus Köln, lang genug"),
     ("undefined", "utf-8", "Zürich"),
@@ -132,6 +134,35 @@ def test_a_label_means_what_browsers_take_it_for(label: str, codec: str, text: s
     assert decode_text(text.encode(codec), "page", label) == text
 
 
+@pytest.mark.parametrize(
+    ("label", "data", "text"),
+    [
+        ("gbk", b"\x80 12 \xd6\xd0\xb9\xfa", "€ 12 中国"),
+        ("euc-jp", b"\xad\xa1\xc6\xfc\xcb\xdc\xf9\xa1", "①日本纊"),
+        ("iso-2022-jp", b'A \x1b$B-!-"F|K\\\x1b(B B \x1b(I1\x1b(B.', "A ①②日本 B ｱ."),
+        ("koi8-u", b"\xae \xc1", "ў а"),
+        ("windows-1252", b"caf\xe9 \x81 \x80", "café \x81 €"),
+    ],
+)
+def test_bytes_that_pythons_codecs_lack_are_what_browsers_read(label: str, data: bytes, text: str) -> None:
+    assert decode_text(data, "page", label) == text
+
+
+@pytest.mark.parametrize(
+    ("head", "label"),
+    [
+        ("<!-- <meta charset=koi8-r> --><meta charset=windows-1251>", "windows-1251"),
+        ("<meta name=description content='set charset=utf-16'><meta charset=utf-8>", "utf-8"),
+        ("<META CONTENT='text/html;charset=gb2312' HTTP-EQUIV=Content-Type>", "gb2312"),
+        ("<?xml version='1.0' encoding='Shift_JIS'?><meta charset=utf-8>", "Shift_JIS"),
+        (f"<meta data-x='{'y' * 400}' charset='big5'>", "big5"),
+        ("<meta name=viewport content=width>", None),
+    ],
+)
+def test_a_charset_is_declared_where_browsers_look_for_it(head: str, label: str | None) -> None:
+    assert find_charset(head.encode()) == label
+
+
 @pytest.mark.parametrize("label", ["iso-8859-1", "shift_jis", "x-cp1251"])
 def test_a_page_and_a_book_are_read_by_the_label_they_declare(label: str) -> None:
     text = {"iso-8859-1": "It’s €450 – “heated”.", "shift_jis": "①東京都", "x-cp1251": "Насос"}[label]
@@ -142,8 +173,13 @@ def test_a_page_and_a_book_are_read_by_the_label_they_declare(label: str) -> Non
     chapter = f"<?xml version='1.0' encoding='{label}'?><html><body><p>{text}</p></body></html>".encode(codec)
     with zipfile.ZipFile(io.BytesIO(book)) as read, zipfile.ZipFile(target := io.BytesIO(), "w") as written:
         for name in read.namelist():
-            written.writestr(name, chapter if name.endswith("c0.xhtml") else read.read(name))
-    assert read_bytes(target.getvalue(), "b.epub").text == text
+            content = chapter if name.endswith("c0.xhtml") else read.read(name)
+            if name.endswith(".opf"):
+                described = content.decode().replace("The Raft", text)
+                content = f"<?xml version='1.0' encoding='{label}'?>{described}".encode(codec)
+            written.writestr(name, content)
+    document = read_bytes(target.getvalue(), "b.epub")
+    assert (document.text, document.title) == (text, text)
 
 
 def test_one_broken_character_does_not_change_the_encoding_of_a_page() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.cli.options import parse_number
@@ -11,7 +12,7 @@ from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.crawling.messages import outcome_label
 from workbench.errors import InvalidInput
 from workbench.formatting import size_text
-from workbench.types import JsonObject, as_integer, as_number, as_object, as_text
+from workbench.types import JsonObject, JsonValue, as_integer, as_number, as_object, as_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -121,8 +122,15 @@ def print_crawl(console: Console, crawl: JsonObject) -> None:
     }
     print_fields(console, fields)
     if reasons := as_object(crawl["not_fetched"]):
-        rows = [(reason, count) for reason, count in list(reasons.items())[:MAX_ROWS_SHOWN]]
-        print_table(console, ("Reason not fetched", "Addresses"), rows, "")
+        _print_reasons(console, reasons)
+
+
+def _print_reasons(console: Console, reasons: Mapping[str, JsonValue]) -> None:
+    """Print why addresses are not fetched, with counts; reasons beyond the rows shown are counted together."""
+    rows = list(reasons.items())
+    rest = sum(as_integer(count) for _, count in rows[MAX_ROWS_SHOWN:])
+    rows = rows[:MAX_ROWS_SHOWN] + ([("other reasons", rest)] if rest else [])
+    print_table(console, ("Reason not fetched", "Addresses"), rows, "")
 
 
 def _read_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -156,6 +164,8 @@ def _print_dry_run(console: Console, report: DryRun) -> None:
     ]
     if refused:
         print_table(console, ("Would not fetch", "Why"), refused, "")
+    if report["not_fetched"]:
+        _print_reasons(console, report["not_fetched"])
     for sample in report["samples"]:
         console.print(f"\n--- {sample['title']} · {sample['url']} · {sample['characters']:,} characters")
         console.print(sample["text"][:600])

@@ -29,6 +29,7 @@ from workbench.ingestion.readers.html import STYLED_ATTRIBUTE
 
 if TYPE_CHECKING:
     from playwright.async_api import Page
+    from playwright.async_api import Response as PageResponse
 
 # --- Managed Chromium behind the guarding proxy ---
 
@@ -137,7 +138,8 @@ MARK_HIDDEN_SCRIPT = """mark => {
     const s = getComputedStyle(e);
     const outer = e.parentElement;
     const isHidden = s.display === 'none' || (unseen(e) && !(outer && unseen(outer)))
-      || (s.fontSize === '0px' && !e.children.length);
+      || (s.fontSize === '0px' && !e.children.length)
+      || s.clip.startsWith('rect(0px, 0px') || parseFloat(s.textIndent) <= -100;
     const isUntilFound = e.getAttribute('hidden') === 'until-found';
     if (isHidden && !isUntilFound && e !== document.body) e.setAttribute('hidden', '');
     else if (!isUntilFound) e.removeAttribute('hidden');
@@ -182,6 +184,7 @@ class Browser:
         self._chromium: Chromium | None = None
         self._strategy: AsyncPlaywrightCrawlerStrategy | None = None
         self._starting = asyncio.Lock()
+        self._robots_lines: dict[str, str] = {}  # X-Robots-Tag headers of pages being visited, one a line
 
     @property
     def is_running(self) -> bool:
@@ -209,7 +212,7 @@ class Browser:
         if len(body) > self._max_bytes:
             raise FetchFailed(f"It is larger than {self._max_bytes / MB:g} MB.", retry=False)
         headers = {str(key).lower(): str(value) for key, value in (answer.response_headers or {}).items()}
-        headers |= {"content-type": "text/html; charset=utf-8"}
+        headers |= {"content-type": "text/html; charset=utf-8", "x-robots-tag": self._robots_lines.pop(url, "")}
         return Response(url, answer.status_code or 200, headers, body, seconds, rendered=True)
 
     async def close(self) -> None:
@@ -252,6 +255,7 @@ class Browser:
             verbose=False,
         )
         strategy: Any = AsyncPlaywrightCrawlerStrategy(browser_config=config)  # its methods are untyped
+        strategy.set_hook("after_goto", self._keep_robots_lines)
         strategy.set_hook("before_retrieve_html", _settle_page)
         try:
             await strategy.__aenter__()
@@ -262,6 +266,11 @@ class Browser:
                 "with browser 'never'."
             ) from error
         return strategy
+
+    async def _keep_robots_lines(self, _: Page, *, url: str, response: PageResponse | None, **__: object) -> None:
+        """Keep each X-Robots-Tag header apart: joined, the robot that one names would seem to be meant by all."""
+        headers = await response.headers_array() if response is not None else []
+        self._robots_lines[url] = "\n".join(h["value"] for h in headers if h["name"].lower() == "x-robots-tag")
 
     async def _prove(self, strategy: AsyncPlaywrightCrawlerStrategy) -> None:
         """Request an address that only the proxy answers.

@@ -7,6 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from workbench.crawling.extraction import SAMPLE_PAGES, find_boilerplate, hash_shape
 from workbench.crawling.fetch_page import PageWriter, TryAgain, format_log_line, group_pages, visit_page
@@ -14,7 +15,12 @@ from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import Refusal
 from workbench.crawling.messages import describe_held_removals, describe_progress
 from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
-from workbench.crawling.site import SURPLUS_SITEMAP_REASON, UNREADABLE_SITEMAP_REASON, Site
+from workbench.crawling.site import (
+    PARTIAL_SITEMAP_REASON,
+    SURPLUS_SITEMAP_REASON,
+    UNREADABLE_SITEMAP_REASON,
+    Site,
+)
 from workbench.crawling.urls import make_bounds, parse_bounds, url_host
 from workbench.errors import Cancelled, WorkbenchError
 from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply
@@ -26,7 +32,7 @@ from workbench.types.progress import mark_slow_step
 NEAR_DUPLICATE_SHARE = 0.9  # share of a page's paragraphs and short lines in its copy, which has no others
 MIN_BLOCKS = 5  # paragraphs; pages with fewer are duplicates only if equal
 MIN_CONTAINED_SHARE = 0.8  # share of a page's paragraphs in a larger page to count as contained in it
-MIN_COVERED_SHARE = 0.95  # share of the larger page's paragraphs in the contained pages to count as a collection
+MAX_COVER_SHARE = 0.05  # share of a collection's paragraphs that may be its cover, before those of other pages
 MIN_CONTAINED_PAGES = 3
 BOILERPLATE_SHARE = 0.5  # share of pages above which a paragraph is boilerplate
 
@@ -43,23 +49,23 @@ def find_repeats(pages: Sequence[PageBlocks]) -> dict[str, str]:
     """Return {address: reason} of pages that only repeat others, given pages in crawl order.
 
     Of two nearly equal pages, the later one is a duplicate if all of its text is in the earlier one. Pages that differ
-    in a
-    line, such as two data sheets, are both kept. A collection (a print page with a whole book) is dropped if at least
-    three
-    other pages together cover nearly all of it.
+    in a line, such as two data sheets, are both kept. A collection (a print page with a whole book) is dropped if at
+    least three other pages together cover all of it after its cover and table of contents.
     """
     reasons: dict[str, str] = {}
     holders: dict[int, list[int]] = defaultdict(list)
     for place, page in enumerate(pages):
         for block in page.blocks:
             holders[block].append(place)
+    texts = [frozenset(page.blocks) for page in pages]
     everywhere = {block for block, places in holders.items() if len(places) > max(3, BOILERPLATE_SHARE * len(pages))}
     pages = [PageBlocks(page.url, tuple(b for b in page.blocks if b not in everywhere)) for page in pages]
     for place, page in enumerate(pages):
         if len(page.blocks) >= MIN_BLOCKS:
             shared = _find_shared_blocks(place, page, holders)
+            equal = {other: blocks for other, blocks in shared.items() if texts[place] <= texts[other]}
             reason = _collection_reason(page, shared, pages, reasons) or _near_duplicate_reason(
-                place, page, shared, pages, reasons
+                place, page, equal, pages, reasons
             )
             if reason:
                 reasons[page.url] = reason
@@ -101,7 +107,9 @@ def _collection_reason(
         and len(common) >= MIN_CONTAINED_SHARE * len(pages[other].blocks)
     ]
     covered = {block for other in contained for block in shared[other]}
-    if len(contained) >= MIN_CONTAINED_PAGES and len(covered) >= MIN_COVERED_SHARE * len(page.blocks):
+    cover = len(list(takewhile(lambda block: block not in covered, page.blocks)))
+    is_covered = len(covered) == len(page.blocks) - cover and cover <= MAX_COVER_SHARE * len(page.blocks)
+    if len(contained) >= MIN_CONTAINED_PAGES and is_covered:
         return f"repeats {len(contained)} other pages"
     return ""
 
@@ -536,11 +544,11 @@ class Crawl:
         """Count addresses in pages and lists that were not admitted, by reason."""
         if self._bounds is None or not self.options.recursive:
             return
-        reasons = (UNREADABLE_SITEMAP_REASON, SURPLUS_SITEMAP_REASON)
+        reasons = (UNREADABLE_SITEMAP_REASON, PARTIAL_SITEMAP_REASON, SURPLUS_SITEMAP_REASON)
         unread = {url: via for url, via, _ in self._crawls.plan(self._job_id).seeds if via in reasons}
         counts: Counter[str] = Counter()
-        for url in await asyncio.to_thread(self._crawls.unlisted, self._job_id):
-            counts[unread.get(url) or self.frontier.skip_reason(url, self._bounds)] += 1
+        for url, reason in await asyncio.to_thread(self._crawls.unlisted, self._job_id):
+            counts[unread.get(url) or reason or self.frontier.skip_reason(url, self._bounds)] += 1
         await asyncio.to_thread(self._crawls.set_skipped, self._job_id, counts)
 
     # --- Progress ---

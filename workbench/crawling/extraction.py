@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urljoin, urlsplit
 
 from workbench.crawling.http import AGENT_TOKEN, Response
-from workbench.crawling.urls import canonicalize
+from workbench.crawling.urls import MAX_URL_CHARS, canonicalize, names_sessions
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.readers.formats import (
     HTML_READER,
@@ -196,7 +196,9 @@ REFRESH_CONTENT = re.compile(
     r"""\s*(\d*)[\d.]*\s*(?:[;,]|\s)\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(.*))""", re.IGNORECASE | re.DOTALL
 )
 VALUED_DIRECTIVES = frozenset(("max-snippet", "max-image-preview", "max-video-preview", "unavailable_after"))
-ROBOT_NAME = re.compile(r"[a-z][\w.*-]*|\*")
+DIRECTIVE_GAP = re.compile(r"[\s;]+")  # some sites write "noindex nofollow" without a comma
+ROBOT_NAME = re.compile(r"([a-z][\w.*-]*|\*)(?:/[\w.]*)?")  # and its version
+SCHEME = re.compile(r"\s*([a-zA-Z][\w+.-]*):")
 ISO_DATE = re.compile(
     r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?", re.IGNORECASE
 )
@@ -204,7 +206,8 @@ WRITTEN_DATE = re.compile(
     r"(?:[a-z]+,? )?\d{1,2}[ -][a-z]{3,9}[ -]\d{2,4}(?:,? \d\d:\d\d(?::\d\d)?)?(?: (?:[a-z]{1,4}|[+-]\d{4}))?",
     re.IGNORECASE,
 )
-MAX_LINKS = 50_000  # per page, the limit of a sitemap
+NOFOLLOW_REASON = "the site asks not to follow the link (nofollow)"
+BAD_LINK_REASON = f"a link with a user name, a wrong port or over {MAX_URL_CHARS:,} characters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +226,7 @@ class Page:
         index: False if the page asks not to be indexed (robots meta or X-Robots-Tag).
         follow: False if the page asks not to follow its links.
         redirect: Address that the page only redirects to.
+        skipped: Addresses of links that are not followed, with the reason.
     """
 
     name: str
@@ -236,6 +240,7 @@ class Page:
     index: bool = True
     follow: bool = True
     redirect: str | None = None
+    skipped: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def content_hash(self) -> str:
@@ -265,9 +270,10 @@ def extract_page(fetched: Response) -> Page:
         return Page(name, fetched.body, is_html=False, index=index, follow=follow)
     text = decode_text(fetched.body, name, fetched.charset)
     metadata, body = split_front_matter(text)
-    links = _unique_links(fetched.url, find_markdown_links(body))
+    links, skipped = _unique_links(fetched.url, find_markdown_links(body))
     index, follow = parse_robots_directives(_robots_lines(fetched))
-    return Page(name, text.encode(), str(metadata.get("title") or ""), links, is_html=False, index=index, follow=follow)
+    title = str(metadata.get("title") or "")
+    return Page(name, text.encode(), title, links, is_html=False, index=index, follow=follow, skipped=skipped)
 
 
 def _parse_html(fetched: Response) -> Page:
@@ -291,11 +297,14 @@ def _extract_html(fetched: Response) -> Page:
     base = urljoin(fetched.url, next((b.get("href") for b in root.iterfind(".//base") if b.get("href")), ""))
     own = [content for name in ("robots", AGENT_TOKEN.lower()) for content in _meta_contents(root, name)]
     index, follow = parse_robots_directives([*_robots_lines(fetched), *own])
-    hrefs = [a.get("href") for a in root.iter("a", "area") if a.get("href") and "nofollow" not in a.get("rel", "")]
+    anchors = [a for a in root.iter("a", "area") if a.get("href")]
+    hrefs = [a.get("href") for a in anchors if "nofollow" not in a.get("rel", "").lower()]
     hrefs += [frame.get("src") for frame in root.iter("frame", "iframe") if frame.get("src")]
     refreshes = [*_destinations([fetched.headers.get("refresh", "")]), *_find_refreshes(root)]
     hrefs += [target for _, target in refreshes]
-    links = _unique_links(base, hrefs)
+    links, skipped = _unique_links(base, hrefs)
+    unfollowed, _ = _unique_links(base, (a.get("href") for a in anchors if "nofollow" in a.get("rel", "").lower()))
+    skipped |= {link: NOFOLLOW_REASON for link in unfollowed if link not in links}
     scripts, empty_root = any(True for _ in root.iter("script")), _waits_for_script(root)
     metadata = _read_page_facts(root)
     draft = make_draft_from_tree(root, base)
@@ -312,6 +321,7 @@ def _extract_html(fetched: Response) -> Page:
         needs_script=scripts and len(text) < (THIN_PAGE_CHARS if empty_root else EMPTY_PAGE_CHARS),
         index=index,
         follow=follow,
+        skipped=skipped,
     )
 
 
@@ -388,16 +398,18 @@ def parse_robots_directives(lines: Iterable[str]) -> tuple[bool, bool]:
         agent = "*"
         for piece in line.split(","):
             name, colon, value = (part.strip().lower() for part in piece.partition(":"))
-            if colon and name not in VALUED_DIRECTIVES and ROBOT_NAME.fullmatch(name):
-                agent, name, value = name, value, ""
+            robot = ROBOT_NAME.fullmatch(name) if colon and name not in VALUED_DIRECTIVES else None
+            if robot:
+                agent, name, value = robot.group(1), value, ""
                 name, _, value = (part.strip() for part in name.partition(":"))
             if agent not in ("*", AGENT_TOKEN.lower()):
                 continue
             if name == "unavailable_after":
                 rest = line[line.lower().index(name) + len(name) :].lstrip(" :")
                 index = index and not _is_past(rest)
-            index = index and name not in ("noindex", "none")
-            follow = follow and name not in ("nofollow", "none")
+            names = set(DIRECTIVE_GAP.split(name))
+            index = index and not names & {"noindex", "none"}
+            follow = follow and not names & {"nofollow", "none"}
     return index, follow
 
 
@@ -416,17 +428,25 @@ def _is_past(text: str) -> bool:
     return False
 
 
-def _unique_links(base: str, hrefs: Iterable[str]) -> tuple[str, ...]:
+def _unique_links(base: str, hrefs: Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the canonical addresses of links, and those that are not valid with the reason."""
+    written = [href for href in hrefs if not href.startswith("#")]
+    keeps_sessions = not names_sessions(written)
     links: dict[str, None] = {}
-    for href in hrefs:
-        if href.startswith("#"):
-            continue
-        link = canonicalize(href, base)
+    bad: dict[str, str] = {}
+    for href in written:
+        link = canonicalize(href, base, keeps_sessions=keeps_sessions)
         if link is not None:
             links.setdefault(link)
-            if len(links) >= MAX_LINKS:
-                break
-    return tuple(links)
+        elif _is_web_address(href):
+            bad[href[:MAX_URL_CHARS]] = BAD_LINK_REASON
+    return tuple(links), bad
+
+
+def _is_web_address(href: str) -> bool:
+    """Return whether a link leads to a web page, and not to a mail address, a script or data."""
+    scheme = SCHEME.match(href)
+    return bool(href.strip()) and (scheme is None or scheme.group(1).lower() in ("http", "https"))
 
 
 def _file_name(fetched: Response) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
-from workbench.crawling.extraction import Page, hash_blocks, strip_boilerplate
+from workbench.crawling.extraction import NOFOLLOW_REASON, Page, hash_blocks, strip_boilerplate
 from workbench.crawling.frontier import Entry
 from workbench.crawling.http import GONE_STATUSES, REDIRECT_STATUSES, FetchFailed, Response
 from workbench.crawling.options import CrawlOptions
@@ -27,6 +27,7 @@ from workbench.types import IngestReport, ShouldStop
 Ingest = Callable[..., IngestReport]  # called with (source id, items, should_stop=, after_write=)
 MAX_BATCH_PAGES, MAX_BATCH_BYTES = 64, MB  # limits of pages stored together: pages, and bytes of text before the last
 MAX_METADATA_LINKS = 200  # outgoing links kept in a document's metadata
+SKIPPED_LINKS = "skipped_links"  # metadata of a page, not of its document: links not followed, with the reason
 
 
 class PageWriter:
@@ -86,7 +87,7 @@ def _make_item(page: PageBody, boilerplate: frozenset[int]) -> IngestItem:
     body = bytes(page.body or b"")
     if is_page:
         body = strip_boilerplate(body.decode("utf-8"), boilerplate).encode("utf-8")
-    metadata = {key: value for key, value in page.metadata.items() if key != "file_name"}
+    metadata = {key: value for key, value in page.metadata.items() if key not in ("file_name", SKIPPED_LINKS)}
     links = [link for link in page.links if link != page.document_key]
     metadata |= {
         "canonical_url": page.document_key,
@@ -140,7 +141,7 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
     refusal = await site.refusal_after_asking(entry.url)
     if refusal is not None:
         return PageReply("done", refusal.outcome, refusal.reason, attempts)
-    if usable is not None and usable.indexed and _is_unchanged_by_sitemap(entry.lastmod, usable):
+    if usable is not None and usable.indexed and is_unchanged_by_sitemap(entry.lastmod, usable):
         return _reply_from_memory(
             entry, usable, 0.0, None, "not modified since the last crawl, according to the sitemap"
         )
@@ -161,12 +162,11 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
     return replace(answer, attempts=attempts, status_code=fetched.status, seconds=round(fetched.seconds, 4))
 
 
-def _is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
+def is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
     """Return whether a sitemap's date is the same as before and earlier than the last visit.
 
-    A date without a time ends when it has ended everywhere on Earth (noon of the next day in UTC). Until then the page
-    may
-    have been changed after the visit.
+    A date without a time ends when it has ended everywhere on Earth (noon of the next day in UTC), and a time a minute
+    later, because some sites write no seconds. Until then the page may have been changed after the visit.
     """
     if not lastmod or lastmod != memory.lastmod or memory.fetched_at is None:
         return False
@@ -177,7 +177,9 @@ def _is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
     if len(lastmod) <= DATE_LENGTH:
         moment = moment.replace(tzinfo=UTC) + timedelta(days=1, hours=12)
     elif moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC) + timedelta(hours=12)
+        moment = moment.replace(tzinfo=UTC) + timedelta(hours=12, minutes=1)
+    else:
+        moment += timedelta(minutes=1)
     return moment < memory.fetched_at
 
 
@@ -240,10 +242,12 @@ def _reply_with_page(fetched: Response, page: Page, entry: Entry, options: Crawl
     if page.redirect is not None and page.redirect != entry.url:
         return _reply_to_redirect(page.redirect, page.redirect, entry)
     links = page.links if page.follow and options.recursive else ()
+    skipped = dict(page.skipped) | ({} if page.follow else dict.fromkeys(page.links, NOFOLLOW_REASON))
+    extra: dict[str, object] = {SKIPPED_LINKS: skipped} if skipped and options.recursive else {}
     if not page.body.strip():
         hint = "without JavaScript it is empty" if page.needs_script else "it has no text"
-        return PageReply("done", "failed", f"{hint[0].upper()}{hint[1:]}.", links=links)
-    metadata = dict(page.metadata) | ({} if page.is_html else {"file_name": page.name})
+        return PageReply("done", "failed", f"{hint[0].upper()}{hint[1:]}.", links=links, metadata=extra)
+    metadata = dict(page.metadata) | extra | ({} if page.is_html else {"file_name": page.name})
     text = page.body.decode("utf-8", "replace") if is_prose(page.name) else ""
     final = canonicalize(fetched.url) or entry.url
     wanted = page.index

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import islice
 from typing import Any, cast
 
 from protego import Protego
@@ -118,7 +117,8 @@ class Robots:
     def crawl_delay(self) -> float:
         """Seconds between requests by Crawl-delay or Request-rate, or 0."""
         rate = self._protego.request_rate(self.agent)
-        delays = [self._protego.crawl_delay(self.agent) or 0.0, rate.seconds / rate.requests if rate else 0.0]
+        seconds = rate.seconds / rate.requests if rate and rate.requests else 0.0
+        delays = [self._protego.crawl_delay(self.agent) or 0.0, seconds]
         return min(MAX_CRAWL_DELAY_S, max(delays))
 
     @property
@@ -168,7 +168,7 @@ def parse_robots(text: str, agent: str) -> Robots:
 # --- Sitemaps and llms.txt ---
 
 MAX_SITEMAPS = 500  # files read; about four minutes at two per second
-MAX_SITEMAP_ADDRESSES = 50_000  # addresses of one sitemap, by its protocol
+BARE_AMPERSAND = re.compile(rb"&(?!#?\w{1,31};)")
 MAX_SITEMAP_BYTES = 50 * MB  # bytes of a sitemap after decompression, by its protocol
 
 
@@ -181,8 +181,10 @@ class ListedAddress:
     lastmod: str | None = None
 
 
-def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]]:
-    """Return (pages, further sitemaps) of a sitemap, a sitemap index or a plain list of addresses.
+def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str], bool]:
+    """Return (pages, further sitemaps, whether all of it was read) of a sitemap, a sitemap index or a plain list.
+
+    Session parameters are kept, because a sitemap is written for crawlers, which have no session.
 
     Raises:
         zlib.error: It is compressed, and damaged.
@@ -190,7 +192,8 @@ def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]
     from lxml import etree as lxml_etree  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 
     etree = cast("Any", lxml_etree)  # lxml has no type stubs
-    data = _unzip(data)
+    data, is_whole = _unzip(data)
+    data = BARE_AMPERSAND.sub(b"&amp;", data)  # the parser would drop the name after it
     parser = etree.XMLParser(resolve_entities=False, no_network=True, recover=True, huge_tree=False)
     try:
         root = etree.fromstring(data.strip(), parser) if data.strip() else None
@@ -201,29 +204,34 @@ def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]
         words = (
             word for piece in split_text(text) for word in piece.split() if word.startswith(("http://", "https://"))
         )
-        addresses = (canonicalize(word, base) for word in islice(words, MAX_SITEMAP_ADDRESSES))
-        return [ListedAddress(url, "sitemap") for url in addresses if url], []
+        addresses = (canonicalize(word, base, keeps_sessions=True) for word in words)
+        pages = [ListedAddress(url, "sitemap") for url in addresses if url]
+        return pages, [], is_whole and (bool(pages) or not text.strip())
     pages: list[ListedAddress] = []
     further: list[str] = []
     for entry in root.iter("{*}url", "{*}sitemap"):
-        url = canonicalize(_child_text(entry, "loc"), base)
+        url = canonicalize(_child_text(entry, "loc"), base, keeps_sessions=True)
         if url and entry.tag.endswith("}sitemap" if "}" in entry.tag else "sitemap"):
             further.append(url)
-        elif url and len(pages) < MAX_SITEMAP_ADDRESSES:
+        elif url:
             pages.append(ListedAddress(url, "sitemap", _child_text(entry, "lastmod") or None))
-    return pages, further
+    is_damaged = any(entry.level_name == "FATAL" for entry in parser.error_log)  # it ends early, for example
+    is_sitemap = str(root.tag).rpartition("}")[2] in ("urlset", "sitemapindex")
+    return pages, further, is_whole and (is_sitemap or bool(pages or further)) and not is_damaged
 
 
 def read_llms(text: str, base: str) -> list[ListedAddress]:
     """Return the addresses that an llms.txt links to."""
     addresses = (canonicalize(target, base) for target in find_markdown_links(text))
-    return [ListedAddress(url, "llms") for url in islice(filter(None, addresses), MAX_SITEMAP_ADDRESSES)]
+    return [ListedAddress(url, "llms") for url in filter(None, addresses)]
 
 
-def _unzip(data: bytes) -> bytes:
+def _unzip(data: bytes) -> tuple[bytes, bool]:
+    """Return the data, decompressed if necessary, and whether it is complete."""
     if not data.startswith(b"\x1f\x8b"):
-        return data[:MAX_SITEMAP_BYTES]
-    return zlib.decompressobj(wbits=31).decompress(data, MAX_SITEMAP_BYTES)
+        return data[:MAX_SITEMAP_BYTES], len(data) <= MAX_SITEMAP_BYTES
+    unzipping = zlib.decompressobj(wbits=31)
+    return unzipping.decompress(data, MAX_SITEMAP_BYTES), unzipping.eof
 
 
 def _child_text(entry: XmlElement, name: str) -> str:

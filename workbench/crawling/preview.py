@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import TypedDict, cast
 
-from workbench.crawling.fetch_page import TryAgain, visit_page
+from workbench.crawling.fetch_page import SKIPPED_LINKS, TryAgain, visit_page
 from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import REDIRECT_STATUSES, FetchFailed
 from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
@@ -110,7 +110,10 @@ class TextSample(TypedDict):
 
 
 class DryRun(TypedDict):
-    """The report of a dry run; ``scope`` are the bounds, ``estimate_crawl`` is ``Estimate.to_dict``."""
+    """The report of a dry run; ``scope`` are the bounds, ``estimate`` is ``Estimate.to_dict``.
+
+    ``not_fetched`` counts all addresses found so far that would not be fetched, by reason.
+    """
 
     url: str
     scope: JsonObject | None
@@ -118,6 +121,7 @@ class DryRun(TypedDict):
     complete: bool
     would_fetch: list[WantedPage]
     would_not_fetch: list[RefusedAddress]
+    not_fetched: dict[str, int]
     failed: list[RefusedAddress]
     samples: list[TextSample]
     estimate: JsonObject
@@ -132,6 +136,7 @@ async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> 
     frontier = Frontier(options, [Entry(0, url, 0, "start")])
     reasons: dict[str, str] = {}
     visited: list[tuple[Entry, PageReply]] = []
+    found: dict[str, str] = {}  # addresses, with the reason if it is known why they are not fetched
     bounds: CrawlBounds | None = None
     for entry in _first_pages(frontier):
         answer = await _visit_page(site, entry, options)
@@ -151,14 +156,22 @@ async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> 
         if bounds is None:
             bounds = make_bounds(entry.url, options.within)
             if options.recursive and options.sitemaps:
-                listed, _ = await site.list_addresses(entry.url)
+                listed, unread = await site.list_addresses(entry.url)
+                found |= unread
                 links += [(address.url, address.via, address.lastmod) for address in listed]
         for address in {url_host(link[0]): link[0] for link in links if bounds.contains(link[0])}.values():
             await site.robots(address)
         admitted = frontier.admit(links, depth=entry.depth + 1, parent=entry.url, bounds=bounds, refusal=site.refusal)
         reasons |= _refusal_reasons(admitted)
+        skipped = cast("Mapping[str, str]", answer.metadata.get(SKIPPED_LINKS, {}))
+        found = {**skipped, **found, **{link[0]: "" for link in links}}
+    if bounds is not None and options.recursive:
+        found = {a: reason or frontier.skip_reason(a, bounds) for a, reason in found.items() if a not in frontier}
+    counts = Counter([*reasons.values(), *found.values()])
     loads = await _host_loads(site, frontier, visited)
-    return _build_report(url, frontier, visited, reasons, bounds, options, samples, loads)
+    report = _build_report(url, frontier, visited, reasons, bounds, options, samples, loads)
+    report["not_fetched"] = dict(counts.most_common())
+    return report
 
 
 async def _host_loads(site: Site, frontier: Frontier, visited: list[tuple[Entry, PageReply]]) -> list[HostLoad]:
@@ -218,6 +231,7 @@ def _build_report(
         "would_not_fetch": [
             {"url": address, "reason": reason} for address, reason in list(reasons.items())[:MAX_ADDRESSES_SHOWN]
         ],
+        "not_fetched": {},
         "failed": [{"url": e.url, "reason": a.reason} for e, a in visited if a.outcome == "failed"],
         "samples": [_text_sample(entry, answer) for entry, answer in pages[:samples]],
         "estimate": estimate_crawl(loads, options.concurrency, len(wanted), seconds, size, complete).to_dict(),
@@ -232,7 +246,7 @@ def _text_sample(entry: Entry, answer: PageReply) -> TextSample:
         "text": text[:SAMPLE_CHARS],
         "characters": len(text),
         "links": len(answer.links),
-        "metadata": dict(answer.metadata),
+        "metadata": {name: value for name, value in answer.metadata.items() if name != SKIPPED_LINKS},
         "rendered": answer.rendered,
     }
 
@@ -269,10 +283,12 @@ async def read_page(site: Site, url: str) -> WebPage:
             fetched, page = await site.page(url, {})
         except FetchFailed as error:
             raise CrawlRefused(f"Failed to fetch {url}. {error.reason}") from error
-        if page is not None:
+        target = None if page is None else page.redirect
+        if page is not None and target in (None, url):
             document = read_bytes(page.body, page.name)
             return WebPage(url, page.title or document.title, document.text, fetched.media_type)
-        target = canonicalize(fetched.headers.get("location", ""), url) if fetched.status in REDIRECT_STATUSES else None
+        if fetched.status in REDIRECT_STATUSES:
+            target = canonicalize(fetched.headers.get("location", ""), url)
         if target is None:
             raise CrawlRefused(f"Failed to fetch {url}. It answered {fetched.status}.")
         url = target

@@ -23,7 +23,7 @@ from workbench.crawling.politeness import (
     read_sitemap,
     unreadable_robots,
 )
-from workbench.crawling.urls import canonicalize, url_host
+from workbench.crawling.urls import canonicalize, make_bounds, url_host
 from workbench.errors import CrawlRefused
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ MAX_REDIRECTS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (R
 
 # Why a sitemap was not read, as the counts of a crawl name it
 UNREADABLE_SITEMAP_REASON = "unreadable sitemap"
+PARTIAL_SITEMAP_REASON = "a sitemap that is damaged or too large, of which a part was read"
 SURPLUS_SITEMAP_REASON = f"a sitemap beyond the first {MAX_SITEMAPS}"
 
 
@@ -135,7 +136,7 @@ class Site:
         found, unread = await self._sitemaps([*sitemaps, urljoin(root, "sitemap.xml")])
         for page in found:
             pages.setdefault(page.url, page)
-        for folder in dict.fromkeys((root, urljoin(url, "."))):
+        for folder in dict.fromkeys((root, urljoin(root, make_bounds(url, "path").prefix))):
             text = await self._small(urljoin(folder, "llms.txt"))
             if text is not None and "<html" not in text[:500].decode("utf-8", "replace").lower():
                 for page in read_llms(text.decode("utf-8", "replace"), folder):
@@ -157,11 +158,11 @@ class Site:
             read.add(url)
             data = await self._small(url)
             try:
-                pages, further = await asyncio.to_thread(read_sitemap, data or b"", url)
+                pages, further, is_whole = await asyncio.to_thread(read_sitemap, data or b"", url)
             except Exception:  # noqa: BLE001 - a damaged archive fails in any way; it is counted as unread
-                data, pages, further = None, [], []
-            if not data:
-                unread[url] = UNREADABLE_SITEMAP_REASON
+                pages, further, is_whole = [], [], False
+            if not data or not is_whole:
+                unread[url] = PARTIAL_SITEMAP_REASON if pages or further else UNREADABLE_SITEMAP_REASON
             entries += pages
             waiting += further
         return entries, unread | {url: SURPLUS_SITEMAP_REASON for url in waiting if url not in read}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, unquote_to_bytes, urljoin, urlsplit, urlunsplit
 
@@ -18,8 +18,8 @@ TRACKING_PARAMETER = re.compile(
     re.IGNORECASE,
 )
 SESSION_PARAMETER = re.compile(r"^(?:session_?id|aspsessionid\w*)$", re.IGNORECASE)
-# Session ids are long and random; "sessionId=101" or "session=keynote-2026" is the page of a talk.
-SESSION_VALUE = re.compile(r"^(?=[^A-Za-z]*[A-Za-z])(?=\D*\d\D*\d)[0-9A-Za-z]{16,}$")
+# Session ids are long and random; "sessionId=101" or "session=KubeConKeynote2026" is the page of a talk.
+SESSION_VALUE = re.compile(r"^(?=\d*(?:[A-Za-z]+\d+){3})[0-9A-Za-z]{16,}$")
 SESSION_PATH = re.compile(r";jsessionid=[^/?#]*", re.IGNORECASE)
 ESCAPE = re.compile(r"%[0-9a-fA-F]{2}")
 UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
@@ -37,12 +37,12 @@ DOCUMENT_SUFFIX = re.compile(
 )
 
 
-def canonicalize(url: str, base: str | None = None) -> str | None:
+def canonicalize(url: str, base: str | None = None, *, keeps_sessions: bool = False) -> str | None:
     """Return the canonical form of an address, resolved against ``base``, or None if it is not a web page's.
 
     Scheme and host are in lower case (IDNA), without default port, fragment, dot segments, tracking and session
-    parameters,
-    and unnecessary escapes. The order of parameters is kept, because it matters to some sites.
+    parameters, and unnecessary escapes. The order of parameters is kept, because it matters to some sites.
+    ``keeps_sessions`` keeps values that look like session ids, if they are known to be something else.
     """
     if len(url) > MAX_RAW_URL_CHARS:
         return None
@@ -60,7 +60,7 @@ def canonicalize(url: str, base: str | None = None) -> str | None:
     netloc = host if port in (None, DEFAULT_PORTS[parts.scheme]) else f"{host}:{port}"
     try:
         path = _remove_dot_segments(_normalize_escapes(SESSION_PATH.sub("", parts.path), "/!$&'()*+,;=:@")) or "/"
-        query = _canonical_query(parts.query)
+        query = _canonical_query(parts.query, keeps_sessions)
     except ValueError:  # an unpaired surrogate
         return None
     address = urlunsplit((parts.scheme, netloc, path, query, ""))
@@ -108,16 +108,28 @@ def _canonical_host(host: str) -> str | None:
     return host if host and re.fullmatch(r"[a-z0-9._-]+", host) else None
 
 
-def _canonical_query(query: str) -> str:
-    pieces = [piece for piece in query.split("&") if piece and not _is_noise(piece)]
+def _canonical_query(query: str, keeps_sessions: bool) -> str:
+    pieces = [piece for piece in query.split("&") if piece and not _is_noise(piece, keeps_sessions)]
     return _normalize_escapes("&".join(pieces), "/!$'()*+,;=:@?&")
 
 
-def _is_noise(piece: str) -> bool:
+def names_sessions(hrefs: Sequence[str]) -> bool:
+    """Return whether the session parameters of a page's links are the visitor's session.
+
+    A site that tracks visitors by address writes the same value into most of a page's links. Different values, or one
+    in few links, name something else, such as the talks of a conference.
+    """
+    queries = [parse_qsl(href.partition("?")[2].partition("#")[0]) for href in hrefs if "?" in href]
+    values = [value for pairs in queries for name, value in pairs if SESSION_PARAMETER.match(name)]
+    return len(set(values)) == 1 and 2 * len(values) >= len(hrefs)
+
+
+def _is_noise(piece: str, keeps_sessions: bool) -> bool:
     """Return whether a parameter is for tracking: campaigns, clicks, sessions."""
     pairs = parse_qsl(piece, keep_blank_values=True)
     name, value = pairs[0] if pairs else ("", "")
-    return bool(TRACKING_PARAMETER.match(name)) or bool(SESSION_PARAMETER.match(name) and SESSION_VALUE.match(value))
+    is_session = SESSION_PARAMETER.match(name) and SESSION_VALUE.match(value) and not keeps_sessions
+    return bool(TRACKING_PARAMETER.match(name) or is_session)
 
 
 def _normalize_escapes(text: str, safe: str) -> str:

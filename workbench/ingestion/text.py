@@ -6,6 +6,7 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import partial
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import KB
@@ -25,7 +26,14 @@ CODEC_SUPERSETS = {
     "gbk": "gb18030",
     "big5": "big5hkscs",
     "windows-874": "cp874",
-}  # Python's gbk and big5 lack characters
+    "iso-2022-jp": "iso2022_jp_ext",
+}  # Python's gbk, big5 and iso2022_jp lack characters
+# Characters that Python's codecs decode in another way than browsers and Windows.
+_JAPANESE = dict(zip("〜‖−¢£¬", "～∥－￠￡￢", strict=True))
+DEVIATIONS = {
+    "euc_jp": str.maketrans(_JAPANESE), "iso2022_jp_ext": str.maketrans(_JAPANESE),
+    "koi8-u": str.maketrans("╝╬", "ўЎ"),
+}  # fmt: skip
 UNSUPPORTED_LABELS = frozenset(("replacement", "x-user-defined"))
 PYTHON_CODECS = frozenset((
     "cp437", "cp737", "cp775", "cp850", "cp852", "cp855", "cp857", "cp858", "cp860", "cp861", "cp863", "cp865", "cp869",
@@ -53,7 +61,7 @@ def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
         if text is not None:
             return text
     if codec is not None:
-        text = data.decode(codec, errors="replace")
+        text = _decode(data, codec, "whatwg-replace")
         if text.count("\ufffd") <= len(text) * MAX_BROKEN_SHARE:
             return text
     return _decode_by_statistics(data)
@@ -101,9 +109,46 @@ def _try_decode(data: bytes, encoding: str | None) -> str | None:
     if encoding is None:
         return None
     try:
-        return data.decode(encoding)
+        return _decode(data, encoding, "whatwg")
     except (UnicodeDecodeError, LookupError):
         return None
+
+
+def _decode(data: bytes, codec: str, errors: str) -> str:
+    text = data.decode(codec, errors)
+    return text.translate(DEVIATIONS[codec]) if codec in DEVIATIONS else text
+
+
+def _decode_missing(error: UnicodeError, replacement: str = "") -> tuple[str, int]:
+    """Decode what browsers know and Python's codec does not, as an error handler of codecs.
+
+    These are controls in Windows' code pages, the euro sign of GBK, and rows of JIS that Windows added, such as ①,
+    which cp932 has at the place that Shift JIS gives to the two bytes.
+    """
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    start = error.start
+    first, second = (*error.object[start : start + 2], 0)[:2]
+    if error.encoding == "charmap" and 0x80 <= first < 0xA0:
+        return chr(first), start + 1
+    if error.encoding == "gb18030" and first == 0x80:
+        return "€", start + 1
+    if error.encoding in ("euc_jp", "iso2022_jp_ext"):
+        high = 0x80 if error.encoding == "euc_jp" else 0
+        row, cell = first - high - 0x21, second - high - 0x21
+        if 0 <= row < 94 and 0 <= cell < 94:
+            lead = row // 2 + (0x81 if row < 62 else 0xC1)
+            trail = cell + (0x9F if row % 2 else 0x40 if cell < 63 else 0x41)
+            character = bytes((lead, trail)).decode("cp932", "replace")
+            if "\ufffd" not in character:
+                return character, start + 2
+    if not replacement:
+        raise error
+    return replacement, max(error.end, start + 1)
+
+
+codecs.register_error("whatwg", _decode_missing)
+codecs.register_error("whatwg-replace", partial(_decode_missing, replacement="\ufffd"))
 
 
 def _decode_by_statistics(data: bytes) -> str:

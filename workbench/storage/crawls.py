@@ -272,9 +272,11 @@ class Crawls:
         row = self._database.row(statement("crawl_documents"), {"source_id": source_id})
         return row["n"] if row else 0
 
-    def unlisted(self, job_id: str) -> list[str]:
-        """Return URLs from fetched pages or the site's own lists that have no page row."""
-        return [row["url"] for row in self._database.rows(statement("crawl_unlisted"), {"job_id": job_id})]
+    def unlisted(self, job_id: str) -> list[tuple[str, str | None]]:
+        """Return (URL, reason or None) from fetched pages or the site's own lists that have no page row."""
+        return [
+            (row["url"], row["reason"]) for row in self._database.rows(statement("crawl_unlisted"), {"job_id": job_id})
+        ]
 
     def set_skipped(self, job_id: str, skipped: Mapping[str, int]) -> None:
         """Store the number of URLs without a page row, by the reason why they were not fetched."""

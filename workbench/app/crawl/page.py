@@ -481,7 +481,11 @@ def show_dry_run(report: DryRun) -> None:
         f"About {max(1, round(as_number(estimate['seconds']))):,} s, "
         f"{size_text(as_integer(estimate['text_bytes']))} of text, {passages:,} passages. Nothing was stored."
     )
-    names = ["Samples", f"To fetch ({len(report['would_fetch'])})", f"Not fetched ({len(report['would_not_fetch'])})"]
+    names = [
+        "Samples",
+        f"To fetch ({len(report['would_fetch'])})",
+        f"Not fetched ({sum(report['not_fetched'].values())})",
+    ]
     samples, wanted, refused = st.tabs(names)
     with samples:
         _show_samples(report["samples"])
@@ -489,6 +493,8 @@ def show_dry_run(report: DryRun) -> None:
         columns = (Column("url", "URL"), Column("via", "Found by"), Column("depth", "Depth", "number"))
         show_table("dry_wanted", columns, _make_rows(report["would_fetch"]), label="Pages to fetch", noun="pages")
     with refused:
+        for reason, count in report["not_fetched"].items():
+            st.markdown(f"{count:,} × {escape_markdown(reason)}")
         columns = (Column("url", "URL"), Column("reason", "Reason"))
         rows = _make_rows([*report["would_not_fetch"], *report["failed"]])
         show_table("dry_refused", columns, rows, label="Not fetched", noun="pages", empty="No skipped pages.")

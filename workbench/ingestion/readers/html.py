@@ -32,6 +32,7 @@ NUMBER_CLASS = re.compile(
 LINE_NUMBERS = re.compile(r"[\s\d.:|]*")
 CODE_CLASS = re.compile(r"(?:^|\s|-)(?:code|blob-code)(?:$|\s|-)", re.IGNORECASE)
 PREFORMATTED_STYLE = re.compile(r"white-space\s*:\s*pre(?![\w-])", re.IGNORECASE)
+BLOCK_STYLE = re.compile(r"display\s*:\s*block", re.IGNORECASE)
 MONOSPACE_STYLE = re.compile(r"font-family\s*:[^;]*(?:mono|courier|consolas|menlo)", re.IGNORECASE)
 INVISIBLE_CHARACTERS = str.maketrans({"\u00a0": " ", "\u200b": None, "\u00ad": None, "\ufeff": None, "\u2060": None})
 LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-)([\w+#.-]+)")
@@ -40,11 +41,13 @@ BACKTICKS = re.compile(r"`+")
 
 def normalise_code(root: HtmlElement) -> None:
     """Give every code block the form <pre><code>text</code></pre>, and reduce inline code to its text."""
-    for block in [each for each in root.iter("div", "span") if _is_preformatted(each)]:
+    for block in [each for each in root.iter("div", "span", "code") if _is_preformatted(each)]:
         block.tag = "pre"
     for table in list(root.iter("table")):
         _unwrap_code_table(table)
-    for block in [block for block in root.iter("pre") if block.find(".//pre") is not None]:
+    for numbers in [each for each in root.iter("div", "td") if _is_number(each) and _is_next_to_code(each)]:
+        numbers.drop_tree()
+    for block in [block for block in root.iter("pre", "code") if block.find(".//pre") is not None]:
         block.drop_tag()  # a wrapper around a code block, which would give nested fences
     for block in list(root.iter("pre")):
         _set_code(block, _code_text(block))
@@ -59,16 +62,20 @@ def normalise_code(root: HtmlElement) -> None:
 
 def _is_preformatted(element: HtmlElement) -> bool:
     style = element.get("style", "")
+    if element.tag == "code":
+        return BLOCK_STYLE.search(style) is not None and not any(True for _ in element.iterancestors("pre"))
     return bool(style) and bool(PREFORMATTED_STYLE.search(style) and MONOSPACE_STYLE.search(style))
 
 
 def _unwrap_code_table(table: HtmlElement) -> None:
-    """Replace a table of line numbers and code by the code."""
+    """Replace a table of line numbers and code by the code, after the rows above it that name the file."""
     if table.getparent() is None:
         return
     rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
     rows = [row for row in rows if row]
-    if not rows or not all(_is_numbered(row) for row in rows):
+    names = list(takewhile(_is_file_name, rows))
+    rows = rows[len(names) :]
+    if not rows or not (all(_is_numbered(row) for row in rows) or _is_lone_code(rows)):
         return
     blocks = [row[-1].find(".//pre") for row in rows]
     if len(rows) == 1 and blocks[0] is not None:
@@ -76,10 +83,38 @@ def _unwrap_code_table(table: HtmlElement) -> None:
     else:
         text, source = "\n".join(_code_text(row[-1]).strip("\n") for row in rows), rows[0][-1]
     language = _read_language(source)
+    for row in names:
+        name = table.makeelement("p")
+        name.text = _element_text(row[0])
+        table.addprevious(name)
     table.tag = "pre"
     if language:
         table.set("class", f"language-{language}")
     _set_code(table, text)
+
+
+def _is_file_name(cells: list[HtmlElement]) -> bool:
+    """Return whether a row is a heading over the columns of numbers and code."""
+    return len(cells) == 1 and cells[0].tag == "th" and cells[0].find(".//pre") is None
+
+
+def _is_lone_code(rows: list[list[HtmlElement]]) -> bool:
+    """Return whether a table has nothing but a code block."""
+    cells = [cell for row in rows for cell in row]
+    return (
+        len(cells) == 1
+        and cells[0].find(".//pre") is not None
+        and CODE_CLASS.search(cells[0].get("class", "")) is not None
+    )
+
+
+def _is_next_to_code(numbers: HtmlElement) -> bool:
+    """Return whether line numbers are outside the code block they belong to, in the element next to it."""
+    return any(
+        sibling.tag == "pre" or sibling.find(".//pre") is not None
+        for sibling in (numbers.getprevious(), numbers.getnext())
+        if sibling is not None and isinstance(sibling.tag, str)
+    )
 
 
 def _is_numbered(cells: list[HtmlElement]) -> bool:
@@ -94,6 +129,7 @@ def _is_numbered(cells: list[HtmlElement]) -> bool:
         if isinstance(part.tag, str)
     )
     has_code = code.find(".//pre") is not None or code.find(".//code") is not None
+    has_code = has_code or any(True for _ in code.iterancestors("pre", "code"))
     return (marked and (has_code or bool(CODE_CLASS.search(code.get("class", ""))))) or (
         has_code and numbers[0].find(".//pre") is not None
     )
@@ -147,7 +183,12 @@ def _code_text(block: HtmlElement) -> str:
 
 def _is_line(element: HtmlElement) -> bool:
     return element.tag in LINE_TAGS or (
-        element.tag == "span" and bool(CODE_LINE_CLASS.search(element.get("class", "")))
+        element.tag == "span"
+        and (
+            "data-line" in element.attrib
+            or CODE_LINE_CLASS.search(element.get("class", "")) is not None
+            or BLOCK_STYLE.search(element.get("style", "")) is not None
+        )
     )
 
 
@@ -204,14 +245,19 @@ def _make_code_converter() -> type[Any]:
     return CodeConverter
 
 
-META_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-XML_ENCODING = re.compile(rb"""<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""")
+COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+META_TAG = re.compile(rb"<meta[\s/](?:[^>\"']|\"[^\"]*\"|'[^']*')*+", re.IGNORECASE)
+ATTRIBUTE = re.compile(rb"""([^\s"'>/=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNORECASE)
+XML_ENCODING = re.compile(rb"""\A\s*<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""")
 XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 HIDDEN_STYLE = re.compile(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|(?:max-height|max-width)\s*:\s*0(?![.\d])"
-    r"|(?<![-\w])(?:opacity|height|width)\s*:\s*0(?![.\d])|text-indent\s*:\s*-\d{3,}|clip\s*:\s*rect\(0",
+    r"display\s*:\s*none|visibility\s*:\s*hidden|(?<![-\w])opacity\s*:\s*0*\.?0+(?![.\d])"
+    r"|text-indent\s*:\s*-\d{3,}|clip\s*:\s*rect\(0",
     re.IGNORECASE,
 )
+ZERO_SIZE = re.compile(r"(?<![-\w])(?:max-)?(?:height|width)\s*:\s*0(?![.\d])", re.IGNORECASE)
+CLIPPED_STYLE = re.compile(r"overflow(?:-[xy])?\s*:\s*(?:hidden|clip)", re.IGNORECASE)  # without it, text overflows
 ZERO_FONT_SIZE = re.compile(r"font-size\s*:\s*0(?![.\d])", re.IGNORECASE)
 FONT_SIZE = re.compile(r"font(?:-size)?\s*:(?!\s*0(?![.\d]))", re.IGNORECASE)
 VISIBLE_STYLE = re.compile(
@@ -219,7 +265,10 @@ VISIBLE_STYLE = re.compile(
     r"|(?:max-)?height\s*:\s*(?!0(?![.\d]))[a-z\d]",
     re.IGNORECASE,
 )
-ZERO_OPACITY = re.compile(r"(?<![-\w])opacity\s*:\s*0(?![.\d])", re.IGNORECASE)
+OPACITY = re.compile(r"(?<![-\w])opacity\s*:[^;]*", re.IGNORECASE)  # of a rule: parts that fade in
+# Keeps the room that the text takes, so a script will show it. Nothing else may hide it.
+FADED_STYLE = re.compile(r"(?<![-\w])opacity\s*:\s*0*\.?0+(?![.\d])|visibility\s*:\s*hidden", re.IGNORECASE)
+REMOVED_STYLE = re.compile(r"display\s*:\s*none|text-indent\s*:\s*-\d{3,}|clip\s*:\s*rect\(0", re.IGNORECASE)
 ANIMATION_STYLE = re.compile(r"transform|transition|animation|will-change", re.IGNORECASE)
 # Names of parts that a click reveals: tabs, accordions, FAQs, steps.
 PANEL_NAME = re.compile(
@@ -240,6 +289,12 @@ REFERRING_ATTRIBUTES = (
     "aria-controls", "data-target", "data-bs-target", "data-tab", "data-controls", "data-toggle-target",
     "popovertarget", "commandfor", "onclick",
 )  # fmt: skip
+# Attributes by which scripts show and hide a part: Alpine, Vue, Angular, Radix
+BINDING = re.compile(r"(?:x|v|ng)-(?:show|if|else|cloak|hide|collapse|transition)|data-state|slot")
+QUESTION_NAME = re.compile(r"(?<![a-z])(?:accordion|collaps|faq|question|expand|disclosure)")  # of buttons
+CLICKED_XPATH = "self::button | self::summary | .//button | " + " | ".join(
+    f"descendant-or-self::*[{test}]" for test in ("@onclick", "@aria-expanded", "@role='button'")
+)
 MAX_SCRIPT_CHARS = 200_000  # characters of a page's scripts searched for names
 MAX_SELECT_OPTIONS = 20  # options of a select kept as text; longer lists (countries) are dropped
 MIN_ALT_WORDS = 4  # of an alt text that is kept; shorter ones name logos and icons
@@ -377,26 +432,33 @@ class PageStyles:
 
     Attributes:
         hidden: Hidden selectors, as (".", class) or ("#", id).
+        shown: Selectors that another rule shows.
+        opened: Those of them that are shown in some state only, such as ".open .answer" and ".pane:target".
         without_font: Selectors with font size 0.
         with_font: Selectors with another font size.
         named: Ids and classes that buttons, links and scripts refer to.
         is_styled: True if a browser has marked the invisible elements.
+        has_scripts: True if a script can change the page.
     """
 
     hidden: frozenset[tuple[str, str]]
+    shown: frozenset[tuple[str, str]]
+    opened: frozenset[tuple[str, str]]
     without_font: frozenset[tuple[str, str]]
     with_font: frozenset[tuple[str, str]]
     named: frozenset[str]
     is_styled: bool
+    has_scripts: bool
 
 
 def _read_page_styles(root: HtmlElement) -> PageStyles:
     hidden: set[tuple[str, str]] = set()
     shown: set[tuple[str, str]] = set()
+    opened: set[tuple[str, str]] = set()
     without_font: set[tuple[str, str]] = set()
     with_font: set[tuple[str, str]] = set()
     is_styled = root.get(STYLED_ATTRIBUTE) is not None
-    for style in [] if is_styled else root.iter("style"):
+    for style in root.iter("style"):
         media = style.get("media", "").lower()
         if (media and not re.search(r"all|screen", media)) or style.getparent().tag == "noscript":
             continue
@@ -404,16 +466,33 @@ def _read_page_styles(root: HtmlElement) -> PageStyles:
             for selector in selectors.split(","):
                 last = (selector.split() or [""])[-1]
                 match = SIMPLE_SELECTOR.fullmatch(selector.strip())
-                if match and match.group(1) and HIDDEN_STYLE.search(body):
+                if match and match.group(1) and _hides(OPACITY.sub("", body)):
                     hidden.add((match.group(1), match.group(2)))
                 elif VISIBLE_STYLE.search(body):
                     shown.update(SELECTOR_PART.findall(last))
+                    opened.update(SELECTOR_PART.findall(last) if match is None else ())
                 if match and match.group(1) and ZERO_FONT_SIZE.search(body):
                     without_font.add((match.group(1), match.group(2)))
                 elif FONT_SIZE.search(body):
                     with_font.update(SELECTOR_PART.findall(last))
-    named = _find_referenced_names(root)
-    return PageStyles(frozenset(hidden - shown), frozenset(without_font), frozenset(with_font), named, is_styled)
+    has_scripts = any("json" not in script.get("type", "") for script in root.iter("script"))
+    return PageStyles(
+        frozenset() if is_styled else frozenset(hidden - shown),
+        frozenset(shown),
+        frozenset(opened),
+        frozenset(without_font),
+        frozenset(with_font),
+        _find_referenced_names(root),
+        is_styled,
+        has_scripts,
+    )
+
+
+def _hides(style: str) -> bool:
+    """Return whether a style hides its element's text."""
+    return HIDDEN_STYLE.search(style) is not None or (
+        ZERO_SIZE.search(style) is not None and CLIPPED_STYLE.search(style) is not None
+    )
 
 
 def _find_referenced_names(root: HtmlElement) -> frozenset[str]:
@@ -423,7 +502,8 @@ def _find_referenced_names(root: HtmlElement) -> frozenset[str]:
         if not isinstance(element.tag, str):
             continue
         for attribute in REFERRING_ATTRIBUTES:
-            names.update(IDENTIFIER.findall(element.get(attribute, "")))
+            value = element.get(attribute, "")
+            names.update(IDENTIFIER.findall(value), value.split())
         if element.tag == "a" and element.get("href", "").startswith("#"):
             names.add(element.get("href")[1:])
         elif element.tag == "script":
@@ -434,7 +514,7 @@ def _find_referenced_names(root: HtmlElement) -> frozenset[str]:
 
 def _expose_hidden_content(root: HtmlElement) -> None:
     """Convert visible content in frames, shadow roots, fields, formulas and images to plain elements."""
-    for element in list(root.iter("template", "iframe", "textarea", "input", "select", "button", "math", "img")):
+    for element in list(root.iter("template", "iframe", "textarea", "input", "select", "button", "math", "img", "svg")):
         if element.getparent() is not None:
             CONTENT_OPENERS[element.tag](element)
 
@@ -470,11 +550,15 @@ def _open_button(element: HtmlElement) -> None:
     """Keep a button that is the heading of the part it opens."""
     is_heading = any(True for _ in element.iterancestors("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))
     opens = is_heading or "aria-controls" in element.attrib or "aria-expanded" in element.attrib
+    names = _element_names(element)
+    if not opens and element.getnext() is not None:
+        opens = QUESTION_NAME.search(names) is not None or _element_text(element).endswith("?")
     is_copy = COPY_BUTTON.search(
         f"{element.get('class', '')} {element.get('title', '')} {element.get('aria-label', '')}"
     )
-    if (opens or element.get("role") == "tab") and not is_copy and not ASIDE_NAME.search(_element_names(element)):
+    if (opens or element.get("role") == "tab") and not is_copy and not ASIDE_NAME.search(names):
         element.tag = "span"
+        element.set("role", element.get("role", "button"))  # what follows it may be what it opens
 
 
 def _open_formula(element: HtmlElement) -> None:
@@ -482,6 +566,13 @@ def _open_formula(element: HtmlElement) -> None:
         if "tex" in note.get("encoding", "") and _element_text(note):
             _replace_element(element, "span", f"${_element_text(note)}$")
             return
+
+
+def _open_drawing(element: HtmlElement) -> None:
+    """Keep the words of a drawing, such as the boxes of a diagram."""
+    words = [_element_text(part) for part in element.iter("text", "foreignobject")]
+    if any(any(map(str.isalpha, text)) for text in words):
+        _replace_element(element, "span", ", ".join(filter(None, words)))
 
 
 def _open_picture(element: HtmlElement) -> None:
@@ -493,6 +584,7 @@ def _open_picture(element: HtmlElement) -> None:
 CONTENT_OPENERS = {
     "template": _open_template, "iframe": _open_frame, "textarea": _open_field, "input": _open_field,
     "select": _open_select, "button": _open_button, "math": _open_formula, "img": _open_picture,
+    "svg": _open_drawing,
 }  # fmt: skip
 
 
@@ -561,13 +653,16 @@ def _is_hidden(element: HtmlElement, styles: PageStyles) -> bool:
     if not attributes:
         return is_closed
     style = attributes.get("style", "")[:MAX_STYLE_CHARS]
-    if "hidden" in attributes or attributes.get("aria-hidden") == "true" or is_closed:
+    if "hidden" in attributes or is_closed:
         return True
+    if attributes.get("aria-hidden") == "true" and not (styles.is_styled and element.tag in BLOCK_TAGS):
+        return True  # a part that a browser shows is only kept from screen readers, such as a page behind a dialog
     if styles.is_styled:
         return False
+    is_shown = VISIBLE_STYLE.search(style) is not None or _has_name(element, styles.shown)
     return (
-        HIDDEN_STYLE.search(style) is not None
-        or _has_name(element, styles.hidden)
+        _hides(style)
+        or (_has_name(element, styles.hidden) and not is_shown)
         or (
             (ZERO_FONT_SIZE.search(style) is not None or _has_name(element, styles.without_font))
             and not _has_font(element, styles)
@@ -590,16 +685,30 @@ def _can_be_revealed(element: HtmlElement, styles: PageStyles) -> bool:
     names = _element_names(element)
     if ASIDE_NAME.search(names):
         return False
-    style = attributes.get("style", "")
-    fades = ZERO_OPACITY.search(style) and (names.strip() or ANIMATION_STYLE.search(style))
+    style = attributes.get("style", "")[:MAX_STYLE_CHARS]
+    fades = not attributes.get("hidden") and FADED_STYLE.search(style) and not REMOVED_STYLE.search(style)
+    own_tag = element.tag if "-" in element.tag else ""
     return (
-        attributes.get("role") == "tabpanel"
+        attributes.get("role") in ("tabpanel", "region")
         or attributes.get("hidden") == "until-found"
-        or PANEL_NAME.search(names) is not None
-        or bool(fades)
+        or PANEL_NAME.search(f"{names} {own_tag}") is not None
+        or bool(fades and (styles.has_scripts or names.strip() or ANIMATION_STYLE.search(style)))
+        or any(BINDING.match(name) for name in attributes)
         or attributes.get("id", "") in styles.named
         or any(name in styles.named for name in attributes.get("class", "").split())
+        or _has_name(element, styles.opened)
+        or _follows_switch(element)
     )
+
+
+def _follows_switch(element: HtmlElement) -> bool:
+    """Return whether the part before a hidden one, or a button after it, is there to be clicked."""
+    before, after = element.getprevious(), element.getnext()
+    if before is not None and isinstance(before.tag, str) and before.tag not in ("nav", "form", "header"):
+        clicked = before.xpath(CLICKED_XPATH)
+        if clicked and _text_length(before) and not COPY_BUTTON.search(_element_names(clicked[0])):
+            return True
+    return after is not None and after.tag == "button" and not COPY_BUTTON.search(_element_names(after))
 
 
 def _has_name(element: HtmlElement, names: frozenset[tuple[str, str]]) -> bool:
@@ -631,10 +740,23 @@ def _read_metadata(root: HtmlElement) -> dict[str, Any]:
 
 
 def find_charset(data: bytes) -> str | None:
-    """Return the charset that a page declares, or None."""
+    """Return the charset that a page declares, or None.
+
+    As in browsers, it is in an XML declaration at the start, in ``<meta charset>`` or in ``<meta http-equiv>`` with a
+    content type; comments and the contents of other tags do not count.
+    """
     head = data[:4096]
-    match = META_CHARSET.search(head) or XML_ENCODING.search(head)
-    return match.group(1).decode("ascii", "ignore") if match else None
+    if match := XML_ENCODING.search(head):
+        return match.group(1).decode("ascii", "ignore")
+    for tag in META_TAG.findall(COMMENT.sub(b"", head)):
+        values = {name.lower(): b"".join(value) for name, *value in ATTRIBUTE.findall(tag)}
+        charset = values.get(b"charset")
+        if charset is None and values.get(b"http-equiv", b"").strip().lower() == b"content-type":
+            match = CONTENT_CHARSET.search(values.get(b"content", b""))
+            charset = match.group(1) if match else None
+        if charset:
+            return charset.strip().decode("ascii", "ignore")
+    return None
 
 
 def _code_language(element: HtmlElement) -> str:
@@ -704,7 +826,10 @@ MAX_NESTED_TABLE_CHARS = 600  # of a nested table that becomes its cell's text
 def normalise_tables(root: HtmlElement) -> None:
     """Rewrite tables so that Markdown can represent them. Layout tables stay unchanged."""
     for table in reversed(list(root.iter("table"))):
-        if any(True for _ in table.iterancestors("td", "th")):
+        if any("\n" in "".join(block.itertext()) for block in table.iter("pre")):
+            for part in [table, *table.iter("thead", "tbody", "tfoot", "tr", "td", "th", "caption")]:
+                part.tag = "div"  # Markdown's cells have one line, so code in them would lose its lines
+        elif any(True for _ in table.iterancestors("td", "th")):
             _flatten_nested_table(table)
         elif not table.xpath(PROSE_XPATH):
             _normalise_table(table)

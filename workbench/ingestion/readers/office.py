@@ -15,7 +15,7 @@ from workbench.formatting import GB
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import drop_empty, format_cell, format_markdown_table
 from workbench.ingestion.readers.header_rows import merge_header_rows
-from workbench.ingestion.readers.html import convert_fragment, find_charset
+from workbench.ingestion.readers.html import XML_DECLARATION, convert_fragment, find_charset
 from workbench.ingestion.readers.plain_text import find_first_heading
 from workbench.ingestion.text import decode_text
 
@@ -151,7 +151,9 @@ def read_epub(data: bytes, name: str) -> Draft:
     """
     with open_package(data, name) as package:
         opf_path = _find_opf_path(package, name)
-        opf = parse_xml(package.read(opf_path))
+        data = package.read(opf_path)
+        source = XML_DECLARATION.sub("", decode_text(data, name, find_charset(data)))  # by the labels of browsers
+        opf = parse_xml(source.encode("utf-8", "replace"))
         if opf is None:
             raise UnreadableDocument(f"'{name}' is not an EPUB book: it has no list of chapters. Download it again.")
         chapters = _list_spine(opf, posixpath.dirname(opf_path))

@@ -83,11 +83,12 @@ SELECT key FROM documents WHERE source_id = %(source_id)s
 -- crawl_documents: the number of a source's documents
 SELECT count(*) AS n FROM documents WHERE source_id = %(source_id)s
 
--- crawl_unlisted: URLs from pages or the site's own lists that were not queued
-SELECT met.url FROM (
-    SELECT jsonb_array_elements_text(links) AS url FROM crawl_pages WHERE job_id = %(job_id)s
-    UNION SELECT seed->>0 FROM crawl_jobs, jsonb_array_elements(seeds) AS seed WHERE job_id = %(job_id)s
-) AS met WHERE NOT EXISTS (SELECT FROM crawl_pages p WHERE p.job_id = %(job_id)s AND p.url = met.url)
+-- crawl_unlisted: URLs from pages or the site's own lists that were not queued; a reason if no page asks to follow the link
+SELECT met.url, CASE WHEN bool_and(met.reason IS NOT NULL) THEN min(met.reason) END AS reason FROM (
+    SELECT jsonb_array_elements_text(links) AS url, NULL AS reason FROM crawl_pages WHERE job_id = %(job_id)s
+    UNION SELECT seed->>0, NULL FROM crawl_jobs, jsonb_array_elements(seeds) AS seed WHERE job_id = %(job_id)s
+    UNION SELECT skip.key, skip.value FROM crawl_pages, jsonb_each_text(metadata->'skipped_links') AS skip WHERE job_id = %(job_id)s
+) AS met WHERE NOT EXISTS (SELECT FROM crawl_pages p WHERE p.job_id = %(job_id)s AND p.url = met.url) GROUP BY met.url
 
 -- crawl_skipped: URLs that were not queued, by reason
 UPDATE crawl_jobs SET skipped = %(skipped)s WHERE job_id = %(job_id)s

@@ -379,6 +379,30 @@ def test_two_users_of_a_machine_have_a_server_each_at_once(two_users: list[str])
     assert [postmaster(home) for home in homes] == [None, None]
 
 
+def test_a_statement_of_a_killed_process_ends(made_home: Path) -> None:
+    from workbench.storage.postgres import embedded_url, leave_server
+
+    url = embedded_url(made_home / "postgres")
+    asking = "import sys, psycopg; psycopg.connect(sys.argv[1]).execute('SELECT pg_sleep(1000)')"
+    client = subprocess.Popen([sys.executable, "-c", asking, url])
+    with psycopg.connect(url, autocommit=True) as connection:
+
+        def sleepers() -> int:
+            query = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%sleep(1000)' AND pid <> pg_backend_pid()"
+            row = connection.execute(query).fetchone()
+            return int(row[0]) if row else 0
+
+        while not sleepers():
+            assert client.poll() is None
+        client.kill()
+        client.wait()
+        deadline = time.monotonic() + LONG
+        while sleepers():
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    leave_server(made_home / "postgres")
+
+
 def test_a_server_that_was_stopped_by_hand_is_started_again(made_home: Path) -> None:
     from workbench.storage.postgres import leave_server, start_embedded_server
 

@@ -70,6 +70,7 @@ _CLOCK_TOLERANCE_S = 5.0  # s between a process's start according to the kernel 
 
 # The settings of a user must not hide the reason of a failure from the log
 _LOG_SETTINGS = ("logging_collector=off", "log_destination=stderr", "log_min_messages=warning", "lc_messages=C")
+_ORPHANS_SETTING = "client_connection_check_interval=2s"  # ends statements of killed processes, such as an index build
 
 _starting = threading.RLock()  # file locks separate processes, not threads
 _joined: dict[tuple[int, Path], InterProcessReaderWriterLock] = {}  # by process id, since a fork does not hold locks
@@ -526,7 +527,8 @@ def _spawn(folder: Path, installed: Path, account: _Account) -> subprocess.Popen
         command = [str(installed / _program("pg_ctl")), *start]
     else:
         place = str(_socket_folder(folder, account)).replace('"', '""')
-        settings = ("listen_addresses=", f"port={_PORT}", f'unix_socket_directories="{place}"', *_LOG_SETTINGS)
+        own = ("listen_addresses=", f"port={_PORT}", f'unix_socket_directories="{place}"')
+        settings = (*own, _ORPHANS_SETTING, *_LOG_SETTINGS)
         command += [part for setting in settings for part in ("-c", setting)]
     with log.open("ab") as output:
         _change_owner(log, account)
@@ -768,7 +770,7 @@ def quote_last_line(line: str) -> str:
 
 def last_line(said: str) -> str:
     """Return the line of an output with the reason of a failure and its detail, otherwise the last one."""
-    lines = [re.sub(rf"^.*?(?={_SEVERITY})", "", line).strip() for line in said.splitlines()]
+    lines = [re.sub(rf"^.*?(?={_SEVERITY})", "", line, count=1).strip() for line in said.splitlines()]
     lines = [line for line in lines if line]
     causes = [line for line in lines if re.search("No space left|quota exceeded|Cannot allocate memory", line)]
     if causes:  # later lines are consequences

@@ -75,7 +75,7 @@ def draw_value(parameter: Parameter, rng: random.Random) -> str | int | float | 
         return rng.choice(parameter.choices)
     if parameter.kind == "bool":
         return rng.random() < 0.5
-    if parameter.kind == "name":  # of something that was made: a search varies settings
+    if parameter.kind in ("name", "text"):  # of something that was made: a search varies settings
         return parameter.default
     low, high = float(parameter.low or 0), float(parameter.high or 0)
     value = low + (high - low) * rng.randint(0, GRID_STEPS) / GRID_STEPS

@@ -122,7 +122,7 @@ def check_request(shape: Shape, path: str, headers: Any, body: dict[str, Any]) -
     return 200, ""
 
 
-def embeddings_answer(family: str, body: dict[str, Any]) -> Any:
+def answer_embeddings(family: str, body: dict[str, Any]) -> Any:
     """Return the provider's answer, rows of OpenAI's shape in reverse order."""
     items = body[EMBEDDINGS[family].texts]
     texts = [item["content"]["parts"][0]["text"] for item in items] if family == "gemini" else items
@@ -168,7 +168,7 @@ def provider() -> Iterator[tuple[str, Seen, dict[str, str]]]:
                 if status == 200 and seen.failures:
                     status, more = seen.failures.pop(0)
                     message = "planned"
-            answer = rerank_answer if chosen["kind"] == "rerank" else embeddings_answer
+            answer = rerank_answer if chosen["kind"] == "rerank" else answer_embeddings
             payload = answer(chosen["family"], body) if status == 200 else {"message": message}
             if status == 200:
                 seen.bodies.append(body)

@@ -96,13 +96,13 @@ class JsonClient:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._rate = RateLimit(endpoint.model.number(RATE))
+        self._rate = RateLimit(endpoint.model.read_number(RATE))
 
     @cached_property
     def _client(self) -> httpx.Client:
         import httpx
 
-        return httpx.Client(headers=self._endpoint.headers, timeout=self._endpoint.model.number(TIMEOUT))
+        return httpx.Client(headers=self._endpoint.headers, timeout=self._endpoint.model.read_number(TIMEOUT))
 
     def post(self, path: str, body: JsonObject) -> JsonValue:
         """Return the JSON answer.
@@ -112,7 +112,7 @@ class JsonClient:
         """
         import httpx
 
-        retries = int(self._endpoint.model.number(RETRIES))
+        retries = int(self._endpoint.model.read_number(RETRIES))
         for attempt in range(retries + 1):
             self._rate.wait()
             response: httpx.Response | None = None
@@ -126,7 +126,7 @@ class JsonClient:
             except ValueError:
                 failure, is_transient = "did not answer with JSON; check its URL", False
             except httpx.TimeoutException:
-                failure = f"did not answer within {self._endpoint.model.number(TIMEOUT):g} s; raise its option timeout"
+                failure = f"did not answer within {self._endpoint.model.read_number(TIMEOUT):g} s; raise its option timeout"
                 is_transient = True
             except httpx.HTTPError as error:
                 failure = f"cannot be reached ({error}); start it or correct its URL"
@@ -190,7 +190,7 @@ def find_endpoint(model: ModelName, provider: Provider, variables: Mapping[str, 
         ConfigurationError: There is no URL, or the provider needs a key and its variable is not set.
     """
     named = (variables.get(name, "") for name in provider.url_variables)
-    address = model.string(URL) or next(filter(None, named), "") or provider.url
+    address = model.read_text(URL) or next(filter(None, named), "") or provider.url
     if address and "://" not in address:  # OLLAMA_HOST may leave the protocol out
         address = f"http://{address}"
     if not address.startswith(("http://", "https://")):
@@ -215,7 +215,7 @@ class EmbeddingProvider(Provider):
 
 
 def _with_dimensions(body: JsonObject, model: ModelName, field: str) -> JsonObject:
-    dimensions = int(model.number(DIMENSIONS))
+    dimensions = int(model.read_number(DIMENSIONS))
     return {**body, field: dimensions} if dimensions else body
 
 
@@ -382,9 +382,9 @@ class EndpointEncoder:
         """
         provider = EMBEDDING_PROVIDERS[model.family]
         self.name = model.text
-        self.max_tokens = int(model.number(MAX_TOKENS))
+        self.max_tokens = int(model.read_number(MAX_TOKENS))
         self._model, self._provider = model, provider
-        self._batch = int(model.number(BATCH)) or provider.batch
+        self._batch = int(model.read_number(BATCH)) or provider.batch
         self._client = JsonClient(find_endpoint(model, provider, variables))
 
     @property
@@ -407,7 +407,7 @@ class EndpointEncoder:
         return EncodedTexts(np.concatenate(rows) if rows else np.zeros((0, self.dimensions), dtype=np.float32))
 
     def _answers(self, batches: list[list[str]]) -> Iterator[FloatArray]:
-        workers = min(int(self._model.number(CONCURRENCY)), len(batches))
+        workers = min(int(self._model.read_number(CONCURRENCY)), len(batches))
         if workers < 2:
             yield from (self._vectors(batch, is_query=False) for batch in batches)
             return

@@ -53,7 +53,7 @@ def load_package_encoder(model: ModelName) -> FrameworkEncoder:
     """Return a model of a row of PACKAGES.
 
     Raises:
-        ConfigurationError: The package is not installed; the message says what to install.
+        ConfigurationError: The package is not installed; the message names what to install.
     """
     package = PACKAGES[model.family]
     try:
@@ -70,7 +70,7 @@ def load_package_encoder(model: ModelName) -> FrameworkEncoder:
         own = {"query_instruction": query, "text_instruction": passage}
         query = passage = ""
     arguments = {"model_name": model.model, **{key: value for key, value in own.items() if value}}
-    return FrameworkEncoder(model.text, lambda: create(**arguments), int(model.number(MAX_TOKENS)), (query, passage))
+    return FrameworkEncoder(model.text, lambda: create(**arguments), int(model.read_number(MAX_TOKENS)), (query, passage))
 
 
 def load_own_encoder(model: ModelName) -> Encoder:
@@ -93,7 +93,7 @@ def load_own_encoder(model: ModelName) -> Encoder:
         found = found()
     if isinstance(found, BaseEmbedding):
         embedding = found
-        return FrameworkEncoder(model.text, lambda: embedding, int(model.number(MAX_TOKENS)), model.prefixes)
+        return FrameworkEncoder(model.text, lambda: embedding, int(model.read_number(MAX_TOKENS)), model.prefixes)
     if hasattr(found, "encode_query"):
         return cast("Encoder", found)
     raise ConfigurationError(
@@ -124,10 +124,10 @@ class FrameworkEncoder:
     @property
     def dimensions(self) -> int:
         """Length of a vector, found by asking the model once."""
-        return self._found_dimensions
+        return self._vector_length
 
     @cached_property
-    def _found_dimensions(self) -> int:
+    def _vector_length(self) -> int:
         return self._vectors("get_text_embedding", "dimensions").shape[1]
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:

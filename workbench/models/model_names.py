@@ -50,11 +50,11 @@ class ModelName:
     options: Mapping[str, ParameterValue]  # every option, given or by default
     given: frozenset[str]  # names of the options in the text
 
-    def number(self, option: Parameter) -> float:
+    def read_number(self, option: Parameter) -> float:
         """Return a numeric option."""
         return float(self.options[option.name])
 
-    def string(self, option: Parameter) -> str:
+    def read_text(self, option: Parameter) -> str:
         """Return an option that is a text."""
         return str(self.options[option.name])
 
@@ -63,8 +63,8 @@ class ModelName:
         """What goes before a question and before a passage: the given prefixes, or those the model was trained with."""
         query, passage = find_prefixes(self.model)
         return (
-            self.string(QUERY_PREFIX) if QUERY_PREFIX.name in self.given else query,
-            self.string(PASSAGE_PREFIX) if PASSAGE_PREFIX.name in self.given else passage,
+            self.read_text(QUERY_PREFIX) if QUERY_PREFIX.name in self.given else query,
+            self.read_text(PASSAGE_PREFIX) if PASSAGE_PREFIX.name in self.given else passage,
         )
 
 

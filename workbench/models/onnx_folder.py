@@ -48,8 +48,8 @@ class OnnxEncoder:
                 f"The embedding model '{model.text}' needs a folder with model.onnx and tokenizer.json."
             )
         self.name, self._graph, self._threads = model.text, graph, threads
-        self.max_tokens = int(model.number(MAX_TOKENS))
-        self._batch = int(model.number(BATCH)) or BATCH_SIZE
+        self.max_tokens = int(model.read_number(MAX_TOKENS))
+        self._batch = int(model.read_number(BATCH)) or BATCH_SIZE
         self._prefixes = model.prefixes
         self._lock = Lock()
 
@@ -109,7 +109,7 @@ class OnnxEncoder:
         return normalise_rows(self._pool(np.asarray(output, dtype=np.float32), mask))
 
     def _pool(self, output: FloatArray, mask: NDArray[np.int64]) -> FloatArray:
-        """Return one vector for each text: the graph's own, or its token vectors pooled by the folder's configuration."""
+        """Return one vector for each text: the graph's own, or the pooled vectors of its tokens."""
         if output.ndim == 2:
             return output
         if self._pool_config.get("pooling_mode_cls_token"):

@@ -149,7 +149,7 @@ def load_encoder(
         valid = list_choices([*BUILT_IN, *NAME_FORMS], 20)
         raise ConfigurationError(f"Unknown embedding model '{name}'; set WORKBENCH_EMBEDDING_MODEL to one of {valid}.")
     encoder = _load_foreign(replace(parsed, text=name), threads, variables)
-    tokens = BUILT_IN.get(parsed.string(TOKENS))
+    tokens = BUILT_IN.get(parsed.read_text(TOKENS))
     if encoder.has_token_vectors or tokens is None or not tokens.is_installed:
         return encoder
     return CompanionEncoder(encoder, tokens.load(Path(models_dir), threads))

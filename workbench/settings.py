@@ -45,13 +45,15 @@ class Settings(BaseSettings):
     embedding_model: str = Field(
         "minilm",
         description="'minilm' (built in, English), 'multilingual' (100 languages, needs the extra multilingual), "
-        "'hash' (for tests), a Hugging Face id, 'openai:MODEL' (uses OPENAI_API_BASE and "
-        "OPENAI_API_KEY) or 'ollama:MODEL'.",
+        "'hash' (for tests), a Hugging Face id, 'onnx:FOLDER', 'fastembed:MODEL', 'python:PACKAGE.MODULE.ATTRIBUTE', "
+        "or 'PROVIDER:MODEL?option=value' with openai, cohere, voyage, jina, mistral, gemini, ollama, tei or endpoint "
+        "(any OpenAI-compatible URL); see docs/models.md.",
     )
     embedding_threads: int = Field(0, ge=0, description="Threads for the embedding model; 0 means one per core.")
     reranker: str = Field(
         "late-interaction",
-        description="'late-interaction' (built in) or a cross-encoder: a Hugging Face id or a local folder.",
+        description="'late-interaction' (built in) or a cross-encoder: a Hugging Face id, a local folder, or "
+        "'PROVIDER:MODEL' with cohere, jina, voyage, tei or endpoint.",
     )
     llm_base_url: str = Field(
         "", description="URL of an OpenAI-compatible endpoint; empty means a local model, or extractive answers."
@@ -176,6 +178,12 @@ def load_settings(**overrides: object) -> Settings:
         raise ConfigurationError(
             f"{variable} is not valid: {first['msg']}. Correct it in the environment or in .env."
         ) from error
+
+
+def provider_variables() -> dict[str, str]:
+    """Return the environment variables from which models behind HTTP take keys and URLs, such as VOYAGE_API_KEY."""
+    wanted = ("_API_KEY", "_API_BASE", "_BASE_URL", "OLLAMA_HOST")
+    return {name: value for name, value in os.environ.items() if name.endswith(wanted)}  # noqa: TID251 - as below
 
 
 def make_environment(settings: Settings) -> dict[str, str]:

@@ -31,7 +31,7 @@ from workbench.services.promotions import PromotionService, RankerService
 from workbench.services.search import DocumentSearch, Requests, SearchService
 from workbench.services.sources import ProjectService, SourceService
 from workbench.services.workspaces import WorkspaceService
-from workbench.settings import Settings, load_settings
+from workbench.settings import Settings, load_settings, provider_variables
 from workbench.storage.tool_calls import ToolCalls
 from workbench.telemetry import export
 from workbench.types import Comparison, IngestReport, OnProgress, Scope, SearchResult, ShouldStop
@@ -88,7 +88,7 @@ def open_corpus(settings: Settings) -> Corpus:
 def _load_encoder(settings: Settings, name: str) -> Encoder:
     from workbench.models.registry import load_encoder
 
-    return load_encoder(name, settings.models_dir, settings.embedding_threads)
+    return load_encoder(name, settings.models_dir, settings.embedding_threads, provider_variables())
 
 
 def _load_llm(settings: Settings) -> Llm | None:
@@ -103,11 +103,13 @@ def _load_llm(settings: Settings) -> Llm | None:
     return Llm(settings.llm_base_url, settings.llm_model, key, settings.llm_timeout)
 
 
-def _load_cross_encoder(settings: Settings) -> CrossEncoder | None:
+def _load_cross_encoder(settings: Settings, name: str) -> CrossEncoder | None:
     from workbench.models.cross_encoder import load_cross_encoder
 
-    name = settings.reranker
-    return None if name == BUILT_IN_RERANKER else load_cross_encoder(name, settings.embedding_threads)
+    wanted = name or settings.reranker
+    if wanted == BUILT_IN_RERANKER:
+        return None
+    return load_cross_encoder(wanted, settings.embedding_threads, provider_variables())
 
 
 class Workbench:

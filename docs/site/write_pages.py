@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "artifacts" / "site" / "pages"
 COPIED = (
     "recipes",
+    "models",
     "concepts",
     "evaluation",
     "operating",

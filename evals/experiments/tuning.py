@@ -75,7 +75,7 @@ def draw_value(parameter: Parameter, rng: random.Random) -> str | int | float | 
         return rng.choice(parameter.choices)
     if parameter.kind == "bool":
         return rng.random() < 0.5
-    if parameter.kind == "name":  # names an object, not a setting to vary
+    if parameter.kind in ("name", "text"):  # names an object, not a setting to vary
         return parameter.default
     low, high = float(parameter.low or 0), float(parameter.high or 0)
     value = low + (high - low) * rng.randint(0, GRID_STEPS) / GRID_STEPS

@@ -64,32 +64,43 @@ def test_built_in_models_load_by_name_and_read_nothing_yet(name: str, tmp_path: 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["", "minilm2", "openai:", "cohere:x", "a/b/c", "/", "💡", "../../etc"])
+@pytest.mark.parametrize("name", ["", "minilm2", "openai:", "nowhere:x", "a/b/c", "/", "💡", "../../etc"])
 def test_an_unknown_name_is_answered_with_the_valid_ones(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=re.escape(list_choices([*BUILT_IN, *NAME_FORMS]))):
+    with pytest.raises(ConfigurationError, match=re.escape(list_choices([*BUILT_IN, *NAME_FORMS], 20))):
         load_encoder(name, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "extra"),
+    ("name", "module", "install"),
     [
-        ("ollama:nomic-embed-text", "ollama", "ollama"),
-        ("BAAI/bge-small-en-v1.5", "huggingface", "huggingface"),
-        ("openai:any", "openai", "llm"),
+        ("BAAI/bge-small-en-v1.5", "huggingface", "'rag-workbench[huggingface]'"),
+        ("fastembed:BAAI/bge-small-en-v1.5", "fastembed", "llama-index-embeddings-fastembed"),
     ],
 )
-def test_a_missing_package_is_named_by_its_extra(
-    name: str, module: str, extra: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_missing_package_is_named_with_what_to_install(
+    name: str, module: str, install: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, f"llama_index.embeddings.{module}", None)  # as if it were not installed
-    with pytest.raises(ConfigurationError, match=rf"'{name}' needs .* pip install 'rag-workbench\[{extra}\]'"):
+    with pytest.raises(ConfigurationError, match=f"'{name}' needs .* pip install {re.escape(install)}"):
         load_encoder(name, tmp_path)
 
 
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module of the user's with real embeddings of LlamaIndex, which ask the endpoint."""
+    (tmp_path / "my_models.py").write_text(
+        "from llama_index.embeddings.openai import OpenAIEmbedding\n"
+        "def make(): return OpenAIEmbedding(model_name='my-model', max_retries=0)\n"
+        "def broken(): return OpenAIEmbedding(model_name='broken', max_retries=0)\n"
+        "count = 3\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
 @pytest.mark.slow  # imports the framework and its client
-@pytest.mark.usefixtures("endpoint")
-def test_an_openai_compatible_endpoint_is_an_encoder_without_token_vectors(tmp_path: Path) -> None:
-    encoder = load_encoder("openai:my-model", tmp_path)
+@pytest.mark.usefixtures("endpoint", "own_module")
+def test_an_embedding_of_llamaindex_is_loaded_by_its_dotted_path(tmp_path: Path) -> None:
+    encoder = load_encoder("python:my_models.make?tokens=none", tmp_path)
     counts: list[int] = []
     texts = ["apple pear", "", *(f"text {number}" for number in range(40))]
     encoded = encoder.encode(texts, on_batch=counts.append)
@@ -100,21 +111,27 @@ def test_an_openai_compatible_endpoint_is_an_encoder_without_token_vectors(tmp_p
     assert (encoder.dimensions, encoder.has_token_vectors) == (512, False)
     assert encoder.encode_query("apple").token_axes is None
     assert "" not in SEEN.inputs
+    with pytest.raises(ModelError, match=r"'python:my_models\.broken' did not return one vector for each text"):
+        load_encoder("python:my_models.broken", tmp_path).encode(["one", "two"])
 
 
-@pytest.mark.slow  # imports the framework and its client
-@pytest.mark.usefixtures("endpoint")
-def test_an_endpoint_that_returns_too_few_vectors_has_failed(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="'openai:broken' did not return one vector for each text"):
-        load_encoder("openai:broken", tmp_path).encode(["one", "two"])
+@pytest.mark.usefixtures("own_module")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("python:my_models.absent", "was not found"),
+        ("python:no_such.thing", "was not found"),
+        ("python:my_models.count", "is a int; it must be a LlamaIndex BaseEmbedding"),
+    ],
+)
+def test_an_attribute_that_is_no_model_is_refused(name: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        load_encoder(name, tmp_path)
 
 
-@pytest.mark.slow
-def test_an_endpoint_that_does_not_answer_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
-    monkeypatch.setenv("OPENAI_API_KEY", "a key")
-    with pytest.raises(ModelError, match=r"'openai:gone' failed \(APIConnectionError.*check WORKBENCH_EMBEDDING_MODEL"):
-        load_encoder("openai:gone", tmp_path).encode_query("anyone?")
+def test_an_endpoint_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"'endpoint:gone.* at http://127.0.0.1:9/v1 cannot be reached"):
+        load_encoder("endpoint:gone?url=http://127.0.0.1:9/v1&retries=0", tmp_path).encode_query("anyone?")
 
 
 @pytest.mark.parametrize("row", MODELS, ids=lambda row: row.name)

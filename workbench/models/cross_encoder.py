@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import importlib
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
 
 from workbench.errors import ConfigurationError, ModelError
+from workbench.models.encoder import check_scores
 
-GRAPH_PATHS = ("model.onnx", "onnx/model.onnx")
+RERANK_FAMILIES = ("cohere", "jina", "voyage", "endpoint", "tei")  # as in "cohere:rerank-v3.5"
 MAX_TOKENS = 512  # question and passage together, the length that published cross-encoders were trained on
 BATCH_SIZE = 16
 
@@ -43,14 +44,30 @@ class PairModel(Protocol):
         ...
 
 
-def load_cross_encoder(name: str, threads: int = 0) -> CrossEncoder:
-    """Return the model of WORKBENCH_RERANKER; nothing is loaded before the first question.
+def load_cross_encoder(
+    name: str, threads: int = 0, variables: Mapping[str, str] = MappingProxyType({})
+) -> CrossEncoder:
+    """Return a reranker; nothing is loaded or sent before the first question.
+
+    Args:
+        name: The setting WORKBENCH_RERANKER or the parameter ``reranker`` of a run: a folder with an ONNX graph, a
+            Hugging Face id, or a provider's model such as "cohere:rerank-v3.5".
+        threads: Threads of a local model; 0 means one per core.
+        variables: Environment variables, for the keys and URLs of providers.
 
     Raises:
-        ConfigurationError: The folder does not exist, or the package that the model needs is not installed.
+        ConfigurationError: The folder does not exist, the package that the model needs is not installed, or a provider
+            needs a key or a URL.
     """
+    from workbench.models.model_names import RERANKER_OPTIONS, parse_model_name
+    from workbench.models.onnx_folder import find_graph
+
     folder = Path(name).expanduser()
-    graph = next((folder / graph for graph in GRAPH_PATHS if (folder / graph).is_file()), None)
+    if name.partition(":")[0] in RERANK_FAMILIES and (parsed := parse_model_name(name, RERANKER_OPTIONS)) is not None:
+        from workbench.models.endpoints import EndpointReranker
+
+        return EndpointReranker(parsed, variables)
+    graph = find_graph(folder) if folder.is_dir() else None
     if graph is not None and (folder / "tokenizer.json").is_file():
         return OnnxCrossEncoder(name, graph, folder / "tokenizer.json", threads)
     if not folder.is_dir() and (folder.is_absolute() or name.startswith((".", "~"))):
@@ -130,14 +147,3 @@ class FrameworkCrossEncoder:
         except Exception as error:  # the package and its models raise errors of their own
             raise ModelError(f"The reranker {self.name!r} failed ({error}); check WORKBENCH_RERANKER.") from error
         return check_scores(self.name, scores, len(texts))
-
-
-def check_scores(name: str, scores: list[float], count: int) -> list[float]:
-    """Return the scores if there is one finite number for each text.
-
-    Raises:
-        ModelError: There is not.
-    """
-    if len(scores) != count or not all(math.isfinite(score) for score in scores):
-        raise ModelError(f"The reranker {name!r} did not return one number for each passage.")
-    return scores

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
@@ -93,6 +95,17 @@ def normalise_rows(rows: FloatArray) -> FloatArray:
     return rows / np.maximum(lengths, np.float32(1e-12))
 
 
+def check_scores(name: str, scores: list[float], count: int) -> list[float]:
+    """Return the scores if there is one finite number for each text.
+
+    Raises:
+        ModelError: There is not.
+    """
+    if len(scores) != count or not all(math.isfinite(score) for score in scores):
+        raise ModelError(f"The reranker {name!r} did not return one number for each passage.")
+    return scores
+
+
 # Training languages of the built-in models, as ISO 639-1 codes
 
 ENGLISH = frozenset({"en"})
@@ -142,6 +155,70 @@ def _is_word(text: str, start: int, end: int, letters_are_words: bool) -> bool:
         return True
     alone = not text[start - 1 : start].isalnum() and not text[end : end + 1].isalnum()
     return alone and text[start:end].strip().isascii()
+
+
+# Models whose tokenizer is not accessible
+
+_TOKEN = re.compile(r"\w{1,6}|[^\w\s]")
+
+
+def estimate_token_spans(text: str) -> list[Span]:
+    """Return pieces of at most six letters: an upper estimate of a model's own tokens."""
+    return [match.span() for match in _TOKEN.finditer(text)]
+
+
+# A dense model with the token vectors of another one
+
+
+class CompanionEncoder:
+    """A dense model from elsewhere, next to a built-in model that adds token vectors for late interaction.
+
+    The built-in model also splits texts into tokens, so that token vectors and spans agree.
+    """
+
+    has_token_vectors = True
+
+    def __init__(self, dense: Encoder, tokens: Encoder) -> None:
+        """Set both models; the result has the name of the first."""
+        self._dense, self._tokens = dense, tokens
+        self.name = dense.name
+
+    @property
+    def dimensions(self) -> int:
+        """Length of the dense model's vectors."""
+        return self._dense.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        """The smaller limit of the two."""
+        return min(self._dense.max_tokens, self._tokens.max_tokens)
+
+    @property
+    def languages(self) -> frozenset[str] | None:
+        """Languages of the dense model."""
+        return self._dense.languages
+
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
+        """Encode passages with both models; ``on_batch`` counts those of the dense one."""
+        vectors = self._dense.encode(texts, on_batch=on_batch).vectors
+        pause = (lambda _: on_batch(0)) if on_batch is not None else None
+        return EncodedTexts(vectors, self._tokens.encode(texts, on_batch=pause).token_bits)
+
+    def encode_query(self, text: str) -> EncodedQuery:
+        """Encode a question; it has token vectors if the built-in model can read it."""
+        vector = self._dense.encode_query(text).vector
+        if self._tokens.reads(text) <= MAX_UNREADABLE_SHARE:
+            return EncodedQuery(vector)
+        own = self._tokens.encode_query(text)
+        return EncodedQuery(vector, own.token_axes, own.token_spans)
+
+    def token_spans(self, text: str) -> list[Span]:
+        """Return the (start, end) characters of every token of the built-in model."""
+        return self._tokens.token_spans(text)
+
+    def reads(self, text: str) -> float:
+        """Return the share of the text that the dense model can distinguish."""
+        return self._dense.reads(text)
 
 
 # Placeholder for a model that is not available

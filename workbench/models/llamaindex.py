@@ -1,75 +1,111 @@
-"""LlamaIndex's embedding packages as encoders: hosted, local and downloaded models, each behind an extra."""
+"""LlamaIndex's embeddings as encoders: packages behind an extra, and objects of one's own by a dotted path."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
+from typing import cast
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding, Embedding
 from pydantic import PrivateAttr
 
 from workbench.errors import ConfigurationError, ModelError
-from workbench.models.encoder import EncodedQuery, EncodedTexts, Encoder, FloatArray, OnBatch, normalise_rows
+from workbench.models.encoder import (
+    EncodedQuery,
+    EncodedTexts,
+    Encoder,
+    FloatArray,
+    OnBatch,
+    estimate_token_spans,
+    normalise_rows,
+)
+from workbench.models.model_names import MAX_TOKENS, ModelName
 from workbench.types.results import Span
 
-TOKEN = re.compile(r"\w{1,6}|[^\w\s]")  # approximates subwords, since the model's tokenizer may not be accessible
-DEFAULT_MAX_TOKENS = 384  # such packages rarely state the limit; most models read 512 of their own tokens
 FRAMEWORK_BATCH_SIZE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class ModelFamily:
-    """A family of models."""
+class ModelPackage:
+    """A package of LlamaIndex with embedding models."""
 
     module: str  # to import
     class_name: str
-    extra: str  # that installs the module
-    arguments: Callable[[str], dict[str, str | int]]  # of the class, by the model's name
+    install: str  # what to install with pip
 
 
-FRAMEWORK_MODELS: dict[str, ModelFamily] = {
-    "huggingface": ModelFamily(
-        "llama_index.embeddings.huggingface", "HuggingFaceEmbedding", "huggingface", lambda model: {"model_name": model}
+PACKAGES: dict[str, ModelPackage] = {
+    "huggingface": ModelPackage(
+        "llama_index.embeddings.huggingface", "HuggingFaceEmbedding", "'rag-workbench[huggingface]'"
     ),
-    # The package itself reads OPENAI_API_BASE and OPENAI_API_KEY.
-    "openai": ModelFamily(
-        "llama_index.embeddings.openai",
-        "OpenAIEmbedding",
-        "llm",
-        lambda model: {"model_name": model, "max_retries": 2},
-    ),
-    "ollama": ModelFamily(
-        "llama_index.embeddings.ollama", "OllamaEmbedding", "ollama", lambda model: {"model_name": model}
+    "fastembed": ModelPackage(
+        "llama_index.embeddings.fastembed", "FastEmbedEmbedding", "llama-index-embeddings-fastembed"
     ),
 }
 
 
-def load_framework_encoder(name: str, family: str, model: str) -> FrameworkEncoder:
-    """Return ``model`` of ``family`` (a key of FRAMEWORK_MODELS); ``name`` is its setting.
+def load_package_encoder(model: ModelName) -> FrameworkEncoder:
+    """Return a model of a row of PACKAGES.
 
     Raises:
-        ConfigurationError: The package is not installed; the message names the extra.
+        ConfigurationError: The package is not installed; the message names what to install.
     """
-    entry = FRAMEWORK_MODELS[family]
+    package = PACKAGES[model.family]
     try:
-        module = importlib.import_module(entry.module)
+        module = importlib.import_module(package.module)
     except ImportError as error:
         raise ConfigurationError(
-            f"The embedding model '{name}' needs a package that is not installed; "
-            f"run: pip install 'rag-workbench[{entry.extra}]'."
+            f"The embedding model '{model.text}' needs a package that is not installed; run: pip install "
+            f"{package.install}."
         ) from error
-    create = getattr(module, entry.class_name)
-    return FrameworkEncoder(name, lambda: create(**entry.arguments(model)))
+    create = getattr(module, package.class_name)
+    query, passage = model.prefixes
+    own: dict[str, str] = {}
+    if model.family == "huggingface":  # the class would add what it knows itself
+        own = {"query_instruction": query, "text_instruction": passage}
+        query = passage = ""
+    arguments = {"model_name": model.model, **{key: value for key, value in own.items() if value}}
+    return FrameworkEncoder(
+        model.text, lambda: create(**arguments), int(model.read_number(MAX_TOKENS)), (query, passage)
+    )
+
+
+def load_own_encoder(model: ModelName) -> Encoder:
+    """Return the encoder behind ``python:package.module.attribute``.
+
+    The attribute is a LlamaIndex ``BaseEmbedding``, an ``Encoder`` of the workbench, or a function without arguments
+    that returns one of them.
+
+    Raises:
+        ConfigurationError: There is no such attribute, or it is neither.
+    """
+    place, _, attribute = model.model.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(place), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(
+            f"The embedding model '{model.text}' was not found ({error}); use python:PACKAGE.MODULE.ATTRIBUTE."
+        ) from error
+    if not isinstance(found, BaseEmbedding) and not hasattr(found, "encode_query") and callable(found):
+        found = found()
+    if isinstance(found, BaseEmbedding):
+        embedding = found
+        return FrameworkEncoder(model.text, lambda: embedding, int(model.read_number(MAX_TOKENS)), model.prefixes)
+    if hasattr(found, "encode_query"):
+        return cast("Encoder", found)
+    raise ConfigurationError(
+        f"The embedding model '{model.text}' is a {type(found).__name__}; it must be a LlamaIndex BaseEmbedding or an "
+        "Encoder of the workbench."
+    )
 
 
 class FrameworkEncoder:
-    """Any LlamaIndex embedding as an encoder; it has no token vectors, so late interaction is skipped.
+    """Any LlamaIndex embedding as an encoder without token vectors.
 
     The embedding is created at first use, and its dimensions are found by embedding a short text.
     """
@@ -77,28 +113,31 @@ class FrameworkEncoder:
     has_token_vectors = False
     languages: frozenset[str] | None = None
 
-    def __init__(self, name: str, create: Callable[[], BaseEmbedding], max_tokens: int = DEFAULT_MAX_TOKENS) -> None:
-        """Set ``create``, which returns the ``BaseEmbedding``."""
+    def __init__(
+        self, name: str, create: Callable[[], BaseEmbedding], max_tokens: int, prefixes: tuple[str, str] = ("", "")
+    ) -> None:
+        """Set ``create``, which returns the ``BaseEmbedding``, and what goes before a question and before a passage."""
         self.name = name
         self.max_tokens = max_tokens
-        self._create = create
+        self._create, self._prefixes = create, prefixes
         self._lock = Lock()
         self._embedding: BaseEmbedding | None = None
 
     @property
     def dimensions(self) -> int:
         """Length of a vector, found by asking the model once."""
-        return self._model_dimensions
+        return self._vector_length
 
     @cached_property
-    def _model_dimensions(self) -> int:
+    def _vector_length(self) -> int:
         return self._vectors("get_text_embedding", "dimensions").shape[1]
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
         """Encode passages in batches of 32; a blank text is sent as a full stop, because endpoints reject it."""
         rows: list[FloatArray] = []
         for start in range(0, len(texts), FRAMEWORK_BATCH_SIZE):
-            batch = [text if text.strip() else "." for text in texts[start : start + FRAMEWORK_BATCH_SIZE]]
+            rest = texts[start : start + FRAMEWORK_BATCH_SIZE]
+            batch = [self._prefixes[1] + (text if text.strip() else ".") for text in rest]
             rows.append(self._vectors("get_text_embedding_batch", batch))
             if on_batch is not None:
                 on_batch(len(batch))
@@ -106,11 +145,13 @@ class FrameworkEncoder:
 
     def encode_query(self, text: str) -> EncodedQuery:
         """Encode a query, with the model's query instruction if it has one."""
-        return EncodedQuery(self._vectors("get_query_embedding", text if text.strip() else ".")[0])
+        return EncodedQuery(
+            self._vectors("get_query_embedding", self._prefixes[0] + (text if text.strip() else "."))[0]
+        )
 
     def token_spans(self, text: str) -> list[Span]:
         """Return pieces of at most six letters: an upper estimate of the model's own tokens."""
-        return [match.span() for match in TOKEN.finditer(text)]
+        return estimate_token_spans(text)
 
     def reads(self, text: str) -> float:
         """Return 1: these packages rarely expose their tokenizer."""

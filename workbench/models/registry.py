@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.errors import ConfigurationError, list_choices
-from workbench.models.encoder import ENGLISH, XLM_ROBERTA, Encoder
+from workbench.models.encoder import ENGLISH, XLM_ROBERTA, CompanionEncoder, Encoder
+
+if TYPE_CHECKING:
+    from workbench.models.model_names import ModelName
 
 
 class EvidenceThresholds(NamedTuple):
@@ -101,7 +105,11 @@ MODELS = (
     ),
 )
 BUILT_IN: dict[str, EmbeddingModel] = {model.name: model for model in MODELS}
-NAME_FORMS = ("openai:MODEL", "ollama:MODEL", "OWNER/MODEL")  # names that load a model through an optional package
+FAMILIES = (  # of models that are not built in, as in "voyage:voyage-3.5"
+    *("openai", "endpoint", "tei", "cohere", "voyage", "jina", "mistral", "gemini", "ollama"),
+    *("huggingface", "fastembed", "onnx", "python"),
+)
+NAME_FORMS = ("OWNER/MODEL", *(f"{family}:MODEL" for family in FAMILIES))
 
 
 def find_thresholds(name: str, *, alone: bool = False) -> EvidenceThresholds | None:
@@ -110,13 +118,16 @@ def find_thresholds(name: str, *, alone: bool = False) -> EvidenceThresholds | N
     return model and (model.alone if alone and model.alone else model.nearness)
 
 
-def load_encoder(name: str, models_dir: Path, threads: int = 0) -> Encoder:
+def load_encoder(
+    name: str, models_dir: Path, threads: int = 0, variables: Mapping[str, str] = MappingProxyType({})
+) -> Encoder:
     """Return the model of a setting; nothing is read or built before the first text is encoded.
 
     Args:
-        name: The setting, such as "minilm" or "openai:MODEL".
+        name: The setting, such as "minilm" or "voyage:voyage-3.5?dimensions=512".
         models_dir: Folder of the graphs.
         threads: Threads of the model; 0 means one per core.
+        variables: Environment variables, for the keys and URLs of providers.
 
     Raises:
         ConfigurationError: The name is invalid, or the package it needs is not installed.
@@ -129,12 +140,31 @@ def load_encoder(name: str, models_dir: Path, threads: int = 0) -> Encoder:
         )
     if model is not None:
         return model.load(Path(models_dir), threads)
-    from workbench.models.llamaindex import FRAMEWORK_MODELS, load_framework_encoder
+    from workbench.models.model_names import EMBEDDING_OPTIONS, TOKENS, parse_model_name
 
-    family, separator, published = name.partition(":")
-    if separator and published and family in FRAMEWORK_MODELS:
-        return load_framework_encoder(name, family, published)
-    if not separator and name.count("/") == 1 and all(name.split("/")):
-        return load_framework_encoder(name, "huggingface", name)
-    valid = list_choices([*BUILT_IN, *NAME_FORMS])
-    raise ConfigurationError(f"Unknown embedding model '{name}'; set WORKBENCH_EMBEDDING_MODEL to one of {valid}.")
+    address = name.partition("?")[0]
+    published = ":" not in address and address.count("/") == 1 and all(address.split("/"))
+    parsed = parse_model_name(f"huggingface:{name}" if published else name, EMBEDDING_OPTIONS)
+    if parsed is None or parsed.family not in FAMILIES:
+        valid = list_choices([*BUILT_IN, *NAME_FORMS], 20)
+        raise ConfigurationError(f"Unknown embedding model '{name}'; set WORKBENCH_EMBEDDING_MODEL to one of {valid}.")
+    encoder = _load_foreign(replace(parsed, text=name), threads, variables)
+    tokens = BUILT_IN.get(parsed.read_text(TOKENS))
+    if encoder.has_token_vectors or tokens is None or not tokens.is_installed:
+        return encoder
+    return CompanionEncoder(encoder, tokens.load(Path(models_dir), threads))
+
+
+def _load_foreign(model: ModelName, threads: int, variables: Mapping[str, str]) -> Encoder:
+    """Return a model of FAMILIES."""
+    if model.family == "onnx":
+        from workbench.models.onnx_folder import OnnxEncoder
+
+        return OnnxEncoder(model, threads)
+    if model.family in ("huggingface", "fastembed", "python"):
+        from workbench.models.llamaindex import load_own_encoder, load_package_encoder
+
+        return load_own_encoder(model) if model.family == "python" else load_package_encoder(model)
+    from workbench.models.endpoints import EndpointEncoder
+
+    return EndpointEncoder(model, variables)

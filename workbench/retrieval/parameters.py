@@ -116,6 +116,12 @@ HYDE_WEIGHT = Parameter(
 QUERIES = Parameter("queries", "int", 3, "Number of rephrasings the LLM writes; each is searched.", 1, 8)
 GRADED_PASSAGES = Parameter("graded", "int", 10, "Top passages that the LLM grades; each costs tokens.", 2, 40)
 LLM_WEIGHT = Parameter("llm_weight", "float", 0.7, "Weight of the LLM's grades relative to earlier scores.", 0.0, 1.0)
+RERANKER = Parameter(
+    "reranker",
+    "text",
+    "",
+    "Cross-encoder of this run, such as cohere:rerank-v3.5 or a folder; empty takes WORKBENCH_RERANKER.",
+)
 CROSS_WEIGHT = Parameter(
     "cross_weight", "float", 0.8, "Weight of the cross-encoder's scores relative to earlier scores.", 0.0, 1.0
 )

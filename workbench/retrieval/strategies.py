@@ -299,7 +299,7 @@ _TABLE = (
         "Hybrid, then a cross-encoder scores each candidate.",
         hybrid,
         legs=(*_BOTH, parameter.CROSS_ENCODER),
-        parameters=(*known.HYBRID, known.CANDIDATES, known.CROSS_WEIGHT),
+        parameters=(*known.HYBRID, known.CANDIDATES, known.CROSS_WEIGHT, known.RERANKER),
         stages=(cross_encoder,),
         has_keyword_leg=True,
         pools=True,

@@ -69,7 +69,10 @@ class Strategy(Value):
         if self.needs_llm:
             return f"It needs an LLM: {SETUP_HINT}."
         if self.needs_reranker:
-            return "It needs a cross-encoder: set WORKBENCH_RERANKER to a Hugging Face id or a local folder."
+            return (
+                "It needs a cross-encoder: set WORKBENCH_RERANKER, or the parameter reranker, to a Hugging Face id, a "
+                "local folder or a provider's model such as cohere:rerank-v3.5."
+            )
         return ""
 
     def to_dict(self) -> JsonObject:

@@ -46,7 +46,7 @@ class Corpus:
         load_encoder: Callable[[str], Encoder],
         default_model: str,
         load_llm: Callable[[], Llm | None] = lambda: None,
-        load_cross_encoder: Callable[[], CrossEncoder | None] = lambda: None,
+        load_cross_encoder: Callable[[str], CrossEncoder | None] = lambda _: None,
     ) -> None:
         """Open the tables.
 
@@ -56,7 +56,7 @@ class Corpus:
             load_encoder: Loads an encoder by its model's name; called once per name.
             default_model: Model of new indexes.
             load_llm: Returns the LLM, or None if none is configured.
-            load_cross_encoder: Returns the cross-encoder, or None if none is configured.
+            load_cross_encoder: Returns a cross-encoder by name; for "" the configured one, or None.
         """
         self.database, self.reader = database, reader
         self.projects, self.sources = Projects(database), Sources(database)
@@ -66,6 +66,7 @@ class Corpus:
         self._load_llm, self._load_cross_encoder = load_llm, load_cross_encoder
         self._load_encoder, self.default_model = load_encoder, default_model
         self._encoders: dict[str, Encoder] = {}
+        self._cross_encoders: dict[str, CrossEncoder | None] = {}
         self._stores: dict[str, PassageStore] = {}
         self._names: dict[str, tuple[datetime | None, NamesCache]] = {}
         self._last_seen: dict[str | None, Index] = {}
@@ -110,10 +111,16 @@ class Corpus:
         """The configured LLM, or None; raises ConfigurationError if its configuration is incomplete."""
         return self._load_llm()
 
-    @cached_property
-    def cross_encoder(self) -> CrossEncoder | None:
-        """The configured cross-encoder, or None; raises ConfigurationError if its package is not installed."""
-        return self._load_cross_encoder()
+    def cross_encoder(self, name: str = "") -> CrossEncoder | None:
+        """Return a cross-encoder by name, or the configured one; None if none is configured.
+
+        Raises:
+            ConfigurationError: Its package, its key or its URL is missing.
+        """
+        with self._lock:
+            if name not in self._cross_encoders:
+                self._cross_encoders[name] = self._load_cross_encoder(name)
+            return self._cross_encoders[name]
 
     def index(self, name: str | None = None) -> Index:
         """Return an index by name, or the default one, which is created on first use.

@@ -61,7 +61,7 @@ class PromotionService:
             raise InvalidInput(
                 f"The strategy {strategy!r} needs a scope; promote it for a project, a folder or a source."
             )
-        self._requests.check_usable(strategy)
+        self._requests.check_usable(strategy, checked)
         self._requests.check_named(checked)
         return self._corpus.promotions.add(key, strategy, checked, chosen.name if index else None, note.strip())
 

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.errors import ConfigurationError, InvalidInput, ModelError, StatementRejected
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.hits import agreement
 from workbench.retrieval.options import Ask, split_strategy
-from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER, TYPO_TOLERANCE
+from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER, RERANKER, TYPO_TOLERANCE
 from workbench.retrieval.scope import resolve
 from workbench.retrieval.strategies import STRATEGIES, check_parameters, strategy_named
 from workbench.services.checks import check_limit, check_query, check_similarity
@@ -98,7 +99,7 @@ class Requests:
             remembered=remembered,
             min_similarity=ask.min_similarity,
             llm=self._corpus.llm if strategy.needs_llm else None,
-            cross_encoder=self._corpus.cross_encoder if strategy.needs_reranker else None,
+            cross_encoder=self._corpus.cross_encoder(_reranker(checked)) if strategy.needs_reranker else None,
             kept_names=self._corpus.names(chosen),
             draw_page=self._draw_page,
             ranker=self._ranker(checked),
@@ -111,11 +112,11 @@ class Requests:
             return scope
         return resolve(scope, self._corpus.projects, self._corpus.sources)
 
-    def check_usable(self, strategy: str) -> None:
+    def check_usable(self, strategy: str, parameters: Mapping[str, ParameterValue] = MappingProxyType({})) -> None:
         """Raise ConfigurationError if a strategy lacks settings."""
         row = strategy_named(strategy)
         lacks = (row.needs_llm and self._corpus.llm is None) or (
-            row.needs_reranker and self._corpus.cross_encoder is None
+            row.needs_reranker and self._corpus.cross_encoder(_reranker(parameters)) is None
         )
         if lacks:
             raise ConfigurationError(f"The strategy {strategy!r} is not configured. {row.needs}")
@@ -161,6 +162,11 @@ class Requests:
             return self._corpus.index_encoder(index)
         except ModelError as error:
             return UnavailableEncoder(index.embedding_model, str(error))
+
+
+def _reranker(parameters: Mapping[str, ParameterValue]) -> str:
+    """Return the reranker that a strategy's parameters name; "" for the configured one."""
+    return str(dict(parameters).get(RERANKER.name, ""))
 
 
 def list_promotion_keys(scope: ResolvedScope) -> list[str]:

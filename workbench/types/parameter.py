@@ -27,6 +27,7 @@ NOVELTY = "novelty"
 
 ParameterValue: TypeAlias = bool | int | float | str
 MAX_NAME_CHARS = 60  # characters of a name that is a parameter's value
+MAX_TEXT_CHARS = 500  # characters of a text that is a parameter's value
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ class Parameter(Value):
     """A parameter of a strategy or a chunker, shown by the app and the command line."""
 
     name: str
-    kind: Literal["float", "int", "bool", "choice", "name"]  # "name": the name of a stored object, such as a ranker
+    kind: Literal["float", "int", "bool", "choice", "name", "text"]  # "name": of a stored object, such as a ranker
     default: ParameterValue
     why: str  # one line on its purpose
     low: float | None = None  # inclusive
@@ -60,6 +61,8 @@ class Parameter(Value):
             return "use true or false"
         if self.kind == "name":
             return f"use a name of 1 to {MAX_NAME_CHARS} characters"
+        if self.kind == "text":
+            return f"use at most {MAX_TEXT_CHARS} printable characters"
         noun = "a whole number" if self.kind == "int" else "a number"
         return f"use {noun} from {self.low or 0:g} to {self.high or 0:g}"
 
@@ -70,6 +73,8 @@ class Parameter(Value):
             return value if isinstance(value, bool) else {"true": True, "false": False}[str(value).lower()]
         if self.kind == "name":
             return read_name(value)
+        if self.kind == "text":
+            return _read_text(value)
         if isinstance(value, bool):
             raise ValueError(value)
         number = float(value)  # pyright: ignore[reportArgumentType] - read catches what this raises
@@ -90,6 +95,12 @@ def read_name(value: object) -> str:
     if not 0 < len(name) <= MAX_NAME_CHARS or not name.isprintable():
         raise ValueError(value)
     return name
+
+
+def _read_text(value: object) -> str:
+    if not isinstance(value, str) or len(value) > MAX_TEXT_CHARS or not value.replace("\n", " ").isprintable():
+        raise ValueError(value)
+    return value
 
 
 def read_parameters(

@@ -315,6 +315,8 @@ def _show_control(strategy: str, parameter: Parameter, parameters: dict[str, Par
     elif parameter.kind == "name":
         names = [ranker.name for ranker in OPENING.workbench.rankers.list()]
         st.selectbox(label, names if value in names else [*names, value], **common)
+    elif parameter.kind == "text":
+        st.text_input(label, **common)
     elif parameter.kind == "int":
         st.slider(label, int(parameter.low or 0), int(parameter.high or 100), **common)
     else:

@@ -231,6 +231,8 @@ def list_values(parameter: Parameter, names: Sequence[str] = ()) -> list[Paramet
     """
     if parameter.kind == "name":
         return list(names) or [parameter.default]
+    if parameter.kind == "text":
+        return [parameter.default]
     if parameter.kind == "choice":
         return list(parameter.choices)
     if parameter.kind == "bool":

@@ -1,0 +1,116 @@
+"""Names of models that are not built in: ``FAMILY:MODEL?option=value&...``, and the prefixes that models expect.
+
+A name is all that an index stores of its model, so everything that changes a vector is part of it. Keys are never part
+of a name; they come from environment variables.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from urllib.parse import parse_qsl
+
+from workbench.errors import ConfigurationError, InvalidInput
+from workbench.types import Parameter, ParameterValue, read_parameters
+
+MAX_DIMENSIONS = 16_000  # that pgvector stores
+
+URL = Parameter("url", "text", "", "Base URL of the endpoint, instead of the provider's.")
+DIMENSIONS = Parameter("dimensions", "int", 0, "Length of a vector, if the model can shorten it.", 0, MAX_DIMENSIONS)
+BATCH = Parameter("batch", "int", 0, "Texts per request; 0 means the provider's usual number.", 0, 2048)
+CONCURRENCY = Parameter("concurrency", "int", 1, "Requests at the same time.", 1, 64)
+RATE = Parameter("rate", "float", 0.0, "Maximum requests per minute; 0 means no limit.", 0.0, 100_000.0)
+RETRIES = Parameter("retries", "int", 3, "Further attempts after status 429, 5xx or a broken connection.", 0, 10)
+TIMEOUT = Parameter("timeout", "float", 60.0, "Seconds until a request is given up.", 0.1, 3600.0)
+MAX_TOKENS = Parameter("max_tokens", "int", 384, "Tokens of a passage that the model reads.", 16, 32_768)
+QUERY_PREFIX = Parameter("query_prefix", "text", "", "Text before each question, instead of the known one.")
+PASSAGE_PREFIX = Parameter("passage_prefix", "text", "", "Text before each passage, instead of the known one.")
+TOKENS = Parameter(
+    "tokens",
+    "choice",
+    "minilm",
+    "Built-in model that adds token vectors, for late interaction and evidence; none leaves both out.",
+    choices=("minilm", "multilingual", "none"),
+)
+CALLS = (URL, BATCH, CONCURRENCY, RATE, RETRIES, TIMEOUT)
+EMBEDDING_OPTIONS = (*CALLS, DIMENSIONS, MAX_TOKENS, QUERY_PREFIX, PASSAGE_PREFIX, TOKENS)
+RERANKER_OPTIONS = (URL, RATE, RETRIES, TIMEOUT)
+_SECRET = re.compile(r"key|token$|secret|password", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelName:
+    """A parsed name."""
+
+    text: str  # as it was given
+    family: str  # such as "voyage"
+    model: str  # as the provider calls it
+    options: Mapping[str, ParameterValue]  # every option, given or by default
+    given: frozenset[str]  # names of the options in the text
+
+    def read_number(self, option: Parameter) -> float:
+        """Return a numeric option."""
+        return float(self.options[option.name])
+
+    def read_text(self, option: Parameter) -> str:
+        """Return an option that is a text."""
+        return str(self.options[option.name])
+
+    @property
+    def prefixes(self) -> tuple[str, str]:
+        """What goes before a question and before a passage: the given prefixes, or those the model was trained with."""
+        query, passage = find_prefixes(self.model)
+        return (
+            self.read_text(QUERY_PREFIX) if QUERY_PREFIX.name in self.given else query,
+            self.read_text(PASSAGE_PREFIX) if PASSAGE_PREFIX.name in self.given else passage,
+        )
+
+
+def parse_model_name(text: str, declared: tuple[Parameter, ...]) -> ModelName | None:
+    """Return the parts of a name; None if it has no ``FAMILY:``.
+
+    Raises:
+        ConfigurationError: An option is unknown, invalid, or a secret.
+    """
+    address, _, query = text.partition("?")
+    family, separator, model = address.partition(":")
+    if not separator or not family or not model:
+        return None
+    given = dict(parse_qsl(query, keep_blank_values=True))
+    for name in given:
+        if _SECRET.search(name) and name not in {option.name for option in declared}:
+            raise ConfigurationError(
+                f"Remove {name!r} from the name of the model {address!r}: names are stored; set keys as environment "
+                "variables."
+            )
+    try:
+        options = read_parameters(f"The model {address!r}", declared, given)
+    except InvalidInput as error:
+        raise ConfigurationError(str(error)) from error
+    return ModelName(text, family, model, MappingProxyType(options), frozenset(given))
+
+
+# Prefixes that models were trained with, from their model cards on Hugging Face
+
+_TASK = "Instruct: Given a web search query, retrieve relevant passages that answer the query\n"
+_BGE = "Represent this sentence for searching relevant passages: "
+PREFIXES: tuple[tuple[str, str, str], ...] = (  # pattern of the model's name, before a question, before a passage
+    (r"e5-.*instruct|e5-mistral", f"{_TASK}Query: ", ""),
+    (r"(^|[/-])e5-(small|base|large)", "query: ", "passage: "),
+    (r"qwen3-embedding", f"{_TASK}Query:", ""),
+    (r"nomic-embed-text", "search_query: ", "search_document: "),
+    (r"bge-(small|base|large)-en", _BGE, ""),
+    (r"bge-(small|base|large)-zh", "为这个句子生成表示以用于检索相关文章：", ""),
+    (r"mxbai-embed", _BGE, ""),
+    (r"arctic-embed.*v2", "query: ", ""),
+    (r"arctic-embed", _BGE, ""),
+    (r"embedding-?gemma", "task: search result | query: ", "title: none | text: "),
+)
+
+
+def find_prefixes(model: str) -> tuple[str, str]:
+    """Return what a model expects before a question and before a passage; two empty texts for an unknown model."""
+    name = model.lower().replace("_", "-")
+    return next(((query, passage) for pattern, query, passage in PREFIXES if re.search(pattern, name)), ("", ""))

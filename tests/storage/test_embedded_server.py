@@ -262,10 +262,6 @@ def remove_a_database(folder: Path) -> None:
     shutil.rmtree(folder / "base" / "5")
 
 
-def damage_the_catalogue_map(folder: Path) -> None:
-    (folder / "global" / "pg_filenode.map").write_bytes(b"\x00" * 512)
-
-
 def ask_for_an_unknown_library(folder: Path) -> None:
     with (folder / "postgresql.conf").open("a") as file:
         file.write("shared_preload_libraries = 'nope'\n")
@@ -301,7 +297,6 @@ def occupy_the_socket(folder: Path) -> None:
         (reject_everyone, "/pg_hba.conf, whose default is", "FATAL:  pg_hba.conf rejects connection"),
         (misspell_a_method, "/pg_hba.conf, whose default is", 'invalid authentication method "trustt"'),
         (remove_a_database, "its files are damaged", 'The database subdirectory "base/5" is missing.'),
-        (damage_the_catalogue_map, "its files are damaged", "pg_filenode.map"),
         (ask_for_an_unknown_library, "correct the libraries in", 'could not access file "nope"'),
         (ask_for_a_recovery, "recovery.signal", 'must specify "restore_command"'),
         (occupy_the_socket, "remove .s.PGSQL.5432 and", "could not create any Unix-domain sockets"),

@@ -89,10 +89,11 @@ def start_embedded_server(folder: Path) -> str:
             is not writable, contains other files, or is in a folder that the server's user cannot enter.
         StorageError: The server did not start; the message ends with Postgres' last line.
     """
+    log = folder.expanduser().resolve() / _LOG
+    size = log.stat().st_size if os.access(log, os.R_OK) else 0  # before a start that the server does not survive
     server = _join_or_start(folder)
     forget_variables("PGSERVICE")
-    log = folder.expanduser().resolve() / _LOG
-    _logs.setdefault(server.url, (log, log.stat().st_size if log.is_file() else 0))
+    _logs.setdefault(server.url, (log, size))
     return server.url
 
 

@@ -12,7 +12,7 @@ from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.crawling.messages import outcome_label
 from workbench.errors import InvalidInput
 from workbench.formatting import size_text
-from workbench.types import JsonObject, as_integer, as_number, as_object, as_text
+from workbench.types import JsonObject, JsonValue, as_integer, as_number, as_object, as_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -125,7 +125,7 @@ def print_crawl(console: Console, crawl: JsonObject) -> None:
         _print_reasons(console, reasons)
 
 
-def _print_reasons(console: Console, reasons: Mapping[str, object]) -> None:
+def _print_reasons(console: Console, reasons: Mapping[str, JsonValue]) -> None:
     """Print why addresses are not fetched, with counts; reasons beyond the rows shown are counted together."""
     rows = list(reasons.items())
     rest = sum(as_integer(count) for _, count in rows[MAX_ROWS_SHOWN:])

@@ -69,7 +69,7 @@ def test_a_crawl_is_looked_at_started_watched_cancelled_and_resumed(goto, keep, 
     keep("crawl-done-390-light")
     page.set_viewport_size({"width": 1440, "height": 1000})
 
-    page.get_by_role("button", name="Crawl again").click()
+    page.get_by_role("button", name="Crawl again", exact=True).click()
     expect(page.get_by_text("41 pages unchanged · 1 page failed")).to_be_visible(timeout=SLOW)
     page.get_by_role("tab", name="Pages").click()
     page.get_by_label("Filter pages").fill("dead")

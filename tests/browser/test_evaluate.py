@@ -31,7 +31,7 @@ def test_an_experiment_is_planned_run_and_read_in_the_page(
     page.get_by_role("button", name="Run experiment").click()
     table = page.get_by_role("table", name="Leaderboard")
     expect(table.locator("tbody tr")).to_have_count(4, timeout=90_000)
-    expect(page.get_by_text("16 questions asked")).to_be_visible(timeout=90_000)
+    expect(page.get_by_text("16 questions run")).to_be_visible(timeout=90_000)
     assert "experiment=" in page.url
     keep("evaluate_leaderboard")
 

@@ -129,6 +129,12 @@ def test_a_folder_that_a_killed_initdb_broke_before_is_made_again(made_home: Pat
     assert works(made_home)
 
 
+def test_the_subfolder_of_a_process_killed_after_its_last_move_is_removed(made_home: Path) -> None:
+    (made_home / "postgres" / "new-7-7" / "base").mkdir(parents=True)
+    assert works(made_home)
+    assert not list((made_home / "postgres").glob("new-*"))
+
+
 def test_a_folder_with_other_files_is_refused_and_left_as_it_is(shared_home: Path) -> None:
     (shared_home / "postgres" / "base").mkdir(parents=True)
     (shared_home / "postgres" / "letter.txt").write_text("Dear reader")

@@ -504,7 +504,9 @@ def _start(folder: Path, installed: Path, account: _Account) -> _Server:
             child = None
         if child is None and server is None:
             _forget_dead_server(folder)
-            if not _is_initialised(folder):
+            if _is_initialised(folder):
+                _remove_half_made(folder)  # the subfolder of a process killed after its last move
+            else:
                 _initialise(folder, installed, account)
             child = _spawn(folder, installed, account)
         time.sleep(_POLL_INTERVAL_S)

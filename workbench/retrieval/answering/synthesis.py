@@ -141,7 +141,7 @@ EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]+)(?<=\S)\1(?![\w*])")
 NO_SENTENCE = re.compile(r"[#|]|\[[^\]\n]+\]:\s")  # headings, table rows, link targets
 CLAUSE_ENDS = (re.compile(r";\s+"), re.compile(r"[,:)–—]\s+"))  # preferred split points first
 FIELD = re.compile(r"[^:\n]{1,80}: \S")  # a spreadsheet row as "name: value" lines
-FENCE = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)  # code, or preformatted text
+FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)  # of code or quoted text
 POINTER = re.compile(  # a reference without content: "See accompanying notes to the statements."
     r"\W*(?:please\s)?(?:see|refer to|siehe|vgl\.|voir|véase|vedi|zie)\s(?=[^;]*\b(?:notes?|pages?|sections?|items?|"
     r"parts?|tables?|figures?|exhibits?|appendix|schedules?|statements|anhang|seiten?|abschnitt|tabelle|abbildung|"

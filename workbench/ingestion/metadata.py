@@ -166,10 +166,11 @@ def document_date(metadata: Mapping[str, object]) -> date | None:
 # --- Notes about pages that failed or are uncertain ---
 
 MAX_PAGES_SHOWN = 20  # page numbers listed in a note
+LEFT_OUT_KEY = "left_out"  # counts by kind of what a reader saw but did not read: {"comments": 2}
 
 
 def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Return one sentence each for failed pages, failed images and pages with low OCR confidence."""
+    """Return one sentence each for failed pages, failed images, uncertain pages, and what was left out."""
     notes: list[str] = []
     if pages := _format_pages(metadata.get("unreadable_pages")):
         notes.append(f"{name}: {pages} could not be read.")
@@ -177,6 +178,9 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
         notes.append(f"{name}: images on {pages} could not be read; the text was.")
     if pages := _format_pages(metadata.get("uncertain_pages")):
         notes.append(f"{name}: OCR is uncertain about {pages}; compare with the page image.")
+    left_out = metadata.get(LEFT_OUT_KEY)
+    if isinstance(left_out, dict) and left_out:
+        notes.append(f"{name}: left out {', '.join(f'{kind} ({count:,})' for kind, count in left_out.items())}.")
     return tuple(notes)
 
 

@@ -166,7 +166,6 @@ def document_date(metadata: Mapping[str, object]) -> date | None:
 # --- Notes about pages that failed or are uncertain ---
 
 MAX_PAGES_SHOWN = 20  # page numbers listed in a note
-LEFT_OUT_KEY = "left_out"  # counts by kind of what a reader saw but did not read: {"comments": 2}
 
 
 def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
@@ -178,9 +177,10 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
         notes.append(f"{name}: images on {pages} could not be read; the text was.")
     if pages := _format_pages(metadata.get("uncertain_pages")):
         notes.append(f"{name}: OCR is uncertain about {pages}; compare with the page image.")
-    left_out = metadata.get(LEFT_OUT_KEY)
+    left_out = metadata.get("left_out")
     if isinstance(left_out, dict) and left_out:
-        notes.append(f"{name}: left out {', '.join(f'{kind} ({count:,})' for kind, count in left_out.items())}.")
+        counts = ", ".join(f"{what} ({count:,})" for what, count in left_out.items() if isinstance(count, int))
+        notes.append(f"{name}: not fully read: {counts}.")
     return tuple(notes)
 
 

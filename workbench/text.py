@@ -9,6 +9,9 @@ here. Both follow these rules, and a test compares them:
   With all spaces removed, triples found German as well as whole words did (XQuAD, nDCG@10 .931 and .915) and pairs did
   not (.801); for Chinese pairs are better (.966 and .896).
 - Optional points of Arabic and Hebrew are removed, and the forms of alef, of ya and of kaf are unified.
+- Ligatures, full-width and other compatibility forms are their usual letters (NFKC).
+- Versions and addresses (1.3.2), C++, C#, .NET, codes (PPR-9087 and PPR9087) and emoji are terms of their own next to
+  the words in them.
 - A number with its digits in groups of three is one word, equal to the number without groups (1,204, 1.204, 1 204,
   1'204 and 1204). One that starts with 0, or continues with groups of another size (an address), is split.
 """
@@ -16,6 +19,7 @@ here. Both follow these rules, and a test compares them:
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterator, Mapping
 
 CONFIGURATIONS = {
@@ -53,6 +57,7 @@ PAIRED_SCRIPT = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a
 UNSPACED_SCRIPT = re.compile("[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3]+")
 _GRAM_SIZES = ((PAIRED_SCRIPT, 2), (UNSPACED_SCRIPT, 3))
 _POINT = re.compile(f"[{_POINTS}]")
+_SPLIT_VOWELS = re.compile("[\u0e33\u0eb3]")  # of Thai and Lao, which NFKC would split
 _UNIFIED_LETTERS = str.maketrans("أإآٱىیک", "ااااييك")
 
 
@@ -70,9 +75,11 @@ def language_title(name: str) -> str:
 
 
 def fold_word(word: str) -> str:
-    """Return a word without optional Arabic and Hebrew points, with unified letters and ungrouped digits."""
+    """Return a word in NFKC without optional Arabic and Hebrew points, with unified letters and ungrouped digits."""
     if word[:1].isdigit() and not word.isdigit() and GROUPED.fullmatch(word):
         return ungroup_numbers(word)
+    if not word.isascii() and not _SPLIT_VOWELS.search(word):
+        word = unicodedata.normalize("NFKC", word)
     return _POINT.sub("", word).translate(_UNIFIED_LETTERS)
 
 

@@ -79,7 +79,8 @@ def test_the_database_and_the_marks_cut_numbers_alike(numbers: Workbench) -> Non
             cut = connection.execute("SELECT tsvector_to_array(workbench_terms('simple', %s))", (text,)).fetchone()
             assert cut is not None
             words = {fold_word(word.group()).lower() for word in iter_spaced_words(text)}
-            assert {word for word in cut[0] if word.isascii() or "ä" in word} == words
+            names = {word for word in cut[0] if "." in word}  # an address is a term of its own, too
+            assert {word for word in cut[0] if word.isascii() or "ä" in word} - names == words
 
 
 def test_a_title_that_says_a_number_is_named_by_it(wb: Workbench, folder: Callable[..., Path]) -> None:

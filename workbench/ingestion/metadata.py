@@ -169,7 +169,7 @@ MAX_PAGES_SHOWN = 20  # page numbers listed in a note
 
 
 def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Return one sentence each for failed pages, failed images and pages with low OCR confidence."""
+    """Return one sentence each for failed pages, failed images, uncertain pages, and what was left out."""
     notes: list[str] = []
     if pages := _format_pages(metadata.get("unreadable_pages")):
         notes.append(f"{name}: {pages} could not be read.")
@@ -177,6 +177,10 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
         notes.append(f"{name}: images on {pages} could not be read; the text was.")
     if pages := _format_pages(metadata.get("uncertain_pages")):
         notes.append(f"{name}: OCR is uncertain about {pages}; compare with the page image.")
+    left_out = metadata.get("left_out")
+    if isinstance(left_out, dict) and left_out:
+        counts = ", ".join(f"{what} ({count:,})" for what, count in left_out.items() if isinstance(count, int))
+        notes.append(f"{name}: not fully read: {counts}.")
     return tuple(notes)
 
 

@@ -244,3 +244,39 @@ def _split_parts(text: str) -> Iterator[tuple[int, int]]:
         yield start, end
         start = end
     yield start, len(text)
+
+
+# --- Superscripts of formatted texts ---
+
+SUPERSCRIPTS = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
+NOTE_MARK = re.compile(r"\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*|[*†‡§¶]+")
+BRACKETED_MARK = re.compile(r"[\[(].*[\])]")
+VARIABLE_BEFORE = re.compile(
+    r"(?:(?<![^\W\d_])[^\W\d_]{1,2}|[\d)\]])$"
+)  # a number, or a unit or variable of one or two letters
+ORDINALS = frozenset(
+    ("st", "nd", "rd", "th", "er", "re", "e", "o", "a", "ème", "tm", "sm", "r", "™", "®", "©", "º", "ª")
+)
+
+
+def format_superscript(text: str, before: str) -> str:
+    """Return a superscript as plain text that does not join the word before it.
+
+    An exponent of a number, a variable or a unit stays a superscript ("10⁶", "m²", "10^(k-1)"), digits after another
+    word are a note mark ("crowns[3]"), and ordinals and trademarks are letters of their word ("5th").
+
+    Args:
+        text: The superscript.
+        before: The text before it.
+    """
+    mark = text.strip()
+    if not mark or mark.casefold() in ORDINALS or BRACKETED_MARK.fullmatch(mark):
+        return text
+    if NOTE_MARK.fullmatch(mark) and not VARIABLE_BEFORE.search(before):
+        return f"[{mark}]"
+    if before[-1:].isspace() or not before:
+        return text
+    raised = mark.translate(SUPERSCRIPTS)
+    if not any(character in raised for character in mark):
+        return raised
+    return f"^{mark}" if mark.isalnum() else f"^({mark})"

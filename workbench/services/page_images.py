@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import NotFound
 from workbench.ingestion.ocr.images import PDF_MEDIA_TYPE
-from workbench.ingestion.readers.pdf.pages import page_rotation
+from workbench.ingestion.readers.pdf.pages import page_rotation, trim_preamble
 from workbench.ingestion.readers.pdf.words import PageBox, PageLine
 from workbench.services.checks import check_key
 from workbench.services.corpus import Corpus
@@ -179,6 +179,7 @@ class PageImages:
         if original is None:
             raise NotFound("original of document", document_id)
         _, media_type, data = original
+        data = trim_preamble(data) if media_type == PDF_MEDIA_TYPE else data
         turned = page_rotation(self._corpus.documents.record(document_id).metadata, number)
         picture = render_page(data, media_type, number, turned=turned)
         if span is None:

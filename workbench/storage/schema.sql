@@ -33,18 +33,43 @@ CREATE FUNCTION workbench_trigrams(body text) RETURNS tsvector LANGUAGE sql IMMU
         generate_series(1, greatest(1, length(run.m[1]) - 2)) AS i
 $$;
 
+-- Tokens whose signs are part of their name, as one term each next to the terms of their parts: 1.3.2 and 10.0.0.1, C++ and C#,
+-- .NET, PPR9087 for PPR-9087 and PPR_9087, emoji. A question for one finds it before others with the same parts.
+CREATE FUNCTION workbench_names(body text) RETURNS TABLE (written text, name text, place bigint) LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT AS $$
+    SELECT m[1], regexp_replace(lower(m[1]), '(?<=[[:alnum:]])[-_]', '', 'g'), number
+    FROM regexp_matches(body, '('
+        || '(?<![0-9.])(?![1-9][0-9]{0,2}(?:\.[0-9]{3})+(?![.0-9]))[0-9]+(?:\.[0-9]+){2,}(?![0-9])'
+        || '|(?<![[:alnum:]])[[:alpha:]](?:\+\+|#)(?![[:alnum:]+#])'
+        || '|(?<![[:alnum:]./\\])\.[[:alpha:]][[:alnum:]]{1,15}(?![[:alnum:]])'
+        || '|(?<![[:alnum:]])[[:alpha:]]{1,8}(?:[-_][[:alnum:]]{1,8}){0,2}[-_][0-9][[:alnum:]]{0,11}(?![[:alnum:]])'
+        || '|[\u2600-\u27bf\U0001F300-\U0001FAFF]'
+        || ')', 'g') WITH ORDINALITY AS found (m, number)
+$$;
+
 -- The only conversion of text to terms, for passages and queries (workbench/text.py has the rules): words are runs of letters
 -- and digits (hnsw.ef_search is three words), camelCase is indexed whole and in parts, stemmed by language. Marks stay on their
 -- letters; optional points of Arabic and Hebrew are removed. Thai, Lao, Burmese and Khmer, which are written without spaces,
 -- are split into triples, Chinese, Japanese and Korean into pairs. A number is one word with or without digit groups: 1,204,
--- 1.204, 1 204 and 1'204 are 1204.
+-- 1.204, 1 204 and 1'204 are 1204. Ligatures, full-width and other compatibility forms are their usual letters (NFKC), invisible
+-- hyphens and spaces are removed, and a superscript is a word of its own (10⁶ is 10 and 6).
 CREATE FUNCTION workbench_terms(language text, body text) RETURNS tsvector LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE STRICT AS $$
 DECLARE
     config regconfig := CASE WHEN language = 'cjk' THEN 'simple' ELSE language END::regconfig;
     words text := body;
     parts text;
     threes tsvector;
+    names tsvector;
 BEGIN
+    IF words ~ '[^\u0001-\u007f]' THEN
+        words := translate(words, U&'\00ad\200b\2060\feff', '');
+        words := regexp_replace(words, '([⁰¹²³⁴-⁹™℠]+)', ' \1 ', 'g');
+        IF words !~ '[\u0e33\u0eb3]' THEN  -- vowels of Thai and Lao that NFKC would split
+            words := replace(normalize(words, NFKC), U&'\2010', '-');
+        END IF;
+    END IF;
+    IF words ~ '[0-9]\.[0-9]+\.[0-9]|[+#]|\.[[:alpha:]]|[[:alnum:]][-_][0-9]|[\u2600-\u27bf\U0001F300-\U0001FAFF]' THEN
+        SELECT string_agg(quote_literal(name) || ':' || least(place, 16383), ' ')::tsvector INTO names FROM workbench_names(words);
+    END IF;
     IF words ~ '[0-9][., ''\u00a0\u2009\u2019\u202f][0-9]{3}' THEN
         words := regexp_replace(words, '(?<![A-Za-z_\u00c0-\u0dff0-9.,])(?<![0-9][ ''\u00a0\u2009\u2019\u202f])([1-9][0-9]{0,2})[ ''\u00a0\u2009\u2019\u202f]([0-9]{3})(?:[ ''\u00a0\u2009\u2019\u202f]([0-9]{3}))?(?:[ ''\u00a0\u2009\u2019\u202f]([0-9]{3}))?(?:[ ''\u00a0\u2009\u2019\u202f]([0-9]{3}))?(?![ ''\u00a0\u2009\u2019\u202f]?[0-9]|[.,][0-9]{3})(?![A-Za-z_\u00c0-\u0dff])', '\1\2\3\4\5', 'g');
         words := regexp_replace(words, '(?<![A-Za-z_\u00c0-\u0dff0-9.,])([1-9][0-9]{0,2})\.([0-9]{3})(?:\.([0-9]{3}))?(?:\.([0-9]{3}))?(?:\.([0-9]{3}))?(?!\.?[0-9])(?![A-Za-z_\u00c0-\u0dff])', '\1\2\3\4\5', 'g');
@@ -70,7 +95,7 @@ BEGIN
         FROM regexp_matches(words, '([[:alnum:]]*[[:lower:]][[:upper:]][[:alnum:]]*)', 'g') AS m;
         words := words || ' ' || parts;
     END IF;
-    RETURN to_tsvector(config, words) || coalesce(threes, '');
+    RETURN to_tsvector(config, words) || coalesce(threes, '') || coalesce(names, '');
 END $$;
 
 -- A file's name as words: reports/3M_2018_10K.pdf is "3M 2018 10K"; '' for addresses, hashes and numbers (ingestion/about.py says the same).

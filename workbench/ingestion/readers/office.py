@@ -1,4 +1,4 @@
-"""Readers of Word, EPUB and PowerPoint files, and the zip packages that they are stored in."""
+"""Readers of Word, PowerPoint and EPUB files, and the zip packages that they are stored in."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
@@ -17,9 +20,10 @@ from workbench.ingestion.readers.grid import drop_empty, format_cell, format_mar
 from workbench.ingestion.readers.header_rows import merge_header_rows
 from workbench.ingestion.readers.html import XML_DECLARATION, convert_fragment, find_charset
 from workbench.ingestion.readers.plain_text import find_first_heading
-from workbench.ingestion.text import decode_text
+from workbench.ingestion.text import decode_text, format_superscript
 
 if TYPE_CHECKING:
+    from pptx.opc.package import Part
     from pptx.shapes.base import BaseShape
     from pptx.slide import Slide
 
@@ -65,18 +69,48 @@ def open_package(data: bytes, name: str) -> zipfile.ZipFile:
 class XmlElement(Protocol):
     """The methods of lxml's elements that are used here; lxml has no type stubs."""
 
+    text: str | None  # before the first child
+    tail: str | None  # after the element
+
     @property
     def tag(self) -> object:
         """The element's name as ``{namespace}local``; for a comment, a function."""
         ...
 
-    @property
-    def text(self) -> str | None:
-        """The text before the first child, or None."""
-        ...
-
     def get(self, key: str) -> str | None:
         """Return the value of an attribute, or None if it is not set."""
+        ...
+
+    def keys(self) -> list[str]:
+        """Return the names of the attributes."""
+        ...
+
+    def set(self, key: str, value: str) -> None:
+        """Set an attribute."""
+        ...
+
+    def getparent(self) -> XmlElement | None:
+        """Return the element that contains this one, or None for the root."""
+        ...
+
+    def index(self, child: XmlElement) -> int:
+        """Return the position of a child."""
+        ...
+
+    def insert(self, index: int, element: XmlElement) -> None:
+        """Insert an element before the child at a position."""
+        ...
+
+    def append(self, element: XmlElement) -> None:
+        """Append a child."""
+        ...
+
+    def remove(self, element: XmlElement) -> None:
+        """Remove a child, with the text after it."""
+        ...
+
+    def iter(self, *tags: str) -> Iterator[XmlElement]:
+        """Yield this element and all below it that have one of the tags, in document order."""
         ...
 
     def find(self, path: str) -> XmlElement | None:
@@ -101,6 +135,55 @@ def parse_xml(data: bytes) -> XmlElement | None:
     return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, recover=True))
 
 
+def local_name(element: XmlElement) -> str:
+    """Return an element's name without its namespace; "" for a comment."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def replace_element(element: XmlElement, others: Sequence[XmlElement]) -> None:
+    """Replace an element, with the text after it, by other elements."""
+    parent = element.getparent()
+    if parent is not None:
+        place = parent.index(element)
+        parent.remove(element)
+        for offset, other in enumerate(others):
+            parent.insert(place + offset, other)
+
+
+COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+
+
+def choose_alternatives(root: XmlElement) -> None:
+    """Replace alternative contents by the first, which has equations, text boxes and newer charts."""
+    for element in list(root.iter(COMPATIBILITY + "AlternateContent")):
+        chosen = element.find(COMPATIBILITY + "Choice")
+        if chosen is None or not list(chosen):
+            chosen = element.find(COMPATIBILITY + "Fallback")
+        replace_element(element, [] if chosen is None else list(chosen))
+
+
+STRICT_NAMESPACE = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
+
+
+def replace_strict_namespaces(data: bytes) -> bytes:
+    """Return an XML part of the Strict variant of Office Open XML with the namespaces of the usual variant."""
+    return STRICT_NAMESPACE.sub(rb"http://schemas.openxmlformats.org/\1/2006/", data)
+
+
+def read_relations(package: zipfile.ZipFile, part: str) -> dict[str, str]:
+    """Return the paths of the parts that a part refers to, by the id of the reference, and addresses of links."""
+    folder, name = posixpath.split(part)
+    path = f"{folder}/_rels/{name}.rels"
+    root = parse_xml(package.read(path)) if path in package.namelist() else None
+    targets: dict[str, str] = {}
+    for element in root if root is not None else ():
+        target = element.get("Target") or ""
+        if element.get("TargetMode") != "External":
+            target = posixpath.normpath(posixpath.join("/", folder, unquote(target))).lstrip("/")
+        targets[element.get("Id") or ""] = target
+    return targets
+
+
 def read_core_properties(package: zipfile.ZipFile) -> dict[str, str]:
     """Return title, author and dates of an office file, if set."""
     if "docProps/core.xml" not in package.namelist():
@@ -114,28 +197,1134 @@ def read_core_properties(package: zipfile.ZipFile) -> dict[str, str]:
     return properties
 
 
-def drop_title(properties: dict[str, str]) -> dict[str, str]:
+def make_metadata(properties: Mapping[str, str], left_out: Mapping[str, int]) -> dict[str, object]:
+    """Return the properties and the counts of what was left out as metadata."""
+    counts = {what: count for what, count in left_out.items() if count}
+    return {**drop_title(properties), **({"left_out": counts} if counts else {})}
+
+
+def drop_title(properties: Mapping[str, str]) -> dict[str, str]:
     """Return the properties as metadata without the title, which has its own field."""
     return {key: value for key, value in properties.items() if key != "title"}
 
 
-# --- Word: converted to HTML by mammoth, then to Markdown ---
+# --- Equations as LaTeX ---
 
+MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+ACCENTS = {
+    "\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0305": "overline", "\u20d7": "vec", "\u0307": "dot",
+    "\u0308": "ddot", "\u030c": "check", "\u0306": "breve", "\u0301": "acute", "\u0300": "grave",
+}  # fmt: skip
+DEFAULT_NARY = "∫"
+FUNCTION_NAMES = frozenset("sin cos tan cot sec csc log ln exp lim max min det gcd sup inf sinh cosh tanh".split())  # noqa: SIM905
+
+
+def format_equation(element: XmlElement) -> str:
+    """Return an equation (``m:oMath`` or ``m:oMathPara``) as LaTeX between dollar signs, or "" if it is empty."""
+    lines = [_latex(child) for child in element] if local_name(element) == "oMathPara" else [_latex(element)]
+    return " ".join(f"${line.strip()}$" for line in lines if line.strip())
+
+
+def _latex(element: XmlElement | None) -> str:
+    if element is None:
+        return ""
+    name = local_name(element)
+    if name in ("t", "delText"):
+        return element.text or ""
+    if name.endswith("Pr"):
+        return ""
+    write = STRUCTURES.get(name)
+    return write(element) if write is not None else "".join(map(_latex, element))
+
+
+def _part(element: XmlElement, name: str) -> str:
+    return _latex(element.find(f"{{*}}{name}")).strip()
+
+
+def _property(element: XmlElement, name: str, default: str = "") -> str:
+    """Return the value of a property of a structure; ``default`` if it is not set."""
+    found = element.find(f"{{*}}{local_name(element)}Pr/{{*}}{name}")
+    value = None if found is None else found.get(MATH + "val")
+    return default if value is None else value
+
+
+def _brace(text: str) -> str:
+    return text if len(text) == 1 else f"{{{text}}}"
+
+
+def _base(element: XmlElement) -> str:
+    text = _part(element, "e")
+    return text if text.isalnum() else f"{{{text}}}"
+
+
+def _scripts(element: XmlElement) -> str:
+    below, above = _part(element, "sub"), _part(element, "sup")
+    return (f"_{_brace(below)}" if below else "") + (f"^{_brace(above)}" if above else "")
+
+
+def _radical(element: XmlElement) -> str:
+    degree = _part(element, "deg")
+    root = f"\\sqrt[{degree}]" if degree else "\\sqrt"
+    return f"{root}{{{_part(element, 'e')}}}"
+
+
+def _write_delimiters(element: XmlElement) -> str:
+    inside = _property(element, "sepChr", "|").join(_latex(child) for child in element.iterfind("{*}e"))
+    return f"{_property(element, 'begChr', '(')}{inside}{_property(element, 'endChr', ')')}"
+
+
+def _function(element: XmlElement) -> str:
+    name = _part(element, "fName")
+    known = f"\\{name}" if name in FUNCTION_NAMES else name
+    return f"{known} {_part(element, 'e')}"
+
+
+def _write_accent(element: XmlElement) -> str:
+    accent = ACCENTS.get(_property(element, "chr", "\u0302"), "hat")
+    return f"\\{accent}{{{_part(element, 'e')}}}"
+
+
+def _rows(element: XmlElement, kind: str) -> str:
+    rows = (
+        [" & ".join(_latex(cell) for cell in row.iterfind("{*}e")) for row in element.iterfind("{*}mr")]
+        if kind == "matrix"
+        else [_latex(row) for row in element.iterfind("{*}e")]
+    )
+    return f"\\begin{{{kind}}}" + " \\\\ ".join(rows) + f"\\end{{{kind}}}"
+
+
+STRUCTURES = {
+    "f": lambda element: f"\\frac{{{_part(element, 'num')}}}{{{_part(element, 'den')}}}",
+    "sSup": lambda element: _base(element) + _scripts(element),
+    "sSub": lambda element: _base(element) + _scripts(element),
+    "sSubSup": lambda element: _base(element) + _scripts(element),
+    "sPre": lambda element: "{}" + _scripts(element) + _base(element),
+    "rad": _radical,
+    "nary": lambda element: f"{_property(element, 'chr', DEFAULT_NARY)}{_scripts(element)} {_part(element, 'e')}",
+    "d": _write_delimiters,
+    "func": _function,
+    "limLow": lambda element: f"{_part(element, 'e')}_{_brace(_part(element, 'lim'))}",
+    "limUpp": lambda element: f"{_part(element, 'e')}^{_brace(_part(element, 'lim'))}",
+    "acc": _write_accent,
+    "bar": lambda element: f"\\overline{{{_part(element, 'e')}}}",
+    "m": lambda element: _rows(element, "matrix"),
+    "eqArr": lambda element: _rows(element, "aligned"),
+}
+
+
+# --- Charts as rows ---
+
+
+def read_chart(root: XmlElement) -> tuple[str, list[list[str]]]:
+    """Return a chart's title and its rows: the names of the series, then one row for each category."""
+    title = format_cell("".join(_texts(root.find(".//{*}chart/{*}title"))))
+    series = [
+        (
+            _first_value(one.find("{*}tx")),
+            _points(one.find("{*}cat"), one.find("{*}xVal")),
+            _points(one.find("{*}val"), one.find("{*}yVal")),
+            _points(one.find("{*}bubbleSize")),
+        )
+        for one in root.iterfind(".//{*}ser")
+    ] or list(_iter_new_series(root))
+    series = [one for one in series if one[2]]
+    if not series:
+        return title, []
+    header, columns = [""], []
+    categories: dict[int, str] = {}
+    for name, names, values, sizes in series:
+        categories |= {place: names.get(place, str(place + 1)) for place in values if place not in categories}
+        header.append(name or f"series {len(header)}")
+        columns.append(values)
+        if sizes:
+            header.append(f"{header[-1]} (size)")
+            columns.append(sizes)
+    shared = all(one[1] == series[0][1] or not one[1] for one in series)
+    if not shared:  # scatter charts: each series has its own x values
+        rows = [["", "x", "y"]]
+        rows += [[one[0], one[1].get(place, ""), value] for one in series for place, value in one[2].items()]
+        return title, rows
+    places = sorted(categories)
+    return title, [header, *([categories[at], *(column.get(at, "") for column in columns)] for at in places)]
+
+
+def _points(*elements: XmlElement | None) -> dict[int, str]:
+    """Return the cached values by index; names on several levels are joined, outermost first."""
+    values: dict[int, str] = {}
+    for element in elements:
+        levels = [] if element is None else list(element.iterfind(".//{*}lvl"))
+        for level in reversed(levels) if levels else ([] if element is None else [element]):
+            own = {
+                int(point.get("idx") or 0): format_cell(point.findtext("{*}v")) for point in level.iterfind(".//{*}pt")
+            }
+            last = ""
+            for place in sorted({*values, *own}):
+                last = own.get(place, last)
+                values[place] = f"{values[place]} {last}".strip() if place in values else last
+    return {place: _shorten_number(value) for place, value in values.items()}
+
+
+def _shorten_number(value: str) -> str:
+    """Return a number without the digits that binary fractions add: 0.1 for 0.10000000000000001."""
+    if not re.fullmatch(r"-?\d+\.\d{12,}(?:E-?\d+)?|-?\d(?:\.\d+)?E[+-]?\d+", value):
+        return value
+    return f"{float(value):.12g}"
+
+
+def _first_value(element: XmlElement | None) -> str:
+    if element is None:
+        return ""
+    values = [format_cell(value.text) for value in element.iterfind(".//{*}v")]
+    return " ".join(filter(None, values))
+
+
+def _iter_new_series(root: XmlElement) -> Iterator[tuple[str, dict[int, str], dict[int, str], dict[int, str]]]:
+    """Yield the series of a chart of Office 2016, such as a waterfall or a treemap."""
+    data = {one.get("id"): one for one in root.iterfind(".//{*}chartData/{*}data")}
+    for one in root.iterfind(".//{*}series"):
+        found = one.find("{*}dataId")
+        own = data.get(found.get("val")) if found is not None else None
+        if own is not None:
+            name = _first_value(one.find("{*}tx"))
+            yield name, _read_new_points(own, "strDim"), _read_new_points(own, "numDim"), {}
+
+
+def _read_new_points(data: XmlElement, kind: str) -> dict[int, str]:
+    values: dict[int, str] = {}
+    for level in reversed(list(data.iterfind(f"{{*}}{kind}/{{*}}lvl"))):
+        for point in level.iterfind("{*}pt"):
+            place = int(point.get("idx") or 0)
+            values[place] = f"{values.get(place, '')} {format_cell(point.text)}".strip()
+    return values
+
+
+def _texts(element: XmlElement | None) -> Iterator[str]:
+    if element is not None:
+        yield from (part.text or "" for part in element.iterfind(".//{*}t"))
+        yield from (part.text or "" for part in element.iterfind(".//{*}v"))
+
+
+# --- SmartArt as lines ---
+
+
+def read_diagram(root: XmlElement) -> list[tuple[int, str]]:
+    """Return (depth, text) of the points of a SmartArt diagram, in the order of its hierarchy."""
+    points = {point.get("modelId"): point for point in root.iterfind(".//{*}ptLst/{*}pt")}
+    children: dict[str | None, list[tuple[int, str | None]]] = {}
+    for link in root.iterfind(".//{*}cxnLst/{*}cxn"):
+        if link.get("type") in (None, "parOf"):
+            children.setdefault(link.get("srcId"), []).append((int(link.get("srcOrd") or 0), link.get("destId")))
+    lines: list[tuple[int, str]] = []
+    seen: set[str | None] = set()
+
+    def visit(key: str | None, depth: int) -> None:
+        if key in seen or key not in points:
+            return
+        seen.add(key)
+        text = format_cell(" ".join(part.text or "" for part in points[key].iterfind(".//{*}t")))
+        if text:
+            lines.append((depth, text))
+        for _, child in sorted(children.get(key, []), key=lambda one: one[0]):
+            visit(child, depth + 1 if text else depth)
+
+    for key, point in points.items():
+        if point.get("type") == "doc":
+            visit(key, 0)
+    for key, point in points.items():
+        if point.get("type") in (None, "node", "asst"):
+            visit(key, 0)
+    return lines
+
+
+# --- Alternative text of images ---
+
+GENERATED_ALT = re.compile(
+    r"\s*(?:Description automatically generated|AI-generated content may be incorrect)\.?\s*", re.I
+)
+FILE_NAME_ALT = re.compile(r"\S+\.(?:png|jpe?g|gif|bmp|tiff?|emf|wmf|svg|webp)|(?:picture|image|bild)\s*\d*", re.I)
+
+
+def format_alt_text(text: str | None) -> str:
+    """Return an image's alternative text in brackets, or "" if it describes nothing."""
+    words = format_cell(GENERATED_ALT.sub("", text or ""))
+    return "" if not words or FILE_NAME_ALT.fullmatch(words) else f"[Image: {words}]"
+
+
+# --- Word: mammoth makes HTML of it, after what mammoth does not read was written as ordinary paragraphs ---
+
+WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+WORD_2010 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
+RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+VML = "{urn:schemas-microsoft-com:vml}"
+OFFICE_VML = "{urn:schemas-microsoft-com:office:office}"
+XML_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 DOCX_STYLES = "p[style-name='Title'] => h1:fresh\np[style-name='Subtitle'] => p:fresh"
+MAIN_PART = "word/document.xml"
 
 
 def read_docx(data: bytes, name: str) -> Draft:
     """Return headings, paragraphs, lists, tables and footnotes, without images."""
+    left_out = Counter[str]()
     with open_package(data, name) as package:
         properties = read_core_properties(package)
+        prepared = _prepare_package(package, left_out)
     import mammoth
 
-    html = mammoth.convert_to_html(
-        io.BytesIO(data), style_map=DOCX_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
-    ).value
-    text = convert_fragment(html)
-    heading = find_first_heading(text)
-    return Draft(text, properties.get("title") or heading, drop_title(properties))
+    result = mammoth.convert_to_html(
+        io.BytesIO(prepared), style_map=DOCX_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
+    )
+    left_out["symbols of an unknown font"] += sum("A w:sym element" in message.message for message in result.messages)
+    text = convert_fragment(result.value)
+    return Draft(text, properties.get("title") or find_first_heading(text), make_metadata(properties, left_out))
+
+
+# --- The parts of a file ---
+
+
+@dataclass(frozen=True, slots=True)
+class WordPart:
+    """A part of a Word file that has paragraphs.
+
+    Attributes:
+        path: Its path in the package.
+        root: Its XML.
+        relations: Paths of the parts that it refers to, by id.
+    """
+
+    path: str
+    root: XmlElement
+    relations: dict[str, str]
+
+
+def _prepare_package(package: zipfile.ZipFile, left_out: Counter[str]) -> bytes:
+    """Return a copy of a Word file, without media, whose text mammoth reads completely."""
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
+
+    main = _find_main_part(package)
+    paths = [path for path in package.namelist() if re.fullmatch(r"word/(?:foot|end)notes\d*\.xml", path)]
+    styles, numbering = (_parse_part(package, f"word/{name}.xml") for name in ("styles", "numbering"))
+    known = StyleSheet.read(styles)
+    parts = [part for path in (main, *paths) if (part := _load_part(package, path)) is not None]
+    for part in parts:
+        _prepare_part(package, part, known, left_out)
+        if part.path == main:
+            NumberedText(Numbering(numbering, known), known).write(part.root)
+            _add_margins(package, part, known)
+    _drop_dangling_references([part.root for part in parts])
+    comments = _parse_part(package, "word/comments.xml")
+    left_out["comments"] += len(list(comments.iter(WORD + "comment"))) if comments is not None else 0
+    replaced = {part.path: etree.tostring(part.root, encoding="UTF-8", xml_declaration=True) for part in parts}
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as copy:
+        for path in package.namelist():
+            if path.endswith((".xml", ".rels")):
+                copy.writestr(path, replaced.get(path) or replace_strict_namespaces(package.read(path)))
+    return target.getvalue()
+
+
+def _drop_dangling_references(roots: Sequence[XmlElement]) -> None:
+    """Remove references to footnotes and endnotes that do not exist, on which mammoth fails."""
+    for kind in ("footnote", "endnote"):
+        known = {note.get(WORD + "id") for root in roots for note in root.iter(WORD + kind)}
+        for reference in [one for root in roots for one in root.iter(f"{WORD}{kind}Reference")]:
+            if reference.get(WORD + "id") not in known:
+                replace_element(reference, [])
+
+
+def _find_main_part(package: zipfile.ZipFile) -> str:
+    root = parse_xml(package.read("_rels/.rels")) if "_rels/.rels" in package.namelist() else None
+    for relation in root if root is not None else ():
+        if (relation.get("Type") or "").endswith("/officeDocument"):
+            return (relation.get("Target") or MAIN_PART).lstrip("/")
+    return MAIN_PART
+
+
+def _parse_part(package: zipfile.ZipFile, path: str) -> XmlElement | None:
+    return parse_xml(replace_strict_namespaces(package.read(path))) if path in package.namelist() else None
+
+
+def _load_part(package: zipfile.ZipFile, path: str) -> WordPart | None:
+    root = _parse_part(package, path)
+    return None if root is None else WordPart(path, root, read_relations(package, path))
+
+
+def _prepare_part(package: zipfile.ZipFile, part: WordPart, known: StyleSheet, left_out: Counter[str]) -> None:
+    _simplify(part.root)
+    left_out["embedded files"] += len(list(part.root.iter(OFFICE_VML + "OLEObject", WORD + "altChunk")))
+    for equation in list(part.root.iter(MATH + "oMathPara", MATH + "oMath")):
+        if _is_attached(equation, part.root):
+            replace_element(equation, [make_run(format_equation(equation))])
+    _write_form_fields(part.root)
+    _write_drawings(package, part, left_out)
+    for paragraph in part.root.iter(WORD + "p"):
+        _write_superscripts(paragraph, known)
+
+
+# --- Elements of the document tree ---
+
+UNWRAPPED = frozenset(("moveTo", "customXml", "smartTag", "dir", "bdo", "fldSimple", "ruby", "rubyBase"))
+REMOVED = frozenset(("moveFrom", "rt", "rubyPr"))
+RENAMED = {"ptab": "tab", "cr": "br"}
+
+
+def _simplify(root: XmlElement) -> None:
+    """Choose the newer of alternative contents, and unwrap, remove and rename what mammoth does not know."""
+    choose_alternatives(root)
+    for element in list(root.iter()):
+        name = local_name(element)
+        if name in UNWRAPPED and element.tag == WORD + name:
+            replace_element(element, list(element))
+        elif name in REMOVED and element.tag == WORD + name:
+            replace_element(element, [])
+        elif name in RENAMED and element.tag == WORD + name:
+            replace_element(element, [make_element(RENAMED[name])])
+    for run in list(root.iter(WORD + "r")):  # the base of a ruby is a run in a run
+        parent = run.getparent()
+        if parent is not None and parent.tag == WORD + "r":
+            replace_element(parent, list(parent))
+
+
+def make_element(name: str, *children: XmlElement) -> XmlElement:
+    """Return an element of WordprocessingML."""
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]
+
+    element = etree.Element(WORD + name)
+    for child in children:
+        element.append(child)
+    return element
+
+
+def make_run(text: str) -> XmlElement:
+    """Return a run of text."""
+    words = make_element("t")
+    words.text = text
+    words.set(XML_SPACE, "preserve")
+    return make_element("r", words)
+
+
+def make_paragraph(text: str) -> XmlElement:
+    """Return a paragraph of text."""
+    return make_element("p", make_run(text))
+
+
+def make_table(rows: Sequence[Sequence[str]]) -> XmlElement:
+    """Return a table."""
+    return make_element(
+        "tbl", *(make_element("tr", *(make_element("tc", make_paragraph(cell)) for cell in row)) for row in rows)
+    )
+
+
+def _append_blocks(element: XmlElement, others: Iterable[XmlElement]) -> None:
+    parent = element.getparent()
+    if parent is not None:
+        for offset, other in enumerate(others, parent.index(element) + 1):
+            parent.insert(offset, other)
+
+
+def _is_attached(element: XmlElement, root: XmlElement) -> bool:
+    """Return whether an element is still below the root."""
+    while element is not root:
+        parent = element.getparent()
+        if parent is None:
+            return False
+        element = parent
+    return True
+
+
+def _find_outer(element: XmlElement, name: str) -> XmlElement | None:
+    """Return the nearest element of a name around an element."""
+    parent = element.getparent()
+    while parent is not None and parent.tag != WORD + name:
+        parent = parent.getparent()
+    return parent
+
+
+def _text(element: XmlElement) -> str:
+    return "".join(part.text or "" for part in element.iter(WORD + "t"))
+
+
+def _value(element: XmlElement | None, default: str = "") -> str:
+    return default if element is None else element.get(WORD + "val") or default
+
+
+def _is_set(element: XmlElement | None) -> bool:
+    return element is not None and _value(element, "1") not in ("0", "false", "off")
+
+
+# --- Form fields, drawings and superscripts ---
+
+CHECKED, UNCHECKED = "☒", "☐"
+
+
+def _write_form_fields(root: XmlElement) -> None:
+    """Write the state of check boxes and the chosen entry of lists as text."""
+    for box in list(root.iter(WORD_2010 + "checkbox")):
+        control, properties = _find_outer(box, "sdt"), box.getparent()
+        content = control.find(WORD + "sdtContent") if control is not None else None
+        if properties is not None:
+            properties.remove(box)
+        if content is not None and not _text(content) and content.find(f".//{WORD}sym") is None:
+            state = box.find(WORD_2010 + "checked")
+            checked = state is not None and state.get(WORD_2010 + "val") not in ("0", "false")
+            run = make_run(CHECKED if checked else UNCHECKED)
+            content.append(run if _find_outer(content, "p") is not None else make_element("p", run))
+    for data in list(root.iter(WORD + "ffData")):
+        run = _find_outer(data, "r")
+        box, entries = data.find(WORD + "checkBox"), data.find(WORD + "ddList")
+        if run is None or (box is None and entries is None):
+            continue
+        if box is not None:
+            state = box.find(WORD + "checked")
+            text = CHECKED if _is_set(box.find(WORD + "default") if state is None else state) else UNCHECKED
+        else:
+            names = [_value(entry) for entry in data.iter(WORD + "listEntry")]
+            chosen = int(_value(data.find(f"{WORD}ddList/{WORD}result"), "0"))
+            text = names[chosen] if chosen < len(names) else ""
+        parent = run.getparent()
+        if parent is not None:
+            parent.insert(parent.index(run), make_run(text))
+
+
+def _write_drawings(package: zipfile.ZipFile, part: WordPart, left_out: Counter[str]) -> None:
+    """Write text boxes, charts, SmartArt and alternative texts after the paragraphs that they are anchored in."""
+    for drawing in list(part.root.iter(WORD + "drawing", WORD + "pict", WORD + "object")):
+        paragraph = _find_outer(drawing, "p")
+        if paragraph is None or not _is_attached(drawing, part.root):
+            continue
+        blocks = [block for box in drawing.iter(WORD + "txbxContent") for block in list(box)]
+        loose = [make_paragraph(part.text) for part in drawing.iter(DRAWING + "t") if part.text]
+        art = [make_paragraph(word.get("string") or "") for word in drawing.iter(VML + "textpath")]
+        graphics = list(_graphic_blocks(package, part, drawing, left_out))
+        alt = _picture_description(drawing)
+        pictures = len(list(drawing.iter(DRAWING + "blip", VML + "imagedata")))
+        if not alt and pictures and not blocks:
+            left_out["images without alternative text"] += pictures
+        described = [make_paragraph(alt)] if alt and not blocks and not graphics else []
+        _append_blocks(paragraph, [*described, *loose, *art, *graphics, *blocks])
+        replace_element(drawing, [])  # mammoth fails on images that are missing
+    for link in list(part.root.iter(WORD + "hyperlink")):
+        if (link.get(RELATION + "id") or "") not in {"", *part.relations}:
+            replace_element(link, list(link))
+
+
+def _picture_description(drawing: XmlElement) -> str:
+    properties = [(one.get("descr") or one.get("title")) for one in drawing.iter() if local_name(one) == "docPr"]
+    shapes = [one.get("alt") for one in drawing.iter(VML + "shape", VML + "rect")]
+    return next(filter(None, map(format_alt_text, [*properties, *shapes])), "")
+
+
+def _graphic_blocks(
+    package: zipfile.ZipFile, part: WordPart, drawing: XmlElement, left_out: Counter[str]
+) -> Iterator[XmlElement]:
+    for element in drawing.iter():
+        name = local_name(element)
+        key = element.get(RELATION + ("dm" if name == "relIds" else "id")) if name in ("chart", "relIds") else None
+        target = part.relations.get(key or "")
+        root = _parse_part(package, target) if target else None
+        if key is None:
+            continue
+        if name == "relIds":
+            lines = read_diagram(root) if root is not None else []
+            left_out["diagrams"] += not lines
+            yield from (make_paragraph(text) for _, text in lines)
+            continue
+        title, rows = read_chart(root) if root is not None else ("", [])
+        left_out["charts"] += not rows
+        if title:
+            yield make_paragraph(title)
+        if rows:
+            yield make_table(rows)
+
+
+def _write_superscripts(paragraph: XmlElement, known: StyleSheet) -> None:
+    """Write superscripts as characters, so that an exponent does not become digits of its number."""
+    before, group = "", list[XmlElement]()
+    for run in [*paragraph.iter(WORD + "r"), None]:
+        if run is not None and _is_superscript(run, known):
+            group.append(run)
+            continue
+        if group:
+            raised = format_superscript("".join(map(_text, group)), before)
+            before += raised
+            for place, part in enumerate(text for one in group for text in one.iter(WORD + "t")):
+                part.text = "" if place else raised
+            for one in group:
+                alignment = one.find(f"{WORD}rPr/{WORD}vertAlign")
+                if alignment is not None:
+                    replace_element(alignment, [])
+            group = []
+        before += _text(run) if run is not None else ""
+
+
+def _is_superscript(run: XmlElement, known: StyleSheet) -> bool:
+    if not _text(run):
+        return False
+    alignment = run.find(f"{WORD}rPr/{WORD}vertAlign")
+    if alignment is not None:
+        return _value(alignment) == "superscript"
+    return known.is_superscript(_value(run.find(f"{WORD}rPr/{WORD}rStyle")))
+
+
+# --- Headers and footers ---
+
+PAGE_FIELD = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
+PAGE_WORDS = re.compile(r"(?:[\W\d_]|\b(?:pages?|p|seite|página|pagina|of|von|de|sur|di|van)\b)*", re.IGNORECASE)
+
+
+def _add_margins(package: zipfile.ZipFile, document: WordPart, known: StyleSheet) -> None:
+    """Write each different header once at the start of the document, and each footer once at its end."""
+    body = document.root.find(WORD + "body")
+    if body is None:
+        return
+    seen: set[str] = set()
+    for name in ("header", "footer"):
+        references = list(document.root.iter(f"{WORD}{name}Reference"))
+        blocks: list[XmlElement] = []
+        for path in dict.fromkeys(document.relations.get(one.get(RELATION + "id") or "") for one in references):
+            part = _load_part(package, path) if path else None
+            if part is not None:
+                blocks += _margin_blocks(package, part, known, seen)
+        for place, block in enumerate(blocks):
+            if name == "header":
+                body.insert(place, block)
+            else:
+                body.append(block)
+
+
+def _margin_blocks(package: zipfile.ZipFile, part: WordPart, known: StyleSheet, seen: set[str]) -> Iterator[XmlElement]:
+    """Yield the paragraphs and tables of a header or footer that have words and were not seen before."""
+    _drop_page_numbers(part.root)
+    _prepare_part(package, part, known, Counter())
+    for link in list(part.root.iter(WORD + "hyperlink")):
+        replace_element(link, list(link))
+    for block in list(part.root):
+        text = " ".join(_text(block).split())
+        if text not in seen and not PAGE_WORDS.fullmatch(text):
+            seen.add(text)
+            yield deepcopy(block)
+
+
+def _drop_page_numbers(root: XmlElement) -> None:
+    for simple in list(root.iter(WORD + "fldSimple")):
+        if PAGE_FIELD.match(simple.get(WORD + "instr") or ""):
+            replace_element(simple, [])
+    for paragraph in root.iter(WORD + "p"):
+        runs, instruction = list[XmlElement](), ""
+        for run in list(paragraph.iter(WORD + "r")):
+            kinds = [mark.get(WORD + "fldCharType") for mark in run.iter(WORD + "fldChar")]
+            if "begin" in kinds:
+                runs, instruction = [], ""
+            runs.append(run)
+            instruction += "".join(part.text or "" for part in run.iter(WORD + "instrText"))
+            if "end" in kinds and PAGE_FIELD.match(instruction):
+                for one in runs:
+                    replace_element(one, [])
+            if "end" in kinds:
+                runs, instruction = [], ""
+
+
+# --- Styles and automatic numbers ---
+
+NumberingKey = tuple[str, int]  # numId and level
+
+
+@dataclass(frozen=True, slots=True)
+class StyleSheet:
+    """The styles of a file by id."""
+
+    styles: dict[str, XmlElement] = field(default_factory=dict[str, XmlElement])
+
+    @classmethod
+    def read(cls, root: XmlElement | None) -> StyleSheet:
+        """Read the part ``styles``."""
+        found = root.iter(WORD + "style") if root is not None else ()
+        return cls({style.get(WORD + "styleId") or "": style for style in found})
+
+    def chain(self, key: str) -> Iterator[XmlElement]:
+        """Yield a style and those it is based on."""
+        seen: set[str] = set()
+        while key in self.styles and key not in seen:
+            seen.add(key)
+            yield self.styles[key]
+            key = _value(self.styles[key].find(WORD + "basedOn"))
+
+    def is_superscript(self, key: str) -> bool:
+        """Return whether a character style raises its text."""
+        marks = (style.find(f"{WORD}rPr/{WORD}vertAlign") for style in self.chain(key))
+        return next((_value(mark) == "superscript" for mark in marks if mark is not None), False)
+
+    def is_heading(self, key: str) -> bool:
+        """Return whether a paragraph style is a heading or title."""
+        names = [_value(style.find(WORD + "name")).lower() for style in self.chain(key)]
+        return any(name.startswith("heading") or name == "title" for name in names)
+
+
+class Numbering:
+    """The automatic numbers of a file: their formats, and the counters so far."""
+
+    def __init__(self, root: XmlElement | None, known: StyleSheet) -> None:
+        self._known = known
+        self._abstract: dict[str, XmlElement] = {}
+        self._links: dict[str, str] = {}
+        self._numbers: dict[str, XmlElement] = {}
+        self._counters: dict[str, dict[int, int]] = {}
+        self._started: set[str] = set()
+        for element in root if root is not None else ():
+            if element.tag == WORD + "abstractNum":
+                key = element.get(WORD + "abstractNumId") or ""
+                self._abstract[key] = element
+                if link := _value(element.find(WORD + "styleLink")):
+                    self._links[link] = key
+            elif element.tag == WORD + "num":
+                self._numbers[element.get(WORD + "numId") or ""] = element
+
+    def find_key(self, paragraph: XmlElement) -> NumberingKey | None:
+        """Return the numbering of a paragraph, its own or its style's; None if it has none."""
+        own = paragraph.find(f"{WORD}pPr/{WORD}numPr")
+        style = _value(paragraph.find(f"{WORD}pPr/{WORD}pStyle"))
+        number, level = "", None
+        for properties in (own, *(one.find(f"{WORD}pPr/{WORD}numPr") for one in self._known.chain(style))):
+            if properties is not None:
+                number = number or _value(properties.find(WORD + "numId"))
+                found = properties.find(WORD + "ilvl")
+                level = level if level is not None or found is None else int(_value(found, "0"))
+        if number not in self._numbers:
+            return None
+        if level is None:
+            level = next((place for place in range(9) if self._level_style(number, place) == style and style), 0)
+        return number, level
+
+    def level(self, number: str, level: int) -> XmlElement | None:
+        """Return the definition of a level."""
+        wanted = str(level)
+        for override in self._numbers[number].iterfind(WORD + "lvlOverride"):
+            own = override.find(WORD + "lvl")
+            if override.get(WORD + "ilvl") == wanted and own is not None:
+                return own
+        definition = self._abstract.get(self._abstract_key(number))
+        levels = definition.iterfind(WORD + "lvl") if definition is not None else ()
+        return next((one for one in levels if (one.get(WORD + "ilvl") or "0") == wanted), None)
+
+    def count(self, number: str, level: int) -> dict[int, int]:
+        """Count a paragraph; return the counters of its level and those above."""
+        counters = self._counters.setdefault(self._abstract_key(number), {})
+        if number not in self._started:
+            self._started.add(number)
+            for override in self._numbers[number].iterfind(WORD + "lvlOverride"):
+                start = override.find(WORD + "startOverride")
+                if start is not None:
+                    counters[int(override.get(WORD + "ilvl") or 0)] = int(_value(start, "1")) - 1
+        for above in range(level):
+            counters.setdefault(above, self._start(number, above))
+        counters[level] = counters.get(level, self._start(number, level) - 1) + 1
+        for below in [place for place in counters if place > level]:
+            definition = self.level(number, below)
+            restart = definition.find(WORD + "lvlRestart") if definition is not None else None
+            if restart is None or int(_value(restart, "0")) > level:
+                del counters[below]
+        return {place: counters[place] for place in range(level + 1)}
+
+    def label(self, number: str, level: int, counters: dict[int, int]) -> str:
+        """Return a paragraph's number as displayed."""
+        definition = self.level(number, level)
+        pattern = _value(definition.find(WORD + "lvlText")) if definition is not None else ""
+        legal = definition is not None and _is_set(definition.find(WORD + "isLgl"))
+
+        def one(match: re.Match[str]) -> str:
+            place = int(match[1]) - 1
+            form = "decimal" if legal else self.level_format(number, place)
+            return format_counter(counters.get(place, self._start(number, place)), form)
+
+        return re.sub(r"%(\d)", one, pattern).strip()
+
+    def level_format(self, number: str, level: int) -> str:
+        """Return the format of a level: "decimal", "bullet", "lowerLetter" and others."""
+        definition = self.level(number, level)
+        return _value(definition.find(WORD + "numFmt") if definition is not None else None, "decimal")
+
+    def _abstract_key(self, number: str) -> str:
+        key = _value(self._numbers[number].find(WORD + "abstractNumId"))
+        definition = self._abstract.get(key)
+        link = _value(definition.find(WORD + "numStyleLink")) if definition is not None else ""
+        return self._links.get(link, key)
+
+    def _start(self, number: str, level: int) -> int:
+        definition = self.level(number, level)
+        return int(_value(definition.find(WORD + "start") if definition is not None else None, "1"))
+
+    def _level_style(self, number: str, level: int) -> str:
+        definition = self.level(number, level)
+        return _value(definition.find(WORD + "pStyle")) if definition is not None else ""
+
+
+class NumberedText:
+    """Writes automatic numbers into paragraphs. Lists that Markdown numbers in the same way stay lists."""
+
+    def __init__(self, numbering: Numbering, known: StyleSheet) -> None:
+        """Args:
+        numbering: Formats and counters.
+        known: Styles of the file.
+        """
+        self._numbering, self._known = numbering, known
+        self._open: dict[int, tuple[str, int]] = {}  # numId and last number of the open lists by level
+
+    def write(self, root: XmlElement) -> None:
+        """Write the numbers of all paragraphs of a document."""
+        for paragraph in list(root.iter(WORD + "p")):
+            key = self._numbering.find_key(paragraph)
+            if key is None or not _has_content(paragraph):
+                if key is not None and not _is_deleted(paragraph):
+                    self._numbering.count(*key)
+                self._open = {}
+                continue
+            self._write_one(paragraph, *key)
+
+    def _write_one(self, paragraph: XmlElement, number: str, level: int) -> None:
+        form = self._numbering.level_format(number, level)
+        counters = self._numbering.count(number, level)
+        value = 0 if form == "bullet" else counters[level]
+        style = _value(paragraph.find(f"{WORD}pPr/{WORD}pStyle"))
+        if form == "bullet" or self._is_plain(number, level, counters, style):
+            self._open = {place: last for place, last in self._open.items() if place < level}
+            self._open[level] = (number, value)
+            _set_numbering(paragraph, number, level)
+            return
+        self._open = {}
+        _set_numbering(paragraph, "0", 0)
+        if label := self._numbering.label(number, level, counters):
+            properties = paragraph.find(WORD + "pPr")
+            place = 0 if properties is None else paragraph.index(properties) + 1
+            paragraph.insert(place, make_run(f"{label} "))
+
+    def _is_plain(self, number: str, level: int, counters: dict[int, int], style: str) -> bool:
+        """Return whether Markdown gives a list item the same number."""
+        if self._known.is_heading(style) or self._numbering.label(number, level, counters) != f"{counters[level]}.":
+            return False
+        before = self._open.get(level)
+        if counters[level] == 1:
+            return before is None or before[1] == 0
+        return before == (number, counters[level] - 1)
+
+
+ROMAN_NUMERALS = {
+    "M": 1000, "CM": 900, "D": 500, "CD": 400, "C": 100, "XC": 90, "L": 50, "XL": 40, "X": 10, "IX": 9, "V": 5, "IV": 4,
+    "I": 1,
+}  # fmt: skip
+
+
+def format_counter(value: int, form: str) -> str:
+    """Return a number in one of Word's formats; decimal for rare ones."""
+    if form in ("lowerLetter", "upperLetter"):
+        letter = chr(ord("a") + (value - 1) % 26) * ((value - 1) // 26 + 1) if value > 0 else ""
+        return letter if form == "lowerLetter" else letter.upper()
+    if form in ("lowerRoman", "upperRoman"):
+        return _roman(value).lower() if form == "lowerRoman" else _roman(value)
+    if form == "ordinal":
+        ending = {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th") if value % 100 not in (11, 12, 13) else "th"
+        return f"{value}{ending}"
+    return {"none": "", "bullet": "", "decimalZero": f"{value:02}"}.get(form, str(value))
+
+
+def _roman(value: int) -> str:
+    text = ""
+    for letters, size in ROMAN_NUMERALS.items():
+        text += letters * (value // size)
+        value %= size
+    return text
+
+
+def _set_numbering(paragraph: XmlElement, number: str, level: int) -> None:
+    properties = paragraph.find(WORD + "pPr")
+    if properties is None:
+        properties = make_element("pPr")
+        paragraph.insert(0, properties)
+    for old in list(properties.iterfind(WORD + "numPr")):
+        properties.remove(old)
+    place, key = make_element("ilvl"), make_element("numId")
+    place.set(WORD + "val", str(level))
+    key.set(WORD + "val", number)
+    properties.append(make_element("numPr", place, key))
+
+
+def _has_content(paragraph: XmlElement) -> bool:
+    return any(part.text for part in paragraph.iter(WORD + "t"))
+
+
+def _is_deleted(paragraph: XmlElement) -> bool:
+    """Return whether a paragraph was deleted or moved away under change tracking."""
+    marks = f"{WORD}pPr/{WORD}rPr/{WORD}"
+    return paragraph.find(marks + "del") is not None or paragraph.find(marks + "moveFrom") is not None
+
+
+# --- PowerPoint: one page per slide, in reading order, with tables, charts and speaker notes ---
+
+TEMPLATE_TITLE = "PowerPoint Presentation"  # the title in python-pptx's default template
+PAGE_NUMBER_TYPE = "sldNum"
+MARGIN_TYPES = ("ftr", "hdr", "dt")
+
+
+def read_pptx(data: bytes, name: str) -> Draft:
+    """Return the slides in order."""
+    with open_package(data, name) as package:
+        properties = read_core_properties(package)
+        usual = _convert_strict(data, package)
+    from pptx import Presentation
+
+    presentation = Presentation(io.BytesIO(usual))
+    reader = SlideReader()
+    pages = tuple((number, reader.read(slide)) for number, slide in enumerate(presentation.slides, 1))
+    first = next((title for slide in presentation.slides if (title := _slide_title(slide))), "")
+    title = properties.get("title", "")
+    return Draft(
+        title=first if title in ("", TEMPLATE_TITLE) else title,
+        pages=pages,
+        metadata=make_metadata(properties, reader.left_out),
+    )
+
+
+def _convert_strict(data: bytes, package: zipfile.ZipFile) -> bytes:
+    """Return a file of the Strict variant with the namespaces of the usual one; other files as they are."""
+    path = "ppt/presentation.xml"
+    content = package.read(path) if path in package.namelist() else b""
+    if replace_strict_namespaces(content) == content:
+        return data
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as copy:
+        for path in package.namelist():
+            part = package.read(path)
+            copy.writestr(path, replace_strict_namespaces(part) if path.endswith((".xml", ".rels")) else part)
+    return target.getvalue()
+
+
+class SlideReader:
+    """Reads the slides of a file one after the other. Repeated footers and master texts are read once."""
+
+    def __init__(self) -> None:
+        self.left_out = Counter[str]()  # what was seen but not read
+        self._margins: set[str] = set()  # texts of footers, layouts and masters that were read
+
+    def read(self, slide: Slide) -> str:
+        """Return a slide's text: title, shapes in reading order, footers that are new, and notes."""
+        choose_alternatives(slide.element)
+        title = _slide_title(slide)
+        parts = [f"## {title}"] if title else []
+        own = slide.shapes.title
+        shapes = [shape for shape in slide.shapes if own is None or shape.shape_id != own.shape_id]
+        parts += self._read_shapes(order_shapes(shapes))
+        for background in (slide.slide_layout, slide.slide_layout.slide_master):
+            choose_alternatives(background.element)
+            fixed = [shape for shape in background.shapes if not shape.is_placeholder]
+            parts += self._new_texts(self._read_shapes(order_shapes(fixed), count=False))
+        if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+            body: XmlElement = slide.notes_slide.notes_text_frame._txBody  # pyright: ignore[reportPrivateUsage]
+            notes = "\n".join(filter(None, map(_paragraph_text, _paragraphs(body))))
+            parts += [f"Notes: {notes}"] if notes else []
+        for relation in slide.part.rels.values():
+            if relation.reltype.endswith("/comments") and not relation.is_external:
+                root = parse_xml(relation.target_part.blob)
+                self.left_out["comments"] += (
+                    sum(local_name(one) == "cm" for one in root.iter()) if root is not None else 0
+                )
+        return "\n\n".join(parts)
+
+    def _read_shapes(self, shapes: Iterable[BaseShape], *, count: bool = True) -> Iterator[str]:
+        """Yield the texts of shapes, with those in groups."""
+        from pptx.shapes.group import GroupShape
+
+        for shape in shapes:
+            if isinstance(shape, GroupShape):
+                yield from self._read_shapes(order_shapes(list(shape.shapes)), count=count)
+                continue
+            kind = _placeholder_type(shape)
+            if kind == PAGE_NUMBER_TYPE:
+                continue
+            text = self._read_shape(shape, count=count)
+            if kind in MARGIN_TYPES:
+                yield from self._new_texts([text])
+            elif text:
+                yield text
+
+    def _new_texts(self, texts: Iterable[str]) -> Iterator[str]:
+        for text in texts:
+            if text and text not in self._margins:
+                self._margins.add(text)
+                yield text
+
+    def _read_shape(self, shape: BaseShape, *, count: bool) -> str:
+        from pptx.shapes.autoshape import Shape
+        from pptx.shapes.graphfrm import GraphicFrame
+
+        if isinstance(shape, GraphicFrame):
+            return self._read_frame(shape)
+        if isinstance(shape, Shape):
+            return _format_paragraphs(list(_paragraphs(shape.element)))
+        element: XmlElement = shape.element
+        if local_name(element) != "pic":
+            return ""
+        alt = _shape_description(element)
+        media = [one for one in element.iter() if local_name(one) in ("videoFile", "audioFile", "wavAudioFile")]
+        if count and media:
+            self.left_out["audio and video"] += 1
+        elif count and not alt:
+            self.left_out["images without alternative text"] += 1
+        return alt
+
+    def _read_frame(self, frame: BaseShape) -> str:
+        """Return the text of a table, a chart or a SmartArt diagram; count other objects."""
+        element: XmlElement = frame.element
+        table = element.find(f".//{DRAWING}tbl")
+        if table is not None:
+            rows = drop_empty([_row_cells(row) for row in table.iterfind(DRAWING + "tr")])
+            return format_markdown_table(merge_header_rows(rows)) if rows else ""
+        for one in element.iter():
+            name = local_name(one)
+            key = one.get(RELATION + ("dm" if name == "relIds" else "id")) if name in ("chart", "relIds") else None
+            root = _find_related(frame.part, key)
+            if key is None:
+                continue
+            text = "" if root is None else _diagram_text(root) if name == "relIds" else _chart_text(root)
+            self.left_out["diagrams" if name == "relIds" else "charts"] += not text
+            return text or _shape_description(element)
+        if any(local_name(one) == "oleObj" for one in element.iter()):
+            self.left_out["embedded files"] += 1
+        return _shape_description(element)
+
+
+# --- Reading order ---
+
+MAX_OVERLAP = 0.25  # of the smaller of two shapes: neighbours may overlap by this much
+
+
+def order_shapes(shapes: Sequence[BaseShape]) -> list[BaseShape]:
+    """Return shapes in reading order: rows from the top, and each row from the left.
+
+    A stretch of the slide with no horizontal gap is read by its columns. Placeholders alone keep the order of the
+    layout, which is the order of reading.
+    """
+    if all(shape.is_placeholder for shape in shapes):
+        return list(shapes)
+    return _cut_rows([shape for shape in shapes if _has_place(shape)]) + [
+        shape for shape in shapes if not _has_place(shape)
+    ]
+
+
+def _has_place(shape: BaseShape) -> bool:
+    return None not in (shape.top, shape.left, shape.height, shape.width)
+
+
+def _cut_rows(shapes: Sequence[BaseShape]) -> list[BaseShape]:
+    bands = _cut(shapes, lambda shape: (shape.top, shape.top + shape.height))
+    if len(bands) > 1:
+        return [shape for band in bands for shape in _cut_rows(band)]
+    columns = _cut(shapes, lambda shape: (shape.left, shape.left + shape.width))
+    if len(columns) > 1:
+        return [shape for column in columns for shape in _cut_rows(column)]
+    return sorted(shapes, key=lambda shape: (shape.top, shape.left))
+
+
+def _cut(shapes: Sequence[BaseShape], extent: Callable[[BaseShape], tuple[int, int]]) -> list[list[BaseShape]]:
+    """Return groups of shapes that do not overlap in one direction, in order."""
+    groups: list[list[BaseShape]] = []
+    reached = 0
+    for shape in sorted(shapes, key=extent):
+        start, end = extent(shape)
+        smallest = min((high - low for low, high in map(extent, [*(groups[-1] if groups else []), shape])), default=0)
+        if not groups or start >= reached - MAX_OVERLAP * smallest:
+            groups.append([])
+        groups[-1].append(shape)
+        reached = max(reached, end)
+    return groups
+
+
+# --- The text of a shape ---
+
+
+def _slide_title(slide: Slide) -> str:
+    shape = slide.shapes.title
+    if shape is None or not shape.has_text_frame:
+        return ""
+    return format_cell(" ".join(map(_paragraph_text, _paragraphs(shape.element))))
+
+
+def _placeholder_type(shape: BaseShape) -> str:
+    element: XmlElement = shape.element
+    found = next((one for one in element.iter() if local_name(one) == "ph"), None)
+    return "" if found is None else found.get("type") or ""
+
+
+def _paragraphs(element: XmlElement) -> Iterator[XmlElement]:
+    return element.iter(DRAWING + "p")
+
+
+def _paragraph_text(paragraph: XmlElement) -> str:
+    """Return a paragraph's text on one line, with superscripts and equations."""
+    text, raised = "", ""
+    for part in [
+        *paragraph.iter(DRAWING + "t", DRAWING + "br", DRAWING + "tab", MATH + "oMathPara", MATH + "oMath"),
+        None,
+    ]:
+        run = part.getparent() if part is not None else None
+        properties = run.find(DRAWING + "rPr") if run is not None else None
+        if part is not None and properties is not None and _is_raised(properties.get("baseline")):
+            raised += part.text or ""
+            continue
+        if raised:
+            text, raised = text + format_superscript(raised, text), ""
+        if part is not None:
+            text += _part_text(part)
+    return format_cell(text)
+
+
+def _part_text(part: XmlElement) -> str:
+    name = local_name(part)
+    if name == "oMath" and (parent := part.getparent()) is not None and local_name(parent) == "oMathPara":
+        return ""  # its paragraph has written it
+    return format_equation(part) if name.startswith("oMath") else part.text or "" if name == "t" else " "
+
+
+def _is_raised(baseline: str | None) -> bool:
+    return (baseline or "0").rstrip("%").lstrip("-").isdigit() and not (baseline or "0").startswith(("-", "0"))
+
+
+def _format_paragraphs(paragraphs: Sequence[XmlElement]) -> str:
+    lines: list[tuple[int, str]] = []
+    for paragraph in paragraphs:
+        properties = paragraph.find(DRAWING + "pPr")
+        level = int((properties.get("lvl") if properties is not None else None) or 0)
+        lines.append((level, _paragraph_text(paragraph)))
+    return _format_list([(level, text) for level, text in lines if text])
+
+
+def _format_list(lines: Sequence[tuple[int, str]]) -> str:
+    if len(lines) == 1:
+        return lines[0][1]
+    return "\n".join(f"{'  ' * level}- {text}" for level, text in lines)
+
+
+def _row_cells(row: XmlElement) -> list[str]:
+    return [format_cell(" ".join(map(_paragraph_text, _paragraphs(cell)))) for cell in row.iterfind(DRAWING + "tc")]
+
+
+def _find_related(part: Part, key: str | None) -> XmlElement | None:
+    """Return the root of a part that is referred to by id, or None if there is none."""
+    if key is None or key not in part.rels or part.rels[key].is_external:
+        return None
+    return parse_xml(part.rels[key].target_part.blob)
+
+
+def _chart_text(root: XmlElement) -> str:
+    title, rows = read_chart(root)
+    return "\n\n".join(filter(None, [title, format_markdown_table(rows) if rows else ""]))
+
+
+def _diagram_text(root: XmlElement) -> str:
+    return _format_list(read_diagram(root))
+
+
+def _shape_description(element: XmlElement) -> str:
+    properties = (one for one in element.iter() if local_name(one) == "cNvPr")
+    return next((text for one in properties if (text := format_alt_text(one.get("descr") or one.get("title")))), "")
 
 
 # --- EPUB: the chapters in spine order, as Markdown ---
@@ -207,70 +1396,3 @@ def _read_description(opf: XmlElement) -> dict[str, str]:
         if key and key not in properties and element.text and element.text.strip():
             properties[key] = element.text.strip()
     return properties
-
-
-# --- PowerPoint: one page per slide, with tables and speaker notes ---
-
-
-def read_pptx(data: bytes, name: str) -> Draft:
-    """Return the slides in order."""
-    with open_package(data, name) as package:
-        properties = read_core_properties(package)
-    from pptx import Presentation
-
-    presentation = Presentation(io.BytesIO(data))
-    pages = tuple((number, _slide_text(slide)) for number, slide in enumerate(presentation.slides, 1))
-    first = next((_slide_title(slide) for slide in presentation.slides if _slide_title(slide)), "")
-    title = properties.get("title", "")
-    # the title in python-pptx's default template
-    return Draft(
-        title=first if title in ("", "PowerPoint Presentation") else title,
-        pages=pages,
-        metadata=drop_title(properties),
-    )
-
-
-def _slide_title(slide: Slide) -> str:
-    shape = slide.shapes.title
-    return format_cell(shape.text_frame.text) if shape is not None and shape.has_text_frame else ""
-
-
-def _slide_text(slide: Slide) -> str:
-    title = _slide_title(slide)
-    parts = [f"## {title}"] if title else []
-    title_id = slide.shapes.title.shape_id if slide.shapes.title is not None else None
-    parts.extend(
-        text for shape in _flatten_shapes(slide.shapes) if shape.shape_id != title_id and (text := _shape_text(shape))
-    )
-    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
-        notes = slide.notes_slide.notes_text_frame.text.strip()
-        if notes:
-            parts.append(f"Notes: {notes}")
-    return "\n\n".join(parts)
-
-
-def _flatten_shapes(shapes: Iterable[BaseShape]) -> Iterator[BaseShape]:
-    """Yield shapes in reading order, including those inside groups."""
-    from pptx.shapes.group import GroupShape
-
-    for shape in shapes:
-        if isinstance(shape, GroupShape):
-            yield from _flatten_shapes(shape.shapes)
-        else:
-            yield shape
-
-
-def _shape_text(shape: BaseShape) -> str:
-    from pptx.shapes.autoshape import Shape
-    from pptx.shapes.graphfrm import GraphicFrame
-
-    if isinstance(shape, GraphicFrame) and shape.has_table:
-        rows = drop_empty([[format_cell(cell.text) for cell in row.cells] for row in shape.table.rows])
-        return format_markdown_table(merge_header_rows(rows)) if rows else ""
-    if not isinstance(shape, Shape):
-        return ""
-    lines = [(paragraph.level, format_cell(paragraph.text)) for paragraph in shape.text_frame.paragraphs]
-    lines = [(level, text) for level, text in lines if text]
-    if len(lines) == 1:
-        return lines[0][1]
-    return "\n".join(f"{'  ' * level}- {text}" for level, text in lines)

@@ -66,7 +66,7 @@ LEFT JOIN index_statistics s
 WHERE {scope} GROUP BY p.language HAVING sum(p.passages) > 0
 
 -- query_terms: the size of a scope, and the query's terms in each of its languages with what the lexicon knows of them; one
--- row without a term if the query has none
+-- row without a term if the query has none. The parts of a name that the lexicon knows (1.3.2, C++) are left out.
 WITH spoken AS MATERIALIZED ({statistics}),
 totals AS (
     SELECT coalesce(sum(passages), 0)::bigint AS all_passages,
@@ -74,9 +74,17 @@ totals AS (
         coalesce(array_agg(language ORDER BY language), '{{}}') AS languages,
         (SELECT concat_ws(' ', sum(s.passages), sum(s.terms)) FROM index_statistics s WHERE s.index_name = %(index)s) AS counts,
         (SELECT max(updated_at) FROM documents) AS changed FROM spoken),
+names AS MATERIALIZED (
+    SELECT string_agg(n.written, ' ') AS written, array_agg(n.name) AS names,
+        string_agg(regexp_replace(n.written, '([^[:alnum:]])', '\\\1', 'g'), '|') AS pattern
+    FROM workbench_names(%(query)s) n JOIN {lexicon} l ON l.term = n.name AND l.df > 0),
 asked AS MATERIALIZED (
     SELECT u.lexeme AS term, min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
-    FROM spoken g, unnest(workbench_terms(g.language, %(query)s)) u GROUP BY u.lexeme),
+    FROM spoken g, names n, unnest(workbench_terms(g.language, %(query)s)) u
+    WHERE n.pattern IS NULL OR u.lexeme = ANY(n.names)
+        OR u.lexeme <> ALL(tsvector_to_array(workbench_terms(g.language, n.written)))
+        OR u.lexeme = ANY(tsvector_to_array(workbench_terms(g.language, regexp_replace(%(query)s, n.pattern, ' ', 'g'))))
+    GROUP BY u.lexeme),
 known AS (
     SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0)
 SELECT totals.*, term, id, coalesce(df, 0) AS df, position, asked.passages

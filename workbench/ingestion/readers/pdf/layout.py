@@ -19,7 +19,14 @@ from workbench.ingestion.ocr.page_text import order_paragraphs
 from workbench.ingestion.ocr.recognition import ReadLine, ReadWord
 from workbench.ingestion.readers.grid import format_cell, format_markdown_table
 from workbench.ingestion.readers.header_rows import clear_data_headers
-from workbench.ingestion.readers.pdf.rebuilt import PageBlock, contains_all_words, insert_figure_tables, list_blocks
+from workbench.ingestion.readers.pdf.rebuilt import (
+    PageBlock,
+    contains_all_words,
+    insert_figure_tables,
+    list_blocks,
+    split_words,
+)
+from workbench.ingestion.text import format_superscript
 
 if TYPE_CHECKING:
     from liteparse.types import LayoutBlock, LayoutCell, ParsedPage, TextItem
@@ -142,15 +149,138 @@ class PageTexts:
     margins: tuple[MarginLine, ...]
 
 
-def make_page_texts(page: ParsedPage) -> PageTexts:
+def make_page_texts(page: ParsedPage, raised: Sequence[RaisedWord] = ()) -> PageTexts:
     """Return the texts of a page that liteparse has parsed with its blocks.
 
     Lines cut into cells are restored, tables of figures are rebuilt, and a header that is a data row becomes the first
     row.
     """
     texts = page.markdown.split("\n\n")
-    rebuilt = insert_figure_tables(page, restore_cut_lines(page, texts))
+    rebuilt = _order_vertical_text(page) or insert_figure_tables(page, restore_cut_lines(page, texts))
+    rebuilt = [*_write_raised_words(rebuilt, raised), *list_form_fields(page)]
     return PageTexts(page.page_num, tuple(map(clear_data_headers, rebuilt)), tuple(_find_margin_lines(page, texts)))
+
+
+# --- Superscripts, which the parser joins to their word ---
+
+RAISED_SHARE = 0.12  # of a line's height by which a word with a superscript is higher than others
+MARK_SHARE = 0.65  # usual size of a superscript as a share of the text's
+DIGIT_SHARE = 0.556  # usual width of a digit as a share of the font size
+WORD_WITH_MARK = re.compile(r"(.*[^\W\d_].*?|.*[.,;:)\]%”’\"]|10)([-−+]?\d{1,3}|[*†‡§¶]+)([.,;:)\]]*)", re.DOTALL)
+NUMBER_WITH_MARK = re.compile(r"(\d+)([.,;:)\]]*)")
+
+RaisedWord = tuple[str, str, str]  # the word before it, the word as the parser joins it, and with its superscript
+
+
+def has_raised_text(page: ParsedPage) -> bool:
+    """Return whether lines of a page are higher than others in the same font, as they are with superscripts."""
+    usual: dict[tuple[str | None, float | None], float] = {}
+    for item in page.text_items:
+        key = (item.font_name, item.font_size)
+        usual[key] = min(item.height, usual.get(key, item.height))
+    return any(item.height > (1 + RAISED_SHARE) * usual[item.font_name, item.font_size] for item in page.text_items)
+
+
+def find_raised_words(page: ParsedPage) -> list[RaisedWord]:
+    """Return the words that end with a superscript, of a page that was parsed with the boxes of its words."""
+    found: list[RaisedWord] = []
+    for item in page.text_items:
+        words = [word for word in item.words if word.text.strip()]
+        if len(words) < 2:
+            continue
+        top, bottom = (
+            sorted(edges)[len(edges) // 2] for edges in zip(*((w.y, w.y + w.height) for w in words), strict=True)
+        )
+        slack = RAISED_SHARE * (bottom - top)
+        for before, word in zip([None, *words], words, strict=False):
+            if before is None or word.y > top - slack or abs(word.y + word.height - bottom) > slack:
+                continue
+            split = _split_mark(word.text, word.width, DIGIT_SHARE * (item.font_size or 0.0))
+            if split is not None:
+                base, mark, rest = split
+                found.append((before.text, word.text, f"{base}{format_superscript(mark, base)}{rest}"))
+    return found
+
+
+def _split_mark(word: str, width: float, digit: float) -> tuple[str, str, str] | None:
+    """Split a word into its text, its superscript and the punctuation after it.
+
+    Of a number, as many last digits are raised as its width leaves narrow.
+    """
+    if match := WORD_WITH_MARK.fullmatch(word):
+        return match[1], match[2], match[3]
+    match = NUMBER_WITH_MARK.fullmatch(word)
+    if match is None or not digit or len(match[1]) < 2:
+        return None
+    raised = round((len(match[1]) * digit - width) / (digit * (1 - MARK_SHARE)))
+    raised = min(max(1, raised), len(match[1]) - 1)
+    return match[1][:-raised], match[1][-raised:], match[2]
+
+
+def _write_raised_words(blocks: Sequence[str], raised: Sequence[RaisedWord]) -> list[str]:
+    written = list(blocks)
+    for before, word, text in raised:
+        pattern = re.compile(rf"(?<!\w)({re.escape(before)}[\s|*_]*){re.escape(word)}(?!\w)")
+        for place, block in enumerate(written):
+            if pattern.search(block):
+                written[place] = pattern.sub(lambda match, text=text: match[1] + text, block, count=1)
+                break
+    return written
+
+
+# --- Values of forms ---
+
+PASSWORD_FLAG = 1 << 13  # of a text field (ISO 32000-2, table 231)
+CHECKED, UNCHECKED = "☒", "☐"
+
+
+def list_form_fields(page: ParsedPage) -> list[str]:
+    """Return a block with the check boxes of a page, and the values that its text does not show; none without them."""
+    lines: list[str] = []
+    for one in page.form_fields or ():
+        name, value = (" ".join((text or "").split()) for text in (one.alternate_name or one.name, one.value))
+        if one.type in ("checkbox", "radiobutton"):
+            chosen = f": {value}" if one.checked and value not in ("Yes", "On") else ""
+            lines.append(f"{CHECKED if one.checked else UNCHECKED} {name}{chosen}")
+        elif one.type in ("text", "combobox", "listbox") and not one.field_flags & PASSWORD_FLAG:
+            value = value or ", ".join(one.selected_options)
+            if value and value not in " ".join(page.text.split()):
+                lines.append(f"{name}: {value}" if name else value)
+    return ["\n".join(f"- {line}" for line in lines)] if lines else []
+
+
+# --- Vertical writing of Chinese and Japanese ---
+
+MIN_VERTICAL_SHARE = 0.7  # of the CJK characters of a page that must be alone on their line in their column
+MIN_VERTICAL_CHARS = 20
+MAX_VERTICAL_GAP = 0.8  # character heights between two characters of one column
+CJK_LETTER = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+
+
+def _order_vertical_text(page: ParsedPage) -> list[str]:
+    """Return the columns of a page in vertical writing, from the right; none for other pages."""
+    placed = [(piece, item) for item in page.text_items for piece in split_words(item)]
+    alone = [(piece, item) for piece, item in placed if CJK_LETTER.fullmatch(piece.text)]
+    if len(alone) < max(MIN_VERTICAL_CHARS, MIN_VERTICAL_SHARE * len(CJK_LETTER.findall(page.text))):
+        return []
+    middles: list[float] = []
+    for piece, item in sorted(alone, key=lambda one: -one[0].left):
+        middle = (piece.left + piece.right) / 2
+        if not middles or middles[-1] - middle > item.height / 2:
+            middles.append(middle)
+    columns: list[list[tuple[float, float, str]]] = [[] for _ in middles]
+    for piece, item in placed:
+        middle = (piece.left + piece.right) / 2
+        nearest = min(range(len(middles)), key=lambda place: abs(middles[place] - middle))
+        columns[nearest].append((item.y, item.height, piece.text))
+    text = ""
+    for column in columns:
+        bottom = inf
+        for top, height, characters in sorted(column):
+            text += "\n\n" if top - bottom > MAX_VERTICAL_GAP * height else ""
+            text += characters
+            bottom = top + height
+    return text.split("\n\n")
 
 
 def strip_running_lines(pages: Sequence[PageTexts]) -> list[str]:

@@ -10,10 +10,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import UnreadableDocument
-from workbench.formatting import MB
-from workbench.ingestion.ocr.document import is_ocr_installed
+from workbench.formatting import KB, MB
 from workbench.ingestion.readers.pdf.charts import NO_CHARTS, PageCharts, find_charts
-from workbench.ingestion.readers.pdf.layout import PageTexts, make_page_texts
+from workbench.ingestion.readers.pdf.layout import (
+    PageTexts,
+    RaisedWord,
+    find_raised_words,
+    has_raised_text,
+    make_page_texts,
+)
 
 if TYPE_CHECKING:
     from liteparse.parser import LiteParse
@@ -201,6 +206,8 @@ def _find_rotation(page: ParsedPage) -> int:
     return turn if letters[turn] > MIN_ROTATED_SHARE * letters.total() else 0
 
 
+PDF_SIGNATURE = b"%PDF-"
+MAX_SIGNATURE_OFFSET_BYTES = 4 * KB  # bytes; most PDF programs accept 1 KB of leading junk
 WINDOW_PAGES = 250  # pages parsed at once, which bounds memory
 MAX_WINDOW_ITEMS = (
     40_000  # text items parsed at once: each takes 4 kB until its page is packed; filings have 34 to 130 per page
@@ -219,7 +226,8 @@ class PdfPage:
         size: Width and height in points.
         label: What is known about its label.
         has_text: False if its text is blank.
-        lacks_text: True if it has no text, or only a stamp next to an image that covers the page.
+        lacks_text: True if it has no text that can be read, or only a stamp next to an image that covers the page.
+        is_garbled: True if its fonts have no Unicode map, so that its text is meaningless.
         texts: Its text in blocks.
         charts: Its images.
     """
@@ -229,6 +237,7 @@ class PdfPage:
     label: PageLabel
     has_text: bool
     lacks_text: bool
+    is_garbled: bool
     texts: PageTexts
     charts: PageCharts = NO_CHARTS
 
@@ -243,6 +252,7 @@ class PdfPages:
         failed: Numbers of the pages that failed.
         facts: The file's metadata; None if unknown.
         turned: Rotation of the text in degrees clockwise, by page number. These pages were read upright.
+        xfa: XML of an XFA form by the name of its part; empty for other files.
     """
 
     pages: tuple[PdfPage, ...]
@@ -250,6 +260,12 @@ class PdfPages:
     failed: tuple[int, ...]
     facts: DocumentMetadata | None
     turned: Mapping[int, int]
+    xfa: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def trim_preamble(data: bytes) -> bytes:
+    """Return a PDF without what precedes its signature, such as a line break or the header of a message."""
+    return data[max(0, data.find(PDF_SIGNATURE, 0, MAX_SIGNATURE_OFFSET_BYTES)) :]
 
 
 def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: int | None = None) -> PdfPages:
@@ -269,15 +285,17 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
     failed = set(left_out)
     turned: dict[int, int] = {}
     total, facts = 0, None
+    xfa: dict[str, str] = {}
     window = window or _choose_window(data, left_out)
     for result in _parse_windows(data, name, frozenset(left_out), window):
         total, facts = result.total_pages, facts or result.doc_meta
+        xfa = xfa or {packet.name or "": packet.content or "" for packet in result.xfa_packets or ()}
         failed.update(error.page_num for error in result.page_errors)
         if on_side := find_rotated_pages(result.pages):
             numbers = [page.page_num for page in result.pages]
             result = _parse(_make_parser(_format_ranges(numbers), on_side), data, name)
             turned |= on_side
-        pages, odd = _pack_pages(result)
+        pages, odd = _pack_pages(result, _find_raised_words(result, data, turned))
         failed.update(odd)
         packed.append(pages)
         if total > window:
@@ -290,7 +308,9 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
             [replace(page, texts=texts) for page, texts in zip(*pair, strict=True)]
             for pair in zip(windows, levelled, strict=True)
         ]
-    return PdfPages(tuple(page for pages in windows for page in pages), total, tuple(sorted(failed)), facts, turned)
+    return PdfPages(
+        tuple(page for pages in windows for page in pages), total, tuple(sorted(failed)), facts, turned, xfa
+    )
 
 
 def parse_trial_pages(data: bytes, name: str, first: int, last: int) -> int:
@@ -299,7 +319,7 @@ def parse_trial_pages(data: bytes, name: str, first: int, last: int) -> int:
     Raises:
         UnreadableDocument: The file is encrypted or damaged.
     """
-    result = _parse(_make_parser(f"{first}-{last}"), data, name)
+    result = _parse(_make_parser(f"{first}-{last}"), trim_preamble(data), name)
     _pack_pages(result)
     return result.total_pages
 
@@ -387,13 +407,36 @@ def _make_parser(pages: str | None = None, turned: Mapping[int, int] | None = No
         keep_headers_footers=True,  # its rule mistakes headings like "Chapter 1", "Chapter 2" for running headers
         extract_blocks=True,
         extract_document_metadata=True,
-        include_complexity=is_ocr_installed(),
+        extract_vector_graphics=True,
+        extract_form_fields=True,
+        extract_xfa_packets=True,
+        include_complexity=True,
         target_pages=pages,
         page_orientation_corrections=list(turned.items()) if turned else None,
     )
 
 
-def _pack_pages(result: ParseResult) -> tuple[list[bytes], list[int]]:
+def _find_raised_words(result: ParseResult, data: bytes, turned: Mapping[int, int]) -> dict[int, Sequence[RaisedWord]]:
+    """Return the words with superscripts by page; pages that have any are parsed again with the boxes of words."""
+    from liteparse.parser import LiteParse
+    from liteparse.types import ParseError
+
+    numbers = [page.page_num for page in result.pages if page.page_num not in turned and has_raised_text(page)]
+    if not numbers:
+        return {}
+    parser = LiteParse(
+        ocr_enabled=False, quiet=True, image_mode="off", output_format="text", continue_on_page_error=True,
+        emit_word_boxes=True, target_pages=_format_ranges(numbers),
+    )  # fmt: skip
+    try:
+        return {page.page_num: find_raised_words(page) for page in parser.parse(data).pages}
+    except ParseError:  # the pages keep their superscripts as the parser reads them
+        return {}
+
+
+def _pack_pages(
+    result: ParseResult, raised: Mapping[int, Sequence[RaisedWord]] | None = None
+) -> tuple[list[bytes], list[int]]:
     """Return the packed pages of a window, and the numbers of pages that failed.
 
     Small Python objects between the parser's own keep memory from being released: 36 MB for a filing of 179 pages. A
@@ -403,21 +446,23 @@ def _pack_pages(result: ParseResult) -> tuple[list[bytes], list[int]]:
     odd: list[int] = []
     for page in result.pages:
         try:
-            pages.append(pickle.dumps(_make_page(page), pickle.HIGHEST_PROTOCOL))
+            pages.append(pickle.dumps(_make_page(page, (raised or {}).get(page.page_num, ())), pickle.HIGHEST_PROTOCOL))
         except Exception:  # noqa: BLE001 - any error loses only this page
             odd.append(page.page_num)
     return pages, odd
 
 
-def _make_page(page: ParsedPage) -> PdfPage:
+def _make_page(page: ParsedPage, raised: Sequence[RaisedWord]) -> PdfPage:
     letters = sum(character.isalnum() for character in page.text)
     covered = page.complexity is not None and page.complexity.full_page_image
+    garbled = page.complexity is not None and page.complexity.is_garbled
     return PdfPage(
         number=page.page_num,
         size=(page.width, page.height),
         label=read_label(page),
         has_text=bool(page.text.strip()),
-        lacks_text=letters < MIN_PAGE_CHARS and (covered or not letters),
-        texts=make_page_texts(page),
+        lacks_text=garbled or (letters < MIN_PAGE_CHARS and (covered or not letters)),
+        is_garbled=garbled,
+        texts=make_page_texts(page, raised),
         charts=find_charts(page),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -21,9 +21,10 @@ from workbench.ingestion.ocr.document import (
 )
 from workbench.ingestion.ocr.images import PDF_MEDIA_TYPE, render_page
 from workbench.ingestion.raw import Draft
+from workbench.ingestion.readers.office import XmlElement, local_name, parse_xml
 from workbench.ingestion.readers.pdf.charts import insert_picture_words, place_picture_words, select_largest
 from workbench.ingestion.readers.pdf.layout import strip_running_lines
-from workbench.ingestion.readers.pdf.pages import PdfPages, choose_labels, read_pages
+from workbench.ingestion.readers.pdf.pages import PDF_SIGNATURE, PdfPages, choose_labels, read_pages, trim_preamble
 from workbench.ingestion.readers.plain_text import find_first_heading
 from workbench.ingestion.text import normalise
 
@@ -98,9 +99,9 @@ def _shares_word(title: str, words: list[str]) -> bool:
     return any(word in letters for word in words)
 
 
-PDF_SIGNATURE = b"%PDF-"
+GARBLED_READ = "pages read by OCR because their fonts have no Unicode map"
+GARBLED_UNREAD = "pages whose fonts have no Unicode map"
 CHART_DPI = 110  # dots per inch: chart text is rarely small, and half the dots take half the memory
-MAX_SIGNATURE_OFFSET_BYTES = 1024  # bytes; PDF readers accept this much leading junk
 PDF_DATE = re.compile(r"D:(\d{4})(\d{2})?(\d{2})?")
 
 
@@ -112,9 +113,14 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     Raises:
         UnreadableDocument: The file is encrypted, damaged, or without text on any page.
     """
-    if PDF_SIGNATURE not in data[:MAX_SIGNATURE_OFFSET_BYTES]:
+    data = trim_preamble(data)
+    if not data.startswith(PDF_SIGNATURE):
         raise UnreadableDocument(f"'{name}' is not a PDF file despite its suffix. Check its source.")
-    file = read_pages(data, name, left_out)
+    try:
+        file = read_pages(data, name, left_out)
+    except UnreadableDocument:
+        data = _rebuild_file(data)
+        file = read_pages(data, name, left_out)
     scans = _read_scans(data, file, on_page) if is_ocr_installed() else ReadScans({})
     # The Markdown of a page without text is an empty fence, so check the plain text.
     with_text = [page for page in file.pages if page.has_text and page.number not in scans.pages]
@@ -124,6 +130,8 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     texts = dict(zip(numbers, map(normalise, strip_running_lines(page_texts)), strict=True))
     pictures = [place_picture_words(texts[number], number, words) for number, words in chart_words.items()]
     texts |= {number: page.text for number, page in scans.pages.items()}
+    if file.xfa and (form := read_xfa(file.xfa)) and all(XFA_PLACEHOLDER.search(text) for text in texts.values()):
+        texts = {1: form}
     if not texts:
         advice = "OCR found none either." if is_ocr_installed() else f"It is probably scanned. {INSTALL_ADVICE}"
         raise UnreadableDocument(f"'{name}' has no text on any page. {advice}")
@@ -141,6 +149,54 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
         scans=(*(page.scan for page in scans.pages.values()), *filter(None, pictures)),
         metadata=properties | _build_metadata(file, scans, unread_pictures) | scans.metadata(),
     )
+
+
+def _rebuild_file(data: bytes) -> bytes:
+    """Return a file as pypdf writes it, which reads damaged files more leniently; the same bytes if it cannot."""
+    from pypdf import PdfReader, PdfWriter
+
+    try:
+        reader = PdfReader(io.BytesIO(data), strict=False)
+        target = io.BytesIO()
+        if reader.is_encrypted or not reader.pages:
+            return data
+        writer = PdfWriter()
+        for page in reader.pages:
+            writer.add_page(page)
+        writer.write(target)
+    except Exception:  # noqa: BLE001 - pypdf raises any exception; the first error is reported
+        return data
+    return target.getvalue()
+
+
+# --- XFA forms, whose pages are a placeholder ---
+
+XFA_PLACEHOLDER = re.compile(r"please wait|adobe reader|not eventually replaced|pdf viewer may not|bitte warten", re.I)
+
+
+def read_xfa(parts: Mapping[str, str]) -> str:
+    """Return the texts of an XFA form: fixed texts, and the captions of fields with their values.
+
+    Args:
+        parts: XML of its parts by name: ``template`` is the form, ``datasets`` the values by field name.
+    """
+    values: dict[str, list[str]] = {}
+    data, template = (parse_xml(parts[name].encode()) if parts.get(name) else None for name in ("datasets", "template"))
+    for element in data.iter() if data is not None else ():
+        if not len(list(element)) and (text := " ".join((element.text or "").split())):
+            values.setdefault(local_name(element), []).append(text)
+    lines: list[str] = []
+    for element in template.iter("{*}draw", "{*}field") if template is not None else ():
+        caption, value = (_element_text(element.find(f"{{*}}{name}")) for name in ("caption", "value"))
+        own = values.get(element.get("name") or "")
+        value = own.pop(0) if own else value
+        lines.append(f"{caption}: {value}" if caption and value else caption or value)
+    lines += [f"{name}: {value}" for name, rest in values.items() for value in rest]
+    return "\n\n".join(filter(None, lines))
+
+
+def _element_text(element: XmlElement | None) -> str:
+    return "" if element is None else " ".join(" ".join(one.text or "" for one in element.iter()).split())
 
 
 def _read_scans(data: bytes, file: PdfPages, on_page: OnPage | None) -> ReadScans:
@@ -182,6 +238,10 @@ def _build_metadata(file: PdfPages, scans: ReadScans, unread_pictures: list[int]
     failed = sorted({*file.failed, *scans.failed})
     if failed:
         metadata["unreadable_pages"] = failed
+    if garbled := [page.number for page in file.pages if page.is_garbled]:
+        by_ocr = sum(number in scans.pages for number in garbled)
+        counts = {GARBLED_READ: by_ocr, GARBLED_UNREAD: len(garbled) - by_ocr}
+        metadata["left_out"] = {what: count for what, count in counts.items() if count}
     if unread_pictures:
         metadata["unread_pictures"] = unread_pictures
     properties = file.facts

@@ -7,7 +7,8 @@ enough figures must look like amounts. A table of contents, whose figures are pa
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
@@ -15,7 +16,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from workbench.ingestion.ocr.images import Box
-from workbench.ingestion.readers.header_rows import AMOUNT_MARK
+from workbench.ingestion.readers.header_rows import AMOUNT_MARK, merge_header_rows
 from workbench.ingestion.readers.pdf.tables import (
     MAX_HEADER_LINES,
     MAX_LEADING_LINES,
@@ -27,7 +28,9 @@ from workbench.ingestion.readers.pdf.tables import (
     PlacedText,
     find_figure_tables,
     format_table,
+    group_lines,
     group_rows,
+    split_words,
 )
 
 if TYPE_CHECKING:
@@ -205,6 +208,182 @@ def _row_middle(row: FigureRow) -> float:
     return (row.pieces[0].left + row.pieces[-1].right) / 2
 
 
+# --- Tables with rules around their cells, read with merged cells ---
+
+RULE_TOLERANCE_PT = 3.0  # points by which rules of one edge may differ, and by which they may miss each other
+MAX_RULES = 400  # rules of a page; drawings have more
+MIN_RULED_CELLS = 4  # cells with text
+MAX_ALIGNED_LINES = 2  # lines in every cell of a row; more are rows without rules between them
+
+Rule = tuple[float, float, float]  # position, start and end in points
+Cell = tuple[int, int]  # row and column of the grid
+
+
+def find_ruled_tables(page: ParsedPage) -> list[FigureTable]:
+    """Return the tables whose cells are surrounded by rules. A merged cell applies to each row and column it spans."""
+    graphics = page.vector_graphics
+    if graphics is None or not 4 <= len(graphics.lines) <= MAX_RULES:
+        return []
+    lines = [(line.x1, line.y1, line.x2, line.y2) for line in graphics.lines if line.stroke]
+    for shape in graphics.shapes:
+        x, y, width, height = shape.bbox
+        if shape.fill and min(width, height) <= RULE_TOLERANCE_PT:
+            middle = (y + height / 2, x + width / 2)
+            lines.append(
+                (x, middle[0], x + width, middle[0]) if width > height else (middle[1], y, middle[1], y + height)
+            )
+    across = _join_rules([(y1, min(x1, x2), max(x1, x2)) for x1, y1, x2, y2 in lines if abs(y1 - y2) <= 1])
+    down = _join_rules([(x1, min(y1, y2), max(y1, y2)) for x1, y1, x2, y2 in lines if abs(x1 - x2) <= 1])
+    tables = (_read_grid(page, *group) for group in _group_rules(across, down))
+    return [table for table in tables if table is not None]
+
+
+def _join_rules(rules: Sequence[Rule]) -> list[Rule]:
+    """Return rules with those that continue each other joined."""
+    joined: list[Rule] = []
+    for position, start, end in sorted(rules, key=lambda rule: (round(rule[0] / RULE_TOLERANCE_PT), rule[1])):
+        last = joined[-1] if joined else None
+        if last is not None and abs(last[0] - position) <= RULE_TOLERANCE_PT and start <= last[2] + RULE_TOLERANCE_PT:
+            joined[-1] = (last[0], min(last[1], start), max(last[2], end))
+        elif end - start > RULE_TOLERANCE_PT:
+            joined.append((position, start, end))
+    return joined
+
+
+def _group_rules(across: Sequence[Rule], down: Sequence[Rule]) -> list[tuple[list[Rule], list[Rule]]]:
+    """Return groups of horizontal and vertical rules that touch each other."""
+    groups: list[tuple[list[Rule], list[Rule]]] = [([rule], []) for rule in across]
+    for rule in down:
+        touched = [group for group in groups if any(_touch(other, rule) for other in group[0])]
+        if touched:
+            groups = [group for group in groups if group not in touched]
+            groups.append(
+                (
+                    [one for group in touched for one in group[0]],
+                    [*(one for group in touched for one in group[1]), rule],
+                )
+            )
+    return groups
+
+
+def _touch(across: Rule, down: Rule) -> bool:
+    return (
+        across[1] - RULE_TOLERANCE_PT <= down[0] <= across[2] + RULE_TOLERANCE_PT
+        and down[1] - RULE_TOLERANCE_PT <= across[0] <= down[2] + RULE_TOLERANCE_PT
+    )
+
+
+def _distinct_positions(positions: Sequence[float]) -> list[float]:
+    distinct: list[float] = []
+    for position in sorted(positions):
+        if not distinct or position - distinct[-1] > RULE_TOLERANCE_PT:
+            distinct.append(position)
+    return distinct
+
+
+def _read_grid(page: ParsedPage, across: Sequence[Rule], down: Sequence[Rule]) -> FigureTable | None:
+    """Return the table in a group of rules, or None if it is none, such as a frame or an axis."""
+    if len(across) < 2 or not down:
+        return None
+    left, right = min(rule[1] for rule in across), max(rule[2] for rule in across)
+    top, bottom = min(rule[1] for rule in down), max(rule[2] for rule in down)
+    columns = _distinct_positions([left, right, *(rule[0] for rule in down)])
+    rows = _distinct_positions([top, bottom, *(rule[0] for rule in across)])
+    if len(columns) < 3 or len(rows) < 3:
+        return None
+    areas = _merge_cells(columns, rows, across, down)
+    if areas is None:
+        return None
+    texts = _place_words(page, columns, rows, areas)
+    filled = {area for area in areas.values() if texts.get(area)}
+    if len(filled) < MIN_RULED_CELLS or _lacks_row_rules(rows, areas, texts):
+        return None
+    grid = [[areas[row, column] for column in range(len(columns) - 1)] for row in range(len(rows) - 1)]
+    return FigureTable(_format_grid(grid, texts), top, bottom, left, right)
+
+
+def _merge_cells(
+    columns: Sequence[float], rows: Sequence[float], across: Sequence[Rule], down: Sequence[Rule]
+) -> dict[Cell, Cell] | None:
+    """Return the first cell of the area that each cell belongs to, or None if an area is no rectangle."""
+    areas: dict[Cell, Cell] = {}
+    for row, (upper, lower) in enumerate(pairwise(rows)):
+        for column, (left, right) in enumerate(pairwise(columns)):
+            own = areas.setdefault((row, column), (row, column))
+            if column + 2 < len(columns) and not _has_rule(down, right, (upper + lower) / 2):
+                _unite(areas, own, areas.setdefault((row, column + 1), (row, column + 1)))
+            own = areas[row, column]
+            if row + 2 < len(rows) and not _has_rule(across, lower, (left + right) / 2):
+                _unite(areas, own, areas.setdefault((row + 1, column), (row + 1, column)))
+    for area in set(areas.values()):
+        cells = [cell for cell, first in areas.items() if first == area]
+        height = max(row for row, _ in cells) - min(row for row, _ in cells) + 1
+        if height * (max(column for _, column in cells) - min(column for _, column in cells) + 1) != len(cells):
+            return None
+    return areas
+
+
+def _unite(areas: dict[Cell, Cell], one: Cell, other: Cell) -> None:
+    for cell, area in areas.items():
+        if area in (one, other):
+            areas[cell] = min(one, other)
+
+
+def _has_rule(rules: Sequence[Rule], position: float, middle: float) -> bool:
+    return any(abs(rule[0] - position) <= RULE_TOLERANCE_PT and rule[1] <= middle <= rule[2] for rule in rules)
+
+
+def _place_words(
+    page: ParsedPage, columns: Sequence[float], rows: Sequence[float], areas: Mapping[Cell, Cell]
+) -> dict[Cell, list[str]]:
+    """Return the lines of text of each area."""
+    lines: dict[Cell, list[tuple[float, list[str]]]] = {}
+    for line in group_lines(page.text_items):
+        for item in line:
+            middle = item.y + item.height / 2
+            row = bisect_right(rows, middle) - 1
+            whole = bisect_right(columns, item.x + 1) == bisect_right(columns, item.x + item.width - 1)
+            pieces = [PlacedText(item.text.strip(), item.x, item.x + item.width)] if whole else split_words(item)
+            for piece in pieces:
+                area = areas.get((row, bisect_right(columns, (piece.left + piece.right) / 2) - 1))
+                if area is None:
+                    continue
+                own = lines.setdefault(area, [])
+                if own and middle - own[-1][0] <= item.height / 2:
+                    own[-1][1].append(piece.text)
+                else:
+                    own.append((middle, [piece.text]))
+    return {area: [" ".join(words) for _, words in own] for area, own in lines.items()}
+
+
+def _lacks_row_rules(rows: Sequence[float], areas: Mapping[Cell, Cell], texts: Mapping[Cell, Sequence[str]]) -> bool:
+    """Return whether a row of the grid is several rows of text without rules between them."""
+    for row in range(len(rows) - 1):
+        counts = {len(texts.get(area, ())) for cell, area in areas.items() if cell[0] == row}
+        if len(counts - {0}) == 1 and max(counts) > MAX_ALIGNED_LINES:
+            return True
+    return False
+
+
+def _format_grid(grid: Sequence[Sequence[Cell]], texts: Mapping[Cell, Sequence[str]]) -> str:
+    """Return a grid as Markdown, after the rows above it that are a single cell."""
+    titles: list[str] = []
+    first = 0
+    while first < len(grid) - 1 and len(set(grid[first])) == 1:
+        titles.append(" ".join(texts.get(grid[first][0], ())))
+        first += 1
+    lines: list[list[str]] = []
+    for areas in grid[first:]:
+        cells = [" ".join(texts.get(area, ())) for area in areas]
+        lines.append([cells[0], *([""] * (len(cells) - 1))] if len(set(areas)) == 1 else cells)
+    names = grid[first]
+    depth = max(sum(area in row for row in grid[first:]) for area in names)
+    depth = max(depth, 2 if len(set(names)) < len(names) and len(lines) > 2 else 1)
+    merged = merge_header_rows(lines, min(depth, len(lines) - 1) if depth > 1 else None) if len(lines) > 2 else lines
+    table = format_table(merged[0], merged[1:])
+    return "\n\n".join([*filter(None, dict.fromkeys(titles)), table])
+
+
 # --- Replacement of the parser's blocks by rebuilt tables ---
 
 WORD = re.compile(r"[^\W_]+")
@@ -226,7 +405,7 @@ def insert_figure_tables(page: ParsedPage, texts: Sequence[str]) -> list[str]:
         return list(texts)
     result = list(texts)
     rows = group_rows(page.text_items)
-    for tables, covered in _group_tables(_find_tables(rows), boxes):
+    for tables, covered in _group_tables(_find_tables(page, rows), boxes):
         own = [boxes[place] for place in covered]
         others = [box for place, box in enumerate(boxes) if place not in covered]
         for excluded in (others, []):  # a block may be inside the box of another, which then has its words too
@@ -239,9 +418,14 @@ def insert_figure_tables(page: ParsedPage, texts: Sequence[str]) -> list[str]:
     return result
 
 
-def _find_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
-    tables = find_figure_tables(rows)
-    return [*tables, *find_single_column_tables(rows, tables)]
+def _find_tables(page: ParsedPage, rows: Sequence[FigureRow]) -> list[FigureTable]:
+    ruled = find_ruled_tables(page)
+    tables = [
+        table
+        for table in find_figure_tables(rows)
+        if all(table.bottom <= other.top or table.top >= other.bottom for other in ruled)
+    ]
+    return [*ruled, *tables, *find_single_column_tables(rows, [*ruled, *tables])]
 
 
 def _group_tables(tables: Sequence[FigureTable], boxes: Sequence[Box]) -> list[tuple[list[FigureTable], list[int]]]:
@@ -251,7 +435,10 @@ def _group_tables(tables: Sequence[FigureTable], boxes: Sequence[Box]) -> list[t
         covered = {
             place
             for place, box in enumerate(boxes)
-            if box[1] < table.bottom - MIN_OVERLAP_PT and box[3] > table.top + MIN_OVERLAP_PT
+            if box[1] < table.bottom - MIN_OVERLAP_PT
+            and box[3] > table.top + MIN_OVERLAP_PT
+            and box[0] < table.right
+            and box[2] > table.left
         }
         if not covered:
             continue

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING
 
 from workbench.ingestion.readers.header_rows import is_data_row
@@ -95,8 +96,8 @@ class FigureRow:
 def group_rows(items: Sequence[TextItem]) -> list[FigureRow]:
     """Return the lines of a page from the top, each split into a label and the figures at its end."""
     rows: list[FigureRow] = []
-    for line in _group_lines(items):
-        pieces = _join_signs(word for item in line for word in _split_words(item))
+    for line in group_lines(items):
+        pieces = _join_signs(word for item in line for word in split_words(item))
         top, bottom = min(item.y for item in line), max(item.y + item.height for item in line)
         figures = _find_last_figures(pieces, MAX_WORD_GAP * (bottom - top))
         label = " ".join(piece.text for piece in pieces[: len(pieces) - len(figures)])
@@ -104,7 +105,7 @@ def group_rows(items: Sequence[TextItem]) -> list[FigureRow]:
     return rows
 
 
-def _group_lines(items: Sequence[TextItem]) -> list[list[TextItem]]:
+def group_lines(items: Sequence[TextItem]) -> list[list[TextItem]]:
     """Group items into lines by their vertical middles, each from left to right."""
     lines: list[list[TextItem]] = []
     for item in sorted((item for item in items if item.text.strip()), key=lambda item: item.y + item.height / 2):
@@ -117,7 +118,7 @@ def _group_lines(items: Sequence[TextItem]) -> list[list[TextItem]]:
     return [sorted(line, key=lambda item: item.x) for line in lines]
 
 
-def _split_words(item: TextItem) -> Iterable[PlacedText]:
+def split_words(item: TextItem) -> Iterable[PlacedText]:
     """Return the words of an item, with positions estimated from the number of characters."""
     each = item.width / max(1, len(item.text))
     for match in re.finditer(r"\S+", item.text):
@@ -177,11 +178,13 @@ MAX_HEADER_LINES = 3  # lines above the first row that may name columns
 
 @dataclass(frozen=True, slots=True)
 class FigureTable:
-    """A table as Markdown, with its top and bottom in points from the top of the page."""
+    """A table as Markdown, with its edges in points from the left and the top of the page."""
 
     markdown: str
     top: float
     bottom: float
+    left: float = -inf
+    right: float = inf
 
 
 def find_figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:

@@ -1,0 +1,263 @@
+"""Parts of Word files that are read as text: equations, numbers, fields, text boxes, charts, headers and others."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+
+import docx
+import pytest
+
+from workbench.ingestion.metadata import page_notes
+from workbench.ingestion.raw import RawDocument
+from workbench.ingestion.readers import read_bytes
+
+SCHEMAS = "http://schemas.openxmlformats.org"
+NAMESPACES = (
+    f'xmlns:w="{SCHEMAS}/wordprocessingml/2006/main" xmlns:m="{SCHEMAS}/officeDocument/2006/math" '
+    f'xmlns:r="{SCHEMAS}/officeDocument/2006/relationships" xmlns:a="{SCHEMAS}/drawingml/2006/main" '
+    f'xmlns:wp="{SCHEMAS}/drawingml/2006/wordprocessingDrawing" xmlns:pic="{SCHEMAS}/drawingml/2006/picture" '
+    f'xmlns:c="{SCHEMAS}/drawingml/2006/chart" xmlns:dgm="{SCHEMAS}/drawingml/2006/diagram" '
+    f'xmlns:mc="{SCHEMAS}/markup-compatibility/2006" xmlns:v="urn:schemas-microsoft-com:vml" '
+    'xmlns:o="urn:schemas-microsoft-com:office:office" '
+    'xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml" '
+    'xmlns:wps="http://schemas.microsoft.com/office/word/2010/wordprocessingShape"'
+)
+
+
+def word_file(body: str, parts: Mapping[str, tuple[str, str]] | None = None) -> bytes:
+    """Return a Word file with a body and further parts: path in ``word``, (type of the reference, XML).
+
+    A part's reference has its file name without suffix as id.
+    """
+    plain = io.BytesIO()
+    docx.Document().save(plain)
+    parts = parts or {}
+    target = io.BytesIO()
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(target, "w") as copy:
+        for path in source.namelist():
+            data = source.read(path)
+            if path == "word/document.xml":
+                data = f"<w:document {NAMESPACES}><w:body>{body}</w:body></w:document>".encode()
+            if path == "word/_rels/document.xml.rels":
+                added = "".join(
+                    f'<Relationship Id="{name.rpartition("/")[2].partition(".")[0]}" Target="{name}" '
+                    f'Type="{SCHEMAS}/officeDocument/2006/relationships/{kind}"/>'
+                    for name, (kind, _) in parts.items()
+                )
+                data = data.replace(b"</Relationships>", added.encode() + b"</Relationships>")
+            if path.removeprefix("word/") not in parts:
+                copy.writestr(path, data)
+        for name, (_, content) in parts.items():
+            copy.writestr(f"word/{name}", content)
+    return target.getvalue()
+
+
+def read(body: str, parts: Mapping[str, tuple[str, str]] | None = None) -> RawDocument:
+    return read_bytes(word_file(body, parts), "plan.docx")
+
+
+def paragraph(text: str, numbering: str = "") -> str:
+    return f"<w:p><w:pPr>{numbering}</w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>"
+
+
+def numbered(text: str, level: int = 0, number: int = 1) -> str:
+    return paragraph(text, f'<w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="{number}"/></w:numPr>')
+
+
+@pytest.mark.parametrize(
+    ("equation", "latex"),
+    [
+        (
+            "<m:f><m:num><m:r><m:t>a+b</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f>",
+            r"$\frac{a+b}{2}$",
+        ),
+        (
+            "<m:sSup><m:e><m:r><m:t>x</m:t></m:r></m:e><m:sup><m:r><m:t>2</m:t></m:r></m:sup></m:sSup>"
+            "<m:r><m:t>=9</m:t></m:r>",
+            "$x^2=9$",
+        ),
+        (
+            '<m:nary><m:naryPr><m:chr m:val="∑"/></m:naryPr><m:sub><m:r><m:t>i=1</m:t></m:r></m:sub>'
+            "<m:sup><m:r><m:t>n</m:t></m:r></m:sup><m:e><m:r><m:t>i</m:t></m:r></m:e></m:nary>",
+            "$∑_{i=1}^n i$",
+        ),
+        ("<m:rad><m:deg/><m:e><m:r><m:t>2gh</m:t></m:r></m:e></m:rad>", r"$\sqrt{2gh}$"),
+    ],
+    ids=["fraction", "power", "sum", "root"],
+)
+def test_equations_are_latex(equation: str, latex: str) -> None:
+    assert read(f"<w:p><w:r><w:t>Load </w:t></w:r><m:oMath>{equation}</m:oMath></w:p>").text == f"Load {latex}"
+
+
+LEVEL = '<w:lvl w:ilvl="{0}"><w:start w:val="{3}"/><w:numFmt w:val="{1}"/><w:lvlText w:val="{2}"/></w:lvl>'
+
+
+def numbering(*levels: tuple[str, str], start: int = 1) -> dict[str, tuple[str, str]]:
+    definitions = "".join(LEVEL.format(place, form, text, start) for place, (form, text) in enumerate(levels))
+    return {
+        "numbering.xml": (
+            "numbering",
+            f'<w:numbering {NAMESPACES}><w:abstractNum w:abstractNumId="0">{definitions}</w:abstractNum>'
+            '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num></w:numbering>',
+        )
+    }
+
+
+def test_clauses_keep_their_automatic_numbers() -> None:
+    body = numbered("Scope") + numbered("Crew", 1) + numbered("Boats", 1) + numbered("the cook", 2) + numbered("Fees")
+    text = read(body, numbering(("decimal", "%1"), ("decimal", "%1.%2"), ("lowerLetter", "(%3)"))).text
+    assert text == "1 Scope\n\n1.1 Crew\n\n1.2 Boats\n\n(a) the cook\n\n2 Fees"
+
+
+def test_numbers_go_on_after_other_paragraphs_and_start_as_set() -> None:
+    body = numbered("Oars") + numbered("Sails") + paragraph("A note.") + numbered("Ropes")
+    text = read(body, numbering(("upperRoman", "Article %1."), start=4)).text
+    assert text == "Article IV. Oars\n\nArticle V. Sails\n\nA note.\n\nArticle VI. Ropes"
+    text = read(body, numbering(("decimal", "%1."))).text
+    assert text == "1. Oars\n2. Sails\n\nA note.\n\n3. Ropes"
+
+
+def test_headings_keep_the_numbers_of_their_style() -> None:
+    heading = '<w:p><w:pPr><w:pStyle w:val="Heading1"/>{}</w:pPr><w:r><w:t>{}</w:t></w:r></w:p>'
+    number = '<w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr>'
+    body = heading.format(number, "Scope") + heading.format("", "Preface") + heading.format(number, "Fees")
+    assert read(body, numbering(("decimal", "§ %1"))).text == "# § 1 Scope\n\n# Preface\n\n# § 2 Fees"
+
+
+def test_headers_and_footers_are_read_once_and_page_numbers_not() -> None:
+    page = '<w:r><w:t>Page </w:t></w:r><w:fldSimple w:instr=" PAGE "><w:r><w:t>7</w:t></w:r></w:fldSimple>'
+    section = '<w:sectPr><w:headerReference r:id="header1"/><w:footerReference r:id="footer1"/></w:sectPr>'
+    parts = {
+        "header1.xml": ("header", f"<w:hdr {NAMESPACES}>{paragraph('CASE 88-KESTREL')}<w:p>{page}</w:p></w:hdr>"),
+        "footer1.xml": ("footer", f"<w:ftr {NAMESPACES}>{paragraph('Keep dry')}<w:p>{page}</w:p></w:ftr>"),
+    }
+    body = f"<w:p><w:pPr>{section}</w:pPr><w:r><w:t>First.</w:t></w:r></w:p>{paragraph('Second.')}{section}"
+    assert read(body, parts).text == "CASE 88-KESTREL\n\nFirst.\n\nSecond.\n\nKeep dry"
+
+
+def test_moved_text_is_read_at_its_new_place() -> None:
+    run = "<w:r><w:t>the north gate</w:t></w:r>"
+    body = (
+        f"<w:p><w:r><w:t>Meet at </w:t></w:r><w:moveTo>{run}</w:moveTo></w:p>"
+        f"<w:p><w:r><w:t>Leave from </w:t></w:r><w:moveFrom>{run}</w:moveFrom></w:p>"
+    )
+    assert read(body).text == "Meet at the north gate\n\nLeave from"
+
+
+def test_superscripts_stay_apart_from_their_word() -> None:
+    raised = '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>{}</w:t></w:r>'
+    body = f"<w:p><w:r><w:t>Area 3 × 10</w:t></w:r>{raised.format('6')}<w:r><w:t> m</w:t></w:r>{raised.format(2)}</w:p>"
+    assert read(body).text == "Area 3 × 10⁶ m²"
+    assert read(f"<w:p><w:r><w:t>413 crowns</w:t></w:r>{raised.format('7')}</w:p>").text == "413 crowns[7]"
+
+
+def test_check_boxes_and_lists_of_forms_keep_their_state() -> None:
+    box = '<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val="{}"/></w14:checkbox></w:sdtPr><w:sdtContent/></w:sdt>'
+    old = (
+        '<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:checkBox><w:default w:val="1"/></w:checkBox></w:ffData>'
+        "</w:fldChar></w:r><w:r><w:instrText> FORMCHECKBOX </w:instrText></w:r>"
+        '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+    )
+    choice = (
+        '<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="red"/>'
+        '<w:listEntry w:val="green"/></w:ddList></w:ffData></w:fldChar></w:r><w:r><w:instrText> FORMDROPDOWN '
+        '</w:instrText></w:r><w:r><w:fldChar w:fldCharType="end"/></w:r>'
+    )
+    lines = [(box.format(1), "Oars"), (box.format(0), "Sails"), (old, "Ropes"), (choice, "flag")]
+    body = "".join(f"<w:p>{field}<w:r><w:t> {text}</w:t></w:r></w:p>" for field, text in lines)
+    assert read(body).text == "☒ Oars\n\n☐ Sails\n\n☒ Ropes\n\ngreen flag"
+
+
+def drawing(inner: str, properties: str = "") -> str:
+    graphic = f"<a:graphic><a:graphicData>{inner}</a:graphicData></a:graphic>"
+    return f"<w:r><w:drawing><wp:inline><wp:docPr {properties}/>{graphic}</wp:inline></w:drawing></w:r>"
+
+
+def test_a_text_box_is_read_once_after_its_paragraph() -> None:
+    content = f"<w:txbxContent>{paragraph('The tide turns at six.')}</w:txbxContent>"
+    choice = drawing(f"<wps:wsp><wps:txbx>{content}</wps:txbx></wps:wsp>")
+    fallback = f"<w:r><w:pict><v:shape><v:textbox>{content}</v:textbox></v:shape></w:pict></w:r>"
+    both = (
+        f'<w:r><mc:AlternateContent><mc:Choice Requires="wps">{choice[5:-6]}</mc:Choice>'
+        f"<mc:Fallback>{fallback[5:-6]}</mc:Fallback></mc:AlternateContent></w:r>"
+    )
+    for box in (choice, fallback, both):
+        text = read(f"<w:p><w:r><w:t>Read this.</w:t></w:r>{box}</w:p>{paragraph('Then go.')}").text
+        assert text == "Read this.\n\nThe tide turns at six.\n\nThen go."
+
+
+CHART = (
+    f'<c:chartSpace xmlns:c="{SCHEMAS}/drawingml/2006/chart" xmlns:a="{SCHEMAS}/drawingml/2006/main"><c:chart><c:title>'
+    "<c:tx><c:rich><a:p><a:r><a:t>Landings</a:t></a:r></a:p></c:rich></c:tx></c:title><c:plotArea><c:barChart><c:ser>"
+    "<c:tx><c:strRef><c:strCache><c:pt idx='0'><c:v>2030</c:v></c:pt></c:strCache></c:strRef></c:tx>"
+    "<c:cat><c:strRef><c:strCache><c:pt idx='0'><c:v>Cod</c:v></c:pt><c:pt idx='1'><c:v>Eel</c:v></c:pt></c:strCache>"
+    "</c:strRef></c:cat><c:val><c:numRef><c:numCache><c:pt idx='0'><c:v>88</c:v></c:pt>"
+    "<c:pt idx='1'><c:v>0.10000000000000001</c:v></c:pt></c:numCache></c:numRef></c:val>"
+    "</c:ser></c:barChart></c:plotArea></c:chart></c:chartSpace>"
+)
+DIAGRAM = (
+    f'<dgm:dataModel xmlns:dgm="{SCHEMAS}/drawingml/2006/diagram" xmlns:a="{SCHEMAS}/drawingml/2006/main"><dgm:ptLst>'
+    '<dgm:pt modelId="0" type="doc"/><dgm:pt modelId="2"><dgm:t><a:p><a:r><a:t>Sort</a:t></a:r></a:p></dgm:t></dgm:pt>'
+    '<dgm:pt modelId="1"><dgm:t><a:p><a:r><a:t>Catch</a:t></a:r></a:p></dgm:t></dgm:pt></dgm:ptLst><dgm:cxnLst>'
+    '<dgm:cxn modelId="8" srcId="0" destId="1" srcOrd="0"/><dgm:cxn modelId="9" srcId="0" destId="2" srcOrd="1"/>'
+    "</dgm:cxnLst></dgm:dataModel>"
+)
+
+
+def test_charts_are_tables_and_smartart_is_text_in_its_order() -> None:
+    chart = drawing('<c:chart r:id="chart1"/>')
+    text = read(f"<w:p>{chart}</w:p>", {"charts/chart1.xml": ("chart", CHART)}).text
+    assert text == "Landings\n\n|  | 2030 |\n| --- | --- |\n| Cod | 88 |\n| Eel | 0.1 |"
+    art = drawing('<dgm:relIds r:dm="data1"/>')
+    assert read(f"<w:p>{art}</w:p>", {"diagrams/data1.xml": ("diagramData", DIAGRAM)}).text == "Catch\n\nSort"
+
+
+def test_alternative_texts_are_read_and_what_is_left_out_is_counted() -> None:
+    picture = "<pic:pic><pic:blipFill><a:blip r:embed='none'/></pic:blipFill></pic:pic>"
+    comments = f"<w:comments {NAMESPACES}><w:comment w:id='1'>{paragraph('Really?')}</w:comment></w:comments>"
+    lost = drawing('<c:chart r:id="gone"/>')
+    described = drawing(picture, 'descr="The pier from the east"')
+    body = f"<w:p><w:r><w:t>Map.</w:t></w:r>{described}</w:p>"
+    body += (
+        f"<w:p><w:r><w:t>Logo.</w:t></w:r>{drawing(picture)}{lost}<w:r><w:object><o:OLEObject/></w:object></w:r></w:p>"
+    )
+    document = read(body, {"comments.xml": ("comments", comments)})
+    assert document.text == "Map.\n\n[Image: The pier from the east]\n\nLogo."
+    left_out = {"embedded files": 1, "images without alternative text": 1, "charts": 1, "comments": 1}
+    assert document.metadata["left_out"] == left_out
+    (note,) = page_notes("plan.docx", document.metadata)
+    assert all(f"{what} (1)" in note for what in left_out)
+
+
+def test_fields_ruby_and_content_of_other_markup_are_read() -> None:
+    ruby = (
+        "<w:ruby><w:rt><w:r><w:t>としょ</w:t></w:r></w:rt><w:rubyBase><w:r><w:t>図書</w:t></w:r></w:rubyBase></w:ruby>"
+    )
+    field = '<w:fldSimple w:instr=" SEQ Figure "><w:r><w:t>12</w:t></w:r></w:fldSimple>'
+    smart = "<w:customXml><w:smartTag><w:r><w:t> of Faro</w:t></w:r></w:smartTag></w:customXml>"
+    body = f"<w:p><w:r>{ruby}</w:r><w:r><w:t> Figure </w:t></w:r>{field}{smart}</w:p>"
+    assert read(body).text == "図書 Figure 12 of Faro"
+
+
+def test_the_strict_variant_is_read_like_the_usual_one() -> None:
+    equation = "<w:p><m:oMath><m:r><m:t>F=9</m:t></m:r></m:oMath><w:r><w:t> holds</w:t></w:r></w:p>"
+    strict = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(word_file(equation))) as source, zipfile.ZipFile(strict, "w") as copy:
+        for path in source.namelist():
+            data = source.read(path)
+            for name in (b"wordprocessingml", b"officeDocument", b"drawingml"):
+                data = data.replace(
+                    b"http://schemas.openxmlformats.org/" + name + b"/2006/",
+                    b"http://purl.oclc.org/ooxml/" + name + b"/",
+                )
+            copy.writestr(path, data)
+    assert read_bytes(strict.getvalue(), "strict.docx").text == "$F=9$ holds"
+
+
+def test_references_to_missing_notes_links_and_images_spoil_nothing() -> None:
+    note = '<w:r><w:footnoteReference w:id="77"/></w:r>'
+    link = '<w:hyperlink r:id="gone"><w:r><w:t> here</w:t></w:r></w:hyperlink>'
+    image = drawing("<pic:pic><pic:blipFill><a:blip r:embed='gone'/></pic:blipFill></pic:pic>")
+    assert read(f"<w:p><w:r><w:t>Moor</w:t></w:r>{note}{link}{image}</w:p>").text == "Moor here"

@@ -65,13 +65,13 @@ def wait_saying_the_same(assignment: Assignment, end: threading.Event) -> None:
 def wait_saying_the_same_for_long(assignment: Assignment, end: threading.Event) -> None:
     """Note the same numbers with an estimate that has not passed."""
     while not end.wait(0.3):
-        assignment.progress(Progress(809, 1000, "809 of 1,000 passages", seconds_left=600.0))
+        assignment.progress(Progress(819, 1000, "819 of 1,000 passages", seconds_left=600.0))
 
 
 def test_a_job_that_repeats_its_numbers_for_a_minute_is_stalled_on_every_face(wb: Workbench, database_url: str) -> None:
     with running(wb, wait_saying_the_same_for_long) as job:
         assert wb.jobs.get(job.id).stalled is None
-        while wb.jobs.get(job.id).done != 809:
+        while wb.jobs.get(job.id).done != 819:
             time.sleep(0.1)
         assert all(check.ok for check in wb.health.doctor() if check.name == "jobs")
         grow_old(database_url, 75)

@@ -87,7 +87,7 @@ def test_an_index_can_be_named_with_the_strategy_but_not_two_of_them(filled: Wor
     assert filled.search("number 2", "keyword@main").index == "main"
     with pytest.raises(NotFound, match="Valid indexes: 'main'"):
         filled.search("number 2", "keyword@none")
-    with pytest.raises(InvalidInput, match="name one of them"):
+    with pytest.raises(InvalidInput, match="use one of them"):
         filled.search("number 2", "keyword@main", index="other")
     with pytest.raises(InvalidInput, match="write it as keyword@INDEX"):
         filled.search("number 2", "keyword@")

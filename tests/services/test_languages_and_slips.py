@@ -73,7 +73,7 @@ def test_known_words_and_words_like_none_are_left_alone(polyglot: Workbench) -> 
 @pytest.fixture
 def without_model(polyglot: Workbench) -> Workbench:
     """The same corpus with an index that was built with a model which is not installed here."""
-    polyglot.corpus.database.rows(sql.SQL("UPDATE indexes SET embedding_model = 'ollama:gone'"))
+    polyglot.corpus.database.rows(sql.SQL("UPDATE indexes SET embedding_model = 'nowhere:gone'"))
     return polyglot
 
 
@@ -81,7 +81,7 @@ def test_where_the_model_is_missing_the_words_serve_alone_and_it_is_said(without
     result = without_model.search("lighthouse at night", "rerank", 2)
     assert result[0].document_title == "Harbours"
     assert "only keyword search was used" in " ".join(result.degraded)
-    assert "was built with the model 'ollama:gone'" in " ".join(result.degraded)
+    assert "was built with the model 'nowhere:gone'" in " ".join(result.degraded)
     assert "vector" not in result[0].attribution
     assert without_model.search("lighthouse", "keyword", 1)[0].document_title == "Harbours"
     assert without_model.ask("What keeps the lighthouse burning?").kind == "extracts"
@@ -106,7 +106,7 @@ def test_an_index_of_an_earlier_form_of_its_model_serves_words_and_says_how_to_b
 
 
 def test_a_strategy_that_is_meaning_alone_says_which_model_is_missing(without_model: Workbench) -> None:
-    with pytest.raises(ModelError, match=r"index 'main' was built with the model 'ollama:gone', which is unavailable"):
+    with pytest.raises(ModelError, match=r"index 'main' was built with the model 'nowhere:gone', which is unavailable"):
         without_model.search("lighthouse", "vector")
-    with pytest.raises(ModelError, match="ollama:gone"):
+    with pytest.raises(ModelError, match="nowhere:gone"):
         without_model.search_service.search("lighthouse", Ask("keyword", min_similarity=0.5))

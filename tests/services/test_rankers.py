@@ -106,7 +106,7 @@ def test_a_ranker_comes_back_from_its_file_as_it_was(river: Workbench) -> None:
         ({"form": "other"}, "The file is not a ranker"),
         ({"name": " "}, "Invalid ranker name ' '"),
         ({"name": 7}, "Invalid ranker name 7"),
-        ({"weights": {"beauty": 1}}, "There is no feature 'beauty'; the features are 'before'"),
+        ({"weights": {"beauty": 1}}, "Unknown feature 'beauty'; the features are 'before'"),
         ({"weights": {"before": "much"}}, "'weights' of the ranker has 'much'"),
         ({"weights": {"before": True}}, "'weights' of the ranker has True"),
         ({"weights": {"before": float("nan")}}, "'weights' of the ranker has nan"),

@@ -370,7 +370,7 @@ def _note_no_terms(request: Request, query: str, words: Words) -> None:
     """Note why the words find nothing; corrections count as words that do."""
     place = "index" if request.scope.place.is_everything else "scope"
     if not words.totals.passages:
-        request.trace.note(f"keyword: the {place} holds no passages")
+        request.trace.note(f"keyword: the {place} has no passages")
     elif not any(term.id is not None for term in words.terms):
         request.trace.note(f"keyword: {_explain_no_terms(query, words.terms, words.totals, place)}")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from workbench.ingestion.incoming import IngestItem
+from workbench.ingestion.metadata import DocumentNotes
 from workbench.ingestion.progress import DocumentChange, IngestProgress
 from workbench.ingestion.writing import CutDocument, WrittenDocument
 from workbench.storage.documents import NewDocument
@@ -39,7 +40,7 @@ class PreparedItem:
         document: The document as read.
         cut: Its passages.
         refills: True if the source had this version already and only the index lacked it.
-        notes: Sentences about its pages, for the report.
+        notes: What its reader could not read, for the report.
     """
 
     place: int
@@ -47,7 +48,7 @@ class PreparedItem:
     document: NewDocument
     cut: CutDocument
     refills: bool
-    notes: tuple[str, ...] = ()
+    notes: DocumentNotes = DocumentNotes()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import PurePosixPath
 
+from workbench.ingestion.reading import HIDDEN_KEY, LEFT_OUT_KEY
 from workbench.types.json import JsonValue
 
 OWN_TITLE_KEY = "own_title"  # the title property of a PDF whose first heading is used as title
@@ -165,11 +167,12 @@ def document_date(metadata: Mapping[str, object]) -> date | None:
 
 # --- Notes about pages that failed or are uncertain ---
 
+MAX_NOTES = 200  # sentences about documents in the report of an ingest
 MAX_PAGES_SHOWN = 20  # page numbers listed in a note
 
 
 def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Return one sentence each for failed pages, failed images and pages with low OCR confidence."""
+    """Return one sentence each for failed pages, failed images, uncertain pages and parts that were left out."""
     notes: list[str] = []
     if pages := _format_pages(metadata.get("unreadable_pages")):
         notes.append(f"{name}: {pages} could not be read.")
@@ -177,7 +180,56 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
         notes.append(f"{name}: images on {pages} could not be read; the text was.")
     if pages := _format_pages(metadata.get("uncertain_pages")):
         notes.append(f"{name}: OCR is uncertain about {pages}; compare with the page image.")
+    if counts := left_out_counts(metadata):
+        notes.append(f"{name}: not fully read: {format_left_out(counts)}.")
+    if counts := _counts(metadata, HIDDEN_KEY):
+        notes.append(f"{name}: read although hidden in the file: {format_left_out(counts)}.")
     return tuple(notes)
+
+
+def left_out_counts(metadata: Mapping[str, JsonValue]) -> dict[str, int]:
+    """Return how many parts of each kind a reader left out, by a plural noun."""
+    return _counts(metadata, LEFT_OUT_KEY)
+
+
+def _counts(metadata: Mapping[str, JsonValue], key: str) -> dict[str, int]:
+    counts = metadata.get(key)
+    if not isinstance(counts, Mapping):
+        return {}
+    return {what: count for what, count in counts.items() if isinstance(count, int)}  # front matter may use the key
+
+
+def format_left_out(counts: Mapping[str, int]) -> str:
+    """Return counts as a list, the largest first: "comments (12), hidden rows (3)"."""
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{what} ({count:,})" for what, count in ordered)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentNotes:
+    """The notes of one document, for the report of an ingest.
+
+    Attributes:
+        sentences: Sentences about its pages and what was left out.
+        left_out: Counts of what was left out, by a plural noun.
+    """
+
+    sentences: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def sum_notes(notes: Sequence[DocumentNotes]) -> tuple[str, ...]:
+    """Return the sentences of all documents, up to a limit, after one that adds up what was left out of them."""
+    total: Counter[str] = Counter()
+    for each in notes:
+        total.update(each.left_out)
+    documents = sum(bool(each.left_out) for each in notes)
+    sentences = [sentence for each in notes for sentence in each.sentences]
+    if len(sentences) > MAX_NOTES:
+        more = len(sentences) - MAX_NOTES
+        sentences = [*sentences[:MAX_NOTES], f"{more:,} more notes are shown with their documents."]
+    summary = f"Not fully read in {documents:,} documents: {format_left_out(total)}." if documents > 1 else ""
+    return tuple(filter(None, (summary, *sentences)))
 
 
 def scan_note(metadata: Mapping[str, JsonValue]) -> str:

@@ -27,7 +27,7 @@ from workbench.ingestion.batches import (
 )
 from workbench.ingestion.embedding import EmbeddedPassages
 from workbench.ingestion.incoming import LARGE_ITEM_BYTES, IngestItem, content_hash, read_item, sort_small_first
-from workbench.ingestion.metadata import document_date, page_notes
+from workbench.ingestion.metadata import DocumentNotes, document_date, left_out_counts, page_notes
 from workbench.ingestion.ocr.document import OnPage
 from workbench.ingestion.prefetch import ByteBudget, WriteBehind, prefetch
 from workbench.ingestion.progress import DocumentChange, IngestProgress, ItemEvent, OnItems, try_model
@@ -203,10 +203,13 @@ class Pipeline:
         except UnreadableDocument as error:
             yield SettledItem(place, item, error=str(error))
             return
+        except MemoryError:
+            yield SettledItem(place, item, error="It needs more memory than there is. Split the file.")
+            return
         if isinstance(document, KnownDocument):
             yield SettledItem(place, item, known_id=document.id)
             return
-        notes = page_notes(item.path or item.name, document.metadata)
+        notes = DocumentNotes(page_notes(item.path or item.name, document.metadata), left_out_counts(document.metadata))
         tally.note(notes)
         if item.size > LARGE_ITEM_BYTES:
             yield None

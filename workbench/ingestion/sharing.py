@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.incoming import LARGE_ITEM_BYTES, IngestItem, sort_small_first
+from workbench.ingestion.metadata import DocumentNotes, sum_notes
 from workbench.ingestion.progress import PASSAGE_BYTES, DocumentChange
 from workbench.storage.job_parts import Part, PartsLease
 from workbench.types import (
@@ -88,7 +89,11 @@ def part_result(batch: ItemBatch, written: Sequence[tuple[str, DocumentChange]],
         "passages": batch.passages,
         "embedded": embedded,
         "document_ids": [*known_ids, *(document_id for document_id, _ in written)],
-        "notes": [note for prepared in batch.items for note in prepared.notes],
+        "notes": [
+            {"sentences": list(prepared.notes.sentences), "left_out": dict(prepared.notes.left_out)}
+            for prepared in batch.items
+            if prepared.notes.sentences
+        ],
     }
 
 
@@ -111,5 +116,10 @@ def combine_reports(
         embedded=total("embedded"),
         seconds=seconds,
         document_ids=tuple(key for result in results for key in as_texts(result["document_ids"])),
-        notes=tuple(note for result in results for note in as_texts(result["notes"])),
+        notes=sum_notes([_parse_notes(as_object(each)) for result in results for each in as_items(result["notes"])]),
     )
+
+
+def _parse_notes(stored: JsonObject) -> DocumentNotes:
+    counts = {what: as_integer(count) for what, count in as_object(stored["left_out"]).items()}
+    return DocumentNotes(tuple(as_texts(stored["sentences"])), counts)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import KB
+from workbench.ingestion.reading import ENCODING_KEY, leave_out, reading_options, record_fact
 from workbench.models.language_identifier import LETTERS, is_cjk, load_identifier
 from workbench.text import CONFIGURATIONS
 
@@ -26,6 +29,9 @@ CODEC_SUPERSETS = {
     "big5": "big5hkscs",
     "windows-874": "cp874",
 }  # Python's gbk and big5 lack characters
+MIN_UTF8_SHARE = 0.95  # share of valid sequences among those outside ASCII that makes a text UTF-8 at once
+MIN_MIXED_UTF8_SHARE = 0.5  # the same if no other encoding is declared; other encodings have next to none by chance
+ENCODING_LABELS = {"cp932": "shift_jis", "cp949": "euc-kr", "big5hkscs": "big5", "utf-8-sig": "utf-8"}
 UNSUPPORTED_LABELS = frozenset(("replacement", "x-user-defined"))
 PYTHON_CODECS = frozenset((
     "cp437", "cp737", "cp775", "cp850", "cp852", "cp855", "cp857", "cp858", "cp860", "cp861", "cp863", "cp865", "cp869",
@@ -35,28 +41,84 @@ TEXT_CONTROLS = frozenset(b"\t\n\r\f\v\x1b")
 
 
 def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
-    """Decode by byte order mark, declared charset, UTF-8, and finally charset-normalizer.
+    """Decode by the source's encoding, byte order mark, share of valid UTF-8, declared charset, and finally a guess.
+
+    Another encoding than UTF-8 becomes metadata, and bytes that cannot be decoded are counted in the file's notes.
 
     Raises:
         UnreadableDocument: The bytes are not text.
     """
-    for mark, encoding in BYTE_ORDER_MARKS:
-        if data.startswith(mark):
-            return data.decode(encoding, errors="replace")
-    if looks_binary(data):
+    marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS if data.startswith(mark)), None)
+    chosen = find_codec(reading_options().encoding)
+    if chosen is None and marked is None and looks_binary(data):
         raise UnreadableDocument(f"'{name}' is a binary file, not text. Save it as text or in a supported format.")
+    codec, text = (chosen or marked, None) if chosen or marked else _find_encoding(data, declared)
+    if text is None:
+        text, broken = _decode_leniently(data, codec or "utf-8")
+        if broken:
+            leave_out(f"bytes that are not valid {_encoding_label(codec or 'utf-8')}", broken)
+            record_fact(ENCODING_KEY, _encoding_label(codec or "utf-8"))
+    if chosen or (codec or "utf-8") not in ("utf-8", "utf-8-sig"):
+        record_fact(ENCODING_KEY, _encoding_label(codec or "utf-8"))
+    return text
+
+
+def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
+    """Return the encoding of bytes without a byte order mark, and the text if all of them can be decoded."""
+    if _is_unmarked_utf16(data[:SAMPLE_BYTES]):
+        return ("utf-16-be" if data[0] == 0 else "utf-16-le"), None
     codec = find_codec(declared)
-    if codec is not None and codec.startswith("utf-16") and not _is_unmarked_utf16(data[:SAMPLE_BYTES]):
+    if codec is not None and codec.startswith("utf-16"):
         codec = "utf-8"  # the label itself was read as ASCII; browsers do the same
-    for encoding in (codec, "utf-8"):
-        text = _try_decode(data, encoding)
-        if text is not None:
-            return text
-    if codec is not None:
-        text = data.decode(codec, errors="replace")
-        if text.count("\ufffd") <= len(text) * MAX_BROKEN_SHARE:
-            return text
-    return _decode_by_statistics(data)
+    if codec is None and ISO_2022_JP.search(data):
+        codec = "iso2022_jp"
+    is_ascii = data.isascii()
+    if is_ascii or codec in MULTI_BYTE_CODECS:
+        for encoding in filter(None, (codec, "utf-8")):
+            if (text := _try_decode(data, encoding)) is not None:
+                return (encoding if text != data.decode("utf-8", "replace") else "utf-8"), text
+    share = _utf8_share(data)
+    if share >= MIN_UTF8_SHARE:
+        return "utf-8", _try_decode(data, "utf-8")
+    if codec is not None and codec != "utf-8":
+        text, broken = _decode_leniently(data, codec)
+        if broken <= len(text) * MAX_BROKEN_SHARE:
+            return codec, None if broken else text
+    if share >= MIN_MIXED_UTF8_SHARE:
+        return "utf-8", None
+    guess = guess_encoding(data)
+    return guess, _try_decode(data, guess)
+
+
+def _utf8_share(data: bytes) -> float:
+    """Return the share of valid UTF-8 sequences among those outside ASCII; 1.0 if only the end is cut off."""
+    try:
+        data.decode("utf-8")
+        return 1.0
+    except UnicodeDecodeError as error:
+        is_cut = error.reason == "unexpected end of data" and not data[: error.start].isascii()
+    text, broken = _decode_leniently(data, "utf-8")
+    valid = len(text) - len(text.encode("ascii", "ignore")) - text.count("\ufffd")
+    return 1.0 if is_cut else valid / max(1, valid + broken)
+
+
+def _decode_leniently(data: bytes, codec: str) -> tuple[str, int]:
+    """Return the text with U+FFFD for what cannot be decoded, and how often that happened."""
+    text = data.decode(codec, errors="replace")
+    if "\ufffd" not in text:
+        return text, 0
+    literal = len(data.decode(codec, errors="ignore")) - len(data.decode(codec, errors="ignore").replace("\ufffd", ""))
+    return text, text.count("\ufffd") - literal
+
+
+def _encoding_label(codec: str) -> str:
+    """Return the name of a codec that people know: "windows-1252", not "cp1252"."""
+    import webencodings
+
+    if codec in ENCODING_LABELS:
+        return ENCODING_LABELS[codec]
+    known = webencodings.lookup(codec)
+    return codec if known is None else known.name
 
 
 def find_codec(label: str | None) -> str | None:
@@ -81,12 +143,12 @@ def find_codec(label: str | None) -> str | None:
 
 
 def looks_binary(data: bytes) -> bool:
-    """Return whether bytes without byte order mark have NUL bytes or more than 5% control characters."""
+    """Return whether more than 5% of the bytes are control characters, unless they are UTF-16 without a mark."""
     sample = data[:SAMPLE_BYTES] + data[-SAMPLE_BYTES:]
     if not sample:
         return False
-    if b"\0" in sample:
-        return not _is_unmarked_utf16(data[:SAMPLE_BYTES])
+    if b"\0" in sample and _is_unmarked_utf16(data[:SAMPLE_BYTES]):
+        return False
     controls = sum(sample.count(byte) for byte in range(32) if byte not in TEXT_CONTROLS)
     return controls > len(sample) * 0.05
 
@@ -106,14 +168,143 @@ def _try_decode(data: bytes, encoding: str | None) -> str | None:
         return None
 
 
-def _decode_by_statistics(data: bytes) -> str:
-    from charset_normalizer import from_bytes
+# --- Guessing the encoding of bytes that are neither marked nor UTF-8 ---
 
-    if b"\0" in data[:SAMPLE_BYTES]:
-        return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le", errors="replace")
-    best = from_bytes(data[:SAMPLE_BYTES]).best()
-    guessed = _try_decode(data, best.encoding if best else None)
-    return guessed if guessed is not None else data.decode("cp1252", errors="replace")
+WINDOW_BYTES = 100  # bytes on both sides of those outside ASCII that are examined
+MAX_WINDOWS = 100
+NON_ASCII = re.compile(rb"[\x80-\xff]+")
+ISO_2022_JP = re.compile(rb"\x1b\$[@B]|\x1b\(J")
+TYPOGRAPHIC = "\u00a0\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u2022\u20ac\u00a3\u00a7\u00a9\u00ae\u2122\u00b0\u00b1\u00ab\u00bb\u00b7\u00d7\u00bd\u00bc\u00be\u00b2\u00b3\u00b5\u00b6\u2116"
+MULTI_BYTE_CODECS = frozenset(
+    ("gb18030", "big5hkscs", "cp932", "euc_jp", "cp949", "iso2022_jp", "hz", "johab", "iso2022_kr")
+)
+CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
+# Letters outside ASCII of the languages that are written in a single-byte encoding, most usual encoding first.
+ALPHABETS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (
+        ("cp1252", "mac_roman", "cp850", "cp437"),
+        (
+            "äöüß",
+            "àâæçèéêëîïôœùûüÿ",
+            "áéíñóúü¿¡ºª",
+            "ãáàâçéêíóôõúüºª",
+            "àèéìíîòóùú",
+            "åäöéæøü",
+            "æøåéèêóòâô",
+            "áðéíóúýþæö",
+            "éëïóöüáèêíú",
+            "àçéèíïòóúü·",
+        ),
+    ),
+    (
+        ("cp1250", "iso8859_2", "cp852"),
+        (
+            "ąćęłńóśźż",
+            "áčďéěíňóřšťúůýž",
+            "áäčďéíĺľňóôŕšťúýž",
+            "áéíóöőúüű",
+            "čćđšž",
+            "ăâîșțşţ",
+        ),
+    ),
+    (("cp1254", "iso8859_9"), ("çğıöşüâîûİ",)),
+    (("cp1257", "iso8859_13", "iso8859_4"), ("āčēģīķļņšūž", "ąčęėįšųūž", "äõöüšž")),
+    (("cp1251", "koi8_r", "cp866", "iso8859_5", "mac_cyrillic"), (CYRILLIC,)),
+    (("cp1251", "koi8_u", "cp866", "iso8859_5"), (CYRILLIC[:32] + "іїєґ",)),
+    (("cp1251", "iso8859_5", "cp855"), (CYRILLIC[:32] + "ђјљњћџѓќѕ", CYRILLIC + "іў")),
+    (("cp1253", "iso8859_7", "cp737"), ("αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώϊϋΐΰ",)),
+    (("cp1255", "iso8859_8"), ("אבגדהוזחטיךכלםמןנסעףפץצקרשת",)),
+    (("cp1256", "iso8859_6"), ("ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهويىپچژگکی،؛؟ـ",)),
+    (("cp874",), ("".join(map(chr, range(0x0E01, 0x0E5C))),)),
+    (("cp1258",), ("àâăèéêìíòóôơùúưýđ\u0300\u0301\u0303\u0309\u0323₫",)),
+)
+# Signs inside a word, or opening quotes after a letter, that only a wrong encoding gives.
+ODD_SIGN = re.compile(
+    "(?<=[^\\W\\d_])(?:[^\\w\\s\\x00-\\x7f\u2019\u2018\u00b7\u2013\u2014\u2026\u00ab\u00bb\u0640\u0300\u0301\u0303\u0309\u0323\u0e31-\u0e4e]"
+    "|[\u00b9\u00b2\u00b3\u00aa\u00ba])(?=[^\\W\\d_])|(?<=[^\\W\\d_])[\u201a\u201e]"
+)
+LATIN_NEXT_TO_OTHER = re.compile("[A-Za-z](?=[^\\W\\d_\\x00-\u024f])|[^\\W\\d_\\x00-\u024f](?=[A-Za-z])")
+WIN_MARGIN = 0.1  # share of characters that another encoding must explain beyond windows-1252
+FREQUENT_LETTERS = "оеаинтсрвлαοιετσνηυρיוהלאתמ"
+CHARACTER_SETS = (  # encoding, character set that has its frequent characters first, their lead bytes
+    ("cp949", "euc_kr", range(0xB0, 0xC9)),
+    ("gb18030", "gb2312", range(0xB0, 0xD8)),
+    ("big5hkscs", "big5", range(0xA4, 0xC7)),
+    ("euc_jp", "euc_jp", range(0xB0, 0xD0)),
+    ("cp932", "shift_jis", range(0x88, 0x98)),
+)
+CJK_PUNCTUATION = re.compile("[\u3000-\u303f\uff00-\uffef]")
+KANA = re.compile("[\u3040-\u30ff]")
+HANGUL = re.compile("[\uac00-\ud7a3]")
+
+
+def guess_encoding(data: bytes) -> str:
+    """Return the likeliest encoding from the words around bytes outside ASCII: windows-1252 unless one is clearly better.
+
+    A single-byte encoding is judged by the share of characters that belong to the alphabet of one of its languages, in
+    words with consistent capitals; a multi-byte one by the share of frequent characters.
+    """
+    windows = _sample_windows(data)
+    best, best_score = "cp1252", _score_codec(windows, "cp1252", ALPHABETS[0][1]) + WIN_MARGIN
+    for codecs_, alphabets in ALPHABETS:
+        for codec in codecs_:
+            if codec != "cp1252" and (score := _score_codec(windows, codec, alphabets)) > best_score:
+                best, best_score = codec, score
+    for codec, charset, leads in CHARACTER_SETS:
+        score = _score_multi_byte(data, codec, charset, leads)
+        if score > best_score:
+            best, best_score = codec, score
+    return best
+
+
+def _sample_windows(data: bytes) -> bytes:
+    """Return the words around bytes outside ASCII, up to a limit, from places spread over the data."""
+    places = [match.start() for match in NON_ASCII.finditer(data)]
+    step = max(1, len(places) // MAX_WINDOWS)
+    pieces: list[bytes] = []
+    end = 0
+    for place in places[::step]:
+        start = max(end, place - WINDOW_BYTES)
+        end = max(end, place + WINDOW_BYTES)
+        pieces.append(data[start:end])
+    return b" ".join(pieces)
+
+
+def _score_codec(sample: bytes, codec: str, alphabets: tuple[str, ...]) -> float:
+    """Return the share of characters outside ASCII that the best of these alphabets explains, -1 to about 1."""
+    text = sample.decode(codec, errors="replace")
+    outside = [char for char in text if char > "\x7f"]
+    if not outside:
+        return -1.0
+    counts = Counter(outside)
+    common = sum(count for char, count in counts.items() if char in TYPOGRAPHIC)
+    best = max(
+        sum(count for char, count in counts.items() if char.lower() in letters and char not in TYPOGRAPHIC)
+        for letters in alphabets
+    )
+    odd = len(ODD_SIGN.findall(text)) + len(LATIN_NEXT_TO_OTHER.findall(text))
+    odd += text.count("\ufffd") + sum(
+        after > "\x7f" and before.islower() and after.isupper() for before, after in pairwise(text)
+    )
+    frequent = sum(count for char, count in counts.items() if char.lower() in FREQUENT_LETTERS)
+    return (best + common - odd + 0.1 * frequent) / len(outside)
+
+
+def _score_multi_byte(data: bytes, codec: str, charset: str, leads: range) -> float:
+    """Return the share of characters outside ASCII that are frequent in a multi-byte encoding, -1 to 1."""
+    text, broken = _decode_leniently(data[: 4 * SAMPLE_BYTES] if len(data) > 4 * SAMPLE_BYTES else data, codec)
+    outside = [char for char in text if char > "\x7f"]
+    if not outside or broken > len(outside) * MAX_BROKEN_SHARE + 1:
+        return -1.0
+    joined = "".join(outside)
+    kana, hangul = len(KANA.findall(joined)), len(HANGUL.findall(joined))
+    score = float(len(CJK_PUNCTUATION.findall(joined)) + (kana if codec in ("euc_jp", "cp932") else 0))
+    for char in outside:
+        encoded = char.encode(charset, errors="ignore")
+        score += len(encoded) == 2 and encoded[0] in leads and not KANA.match(char)
+    if codec in ("euc_jp", "cp932") and not kana or codec == "cp949" and not hangul:
+        score /= 2
+    return score / len(outside)
 
 
 # --- Language of a text, for keyword search ---

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -10,6 +12,7 @@ from workbench.errors import Cancelled, UnreadableDocument
 from workbench.formatting import KB, MB, size_text
 from workbench.ingestion.ocr.document import INSTALL_ADVICE, OnPage, is_ocr_installed
 from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans, to_json_metadata
+from workbench.ingestion.reading import DEFAULT_OPTIONS, ReadingOptions, open_reading
 from workbench.ingestion.readers.html import read_html
 from workbench.ingestion.readers.isolation import ParserProcess
 from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx
@@ -30,6 +33,7 @@ from workbench.ingestion.text import detect_document_language, normalise
 
 MAX_BYTES = 50 * MB  # largest file that is read
 MIN_ISOLATED_OFFICE_BYTES = 50 * KB  # bytes; smaller office files are read in less time than a process takes to start
+PACKED_RATIO = 40  # a package counts as its unpacked size divided by this, which only bombs and sparse sheets exceed
 MAX_TITLE_CHARS = 300
 
 
@@ -217,6 +221,7 @@ def read_bytes(
     max_bytes: int = MAX_BYTES,
     on_page: OnPage | None = None,
     parser: ParserProcess | None = None,
+    options: ReadingOptions = DEFAULT_OPTIONS,
 ) -> RawDocument:
     """Read an uploaded file.
 
@@ -226,6 +231,7 @@ def read_bytes(
         max_bytes: Largest size that is read.
         on_page: Called with (page, pages) before each slow page (a scan); may raise ``Cancelled``.
         parser: Separate process for formats whose parser can crash or use much memory.
+        options: Encoding of texts, and whether hidden parts are left out.
 
     Raises:
         UnreadableDocument: As for ``read_file``.
@@ -242,12 +248,29 @@ def read_bytes(
         raise UnreadableDocument(_size_message(name, len(data), max_bytes))
     if not data:
         raise UnreadableDocument(f"'{name}' is empty.")
-    beside = reader.beside_from is not None and len(data) >= reader.beside_from
-    draft = parser.draft(data, name, on_page) if parser is not None and beside else read_draft(data, name, on_page)
+    if parser is not None and reader.beside_from is not None and _unpacked_size(data) >= reader.beside_from:
+        draft = parser.draft(data, name, on_page, options)
+    else:
+        draft = read_draft(data, name, on_page, options=options)
     return _finish_draft(draft, reader.document_type, name)
 
 
-def read_draft(data: bytes, name: str, on_page: OnPage | None = None, left_out: Collection[int] = ()) -> Draft:
+def _unpacked_size(data: bytes) -> int:
+    """Return the larger of the size of a file and, if it is a zip package, of its unpacked files."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as package:
+            return max(len(data), sum(entry.file_size for entry in package.infolist()) // PACKED_RATIO)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return len(data)
+
+
+def read_draft(
+    data: bytes,
+    name: str,
+    on_page: OnPage | None = None,
+    left_out: Collection[int] = (),
+    options: ReadingOptions = DEFAULT_OPTIONS,
+) -> Draft:
     """Read a file except for the pages in ``left_out``. Parser errors become ``UnreadableDocument``.
 
     Raises:
@@ -257,9 +280,10 @@ def read_draft(data: bytes, name: str, on_page: OnPage | None = None, left_out: 
     if reader is None:
         raise UnreadableDocument(f"'{name}' has an unsupported format.")
     try:
-        if reader.read_pages is None:
-            return reader.read(data, name)
-        return reader.read_pages(data, name, on_page, left_out)
+        with open_reading(options) as reading:
+            if reader.read_pages is None:
+                return reading.completed(reader.read(data, name))
+            return reading.completed(reader.read_pages(data, name, on_page, left_out))
     except (UnreadableDocument, Cancelled, MemoryError):
         raise
     except Exception as error:  # parsers raise exceptions of any type

@@ -496,6 +496,18 @@ CONTENT_OPENERS = {
 }  # fmt: skip
 
 
+SUPERSCRIPTS = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
+
+
+def raise_text(before: str, text: str) -> str:
+    """Return a superscript as text: a note mark as [3], an exponent in Unicode's digits or as ^x."""
+    mark = text.strip()
+    if not mark or mark.isalpha() and len(mark) > 1:  # 1st, M. and the like
+        return text
+    raised = mark.translate(SUPERSCRIPTS)
+    return raised if not raised.isascii() else f"^{mark}"
+
+
 def _replace_element(element: HtmlElement, tag: str, text: str) -> None:
     tail, kept = element.tail, {name: element.get(name) for name in ("hidden", "style", "class") if element.get(name)}
     element.clear()

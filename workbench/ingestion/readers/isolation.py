@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Literal, Self, TypeAlias
 from workbench.errors import UnreadableDocument
 from workbench.formatting import GB, MB
 from workbench.ingestion.raw import Draft
+from workbench.ingestion.reading import DEFAULT_OPTIONS, ReadingOptions
 from workbench.types.progress import mark_slow_step
 
 if TYPE_CHECKING:
@@ -75,12 +76,14 @@ class ParserRequest:
         data: Contents of the file.
         left_out: Pages to skip.
         only: First and last page to try instead of reading the whole file.
+        options: How to read it.
     """
 
     name: str
     data: bytes
     left_out: tuple[int, ...] = ()
     only: tuple[int, int] | None = None
+    options: ReadingOptions = DEFAULT_OPTIONS
 
 
 # "ready" (the process id) is sent once, "page" (page, pages) before each slow page, and "pages" (the page count)
@@ -138,7 +141,9 @@ class ParserProcess:
         """The process id; None before the first file and after ``close``."""
         return None if self._process is None else self._process.pid
 
-    def draft(self, data: bytes, name: str, on_page: OnPage | None = None) -> Draft:
+    def draft(
+        self, data: bytes, name: str, on_page: OnPage | None = None, options: ReadingOptions = DEFAULT_OPTIONS
+    ) -> Draft:
         """Read a file as ``formats.draft_of`` does. A thread receives the frames, so this call can be stopped.
 
         Raises:
@@ -147,7 +152,7 @@ class ParserProcess:
         lost: set[int] = set()
         searched = False
         while True:
-            request = ParserRequest(name, data, tuple(sorted(lost)))
+            request = ParserRequest(name, data, tuple(sorted(lost)), options=options)
             try:
                 frame = self._answer(request, on_page, self._patience)
             except ParserCrashed as end:

@@ -6,7 +6,7 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import unquote
 
@@ -68,6 +68,11 @@ class XmlElement(Protocol):
     @property
     def tag(self) -> object:
         """The element's name as ``{namespace}local``; for a comment, a function."""
+        ...
+
+    @property
+    def attrib(self) -> Mapping[str, str]:
+        """The attributes by name, ``{namespace}local`` if it has a namespace."""
         ...
 
     @property

@@ -354,6 +354,9 @@ NEWLINES = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 INVISIBLE_CHARACTERS = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]"
 )
+DIVIDED_WORD = re.compile(
+    "\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w)"
+)  # a soft hyphen at the end of a line
 SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
 TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n)")
 WIDE_GAPS = re.compile(r"\n{4,}")
@@ -365,6 +368,8 @@ def normalise(text: str) -> str:
 
     It is idempotent. Indentation is kept, because Markdown and code depend on it.
     """
+    if "\u00ad" in text:
+        text = DIVIDED_WORD.sub("", text)
     text = "".join(_normalise_part(text[start:end]) for start, end in _split_parts(text))
     return text.strip("\n").rstrip() if text.strip() else ""
 

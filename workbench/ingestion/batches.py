@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from workbench.ingestion.incoming import IngestItem
 from workbench.ingestion.metadata import DocumentNotes
@@ -48,7 +48,7 @@ class PreparedItem:
     document: NewDocument
     cut: CutDocument
     refills: bool
-    notes: DocumentNotes = DocumentNotes()
+    notes: DocumentNotes = field(default_factory=DocumentNotes)
 
 
 @dataclass(frozen=True, slots=True)

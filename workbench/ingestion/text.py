@@ -56,10 +56,12 @@ def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
     if text is None:
         text, broken = _decode_leniently(data, codec or "utf-8")
         if broken:
-            leave_out(f"bytes that are not valid {_encoding_label(codec or 'utf-8')}", broken)
-            record_fact(ENCODING_KEY, _encoding_label(codec or "utf-8"))
+            label = _encoding_label(codec or "utf-8")
+            leave_out(f"bytes that are not valid {label.upper() if label.startswith('utf') else label}", broken)
+            record_fact(ENCODING_KEY, label)
     if chosen or (codec or "utf-8") not in ("utf-8", "utf-8-sig"):
         record_fact(ENCODING_KEY, _encoding_label(codec or "utf-8"))
+    leave_out("NUL characters", text.count("\0"))
     return text
 
 
@@ -85,7 +87,10 @@ def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
         if broken <= len(text) * MAX_BROKEN_SHARE:
             return codec, None if broken else text
     if share >= MIN_MIXED_UTF8_SHARE:
-        return "utf-8", None
+        text = data.decode("utf-8", errors="windows-1252")
+        leave_out("bytes that are not valid UTF-8, read as windows-1252", _count_broken_utf8(data))
+        record_fact(ENCODING_KEY, "utf-8")
+        return "utf-8", text
     guess = guess_encoding(data)
     return guess, _try_decode(data, guess)
 
@@ -97,9 +102,23 @@ def _utf8_share(data: bytes) -> float:
         return 1.0
     except UnicodeDecodeError as error:
         is_cut = error.reason == "unexpected end of data" and not data[: error.start].isascii()
-    text, broken = _decode_leniently(data, "utf-8")
+    text = data.decode("utf-8", errors="replace")
     valid = len(text) - len(text.encode("ascii", "ignore")) - text.count("\ufffd")
+    broken = text.count("\ufffd")
     return 1.0 if is_cut else valid / max(1, valid + broken)
+
+
+def _count_broken_utf8(data: bytes) -> int:
+    return len(data) - len(data.decode("utf-8", errors="ignore").encode())
+
+
+def _decode_as_windows_1252(error: UnicodeError) -> tuple[str, int]:
+    """Decode the bytes of an error in UTF-8; ``codecs`` calls it."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", errors="replace"), error.end
+
+
+codecs.register_error("windows-1252", _decode_as_windows_1252)
 
 
 def _decode_leniently(data: bytes, codec: str) -> tuple[str, int]:
@@ -107,6 +126,8 @@ def _decode_leniently(data: bytes, codec: str) -> tuple[str, int]:
     text = data.decode(codec, errors="replace")
     if "\ufffd" not in text:
         return text, 0
+    if codec in ("utf-8", "utf-8-sig"):
+        return text, _count_broken_utf8(data)
     literal = len(data.decode(codec, errors="ignore")) - len(data.decode(codec, errors="ignore").replace("\ufffd", ""))
     return text, text.count("\ufffd") - literal
 
@@ -174,7 +195,7 @@ WINDOW_BYTES = 100  # bytes on both sides of those outside ASCII that are examin
 MAX_WINDOWS = 100
 NON_ASCII = re.compile(rb"[\x80-\xff]+")
 ISO_2022_JP = re.compile(rb"\x1b\$[@B]|\x1b\(J")
-TYPOGRAPHIC = "\u00a0\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\u2022\u20ac\u00a3\u00a7\u00a9\u00ae\u2122\u00b0\u00b1\u00ab\u00bb\u00b7\u00d7\u00bd\u00bc\u00be\u00b2\u00b3\u00b5\u00b6\u2116"
+TYPOGRAPHIC = "\u00a0‘’‚“”„–—…•€£§©®™°±«»·×½¼¾²³µ¶№"  # signs of texts in any language
 MULTI_BYTE_CODECS = frozenset(
     ("gb18030", "big5hkscs", "cp932", "euc_jp", "cp949", "iso2022_jp", "hz", "johab", "iso2022_kr")
 )
@@ -239,7 +260,7 @@ HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
 def guess_encoding(data: bytes) -> str:
-    """Return the likeliest encoding from the words around bytes outside ASCII: windows-1252 unless one is clearly better.
+    """Return the likeliest encoding from the words around bytes outside ASCII: windows-1252, or a clearly better one.
 
     A single-byte encoding is judged by the share of characters that belong to the alphabet of one of its languages, in
     words with consistent capitals; a multi-byte one by the share of frequent characters.
@@ -302,7 +323,7 @@ def _score_multi_byte(data: bytes, codec: str, charset: str, leads: range) -> fl
     for char in outside:
         encoded = char.encode(charset, errors="ignore")
         score += len(encoded) == 2 and encoded[0] in leads and not KANA.match(char)
-    if codec in ("euc_jp", "cp932") and not kana or codec == "cp949" and not hangul:
+    if (codec in ("euc_jp", "cp932") and not kana) or (codec == "cp949" and not hangul):
         score /= 2
     return score / len(outside)
 
@@ -372,6 +393,47 @@ def normalise(text: str) -> str:
         text = DIVIDED_WORD.sub("", text)
     text = "".join(_normalise_part(text[start:end]) for start, end in _split_parts(text))
     return text.strip("\n").rstrip() if text.strip() else ""
+
+
+# --- Images and files encoded as text ---
+
+DATA_IMAGE = re.compile(r"!\[([^\]]{0,500})\]\(\s*<?data:[^)]*+\)", re.IGNORECASE)  # in Markdown
+DATA_REFERENCE = re.compile(r"^[ \t]*\[[^\]\n]{1,200}\]:[ \t]*<?data:\S*+[^\n]*\n?", re.IGNORECASE | re.MULTILINE)
+DATA_ADDRESS = re.compile(
+    r"data:[\w.+-]+/[\w.+-]+(?:;[\w.=+-]+)*,(?:[A-Za-z0-9+/=_%-]++|[^\s\"'()<>]{200,}+)", re.IGNORECASE
+)
+BASE64_BLOCK = re.compile(
+    r"(?<![\w+/=-])(?:(?:[A-Za-z0-9+/_-]{60,}+[ \t]*\r?\n[ \t]*){5,}+[A-Za-z0-9+/_-]*+={0,2}"
+    r"|[A-Za-z0-9+/_-]{400,}+={0,2})"
+)
+MIN_DATA_CHARS = 200  # of a data: address that is left out; a shorter one may be an example
+
+
+def drop_encoded_data(text: str) -> str:
+    """Return a text without images and files that are encoded in it, and count their size in the file's notes."""
+    if "data:" in text or "DATA:" in text:
+        text = DATA_IMAGE.sub(lambda match: _count_data(match, match[1]), text)
+        text = DATA_REFERENCE.sub(lambda match: _count_data(match, ""), text)
+        text = DATA_ADDRESS.sub(lambda match: _count_data(match, ""), text)
+    return BASE64_BLOCK.sub(_drop_base64, text)
+
+
+def _count_data(match: re.Match[str], instead: str) -> str:
+    size = len(match[0])
+    if size < MIN_DATA_CHARS:
+        return match[0]
+    leave_out(f"bytes of embedded {'images' if 'data:image' in match[0].lower() else 'files'}", size - len(instead))
+    return instead
+
+
+def _drop_base64(match: re.Match[str]) -> str:
+    block = match[0]
+    capitals = sum(map(str.isupper, block)) / len(block)
+    digits = sum(map(str.isdecimal, block)) / len(block)
+    if not (0.2 < capitals < 0.7 and 0.03 < digits < 0.5 and any(map(str.islower, block))):
+        return block  # a sequence of genes, a hash, a ruler
+    leave_out("bytes of base64 data", len(block))
+    return ""
 
 
 def _normalise_part(text: str) -> str:

@@ -71,8 +71,8 @@ NAMELESS_METADATA = frozenset(
     """
     title own_title description summary subject keywords language language_name pages page columns rows records url
     canonical_url file_name content_hash ocr_confidence scanned_pages uncertain_pages unreadable_pages created modified
-    turned_pages unread_pictures left_out hidden_parts encoding lastmod lastUpdated producer creator page_labels tag tags category categories label
-    labels topic topics
+    turned_pages unread_pictures left_out hidden_parts encoding lastmod lastUpdated producer creator page_labels tag
+    tags category categories label labels topic topics
     """.split()  # noqa: SIM905 - a table of words reads better than a list of quotes
 )
 PERIOD_KEYS = re.compile(r"year|quarter|period", re.IGNORECASE)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.formatting import KB, MB, size_text
 from workbench.ingestion.ocr.document import INSTALL_ADVICE, OnPage, is_ocr_installed
 from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans, to_json_metadata
-from workbench.ingestion.reading import DEFAULT_OPTIONS, ReadingOptions, open_reading
 from workbench.ingestion.readers.html import read_html
 from workbench.ingestion.readers.isolation import ParserProcess
 from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx
@@ -29,7 +28,8 @@ from workbench.ingestion.readers.plain_text import (
     read_separated,
 )
 from workbench.ingestion.readers.spreadsheet import read_xlsx
-from workbench.ingestion.text import detect_document_language, normalise
+from workbench.ingestion.reading import DEFAULT_OPTIONS, ReadingOptions, open_reading
+from workbench.ingestion.text import detect_document_language, drop_encoded_data, normalise
 
 MAX_BYTES = 50 * MB  # largest file that is read
 MIN_ISOLATED_OFFICE_BYTES = 50 * KB  # bytes; smaller office files are read in less time than a process takes to start
@@ -282,7 +282,8 @@ def read_draft(
     try:
         with open_reading(options) as reading:
             if reader.read_pages is None:
-                return reading.completed(reader.read(data, name))
+                draft = reader.read(data, name)
+                return reading.completed(replace(draft, text=drop_encoded_data(draft.text)))
             return reading.completed(reader.read_pages(data, name, on_page, left_out))
     except (UnreadableDocument, Cancelled, MemoryError):
         raise

@@ -17,6 +17,7 @@ from workbench.ingestion.readers.grid import drop_empty, format_cell, format_mar
 from workbench.ingestion.readers.header_rows import merge_header_rows
 from workbench.ingestion.readers.html import convert_fragment, declared_charset
 from workbench.ingestion.readers.plain_text import find_first_heading
+from workbench.ingestion.reading import leave_out
 from workbench.ingestion.text import decode_text
 
 if TYPE_CHECKING:
@@ -162,7 +163,9 @@ def read_epub(data: bytes, name: str) -> Draft:
         chapters = _list_spine(opf, posixpath.dirname(opf_path))
         if set(chapters) & _encrypted_files(package):
             raise UnreadableDocument(f"'{name}' is protected by DRM. Only books without DRM can be read.")
-        present = [chapter for chapter in chapters if chapter in package.namelist()]
+        names = {entry.lower(): entry for entry in package.namelist()}
+        present = [names[chapter.lower()] for chapter in chapters if chapter.lower() in names]
+        leave_out("chapters that are missing in the file", len(chapters) - len(present))
         sources = ((package.read(chapter), chapter) for chapter in present)
         texts = [convert_fragment(decode_text(data, name, declared_charset(data))) for data, name in sources]
         described = _read_description(opf)
@@ -172,11 +175,13 @@ def read_epub(data: bytes, name: str) -> Draft:
 
 def _find_opf_path(package: zipfile.ZipFile, name: str) -> str:
     try:
-        container = parse_xml(package.read("META-INF/container.xml"))
+        names = {entry.lower(): entry for entry in package.namelist()}
+        container = parse_xml(package.read(names["meta-inf/container.xml"]))
         rootfile = container.find(".//{*}rootfile") if container is not None else None
         if rootfile is None:
             raise KeyError("rootfile")
-        return str(rootfile.get("full-path"))
+        path = unquote(str(rootfile.get("full-path"))).replace("\\", "/").lstrip("/")
+        return names[path.lower()]
     except KeyError as error:
         raise UnreadableDocument(
             f"'{name}' is not an EPUB book: it has no container file. Download it again."

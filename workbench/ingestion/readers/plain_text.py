@@ -66,7 +66,8 @@ def _records(text: str, name: str) -> Draft:
         raise UnreadableDocument(
             f"'{name}' has invalid JSON in line {broken[0][0]} ({broken[0][1]}). Fix it and retry."
         )
-    leave_out("lines that are not JSON, kept as text", len(broken))
+    if broken:
+        leave_out(f"lines that are not JSON, kept as text, the first in line {broken[0][0]}", len(broken))
     return Draft(_format_values(values), metadata={"records": len(values)})
 
 
@@ -139,6 +140,7 @@ FRONT_MATTER = re.compile(
     r"(?:(?P=fence)|(?<!\+)\.\.\.)[ \t]*(?:\r?\n|\Z)",
     re.DOTALL,
 )
+UNQUOTED_SIGNS = ("@", "`", "%", '"', "'")  # at the start of a value that YAML cannot read without quotes
 PLAIN_ENTRY = re.compile(r"([\w][\w .-]{0,60}?)\s*:(?:[ \t]+(.*))?")
 FENCED_CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
@@ -197,38 +199,40 @@ def _load_front_matter(matter: str, language: str) -> dict[str, object] | None:
 
 
 def _read_plain_entries(matter: str) -> dict[str, object] | None:
-    """Return "key: value" lines that are not valid YAML, such as "title: Anchors: a guide"; None for other lines.
-
-    Each entry is read as YAML with the indented lines below it, or else as text.
-    """
+    """Return "key: value" lines that are not valid YAML, such as "title: Anchors: a guide"; None for other lines."""
     import yaml
 
-    entries: dict[str, object] = {}
-    key, lines = "", list[str]()
-
-    def finish() -> None:
-        if not key:
-            return
-        try:
-            loaded = yaml.load("\n".join(lines), Loader=_make_loader())
-            entries[key] = loaded[key] if isinstance(loaded, dict) and key in loaded else None
-        except (yaml.YAMLError, ValueError, RecursionError):
-            words = " ".join(line.strip() for line in [lines[0].partition(":")[2], *lines[1:]])
-            entries[key] = words.strip().strip("\"'")
-
+    entries: dict[str, list[str]] = {}
+    key = ""
     for line in matter.split("\n"):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         if key and line.startswith((" ", "\t", "- ")):
-            lines.append(line)
+            entries[key].append(line)
             continue
         match = PLAIN_ENTRY.fullmatch(line.rstrip())
         if match is None:
             return None
-        finish()
-        key, lines = match[1], [line]
-    finish()
-    return entries or None
+        key = match[1]
+        entries[key] = [line]
+    try:
+        return {key: _read_entry(key, lines) for key, lines in entries.items()} or None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+
+
+def _read_entry(key: str, lines: list[str]) -> object:
+    """Return the value of an entry, read as YAML, or as text if it has a colon or a sign that YAML reserves."""
+    import yaml
+
+    try:
+        loaded = yaml.load("\n".join(lines), Loader=_make_loader())
+        return loaded[key] if isinstance(loaded, dict) and key in loaded else None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        words = " ".join(line.strip() for line in [lines[0].partition(":")[2], *lines[1:]]).strip()
+        if ": " not in words and words[:1] not in UNQUOTED_SIGNS:
+            raise
+        return words.strip("\"'")
 
 
 def find_first_heading(text: str) -> str:
@@ -336,7 +340,6 @@ MAX_CELL_LINES = 200  # of a quoted cell in a file with unmatched quotes
 def read_separated(data: bytes, name: str) -> Draft:
     """Return the rows as a table or records, and the column names as metadata. Lines above the table stay lines."""
     text = decode_text(data, name)
-    leave_out("NUL characters", text.count("\0"))
     text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # file size is already limited
     declared = SEPARATOR_LINE.match(text)
@@ -372,7 +375,9 @@ def _split_rows(text: str, delimiter: str) -> list[list[str]]:
         if len(rows) >= len([line for line in lines if line]) or not _are_lines_whole(lines, delimiter, width):
             return rows
     except csv.Error:
-        pass
+        rows = []
+    if _are_lines_whole(lines, delimiter, width):
+        return [_split_line(line, delimiter) for line in lines]
     rows = []
     place = 0
     while place < len(lines):

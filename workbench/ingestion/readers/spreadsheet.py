@@ -239,7 +239,7 @@ class _Workbook:
                 self.sheets.append((sheet.get("name") or "", sheet.get("state") or "", path))
             else:
                 leave_out("chart sheets" if kind == "chartsheet" else "sheets that are missing in the file")
-        by_kind = {kind: path for kind, path in links.values()}
+        by_kind = dict(links.values())
         self.strings = self._read_strings(by_kind.get("sharedStrings", "xl/sharedstrings.xml"))
         self.formats = self._read_formats(by_kind.get("styles", "xl/styles.xml"))
 
@@ -509,18 +509,18 @@ def _format_rows(rows: Mapping[int, Mapping[int, str]]) -> str:
 
 def _comments(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> str:
     """Return the comments of a sheet as a list, each with its cell."""
-    lines: list[str] = []
+    found: list[tuple[str, str]] = []
     kinds = {kind for kind, _ in links.values()}
     for kind, path in links.values():
         root = book.parse(path) if kind in ("comments", "threadedComment") else None
-        for comment in root.iterfind(".//{*}comment") if root is not None and kind == "comments" else ():
+        if root is None:
+            continue
+        for comment in root.iterfind(".//{*}threadedComment" if kind == "threadedComment" else ".//{*}comment"):
             content = comment.find("{*}text")
-            text = format_cell("" if content is None else _rich_text(content))
-            if text and not ("threadedComment" in kinds and text.startswith(THREAD_NOTE)):
-                lines.append(f"- {comment.get('ref') or ''}: {text}")
-        for comment in root.iterfind("{*}threadedComment") if root is not None and kind == "threadedComment" else ():
-            lines.append(f"- {comment.get('ref') or ''}: {format_cell(comment.findtext('{*}text') or '')}")
-    return "Comments:\n\n" + "\n".join(lines) if lines else ""
+            text = "" if content is None else format_cell(content.text if kind != "comments" else _rich_text(content))
+            if text and not (kind == "comments" and "threadedComment" in kinds and text.startswith(THREAD_NOTE)):
+                found.append((comment.get("ref") or "", text))
+    return "Comments:\n\n" + "\n".join(f"- {cell}: {text}" for cell, text in found) if found else ""
 
 
 def _drawing_texts(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> Iterator[str]:

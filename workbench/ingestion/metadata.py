@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -153,16 +152,68 @@ def _cut_text(text: str, budget: int) -> str:
 # --- Date of a document ---
 
 
+# Metadata with a date by order of trust, in lower case without separators.
+DATE_KEYS = (
+    "date",
+    "lastupdated", "updated", "updateddate", "updatedat", "datemodified", "modifieddate", "articlemodifiedtime",
+    "dctermsmodified", "lastmod", "lastmodified", "modified",
+    "published", "pubdate", "publishdate", "publisheddate", "publishedat", "datepublished", "publicationdate",
+    "articlepublishedtime", "dcdate", "dctermsissued", "dctermsdate", "issued",
+    "created", "createdat", "createddate", "datecreated", "creationdate", "dctermscreated",
+)  # fmt: skip
+YEAR_FIRST = re.compile(r"(?:D:)?(\d{4})(?:([-/.])(\d{1,2})\2(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
+YEAR_LAST = re.compile(r"(\d{1,2})([-/.]) ?(\d{1,2})\2 ?(\d{4})(?!\d)")
+DAY_MONTH = re.compile(
+    r"(?:[^\W\d_]+,? )?(\d{1,2})(?:st|nd|rd|th|er|º|\.)? (?:de |of )?([^\W\d_]{3,10})\.?,? (?:de )?(\d{4})\b"
+)
+MONTH_DAY = re.compile(r"(?:[^\W\d_]+,? )?([^\W\d_]{3,10})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
+MONTHS = (  # first letters in English, German, French, Spanish
+    ("jan", "jän", "ene"), ("feb", "fév", "fev"), ("mar", "mär", "mrz"), ("apr", "avr", "abr"), ("may", "mai"),
+    ("jun", "juin"), ("jul", "juil"), ("aug", "aoû", "aou", "ago"), ("sep",), ("oct", "okt"), ("nov",),
+    ("dec", "dez", "déc", "dic"),
+)  # fmt: skip
+
+
 def document_date(metadata: Mapping[str, object]) -> date | None:
     """Return the date in a document's metadata, or None if there is none that can be parsed."""
-    names = ("date", "lastUpdated", "lastmod", "modified", "published", "created")
-    for value in itertools.chain.from_iterable((metadata.get(name),) for name in names):
-        if isinstance(value, str):
-            try:
-                return date.fromisoformat(value[:10])
-            except ValueError:
-                continue
-    return None
+    values = {re.sub(r"[\W_]", "", key.lower()): value for key, value in reversed(metadata.items())}
+    dates = (parse_written_date(value) for key in DATE_KEYS if isinstance(value := values.get(key), str))
+    return next((each for each in dates if each is not None), None)
+
+
+def parse_written_date(text: str) -> date | None:
+    """Return the date at the start of a text, or None.
+
+    It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030 or March 5, 2030. 05/03/2030 is only a date if one of the
+    numbers cannot be a month, because countries differ.
+    """
+    text = " ".join(text.split())
+    if match := YEAR_FIRST.match(text):
+        year, month, day = match[1], match[3] or match[5], match[4] or match[6]
+    elif match := YEAR_LAST.match(text):
+        day, month, year = match[1], match[3], match[4]
+        if match[2] != "." and int(day) <= 12:
+            day, month = month, day
+            if int(day) <= 12 and day != month:
+                return None
+    elif match := DAY_MONTH.match(text):
+        day, month, year = match[1], _month_number(match[2]), match[3]
+    elif match := MONTH_DAY.match(text):
+        month, day, year = _month_number(match[1]), match[2], match[3]
+    else:
+        return None
+    try:
+        return date(int(year), int(month), int(day))
+    except ValueError:
+        return None
+
+
+def _month_number(name: str) -> int:
+    """Return the number of a month by its name or abbreviation, 0 if unknown."""
+    folded = name.lower()
+    if folded.startswith("juil"):
+        return 7
+    return next((number for number, starts in enumerate(MONTHS, 1) if folded.startswith(starts)), 0)
 
 
 # --- Notes about pages that failed or are uncertain ---

@@ -262,6 +262,23 @@ class Sources:
         }
         return [ScopedSource(**row) for row in self._database.rows(statement("source_ids_in_scope"), parameters)]
 
+    def count_undated(
+        self,
+        source_ids: Sequence[str] | None,
+        document_ids: Sequence[str] | None,
+        *,
+        document_types: Sequence[str],
+        languages: Sequence[str],
+    ) -> int:
+        """Return how many documents of a scope have no date; None and empty filters do not narrow."""
+        parameters = {
+            "source_ids": None if source_ids is None else list(source_ids),
+            "document_ids": None if document_ids is None else list(document_ids),
+            "document_types": list(document_types) or None,
+            "languages": list(languages) or None,
+        }
+        return int(self._database.rows(statement("documents_undated"), parameters)[0]["n"])
+
 
 def _source(row: Row) -> Source:
     return Source(**{name: row[name] for name in _FIELDS if name != "tags"}, tags=tuple(row["tags"]))

@@ -283,7 +283,21 @@ HEAD_TAGS = frozenset(("title", "meta", "link", "script", "style", "base", "nosc
 MAIN_SELECTORS = (".//main", ".//*[@role='main']", ".//article")
 MIN_MAIN_SHARE = 0.3  # a <main> with a smaller share of the page's text is not the main content
 MAX_DEPTH = 200  # deeper nesting would overflow the converter's recursion
-META_NAMES = {"description": "description", "author": "author", "keywords": "keywords", "date": "date"}
+META_NAMES = {
+    "description": "description",
+    "author": "author",
+    "keywords": "keywords",
+    "date": "date",
+    "dc.date": "date",
+    "dcterms.date": "date",
+    "last-modified": "modified",
+    "article:modified_time": "modified",
+    "dcterms.modified": "modified",
+    "article:published_time": "published",
+    "pubdate": "published",
+    "datepublished": "published",
+    "dcterms.issued": "published",
+}
 
 
 def read_html(data: bytes, name: str) -> Draft:
@@ -824,7 +838,7 @@ def _element_text(element: HtmlElement | None) -> str:
 def _read_metadata(root: HtmlElement) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
     for tag in root.iterfind(".//meta"):
-        key = META_NAMES.get(tag.get("name", "").lower())
+        key = META_NAMES.get((tag.get("name") or tag.get("property") or tag.get("itemprop") or "").lower())
         if key and tag.get("content", "").strip():
             metadata[key] = tag.get("content").strip()
     for link in root.iterfind(".//link"):

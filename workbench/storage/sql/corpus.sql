@@ -222,6 +222,14 @@ ORDER BY d.created_at, d.key
 -- documents_sizes: the bytes of text of these documents
 SELECT id, octet_length(text) AS size FROM documents WHERE id = ANY(%(ids)s)
 
+-- documents_undated: the number of documents of a scope without a date; NULL parameters do not narrow
+SELECT count(*) AS n FROM documents d
+    WHERE d.document_date IS NULL
+      AND (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
+      AND (%(document_ids)s::text[] IS NULL OR d.id = ANY(%(document_ids)s))
+      AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
+      AND (%(languages)s::text[] IS NULL OR d.language = ANY(%(languages)s))
+
 -- documents_changed_since: documents added or changed after a moment, by the database's own clock
 SELECT d.id, d.source_id, now() AS at FROM (SELECT 1) AS one
     LEFT JOIN documents d ON d.updated_at > %(since)s::timestamptz

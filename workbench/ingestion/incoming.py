@@ -22,6 +22,7 @@ from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers import MAX_BYTES, is_skipped, is_wanted, read_bytes
 from workbench.ingestion.readers.formats import list_format_titles, original_type
 from workbench.ingestion.readers.isolation import ParserProcess
+from workbench.ingestion.reading import DEFAULT_OPTIONS, ReadingOptions
 from workbench.types import IngestFailure
 
 # --- Zip archives, read like folders ---
@@ -207,25 +208,31 @@ class PathContents:
     left_out: dict[str, int]
 
 
-def content_hash(data: bytes) -> str:
-    """Return the hash that shows whether a document has changed."""
+def content_hash(data: bytes, options: ReadingOptions = DEFAULT_OPTIONS) -> str:
+    """Return the hash that shows whether a document, or how it is read, has changed."""
     reading = READER_VERSION
     if data.startswith(b"%PDF-"):
         reading = PDF_READER_VERSION + (SCAN_READER_VERSION if is_ocr_installed() else "")
     elif data.startswith(b"PK") and b"xl/worksheets/" in data:
         reading = SHEET_READER_VERSION
+    if options != DEFAULT_OPTIONS:
+        reading += f" {options.encoding} {options.skip_hidden}"
     return hashlib.sha256(reading.encode() + data).hexdigest()
 
 
 def read_item(
-    item: IngestItem, data: bytes, on_page: OnPage | None = None, parser: ParserProcess | None = None
+    item: IngestItem,
+    data: bytes,
+    on_page: OnPage | None = None,
+    parser: ParserProcess | None = None,
+    options: ReadingOptions = DEFAULT_OPTIONS,
 ) -> RawDocument:
     """Convert bytes to a document. The item's title and metadata take precedence.
 
     Raises:
         UnreadableDocument: The bytes cannot be read.
     """
-    raw = read_bytes(data, item.name, on_page=on_page, parser=parser)
+    raw = read_bytes(data, item.name, on_page=on_page, parser=parser, options=options)
     return replace(
         raw,
         title=item.title or raw.title,
@@ -337,7 +344,8 @@ def _commit_dates(folders: Iterable[Path]) -> dict[Path, date]:
     """Return the day of the last commit of each file below these folders that git knows."""
     dates: dict[Path, date] = {}
     for folder in folders:
-        command = ["git", "-C", str(folder), "log", "--format=%x00%cs", "--name-only", "--relative", "-z", "--", "."]
+        command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(folder), "log"]
+        command += ["--no-show-signature", "--format=%x00%cs", "--name-only", "--relative", "-z", "--", "."]
         try:
             done = subprocess.run(command, capture_output=True, timeout=GIT_TIMEOUT_S, check=True)
         except (OSError, subprocess.SubprocessError):  # no git, or no repository

@@ -231,8 +231,8 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
         notes.append(f"{name}: images on {pages} could not be read; the text was.")
     if pages := _format_pages(metadata.get("uncertain_pages")):
         notes.append(f"{name}: OCR is uncertain about {pages}; compare with the page image.")
-    if counts := left_out_counts(metadata):
-        notes.append(f"{name}: not fully read: {format_left_out(counts)}.")
+    if sentence := left_out_note(metadata):
+        notes.append(f"{name}: {sentence}.")
     if counts := _counts(metadata, HIDDEN_KEY):
         notes.append(f"{name}: read although hidden in the file: {format_left_out(counts)}.")
     return tuple(notes)
@@ -281,6 +281,12 @@ def sum_notes(notes: Sequence[DocumentNotes]) -> tuple[str, ...]:
         sentences = [*sentences[:MAX_NOTES], f"{more:,} more notes are shown with their documents."]
     summary = f"Not fully read in {documents:,} documents: {format_left_out(total)}." if documents > 1 else ""
     return tuple(filter(None, (summary, *sentences)))
+
+
+def left_out_note(metadata: Mapping[str, JsonValue]) -> str:
+    """Return what a reader left out of a document: "not fully read: comments (12)", or ""."""
+    counts = left_out_counts(metadata)
+    return f"not fully read: {format_left_out(counts)}" if counts else ""
 
 
 def scan_note(metadata: Mapping[str, JsonValue]) -> str:

@@ -33,6 +33,7 @@ from workbench.ingestion.prefetch import ByteBudget, WriteBehind, prefetch
 from workbench.ingestion.progress import DocumentChange, IngestProgress, ItemEvent, OnItems, try_model
 from workbench.ingestion.readers.formats import original_type
 from workbench.ingestion.readers.isolation import ParserProcess
+from workbench.ingestion.reading import ReadingOptions
 from workbench.ingestion.sharing import SharedItems, combine_reports, part_result
 from workbench.ingestion.writing import IndexWriter
 from workbench.storage.database import Connection, Database
@@ -54,6 +55,7 @@ class _PreparationContext:
     tally: IngestProgress
     stop_if_asked: Callable[[], None]
     parser: ParserProcess
+    options: ReadingOptions
 
 
 class Pipeline:
@@ -102,7 +104,9 @@ class Pipeline:
         ask = partial(_stop_if_asked, should_stop)
         room = ByteBudget(MAX_PREFETCH_BYTES if shared is None else MAX_PREFETCHED_PARTS)
         parser = ParserProcess(ask)
-        preparing = _PreparationContext(source_id, known_documents, tally, ask, parser)
+        encoding, hidden = self._documents.reading_of_source(source_id)
+        options = ReadingOptions(encoding, skip_hidden=hidden == "skip")
+        preparing = _PreparationContext(source_id, known_documents, tally, ask, parser, options)
         if shared is None:
             ahead = prefetch(self._prepare_items(items, room, preparing), ask=ask)
         else:
@@ -199,7 +203,7 @@ class Pipeline:
 
         before = preparing.known_documents.get(item.key)
         try:
-            document = self._read(preparing.source_id, item, before, on_page, preparing.parser)
+            document = self._read(preparing, item, before, on_page)
         except UnreadableDocument as error:
             yield SettledItem(place, item, error=str(error))
             return
@@ -218,11 +222,10 @@ class Pipeline:
 
     def _read(
         self,
-        source_id: str,
+        preparing: _PreparationContext,
         item: IngestItem,
         before: KnownDocument | None,
         on_page: OnPage,
-        parser: ParserProcess,
     ) -> NewDocument | KnownDocument:
         """Read an item; return the stored document if it is the same.
 
@@ -230,12 +233,12 @@ class Pipeline:
             UnreadableDocument: The item cannot be read.
         """
         data = item.load()
-        digest = content_hash(data)
+        digest = content_hash(data, preparing.options)
         if before is not None and before.content_hash == before.indexed_hash == digest:
             return before
-        raw = read_item(item, data, on_page, parser)
+        raw = read_item(item, data, on_page, preparing.parser, preparing.options)
         return NewDocument(
-            source_id=source_id,
+            source_id=preparing.source_id,
             key=item.key,
             title=raw.title,
             text=raw.text,

@@ -161,11 +161,8 @@ def _undated_note(scope: Scope, source_ids: tuple[str, ...] | None, sources: Sou
     )
     if not count:
         return ()
-    return (
-        "1 document has no date and is left out."
-        if count == 1
-        else f"{count:,} documents have no date and are left out.",
-    )
+    subject = "1 document has no date and is" if count == 1 else f"{count:,} documents have no date and are"
+    return (f"{subject} left out.",)
 
 
 def _make_notes(

@@ -181,7 +181,10 @@ class Sources:
         """
         source = replace(self.get(source_id), **fields)  # pyright: ignore[reportArgumentType]
         scope = "project" if source.project_id else "global"
-        values = {name: getattr(source, name) for name in ("id", "title", "url", "project_id", "language", "status")}
+        values = {
+            name: getattr(source, name)
+            for name in ("id", "title", "url", "project_id", "language", "encoding", "hidden", "status")
+        }
         values |= {
             "scope": scope,
             "folder_id": source.folder_id if source.project_id else None,

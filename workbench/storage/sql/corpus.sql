@@ -71,7 +71,8 @@ SELECT id FROM sources WHERE url = %(url)s AND source_type = %(source_type)s ORD
 
 -- source_update: all the fields a person may change
 UPDATE sources SET title = %(title)s, url = %(url)s, scope = %(scope)s, project_id = %(project_id)s, folder_id = %(folder_id)s,
-    tags = %(tags)s, language = %(language)s, status = %(status)s, metadata = %(metadata)s, updated_at = now() WHERE id = %(id)s
+    tags = %(tags)s, language = %(language)s, encoding = %(encoding)s, hidden = %(hidden)s, status = %(status)s,
+    metadata = %(metadata)s, updated_at = now() WHERE id = %(id)s
 
 -- source_metadata: the facts that a service keeps with a source
 SELECT metadata FROM sources WHERE id = %(id)s
@@ -193,6 +194,9 @@ DELETE FROM documents WHERE id = ANY(%(ids)s)
 -- documents_of_language: let a source's documents be of a language; returns those that were of another
 UPDATE documents SET language = %(language)s, updated_at = now()
 WHERE source_id = %(source_id)s AND language <> %(language)s RETURNING id
+
+-- reading_of_source: how the files of a source are read
+SELECT encoding, hidden FROM sources WHERE id = %(source_id)s
 
 -- language_of_source: the language that a user chose for a source; no row if the language of each text is identified
 SELECT language FROM sources WHERE id = %(source_id)s AND language <> 'auto'

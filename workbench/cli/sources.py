@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     update.add_argument(
         "--encoding",
         metavar="NAME",
-        help="encoding of its texts, such as windows-1251; auto detects it for each file; ingest them again to apply it",
+        help="encoding of its texts, such as windows-1251; auto detects it; ingest its files again to apply it",
     )
     update.add_argument(
         "--hidden",

@@ -274,7 +274,8 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
     path = paths[0]
     if len(paths) > 1:
         others = ", ".join(other.relative_to(folder).as_posix() for other in paths[1:])
-        problems.append(f"The judgments are from {path.relative_to(folder).as_posix()}; {others} are not used.")
+        verb = "is" if len(paths) == 2 else "are"
+        problems.append(f"The judgments are from {path.relative_to(folder).as_posix()}; {others} {verb} not used.")
     judgments: list[Judgment] = []
     broken: list[str] = []
     first = True

@@ -176,7 +176,9 @@ MONTHS = (  # first letters in English, German, French, Spanish
 
 def document_date(metadata: Mapping[str, object]) -> date | None:
     """Return the date in a document's metadata, or None if there is none that can be parsed."""
-    values = {re.sub(r"[\W_]", "", key.lower()): value for key, value in reversed(metadata.items())}
+    values: dict[str, object] = {}
+    for key, value in metadata.items():
+        values.setdefault(re.sub(r"[\W_]", "", key.lower()), value)
     dates = (parse_written_date(value) for key in DATE_KEYS if isinstance(value := values.get(key), str))
     return next((each for each in dates if each is not None), None)
 

@@ -15,6 +15,7 @@ from workbench.types import (
     IngestFailure,
     IngestReport,
     JsonObject,
+    JsonValue,
     as_integer,
     as_items,
     as_object,
@@ -120,6 +121,6 @@ def combine_reports(
     )
 
 
-def _parse_notes(stored: JsonObject) -> DocumentNotes:
+def _parse_notes(stored: Mapping[str, JsonValue]) -> DocumentNotes:
     counts = {what: as_integer(count) for what, count in as_object(stored["left_out"]).items()}
     return DocumentNotes(tuple(as_texts(stored["sentences"])), counts)

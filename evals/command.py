@@ -132,9 +132,8 @@ def evaluate(
 def _report_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:
     """Report judged documents that cannot be found."""
     from evals.experiments.leaderboard import describe_judged_outside
-    from evals.test_set import list_problems
 
-    for sentence in (*list_problems(test_set.problems), *describe_judged_outside(wb, test_set)):
+    for sentence in (*test_set.problems, *describe_judged_outside(wb, test_set)):
         say(sentence)
     if test_set.nowhere:
         missing = list_choices(test_set.nowhere, 5)

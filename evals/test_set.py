@@ -183,10 +183,12 @@ class TestSet:
     @property
     def problems(self) -> tuple[str, ...]:
         """Lines of its files and of its own corpus that could not be read and were left out, a sentence each."""
-        if not isinstance(self.corpus, FolderCorpus):
-            return self.read_problems
-        _ = self.corpus.documents  # read once
-        return (*self.read_problems, *self.corpus.problems)
+        found = self.read_problems
+        if isinstance(self.corpus, FolderCorpus):
+            _ = self.corpus.documents  # read once
+            found = (*found, *self.corpus.problems)
+        more = len(found) - MAX_PROBLEMS_SHOWN
+        return found if more <= 0 else (*found[:MAX_PROBLEMS_SHOWN], f"{more:,} more lines were left out.")
 
     @property
     def over(self) -> str:
@@ -269,12 +271,6 @@ class TestSet:
 
 
 MAX_PROBLEMS_SHOWN = 20
-
-
-def list_problems(problems: Sequence[str]) -> list[str]:
-    """Return the first problems of a test set's files, and how many more there are."""
-    more = len(problems) - MAX_PROBLEMS_SHOWN
-    return [*problems[:MAX_PROBLEMS_SHOWN], *([f"{more:,} more lines could not be read."] if more > 0 else [])]
 
 
 def _judgment_fields(judgment: Judgment) -> list[str | int | list[int] | None]:

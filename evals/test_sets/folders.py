@@ -23,10 +23,10 @@ _Value = TypeVar("_Value")
 def read_json_lines(path: Path, parse: Callable[[int, JsonObject], _Value], problems: list[str]) -> list[_Value]:
     """Return what ``parse`` makes of (line number from 1, object) of each line that is not empty.
 
-    A line that cannot be read is left out and added to ``problems``.
+    A line without a valid value is left out and added to ``problems``.
 
     Raises:
-        InvalidInput: The file cannot be read, or none of its lines.
+        InvalidInput: The file is unreadable, or all of its lines are.
     """
     values: list[_Value] = []
     broken: list[str] = []
@@ -170,8 +170,8 @@ def load_test_set(name: str | Path) -> TestSet:
 
     A folder holds corpus.jsonl (``_id`` or ``id``, title, text, metadata), queries.jsonl (``_id`` or ``id``, text,
     reference_answer) and one of ``QRELS_FILES`` (query, document, grade; with or without a header, between tabs or
-    blanks). A folder of files with questions.jsonl has pages as its truth (``read_page_folder``). A line that cannot be
-    read is left out and named in the test set's problems.
+    blanks). A folder of files with questions.jsonl has pages as its truth (``read_page_folder``). An unreadable
+    line is left out and named in the test set's problems.
 
     Raises:
         InvalidInput: No such folder, a missing file, or a file without any line that can be read.
@@ -263,7 +263,7 @@ def read_questions(path: Path, problems: list[str]) -> tuple[Question, ...]:
 def read_judgments(folder: Path, question_ids: Collection[str], problems: list[str]) -> tuple[Judgment, ...]:
     """Return the judgments of a folder's qrels; a first line that is no judgment may be a header.
 
-    A first line that begins with one of ``question_ids`` is no header.
+    A first line with one of ``question_ids`` at its start is no header.
 
     Raises:
         InvalidInput: No qrels, or none of their lines is a judgment.

@@ -7,7 +7,6 @@ import zipfile
 from io import BytesIO
 from pathlib import Path
 
-from evals.test_set import list_problems
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.errors import InvalidInput
@@ -76,7 +75,7 @@ def _import_folder(
         assignment.progress(progress.counted())  # a small corpus is one batch, which is under way all the time
 
     test_set = load_test_set(folder)
-    for problem in list_problems(test_set.problems):
+    for problem in test_set.problems:
         assignment.log(problem, "warning")
     info = TestSetStore(wb).add(test_set, title, on_progress=tell, should_stop=assignment.should_stop)
     return info, len(test_set.problems)

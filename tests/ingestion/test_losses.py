@@ -13,12 +13,13 @@ import pytest
 from openpyxl.comments import Comment
 
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.metadata import DocumentNotes, document_date, page_notes, parse_written_date, sum_notes
+from workbench.ingestion.metadata import document_date, page_notes, parse_written_date
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers import read_bytes
 from workbench.ingestion.readers.formats import read_draft
-from workbench.ingestion.reading import ReadingOptions
+from workbench.ingestion.readers.isolation import ReadingOptions
 from workbench.ingestion.text import guess_encoding
+from workbench.types import DocumentNotes, sum_notes
 
 # Decoding
 

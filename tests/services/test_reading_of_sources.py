@@ -46,7 +46,7 @@ def test_a_report_adds_up_what_was_left_out_and_a_bad_file_stops_nothing(wb: Wor
 def test_a_filter_by_date_counts_documents_without_a_date(wb: Workbench) -> None:
     source = wb.sources.create("Dated").id
     wb.documents.create(
-        "# Tides\n\nThe tide is high.", title="Dated tide", source=source, metadata={"pubDate": "05.03.2030"}
+        text="# Tides\n\nThe tide is high.", title="Dated tide", source=source, metadata={"pubDate": "05.03.2030"}
     )
     wb.documents.create(text="# Tides\n\nThe tide is low.", title="Undated tide", source=source)
     found = wb.search("tide", scope=Scope(sources=(source,), since=date(2030, 1, 1)))

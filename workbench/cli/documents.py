@@ -72,13 +72,10 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
 
 
 def _run_show(arguments: argparse.Namespace, out: Output) -> int:
-    from workbench.ingestion.metadata import page_notes
-
     with open_workbench() as wb:
         document = wb.documents.get(arguments.id)
         passages = wb.documents.passages(document.id, index=arguments.index) if arguments.passages else []
-    notes = page_notes(document.path or document.title, document.metadata)
-    value = document.to_dict() | {"notes": list(notes)}
+    value = document.to_dict()
     if arguments.passages:
         value["passages"] = [
             {"passage_id": p.node_id, "start": p.metadata["start"], "end": p.metadata["end"], "text": p.text}
@@ -88,8 +85,6 @@ def _run_show(arguments: argparse.Namespace, out: Output) -> int:
 
     def human(console: Console) -> None:
         print_fields(console, fields)
-        for note in notes:
-            console.print(strip_control_chars(note), markup=False, highlight=False)
         blocks = [f"[{p.metadata['start']}-{p.metadata['end']}] {p.text}" for p in passages]
         text = "\n\n".join(blocks) if arguments.passages else document.text or ""
         print(f"\n{strip_control_chars(text)}")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from workbench.ingestion.incoming import IngestItem
-from workbench.ingestion.metadata import DocumentNotes
 from workbench.ingestion.progress import DocumentChange, IngestProgress
 from workbench.ingestion.writing import CutDocument, WrittenDocument
 from workbench.storage.documents import NewDocument
@@ -40,7 +39,7 @@ class PreparedItem:
         document: The document as read.
         cut: Its passages.
         refills: True if the source had this version already and only the index lacked it.
-        notes: What its reader could not read, for the report.
+        notes: Sentences about what its reader could not read, for the report.
     """
 
     place: int
@@ -48,7 +47,7 @@ class PreparedItem:
     document: NewDocument
     cut: CutDocument
     refills: bool
-    notes: DocumentNotes = field(default_factory=DocumentNotes)
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

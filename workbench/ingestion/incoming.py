@@ -21,8 +21,7 @@ from workbench.ingestion.ocr.document import OnPage, is_ocr_installed
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers import MAX_BYTES, is_skipped, is_wanted, read_bytes
 from workbench.ingestion.readers.formats import list_format_titles, original_type
-from workbench.ingestion.readers.isolation import ParserProcess
-from workbench.ingestion.reading import DEFAULT_OPTIONS, ReadingOptions
+from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
 from workbench.types import IngestFailure
 
 # --- Zip archives, read like folders ---

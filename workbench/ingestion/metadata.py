@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from pathlib import PurePosixPath
 
-from workbench.ingestion.reading import HIDDEN_KEY, LEFT_OUT_KEY
-from workbench.types.json import JsonValue
+from workbench.types import JsonValue, format_left_out
 
 OWN_TITLE_KEY = "own_title"  # the title property of a PDF whose first heading is used as title
 DESCRIPTION_KEYS = (
@@ -187,7 +185,7 @@ def parse_written_date(text: str) -> date | None:
     """Return the date at the start of a text, or None.
 
     It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030 or March 5, 2030. 05/03/2030 is only a date if one of the
-    numbers cannot be a month, because countries differ.
+    numbers is no month, because countries differ.
     """
     text = " ".join(text.split())
     if match := YEAR_FIRST.match(text):
@@ -220,7 +218,6 @@ def _month_number(name: str) -> int:
 
 # --- Notes about pages that failed or are uncertain ---
 
-MAX_NOTES = 200  # sentences about documents in the report of an ingest
 MAX_PAGES_SHOWN = 20  # page numbers listed in a note
 
 
@@ -235,14 +232,14 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
         notes.append(f"{name}: OCR is uncertain about {pages}; compare with the page image.")
     if sentence := left_out_note(metadata):
         notes.append(f"{name}: {sentence}.")
-    if counts := _counts(metadata, HIDDEN_KEY):
+    if counts := _counts(metadata, "hidden_parts"):
         notes.append(f"{name}: read although hidden in the file: {format_left_out(counts)}.")
     return tuple(notes)
 
 
 def left_out_counts(metadata: Mapping[str, JsonValue]) -> dict[str, int]:
     """Return how many parts of each kind a reader left out, by a plural noun."""
-    return _counts(metadata, LEFT_OUT_KEY)
+    return _counts(metadata, "left_out")
 
 
 def _counts(metadata: Mapping[str, JsonValue], key: str) -> dict[str, int]:
@@ -250,39 +247,6 @@ def _counts(metadata: Mapping[str, JsonValue], key: str) -> dict[str, int]:
     if not isinstance(counts, Mapping):
         return {}
     return {what: count for what, count in counts.items() if isinstance(count, int)}  # front matter may use the key
-
-
-def format_left_out(counts: Mapping[str, int]) -> str:
-    """Return counts as a list, the largest first: "comments (12), hidden rows (3)"."""
-    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-    return ", ".join(f"{what} ({count:,})" for what, count in ordered)
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentNotes:
-    """The notes of one document, for the report of an ingest.
-
-    Attributes:
-        sentences: Sentences about its pages and what was left out.
-        left_out: Counts of what was left out, by a plural noun.
-    """
-
-    sentences: tuple[str, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
-
-
-def sum_notes(notes: Sequence[DocumentNotes]) -> tuple[str, ...]:
-    """Return the sentences of all documents, up to a limit, after one that adds up what was left out of them."""
-    total: Counter[str] = Counter()
-    for each in notes:
-        total.update(each.left_out)
-    documents = sum(bool(each.left_out) for each in notes)
-    sentences = [sentence for each in notes for sentence in each.sentences]
-    if len(sentences) > MAX_NOTES:
-        more = len(sentences) - MAX_NOTES
-        sentences = [*sentences[:MAX_NOTES], f"{more:,} more notes are shown with their documents."]
-    summary = f"Not fully read in {documents:,} documents: {format_left_out(total)}." if documents > 1 else ""
-    return tuple(filter(None, (summary, *sentences)))
 
 
 def left_out_note(metadata: Mapping[str, JsonValue]) -> str:

@@ -27,18 +27,17 @@ from workbench.ingestion.batches import (
 )
 from workbench.ingestion.embedding import EmbeddedPassages
 from workbench.ingestion.incoming import LARGE_ITEM_BYTES, IngestItem, content_hash, read_item, sort_small_first
-from workbench.ingestion.metadata import DocumentNotes, document_date, left_out_counts, page_notes
+from workbench.ingestion.metadata import document_date, left_out_counts, page_notes
 from workbench.ingestion.ocr.document import OnPage
 from workbench.ingestion.prefetch import ByteBudget, WriteBehind, prefetch
 from workbench.ingestion.progress import DocumentChange, IngestProgress, ItemEvent, OnItems, try_model
 from workbench.ingestion.readers.formats import original_type
-from workbench.ingestion.readers.isolation import ParserProcess
-from workbench.ingestion.reading import ReadingOptions
+from workbench.ingestion.readers.isolation import ParserProcess, ReadingOptions
 from workbench.ingestion.sharing import SharedItems, combine_reports, part_result
 from workbench.ingestion.writing import IndexWriter
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
-from workbench.types import IngestFailure, IngestReport, OnProgress, ShouldStop
+from workbench.types import DocumentNotes, IngestFailure, IngestReport, OnProgress, ShouldStop
 
 DEFAULT_MEDIA_TYPE = "application/octet-stream"  # media type of an original if its reader has none
 MAX_PREFETCH_BYTES = 4 * MB  # bytes of text that may be prepared and not yet being written
@@ -104,7 +103,7 @@ class Pipeline:
         ask = partial(_stop_if_asked, should_stop)
         room = ByteBudget(MAX_PREFETCH_BYTES if shared is None else MAX_PREFETCHED_PARTS)
         parser = ParserProcess(ask)
-        encoding, hidden = self._documents.reading_of_source(source_id)
+        encoding, hidden = self._documents.fetch_reading(source_id)
         options = ReadingOptions(encoding, skip_hidden=hidden == "skip")
         preparing = _PreparationContext(source_id, known_documents, tally, ask, parser, options)
         if shared is None:
@@ -213,8 +212,8 @@ class Pipeline:
         if isinstance(document, KnownDocument):
             yield SettledItem(place, item, known_id=document.id)
             return
-        notes = DocumentNotes(page_notes(item.path or item.name, document.metadata), left_out_counts(document.metadata))
-        tally.note(notes)
+        notes = page_notes(item.path or item.name, document.metadata)
+        tally.note(DocumentNotes(notes, left_out_counts(document.metadata)))
         if item.size > LARGE_ITEM_BYTES:
             yield None
         refills = before is not None and before.content_hash == document.content_hash

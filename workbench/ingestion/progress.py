@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from workbench.formatting import KB
-from workbench.ingestion.metadata import DocumentNotes, sum_notes
 from workbench.storage.database import Connection
-from workbench.types import IngestFailure, IngestReport, OnProgress, Progress
+from workbench.types import DocumentNotes, IngestFailure, IngestReport, OnProgress, Progress, sum_notes
 
 if TYPE_CHECKING:
     from workbench.models.encoder import Encoder

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.incoming import LARGE_ITEM_BYTES, IngestItem, sort_small_first
-from workbench.ingestion.metadata import DocumentNotes, sum_notes
 from workbench.ingestion.progress import PASSAGE_BYTES, DocumentChange
 from workbench.storage.job_parts import Part, PartsLease
 from workbench.types import (
+    DocumentNotes,
     IngestFailure,
     IngestReport,
     JsonObject,
@@ -21,6 +21,7 @@ from workbench.types import (
     as_object,
     as_text,
     as_texts,
+    sum_notes,
 )
 
 if TYPE_CHECKING:
@@ -91,9 +92,9 @@ def part_result(batch: ItemBatch, written: Sequence[tuple[str, DocumentChange]],
         "embedded": embedded,
         "document_ids": [*known_ids, *(document_id for document_id, _ in written)],
         "notes": [
-            {"sentences": list(prepared.notes.sentences), "left_out": dict(prepared.notes.left_out)}
+            {"sentences": list(prepared.notes), "left_out": prepared.document.metadata.get("left_out")}
             for prepared in batch.items
-            if prepared.notes.sentences
+            if prepared.notes
         ],
     }
 
@@ -122,5 +123,6 @@ def combine_reports(
 
 
 def _parse_notes(stored: Mapping[str, JsonValue]) -> DocumentNotes:
-    counts = {what: as_integer(count) for what, count in as_object(stored["left_out"]).items()}
+    counts = stored["left_out"] if isinstance(stored["left_out"], Mapping) else {}
+    counts = {what: count for what, count in counts.items() if isinstance(count, int)}
     return DocumentNotes(tuple(as_texts(stored["sentences"])), counts)

@@ -6,14 +6,94 @@ import codecs
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import KB
-from workbench.ingestion.reading import ENCODING_KEY, leave_out, reading_options, record_fact
 from workbench.models.language_identifier import LETTERS, is_cjk, load_identifier
 from workbench.text import CONFIGURATIONS
+
+# --- One reading of a file: its options, and what its reader found there but did not take ---
+
+
+@dataclass(slots=True)
+class Reading:
+    """The options of one file, and the facts collected while it is read.
+
+    Attributes:
+        encoding: Encoding of its text; "" to detect it.
+        skip_hidden: True to leave out hidden sheets, rows and columns instead of marking them as hidden.
+        left_out: Counts of what was not taken, or not taken as it is, by a plural noun: "comments".
+        hidden: Counts of what is hidden in the file and was read.
+        facts: Metadata found while decoding.
+    """
+
+    encoding: str = ""
+    skip_hidden: bool = False
+    left_out: Counter[str] = field(default_factory=Counter[str])
+    hidden: Counter[str] = field(default_factory=Counter[str])
+    facts: dict[str, object] = field(default_factory=dict[str, object])
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        """The facts, and the counts under "left_out" and "hidden_parts"."""
+        counts = {"left_out": dict(self.left_out), "hidden_parts": dict(self.hidden)}
+        return self.facts | {key: value for key, value in counts.items() if value}
+
+
+_READING: ContextVar[Reading | None] = ContextVar("reading", default=None)
+
+
+@contextmanager
+def open_reading(encoding: str = "", *, skip_hidden: bool = False) -> Generator[Reading]:
+    """Collect what ``leave_out``, ``take_hidden`` and ``record_fact`` report inside the block."""
+    reading = Reading(encoding, skip_hidden)
+    token = _READING.set(reading)
+    try:
+        yield reading
+    finally:
+        _READING.reset(token)
+
+
+def leave_out(what: str, count: int = 1) -> None:
+    """Count something that is not taken, or not as it is, for the notes of the file being read.
+
+    Args:
+        what: A plural noun, such as "comments".
+        count: How many.
+    """
+    reading = _READING.get()
+    if reading is not None and count:
+        reading.left_out[what] += count
+
+
+def take_hidden(what: str, count: int = 1) -> bool:
+    """Return whether to read parts that are hidden in the file, and count them as read or left out.
+
+    Args:
+        what: A plural noun, such as "rows".
+        count: How many.
+    """
+    reading = _READING.get()
+    if reading is None:
+        return True
+    counts, name = (reading.left_out, f"hidden {what}") if reading.skip_hidden else (reading.hidden, what)
+    counts[name] += count
+    return not reading.skip_hidden
+
+
+def record_fact(key: str, value: object) -> None:
+    """Add metadata to the file being read."""
+    reading = _READING.get()
+    if reading is not None:
+        reading.facts[key] = value
+
+
+# --- Decoding ---
 
 BYTE_ORDER_MARKS = (  # UTF-32 first, because its little-endian mark starts with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -43,24 +123,24 @@ TEXT_CONTROLS = frozenset(b"\t\n\r\f\v\x1b")
 def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
     """Decode by the source's encoding, byte order mark, share of valid UTF-8, declared charset, and finally a guess.
 
-    Another encoding than UTF-8 becomes metadata, and bytes that cannot be decoded are counted in the file's notes.
+    Another encoding than UTF-8 becomes metadata, and bytes that are not valid are counted in the file's notes.
 
     Raises:
         UnreadableDocument: The bytes are not text.
     """
     marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS if data.startswith(mark)), None)
-    chosen = find_codec(reading_options().encoding)
+    chosen = find_codec(reading.encoding if (reading := _READING.get()) is not None else None)
     if chosen is None and marked is None and looks_binary(data):
         raise UnreadableDocument(f"'{name}' is a binary file, not text. Save it as text or in a supported format.")
     codec, text = (chosen or marked, None) if chosen or marked else _find_encoding(data, declared)
     if text is None:
         text, broken = _decode_leniently(data, codec or "utf-8")
         if broken:
-            label = _encoding_label(codec or "utf-8")
+            label = _label_encoding(codec or "utf-8")
             leave_out(f"bytes that are not valid {label.upper() if label.startswith('utf') else label}", broken)
-            record_fact(ENCODING_KEY, label)
+            record_fact("encoding", label)
     if chosen or (codec or "utf-8") not in ("utf-8", "utf-8-sig"):
-        record_fact(ENCODING_KEY, _encoding_label(codec or "utf-8"))
+        record_fact("encoding", _label_encoding(codec or "utf-8"))
     leave_out("NUL characters", text.count("\0"))
     return text
 
@@ -89,7 +169,7 @@ def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
     if share >= MIN_MIXED_UTF8_SHARE:
         text = data.decode("utf-8", errors="windows-1252")
         leave_out("bytes that are not valid UTF-8, read as windows-1252", _count_broken_utf8(data))
-        record_fact(ENCODING_KEY, "utf-8")
+        record_fact("encoding", "utf-8")
         return "utf-8", text
     guess = guess_encoding(data)
     return guess, _try_decode(data, guess)
@@ -122,7 +202,7 @@ codecs.register_error("windows-1252", _decode_as_windows_1252)
 
 
 def _decode_leniently(data: bytes, codec: str) -> tuple[str, int]:
-    """Return the text with U+FFFD for what cannot be decoded, and how often that happened."""
+    """Return the text with U+FFFD for what is not valid, and how often that happened."""
     text = data.decode(codec, errors="replace")
     if "\ufffd" not in text:
         return text, 0
@@ -132,7 +212,7 @@ def _decode_leniently(data: bytes, codec: str) -> tuple[str, int]:
     return text, text.count("\ufffd") - literal
 
 
-def _encoding_label(codec: str) -> str:
+def _label_encoding(codec: str) -> str:
     """Return the name of a codec that people know: "windows-1252", not "cp1252"."""
     import webencodings
 
@@ -393,6 +473,44 @@ def normalise(text: str) -> str:
         text = DIVIDED_WORD.sub("", text)
     text = "".join(_normalise_part(text[start:end]) for start, end in _split_parts(text))
     return text.strip("\n").rstrip() if text.strip() else ""
+
+
+# --- Superscripts as text ---
+
+SUPERSCRIPTS = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
+RAISED_SIGNS = frozenset(SUPERSCRIPTS.values()) | frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
+
+
+LATIN_LETTERS = re.compile("[A-Za-z\u00c0-\u00ff]+")
+WORD_BEFORE = re.compile(r"[^\W\d_]{3}[.,;:!?\"'”’)\]]?$|[.,;:!?\"'”’)\]]$")  # what a note mark follows
+
+
+def note_mark(text: str) -> str:
+    """Return the mark of a note in square brackets."""
+    mark = text.strip()
+    return mark if mark.startswith(("[", "(")) or not mark[:1].isalnum() else f"[{mark}]"
+
+
+def raise_text(before: str, text: str) -> str:
+    """Return a superscript as text: a note mark after a word as [3], an exponent in Unicode's digits or as ^x.
+
+    Args:
+        before: The text before it.
+        text: The superscript.
+    """
+    mark = text.strip()
+    if (
+        not mark
+        or (mark.isalpha() and len(mark) > 1 and LATIN_LETTERS.fullmatch(mark))
+        or (not mark[:1].isalnum() and mark[:1] not in "+-−(")
+    ):
+        return text  # 1st, M. and marks such as *
+    if WORD_BEFORE.search(before) and mark[:1].isdigit():
+        return note_mark(mark)
+    raised = mark.translate(SUPERSCRIPTS)
+    if all(char in RAISED_SIGNS for char in raised):
+        return raised
+    return f"^{mark}" if len(mark) == 1 else f"^({mark})"
 
 
 # --- Images and files encoded as text ---

@@ -51,7 +51,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         preferred_source_ids=preferred,
         notes=(
             *_make_notes(scope, source_ids, lambda: _list_tags(scope, sources, project_id, folder_id, named_ids)),
-            *_undated_note(scope, source_ids, sources),
+            *_note_undated(scope, source_ids, sources),
         ),
         project_id=_shared(source.project_id for source in scoped) or project_id,
         folder_id=_shared(source.folder_id for source in scoped) or folder_id,
@@ -152,7 +152,7 @@ def _list_tags(
     return sorted({tag for source in within for tag in source.tags})
 
 
-def _undated_note(scope: Scope, source_ids: tuple[str, ...] | None, sources: Sources) -> tuple[str, ...]:
+def _note_undated(scope: Scope, source_ids: tuple[str, ...] | None, sources: Sources) -> tuple[str, ...]:
     """Return a sentence on the documents that a filter by date leaves out because they have none."""
     if (scope.since is None and scope.until is None) or source_ids == ():
         return ()

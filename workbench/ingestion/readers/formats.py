@@ -13,7 +13,7 @@ from workbench.formatting import KB, MB, size_text
 from workbench.ingestion.ocr.document import INSTALL_ADVICE, OnPage, is_ocr_installed
 from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans, to_json_metadata
 from workbench.ingestion.readers.html import read_html
-from workbench.ingestion.readers.isolation import ParserProcess
+from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
 from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx
 from workbench.ingestion.readers.pdf.reader import read_pdf
 from workbench.ingestion.readers.picture import read_picture
@@ -28,8 +28,7 @@ from workbench.ingestion.readers.plain_text import (
     read_separated,
 )
 from workbench.ingestion.readers.spreadsheet import read_xlsx
-from workbench.ingestion.reading import DEFAULT_OPTIONS, ReadingOptions, open_reading
-from workbench.ingestion.text import detect_document_language, drop_encoded_data, normalise
+from workbench.ingestion.text import detect_document_language, drop_encoded_data, normalise, open_reading
 
 MAX_BYTES = 50 * MB  # largest file that is read
 MIN_ISOLATED_OFFICE_BYTES = 50 * KB  # bytes; smaller office files are read in less time than a process takes to start
@@ -248,14 +247,14 @@ def read_bytes(
         raise UnreadableDocument(_size_message(name, len(data), max_bytes))
     if not data:
         raise UnreadableDocument(f"'{name}' is empty.")
-    if parser is not None and reader.beside_from is not None and _unpacked_size(data) >= reader.beside_from:
+    if parser is not None and reader.beside_from is not None and _measure_unpacked(data) >= reader.beside_from:
         draft = parser.draft(data, name, on_page, options)
     else:
         draft = read_draft(data, name, on_page, options=options)
     return _finish_draft(draft, reader.document_type, name)
 
 
-def _unpacked_size(data: bytes) -> int:
+def _measure_unpacked(data: bytes) -> int:
     """Return the larger of the size of a file and, if it is a zip package, of its unpacked files."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as package:
@@ -280,11 +279,13 @@ def read_draft(
     if reader is None:
         raise UnreadableDocument(f"'{name}' has an unsupported format.")
     try:
-        with open_reading(options) as reading:
+        with open_reading(options.encoding, skip_hidden=options.skip_hidden) as reading:
             if reader.read_pages is None:
                 draft = reader.read(data, name)
-                return reading.completed(replace(draft, text=drop_encoded_data(draft.text)))
-            return reading.completed(reader.read_pages(data, name, on_page, left_out))
+                draft = replace(draft, text=drop_encoded_data(draft.text))
+            else:
+                draft = reader.read_pages(data, name, on_page, left_out)
+            return replace(draft, metadata={**draft.metadata, **reading.metadata})
     except (UnreadableDocument, Cancelled, MemoryError):
         raise
     except Exception as error:  # parsers raise exceptions of any type

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from html import escape
 from itertools import takewhile
@@ -16,9 +16,7 @@ from lxml import html
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell
 from workbench.ingestion.readers.header_rows import merge_header_rows
-from workbench.ingestion.readers.plain_text import split_front_matter
-from workbench.ingestion.reading import leave_out
-from workbench.ingestion.text import decode_text
+from workbench.ingestion.text import decode_text, leave_out, note_mark, raise_text
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -301,15 +299,11 @@ META_NAMES = {
 
 
 def read_html(data: bytes, name: str) -> Draft:
-    """Return the content of a file. The title is <title>, or else the first <h1>; front matter is metadata.
+    """Return the content of a file. The title is <title>, or else the first <h1>.
 
     Headers, asides and footers are content, unlike those of a page of a website, unless they consist of links.
     """
-    metadata, source = split_front_matter(decode_text(data, name, declared_charset(data)))
-    draft = make_draft(source, is_file=True)
-    return replace(
-        draft, title=draft.title or str(metadata.get("title") or ""), metadata={**metadata, **draft.metadata}
-    )
+    return make_draft(decode_text(data, name, declared_charset(data)), is_file=True)
 
 
 def make_draft(source: str, base_url: str | None = None, *, is_file: bool = False) -> Draft:
@@ -550,11 +544,11 @@ def formula_text(element: HtmlElement) -> str:
     if not parts:
         return " ".join((element.text or "").split())
     if local == "mfrac" and len(parts) == 2:
-        return "/".join(map(_bracketed, parts))
+        return "/".join(map(_bracket, parts))
     if local in MATH_BRACES and len(parts) == 2:
-        return f"{_bracketed(parts[0])}{MATH_BRACES[local]}{_bracketed(parts[1])}"
+        return f"{_bracket(parts[0])}{MATH_BRACES[local]}{_bracket(parts[1])}"
     if local in ("msubsup", "munderover") and len(parts) == 3:
-        return f"{_bracketed(parts[0])}_{_bracketed(parts[1])}^{_bracketed(parts[2])}"
+        return f"{_bracket(parts[0])}_{_bracket(parts[1])}^{_bracket(parts[2])}"
     if local in ("msqrt", "mroot"):
         return f"√({' '.join(parts[:1] if local == 'mroot' else parts)})"
     if local in ("mtr", "mlabeledtr", "mtable"):
@@ -562,7 +556,7 @@ def formula_text(element: HtmlElement) -> str:
     return " ".join(filter(None, parts))
 
 
-def _bracketed(text: str) -> str:
+def _bracket(text: str) -> str:
     return text if len(text) == 1 or text.isalnum() else f"({text})"
 
 
@@ -597,7 +591,7 @@ def _write_scripts(root: HtmlElement) -> None:
         is_raised = element.tag == "sup" or RAISED_STYLE.search(element.get("style", "")) is not None
         if (element.tag == "span" and not is_raised) or any(True for _ in element.iterancestors("pre", "code")):
             continue
-        before, text = _text_before(element), _element_text(element)
+        before, text = _text_ahead(element), _element_text(element)
         has_link = element.find(".//a") is not None or any(True for _ in element.iterancestors("a"))
         if is_raised:
             _replace_text(element, note_mark(text) if has_link and text else raise_text(before, text))
@@ -605,7 +599,7 @@ def _write_scripts(root: HtmlElement) -> None:
             _replace_text(element, f"_{text}")
 
 
-def _text_before(element: HtmlElement) -> str:
+def _text_ahead(element: HtmlElement) -> str:
     """Return the text directly before an element, also if it is the first child of another inline element."""
     while element is not None:
         previous = element.getprevious()
@@ -631,42 +625,8 @@ CONTENT_OPENERS = {
 }  # fmt: skip
 
 
-SUPERSCRIPTS = str.maketrans("0123456789+-−=()ni", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿⁱ")
-RAISED_SIGNS = frozenset(SUPERSCRIPTS.values()) | frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ")
-
-
 RAISED_STYLE = re.compile(r"vertical-align\s*:\s*super", re.IGNORECASE)
-LATIN_LETTERS = re.compile("[A-Za-z\u00c0-\u00ff]+")
 INLINE_TAGS = frozenset(("a", "b", "i", "em", "strong", "span", "small", "sup", "sub", "u", "font"))
-WORD_BEFORE = re.compile(r"[^\W\d_]{3}[.,;:!?\"'”’)\]]?$|[.,;:!?\"'”’)\]]$")  # what a note mark follows
-
-
-def note_mark(text: str) -> str:
-    """Return the mark of a note in square brackets."""
-    mark = text.strip()
-    return mark if mark.startswith(("[", "(")) or not mark[:1].isalnum() else f"[{mark}]"
-
-
-def raise_text(before: str, text: str) -> str:
-    """Return a superscript as text: a note mark after a word as [3], an exponent in Unicode's digits or as ^x.
-
-    Args:
-        before: The text before it.
-        text: The superscript.
-    """
-    mark = text.strip()
-    if (
-        not mark
-        or (mark.isalpha() and len(mark) > 1 and LATIN_LETTERS.fullmatch(mark))
-        or (not mark[:1].isalnum() and mark[:1] not in "+-−(")
-    ):
-        return text  # 1st, M. and marks such as *
-    if WORD_BEFORE.search(before) and mark[:1].isdigit():
-        return note_mark(mark)
-    raised = mark.translate(SUPERSCRIPTS)
-    if all(char in RAISED_SIGNS for char in raised):
-        return raised
-    return f"^{mark}" if len(mark) == 1 else f"^({mark})"
 
 
 def _replace_element(element: HtmlElement, tag: str, text: str) -> None:

@@ -21,7 +21,6 @@ from typing import IO, TYPE_CHECKING, Literal, Self, TypeAlias
 from workbench.errors import UnreadableDocument
 from workbench.formatting import GB, MB
 from workbench.ingestion.raw import Draft
-from workbench.ingestion.reading import DEFAULT_OPTIONS, ReadingOptions
 from workbench.types.progress import mark_slow_step
 
 if TYPE_CHECKING:
@@ -65,6 +64,22 @@ def is_hopeless(lost: int, pages: int) -> bool:
 # --- Messages to and from the parser process ---
 
 OUT_OF_MEMORY_EXIT_CODE = 77  # exit code of a process that reached its memory limit
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """How the files of a source are read.
+
+    Attributes:
+        encoding: Encoding of its texts; "" to detect it for each file.
+        skip_hidden: True to leave out hidden sheets, rows and columns instead of marking them as hidden.
+    """
+
+    encoding: str = ""
+    skip_hidden: bool = False
+
+
+DEFAULT_OPTIONS = ReadingOptions()
 
 
 @dataclass(frozen=True, slots=True)

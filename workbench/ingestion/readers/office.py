@@ -17,8 +17,7 @@ from workbench.ingestion.readers.grid import drop_empty, format_cell, format_mar
 from workbench.ingestion.readers.header_rows import merge_header_rows
 from workbench.ingestion.readers.html import convert_fragment, declared_charset
 from workbench.ingestion.readers.plain_text import find_first_heading
-from workbench.ingestion.reading import leave_out
-from workbench.ingestion.text import decode_text
+from workbench.ingestion.text import decode_text, leave_out
 
 if TYPE_CHECKING:
     from pptx.shapes.base import BaseShape

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell, rows_to_text
-from workbench.ingestion.readers.header_rows import YEAR_CELL
-from workbench.ingestion.reading import leave_out
-from workbench.ingestion.text import NEWLINES, decode_text
+from workbench.ingestion.text import NEWLINES, decode_text, leave_out
 from workbench.types.json import JsonValue
 
 if TYPE_CHECKING:
@@ -60,7 +58,7 @@ def _records(text: str, name: str) -> Draft:
         except (json.JSONDecodeError, RecursionError) as error:
             broken.append((number, error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"))
             values.append(line)
-    if broken and (together := _concatenated_values(text)) is not None:
+    if broken and (together := _parse_concatenated(text)) is not None:
         values, broken = together, []
     if broken and len(broken) == len(values):
         raise UnreadableDocument(
@@ -71,7 +69,7 @@ def _records(text: str, name: str) -> Draft:
     return Draft(_format_values(values), metadata={"records": len(values)})
 
 
-def _concatenated_values(text: str) -> list[JsonValue] | None:
+def _parse_concatenated(text: str) -> list[JsonValue] | None:
     """Return the JSON values of a text one after the other; None if there is anything else in it."""
     decoder, values, place = json.JSONDecoder(), list[JsonValue](), 0
     while place < len(text):
@@ -170,7 +168,7 @@ def split_front_matter(text: str) -> tuple[dict[str, object], str]:
 
 
 def _split_json_matter(text: str) -> tuple[dict[str, object], str]:
-    """Return (front matter, rest) of a text that begins with a JSON object on lines of its own."""
+    """Return (front matter, rest) of a text that has a JSON object at its start, on lines of its own."""
     try:
         loaded, end = json.JSONDecoder().raw_decode(text)
     except (json.JSONDecodeError, RecursionError):
@@ -333,6 +331,7 @@ def read_plain(data: bytes, name: str) -> Draft:
 
 DELIMITERS = ",;\t|"
 DELIMITER_SAMPLE_LINES = 30
+YEAR_CELL = re.compile(r"(?:19|20)\d\d")
 SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[ \t]*(?:\n|\Z)', re.IGNORECASE)  # written for Excel
 MAX_CELL_LINES = 200  # of a quoted cell in a file with unmatched quotes
 

@@ -18,9 +18,8 @@ from typing import NamedTuple
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import drop_empty, fits_table, format_cell, rows_to_text
 from workbench.ingestion.readers.header_rows import is_amount, merge_header_rows
-from workbench.ingestion.readers.html import raise_text
 from workbench.ingestion.readers.office import XmlElement, drop_title, open_package, parse_xml, read_core_properties
-from workbench.ingestion.reading import leave_out, take_hidden
+from workbench.ingestion.text import leave_out, raise_text, take_hidden
 
 SECTION_SEPARATOR = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons outside quotes
 FORMAT_CONDITION = re.compile(r"\[[<>=]")
@@ -186,7 +185,7 @@ MAX_SERIAL = 2_958_466  # day after 9999-12-31
 ESCAPED_CHARACTER = re.compile(r"_x([0-9A-Fa-f]{4})_")
 CELL_NAME = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d+)")
 MAX_GRID_CELLS = 5_000_000  # rows times columns of a sheet; a sparser one is written row by row
-THREAD_NOTE = "[Threaded comment]"  # begins the copy of a threaded comment for old programs
+THREAD_NOTE = "[Threaded comment]"  # at the start of the copy of a threaded comment for old programs
 
 
 @dataclass(slots=True)
@@ -340,7 +339,7 @@ def _read_sheet(book: _Workbook, title: str, state: str, path: str) -> str:
     sheet = _read_cells(book, data)
     text = _format_rows(_mark_hidden(sheet))
     links = book.links(path)
-    parts = [text, _comments(book, links), *_drawing_texts(book, links)]
+    parts = [text, _comments(book, links), *_read_drawings(book, links)]
     body = "\n\n".join(filter(None, parts))
     return f"## {title}{' (hidden sheet)' if is_hidden else ''}\n\n{body}" if body else ""
 
@@ -523,7 +522,7 @@ def _comments(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> str:
     return "Comments:\n\n" + "\n".join(f"- {cell}: {text}" for cell, text in found) if found else ""
 
 
-def _drawing_texts(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+def _read_drawings(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> Iterator[str]:
     """Yield the texts of boxes and the alternative texts of images; count charts and images without one."""
     for kind, path in links.values():
         root = book.parse(path) if kind == "drawing" else None

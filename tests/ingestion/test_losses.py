@@ -264,6 +264,7 @@ def test_superscripts_stay_apart_from_what_they_follow() -> None:
     page += "word<sup>4</sup>, x<sup>a+1</sup></p>"
     assert read(page, "s.html").text == "10⁶ t, 10⁻³ m, 5 km², 31st, word[4], x^(a+1)"
     assert read('<p>Seen<a href="#n"><sup>2</sup></a> here.</p>', "n.html").text == "Seen[2] here."
+    assert read("<p><!-- a -->10<!-- b --><sup>6</sup></p><!-- c --><p hidden>x</p>", "c.html").text == "10⁶"
 
 
 def test_readings_do_not_divide_words_and_formulas_are_text() -> None:

@@ -604,7 +604,7 @@ def _text_ahead(element: HtmlElement) -> str:
     while element is not None:
         previous = element.getprevious()
         if previous is not None:
-            return previous.tail or _element_text(previous)
+            return previous.tail or (_element_text(previous) if isinstance(previous.tag, str) else "")
         parent = element.getparent()
         if parent is None or (parent.text or "").strip() or parent.tag not in INLINE_TAGS:
             return "" if parent is None else parent.text or ""
@@ -771,7 +771,7 @@ def _is_answer(element: HtmlElement) -> bool:
     """Return whether a hidden part of a file follows its question, or is in a part that a click reveals."""
     if ASIDE_NAME.search(_element_names(element)):
         return False
-    before = element.getprevious()
+    before = next((each for each in element.itersiblings(preceding=True) if isinstance(each.tag, str)), None)
     is_asked = before is not None and (before.tag in QUESTION_TAGS or _element_text(before).endswith(("?", "？")))
     around = [
         each for _, each in zip(range(3), element.iterancestors("div", "section", "li", "dl", "ul"), strict=False)

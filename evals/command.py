@@ -133,7 +133,7 @@ def _report_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say
     """Report missing judged documents."""
     from evals.experiments.leaderboard import describe_judged_outside
 
-    for sentence in describe_judged_outside(wb, test_set):
+    for sentence in (*test_set.problems, *describe_judged_outside(wb, test_set)):
         say(sentence)
     if test_set.nowhere:
         missing = list_choices(test_set.nowhere, 5)

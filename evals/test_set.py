@@ -68,6 +68,7 @@ class FolderCorpus:
     """Documents that come with a test set, read once."""
 
     read: Callable[[], Sequence[IngestItem]]
+    problems: list[str] = field(default_factory=list)  # lines that could not be read, once the documents were
 
     @cached_property
     def documents(self) -> tuple[IngestItem, ...]:
@@ -177,6 +178,17 @@ class TestSet:
     corpus: FolderCorpus | StoredCorpus | None = None
     version: int = 1
     scope: MeasuredScope = WHOLE_CORPUS
+    read_problems: tuple[str, ...] = ()  # lines of its files that could not be read, a sentence each
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Lines of its files and of its own corpus that could not be read and were left out, a sentence each."""
+        found = self.read_problems
+        if isinstance(self.corpus, FolderCorpus):
+            _ = self.corpus.documents  # read once
+            found = (*found, *self.corpus.problems)
+        more = len(found) - MAX_PROBLEMS_SHOWN
+        return found if more <= 0 else (*found[:MAX_PROBLEMS_SHOWN], f"{more:,} more lines were left out.")
 
     @property
     def over(self) -> str:
@@ -256,6 +268,9 @@ class TestSet:
         if count < 1:
             raise InvalidInput(f"Invalid number of queries {count}; use a whole number of at least 1.")
         return self.only([question.id for question in self.answerable[:count]])
+
+
+MAX_PROBLEMS_SHOWN = 20
 
 
 def _judgment_fields(judgment: Judgment) -> list[str | int | list[int] | None]:

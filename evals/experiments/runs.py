@@ -116,6 +116,18 @@ class Ranking(Value):
     latency_ms: float
     degraded: tuple[str, ...] = ()
     within: tuple[RankedPassage, ...] = ()
+    has_lost_itself: bool = False  # whether the question is a document, which was left out of its own ranking
+
+    def without_itself(self) -> Ranking:
+        """Return the ranking without the document that is the question, by BEIR's rule for equal ids."""
+        if self.question_id not in self.documents:
+            return self
+        return replace(
+            self,
+            documents=tuple(key for key in self.documents if key != self.question_id),
+            passages=tuple(hit for hit in self.passages if hit.document != self.question_id),
+            has_lost_itself=True,
+        )
 
 
 @dataclass(frozen=True)
@@ -201,8 +213,12 @@ def score_answers(
     answers: Mapping[str, Ranking],
     metrics: Sequence[str] = DEFAULT_METRICS,
 ) -> StrategyRun:
-    """Measure a strategy's answers."""
+    """Measure a strategy's answers. A question that is a document is left out of its own ranking if not relevant."""
     qrels = {question.id: test_set.qrels[question.id] for question in test_set.answerable}
+    answers = {
+        key: answer if qrels.get(key, {}).get(key, 0) > 0 else answer.without_itself()
+        for key, answer in answers.items()
+    }
     rankings = {key: answer.documents for key, answer in answers.items()}
     values = (
         measure_rankings(qrels, rankings, metrics)
@@ -270,7 +286,7 @@ def ask_question(
     ranked = _document_keys(corpus, first)
     result = first
     for limit in DEEPER_LIMITS:
-        if len(ranked) >= documents or result.under_filled:
+        if len(ranked) >= documents + (question.id in ranked) or result.under_filled:
             break
         if limit < min(documents, DEEPER_LIMITS[-1]):  # the passages cannot contain that many documents
             continue
@@ -283,7 +299,9 @@ def ask_question(
         within = _rank_passages(corpus, wb.search_service.search(question.text, alone), paged=True)
     passages = _rank_passages(corpus, first, paged=bool(pages))
     time = first.timings_ms["total"]
-    return Ranking(question.id, tuple(ranked[:documents]), passages, time, first.degraded, within)
+    return Ranking(
+        question.id, tuple(ranked[: documents + (question.id in ranked)]), passages, time, first.degraded, within
+    )
 
 
 def _rank_passages(corpus: IndexedCorpus, passages: Iterable[Passage], paged: bool) -> tuple[RankedPassage, ...]:

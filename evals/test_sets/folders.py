@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from evals.test_set import MAX_GRADE, MIN_GRADE, FolderCorpus, Judgment, Question, TestSet, best_span_grades
 from workbench.errors import InvalidInput, list_choices
@@ -15,18 +17,39 @@ from workbench.types import JsonObject, JsonValue
 # JSON Lines files
 
 
-def read_json_lines(path: Path) -> Iterator[tuple[int, JsonObject]]:
-    """Yield (line number from 1, object) of every non-empty line. Raises InvalidInput."""
+_Value = TypeVar("_Value")
+
+
+def read_json_lines(path: Path, parse: Callable[[int, JsonObject], _Value], problems: list[str]) -> list[_Value]:
+    """Return what ``parse`` returns for (line number from 1, object) of every non-empty line.
+
+    A line without a valid value is left out and added to ``problems``.
+
+    Raises:
+        InvalidInput: The file is unreadable, or all of its lines are.
+    """
+    values: list[_Value] = []
+    broken: list[str] = []
     for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InvalidInput(f"{path.name}, line {number} is not JSON ({error}); correct the line.") from None
-        if not isinstance(row, dict):
-            raise InvalidInput(f"{path.name}, line {number} is not a JSON object; correct the line.")
-        yield number, row
+            if line.strip():
+                values.append(parse(number, _parse_row(path, number, line)))
+        except InvalidInput as error:
+            broken.append(str(error))
+    if broken and not values:
+        raise InvalidInput(broken[0])
+    problems += broken
+    return values
+
+
+def _parse_row(path: Path, number: int, line: str) -> JsonObject:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path.name}, line {number} is not JSON ({error}); correct the line.") from None
+    if not isinstance(row, dict):
+        raise InvalidInput(f"{path.name}, line {number} is not a JSON object; correct the line.")
+    return row
 
 
 def read_text(path: Path) -> str:
@@ -66,14 +89,24 @@ def is_page_folder(folder: Path) -> bool:
 def read_page_folder(folder: Path) -> TestSet:
     """Return the folder's questions with their relevant pages.
 
+    A document is named by its path below the folder, or by its file name if only one has it. A line without text,
+    document or pages is left out and named in the test set's problems.
+
     Raises:
-        InvalidInput: a line without text, document or pages, or a document that is not in the folder.
+        InvalidInput: none of the lines can be read.
     """
     documents = list_page_documents(folder)
-    names = {item.key for item in documents}
+    keys: dict[str, list[str]] = {}
+    for item in documents:
+        for name in {item.key, item.name}:
+            keys.setdefault(name, []).append(item.key)
+    for item in list_files([folder]).items:
+        keys.setdefault(item.key, [item.name] if item.name in keys else [])
     questions: dict[str, Question] = {}
     judgments: list[Judgment] = []
-    for number, row in read_json_lines(folder / QUESTIONS_FILE):
+    problems: list[str] = []
+
+    def parse(number: int, row: JsonObject) -> None:
         question_id, place = read_id(folder / QUESTIONS_FILE, number, row), f"{QUESTIONS_FILE}, line {number}"
         text, document, pages = str(row.get("text") or "").strip(), str(row.get("document") or ""), _parse_pages(row)
         if not text or not pages or question_id in questions:
@@ -81,25 +114,33 @@ def read_page_folder(folder: Path) -> TestSet:
                 f"{place}: a question needs a unique id, a text, and pages as a list of numbers from 1; "
                 "correct the line."
             )
-        if document not in names:
-            raise InvalidInput(
-                f"{place}: the folder has no document {document!r}; it has {list_choices(sorted(names))}."
-            )
+        found = [document] if document in keys and document in keys[document] else keys.get(document, [])
+        if len(found) > 1:
+            raise InvalidInput(f"{place}: {document!r} is in several folders; write its path: {list_choices(found)}.")
+        if not found:
+            paths = list_choices(sorted(item.key for item in documents))
+            raise InvalidInput(f"{place}: there is no document {document!r} below the folder; it has {paths}.")
         metadata = {name: value for name, value in row.items() if name not in KNOWN_FIELDS}
         questions[question_id] = Question(question_id, text, str(row.get("answer") or ""), metadata=metadata)
-        judgments.append(Judgment(question_id, document, 2, pages=pages))
+        judgments.append(Judgment(question_id, found[0], 2, pages=pages))
+
+    read_json_lines(folder / QUESTIONS_FILE, parse, problems)
     if not questions:
         raise InvalidInput(f"{QUESTIONS_FILE} of {folder.name!r} is empty; each of its lines is one question.")
-    return TestSet(folder.resolve().name, tuple(questions.values()), tuple(judgments), FolderCorpus(lambda: documents))
+    corpus = FolderCorpus(lambda: documents)
+    name = folder.resolve().name
+    return TestSet(name, tuple(questions.values()), tuple(judgments), corpus, read_problems=tuple(problems))
 
 
 def list_page_documents(folder: Path) -> list[IngestItem]:
-    """Return the readable files in the folder and its subfolders, by file name."""
+    """Return the readable files below the folder, each under its name, or its path if several have that name."""
     items = list_files([folder]).items
     own = [item for item in items if item.name != QUESTIONS_FILE and item.name != "SOURCE.md"]
+    times = Counter(item.name for item in own)
+    keys = [item.name if times[item.name] == 1 else item.key for item in own]
     return [
-        IngestItem(item.name, item.name, item.load, path=item.name, keep_file=item.keep_file, size=item.size)
-        for item in own
+        IngestItem(key, item.name, item.load, path=key, keep_file=item.keep_file, size=item.size)
+        for key, item in zip(keys, own, strict=True)
     ]
 
 
@@ -114,7 +155,12 @@ def _parse_pages(row: JsonObject) -> tuple[int, ...]:
 
 SAMPLE_NAME = "sample"
 SPANS_FILE = "spans.jsonl"  # judged parts of documents, next to BEIR's files
-QRELS_FILES = ("qrels.tsv", "qrels/test.tsv")
+# Places of the judgments, best first; of several splits, the test questions are used.
+QRELS_FILES = tuple(
+    f"{name}.{suffix}"
+    for name in ("qrels", "qrels/test", "qrels/dev", "qrels/validation", "qrels/train", "test", "dev")
+    for suffix in ("tsv", "txt")
+)
 MAX_SPAN_END = 2**31 - 1  # Postgres integer
 EMPTY_TITLE = " "  # gives no context header, so only the text is embedded
 
@@ -123,11 +169,12 @@ def load_test_set(name: str | Path) -> TestSet:
     """Return the sample ("sample"), or the test set in a folder.
 
     A folder holds corpus.jsonl (``_id`` or ``id``, title, text, metadata), queries.jsonl (``_id`` or ``id``, text,
-    reference_answer) and qrels.tsv or qrels/test.tsv (query, document, grade; with or without a header). A folder of
-    files with questions.jsonl has judged pages (``read_page_folder``).
+    reference_answer) and one of ``QRELS_FILES`` (query, document, grade; with or without a header, between tabs or
+    spaces). A folder of files with questions.jsonl has judged pages (``read_page_folder``). An unreadable line is left
+    out and named in the test set's problems.
 
     Raises:
-        InvalidInput: no such folder, a missing file, or an invalid line.
+        InvalidInput: no such folder, a missing file, or a file without any readable line.
     """
     from workbench.sample import questions_dir
 
@@ -140,25 +187,37 @@ def load_test_set(name: str | Path) -> TestSet:
     sample = folder.resolve() == questions_dir().resolve()
     if not corpus.is_file() and not sample:
         raise InvalidInput(f"The test set {folder.name!r} has no corpus.jsonl; each of its lines is one document.")
-    questions = read_questions(folder / "queries.jsonl")
-    spans = read_spans(folder / SPANS_FILE)
+    problems: list[str] = []
+    questions = read_questions(folder / "queries.jsonl", problems)
+    spans = read_spans(folder / SPANS_FILE, problems)
     best = best_span_grades(spans)
-    whole = read_judgments(folder, {question.id for question in questions})
-    judged = [j for j in whole if best.get((j.question_id, j.document)) != j.grade]  # qrels repeat the grades of spans
+    whole = read_judgments(folder, {question.id for question in questions}, problems)
+    judged = [j for j in whole if best.get((j.question_id, j.document)) != j.grade]  # qrels repeat spans' grades
     judgments = tuple({(j.question_id, j.document, j.start, j.end): j for j in (*judged, *spans)}.values())
     _check_relevant(folder.name, questions, judgments)
     return TestSet(
         name=SAMPLE_NAME if sample else folder.resolve().name,
         questions=questions,
         judgments=judgments,
-        corpus=FolderCorpus(list_sample_documents if sample else lambda: read_corpus(corpus)),
+        corpus=_make_sample_corpus() if sample else _make_corpus(corpus),
+        read_problems=tuple(problems),
     )
 
 
-def read_corpus(path: Path) -> list[IngestItem]:
+def _make_sample_corpus() -> FolderCorpus:
+    return FolderCorpus(list_sample_documents)
+
+
+def _make_corpus(path: Path) -> FolderCorpus:
+    problems: list[str] = []
+    return FolderCorpus(lambda: read_corpus(path, problems), problems)
+
+
+def read_corpus(path: Path, problems: list[str]) -> list[IngestItem]:
     """Return the documents of a corpus.jsonl, one per line; a document without text uses its title."""
     documents: dict[str, IngestItem] = {}
-    for number, row in read_json_lines(path):
+
+    def parse(number: int, row: JsonObject) -> None:
         key = read_id(path, number, row)
         if key in documents:
             raise InvalidInput(f"{path.name}, line {number}: duplicate id {key!r}; make ids unique.")
@@ -171,6 +230,8 @@ def read_corpus(path: Path) -> list[IngestItem]:
             title=title or EMPTY_TITLE,
             metadata=_parse_metadata(row),
         )
+
+    read_json_lines(path, parse, problems)
     if not documents:
         raise InvalidInput(f"{path.name} is empty; each of its lines is one document.")
     return list(documents.values())
@@ -184,33 +245,42 @@ def list_sample_documents() -> list[IngestItem]:
     return [IngestItem(key=path.stem, name=path.name, load=path.read_bytes, path=path.stem) for path in paths]
 
 
-def read_questions(path: Path) -> tuple[Question, ...]:
+def read_questions(path: Path, problems: list[str]) -> tuple[Question, ...]:
     """Return the questions of a queries.jsonl. Raises InvalidInput."""
     questions: dict[str, Question] = {}
-    for number, row in read_json_lines(path):
+
+    def parse(number: int, row: JsonObject) -> None:
         key, text = read_id(path, number, row), str(row.get("text") or "").strip()
         if not text or key in questions:
             reason = "has no text" if not text else f"has the duplicate id {key!r}"
             raise InvalidInput(f"{path.name}, line {number}: the question {reason}; correct the line.")
         questions[key] = Question(key, text, str(row.get("reference_answer") or ""), metadata=_parse_metadata(row))
+
+    read_json_lines(path, parse, problems)
     return tuple(questions.values())
 
 
-def read_judgments(folder: Path, question_ids: Collection[str] = ()) -> tuple[Judgment, ...]:
+def read_judgments(folder: Path, question_ids: Collection[str], problems: list[str]) -> tuple[Judgment, ...]:
     """Return the judgments of a folder's qrels; if the first line is not a judgment it may be a header.
 
     A first line that starts with one of ``question_ids`` is not a header.
 
     Raises:
-        InvalidInput: no qrels, or an invalid line.
+        InvalidInput: no qrels, or none of their lines is a judgment.
     """
-    path = next((folder / name for name in QRELS_FILES if (folder / name).is_file()), None)
-    if path is None:
+    paths = [folder / name for name in QRELS_FILES if (folder / name).is_file()]
+    if not paths:
         raise InvalidInput(f"The test set {folder.name!r} has no judgments; write qrels.tsv: query, document, grade.")
-    judgments = []
+    path = paths[0]
+    if len(paths) > 1:
+        others = ", ".join(other.relative_to(folder).as_posix() for other in paths[1:])
+        verb = "is" if len(paths) == 2 else "are"
+        problems.append(f"The judgments are from {path.relative_to(folder).as_posix()}; {others} {verb} not used.")
+    judgments: list[Judgment] = []
+    broken: list[str] = []
     first = True
     for number, line in enumerate(read_text(path).split("\n"), start=1):
-        cells = [clean_id(cell) for cell in line.split("\t")]
+        cells = [clean_id(cell) for cell in (line.split("\t") if "\t" in line else line.split())]
         if len(cells) == 4:  # trec_eval's format has an unused column
             del cells[1]
         if not any(cells):
@@ -218,21 +288,26 @@ def read_judgments(folder: Path, question_ids: Collection[str] = ()) -> tuple[Ju
         try:
             question_id, document, grade = cells
             judgments.append(Judgment(question_id, document, _parse_grade(path, number, float(grade))))
+        except InvalidInput as error:
+            broken.append(str(error))
         except ValueError:
             if not first or cells[0] in question_ids:  # a header has column names, never a question id
-                raise InvalidInput(
+                broken.append(
                     f"{path.name}, line {number}: expected query, document and grade between tabs, not {line[:80]!r}."
-                ) from None
+                )
         first = False
+    if broken and not judgments:
+        raise InvalidInput(broken[0])
+    problems += broken
     return tuple(judgments)
 
 
-def read_spans(path: Path) -> tuple[Judgment, ...]:
+def read_spans(path: Path, problems: list[str]) -> tuple[Judgment, ...]:
     """Return the judged spans of a spans.jsonl (question_id, document, grade, start, end); none without the file."""
     if not path.is_file():
         return ()
-    spans = []
-    for number, row in read_json_lines(path):
+
+    def parse(number: int, row: JsonObject) -> Judgment:
         try:
             start, end = int(_check_number(row["start"])), int(_check_number(row["end"]))
             grade = _parse_grade(path, number, float(_check_number(row["grade"])))
@@ -243,8 +318,9 @@ def read_spans(path: Path) -> tuple[Judgment, ...]:
             ) from None
         if not 0 <= start < end <= MAX_SPAN_END:
             raise InvalidInput(f"{path.name}, line {number}: the span from {start} to {end} is empty; correct it.")
-        spans.append(replace(span, quote=str(row.get("quote") or "")))
-    return tuple(spans)
+        return replace(span, quote=str(row.get("quote") or ""))
+
+    return tuple(read_json_lines(path, parse, problems))
 
 
 def _check_relevant(name: str, questions: tuple[Question, ...], judgments: tuple[Judgment, ...]) -> None:

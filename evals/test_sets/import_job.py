@@ -10,7 +10,7 @@ from pathlib import Path
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from evals.test_sets.store import TestSetInfo, TestSetStore
 from workbench.errors import InvalidInput
-from workbench.formatting import GB
+from workbench.formatting import GB, count_text
 from workbench.jobs.sharing import Assignment, Job, Outcome
 from workbench.types import JsonObject, Progress, as_text, as_text_or_none
 from workbench.workbench import Workbench
@@ -53,24 +53,34 @@ def run_import(wb: Workbench, assignment: Assignment) -> Outcome:
     parameters, files = assignment.job.parameters, wb.jobs.table.files
     path = as_text_or_none(parameters["path"])
     if path is not None:
-        info = _import_folder(wb, assignment, Path(path) if path != SAMPLE_NAME else SAMPLE_NAME, None)
+        info, problems = _import_folder(wb, assignment, Path(path) if path != SAMPLE_NAME else SAMPLE_NAME, None)
     else:
         ((position, _, _),) = files.uploads(assignment.job.id)
         with tempfile.TemporaryDirectory() as place:
             folder = unpack_zip(files.bytes(assignment.job.id, position), Path(place))
-            info = _import_folder(wb, assignment, folder, as_text(parameters["title"]))
+            info, problems = _import_folder(wb, assignment, folder, as_text(parameters["title"]))
         files.forget_bytes(assignment.job.id)
     message = f"{info.title}: {info.questions:,} questions, {info.judgments:,} judgments."
+    if problems:
+        message += f" {count_text(problems, 'note')} on its files: see the log."
     return Outcome({"test_set": info.id}, message)
 
 
-def _import_folder(wb: Workbench, assignment: Assignment, folder: Path | str, title: str | None) -> TestSetInfo:
+def _import_folder(
+    wb: Workbench, assignment: Assignment, folder: Path | str, title: str | None
+) -> tuple[TestSetInfo, int]:
+    """Import a folder; return the test set and how many problems its files have."""
+
     def tell(progress: Progress) -> None:
         assignment.progress(
             progress.count_active_items()
         )  # a small corpus is a single batch, so count its parts in progress
 
-    return TestSetStore(wb).add(load_test_set(folder), title, on_progress=tell, should_stop=assignment.should_stop)
+    test_set = load_test_set(folder)
+    for problem in test_set.problems:
+        assignment.log(problem, "warning")
+    info = TestSetStore(wb).add(test_set, title, on_progress=tell, should_stop=assignment.should_stop)
+    return info, len(test_set.problems)
 
 
 def unpack_zip(content: bytes, place: Path) -> Path:

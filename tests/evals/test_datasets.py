@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from evals.experiments.leaderboard import describe_weaknesses
+from evals.experiments.runs import Ranking, score_answers
 from evals.test_sets.folders import load_test_set
 from tests.evals.conftest import WriteTestSet
 from workbench.errors import InvalidInput
@@ -33,8 +35,49 @@ def test_the_four_columns_of_trec_eval_are_read_too(beir: WriteTestSet) -> None:
 def test_a_first_judgment_that_cannot_be_read_is_no_header(beir: WriteTestSet) -> None:
     root = beir()
     (root / "qrels.tsv").write_text("q1\tcats\thigh\nq2\tdogs\t2\n")
-    with pytest.raises(InvalidInput, match="line 1: expected query, document and grade"):
-        load_test_set(root)
+    test_set = load_test_set(root)
+    assert test_set.qrels == {"q2": {"dogs": 2}}
+    (problem,) = test_set.problems
+    assert problem.startswith("qrels.tsv, line 1: expected query, document and grade")
+
+
+def test_a_broken_line_of_any_file_is_named_and_the_others_are_read(beir: WriteTestSet) -> None:
+    root = beir()
+    numbers = []
+    for name, line in (("queries.jsonl", '{"_id": "q9"}'), ("qrels.tsv", "q1 cats"), ("corpus.jsonl", "{oops")):
+        lines = (root / name).read_text().rstrip("\n").split("\n")
+        (root / name).write_text("\n".join([*lines, line, ""]))
+        numbers.append(f"{name}, line {len(lines) + 1}")
+    test_set = load_test_set(root)
+    assert (len(test_set.questions), len(test_set.corpus.documents)) == (5, 5)
+    named = [problem.partition(":")[0].partition(" is not")[0] for problem in test_set.problems]
+    assert named == numbers
+
+
+@pytest.mark.parametrize("name", ["qrels.txt", "qrels/dev.tsv", "dev.tsv", "qrels/test.txt"])
+def test_judgments_are_found_under_the_usual_names_and_between_blanks(beir: WriteTestSet, name: str) -> None:
+    root = beir()
+    (root / "qrels.tsv").unlink()
+    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).write_text("q1 0 cats 1\nq2 0 dogs 2\n")
+    assert load_test_set(root).qrels == {"q1": {"cats": 1}, "q2": {"dogs": 2}}
+    (root / "qrels").mkdir(exist_ok=True)
+    (root / "qrels" / "train.tsv").write_text("q1\tdogs\t1\n")
+    (note,) = load_test_set(root).problems
+    assert note == f"The judgments are from {'qrels/train.tsv' if name == 'dev.tsv' else name}; " + (
+        "dev.tsv is not used." if name == "dev.tsv" else "qrels/train.tsv is not used."
+    )
+
+
+def test_a_question_that_is_a_document_is_left_out_of_its_own_ranking(beir: WriteTestSet) -> None:
+    asked = {"cats": ("Cats purr.", {"dogs": 1}), "fish": ("Fish?", {"fish": 1})}
+    test_set = load_test_set(beir(asked=asked))
+    answers = {key: Ranking(key, (key, "dogs"), (), 1.0) for key in asked}
+    run = score_answers(test_set, "keyword", {}, answers, ["mrr@10"])
+    assert run.values["mrr@10"] == {"cats": 1.0, "fish": 1.0}  # fish is judged relevant to itself, and stays
+    assert [answer.documents for answer in run.answers.values()] == [("dogs",), ("fish", "dogs")]
+    sentence = "1 question found itself as a document, which is left out of its own ranking."
+    assert sentence in describe_weaknesses(test_set, {"keyword": run}, "mrr@10")
 
 
 def test_a_header_may_come_after_empty_lines_and_ids_may_hold_whatever_ends_no_line(beir: WriteTestSet) -> None:
@@ -73,13 +116,12 @@ def test_a_question_without_anything_relevant_is_not_answerable(beir: WriteTestS
 @pytest.mark.parametrize(
     ("file", "content", "says"),
     [
-        ("corpus.jsonl", '{"_id": "a", "text": "x"}\n{"_id": "a", "text": "y"}', "line 2: duplicate id 'a'"),
         ("corpus.jsonl", '{"text": "x"}', "line 1 has no '_id'"),
         ("corpus.jsonl", "", "corpus.jsonl is empty"),
         ("queries.jsonl", "[1]", "line 1 is not a JSON object"),
         ("queries.jsonl", "{", "line 1 is not JSON"),
         ("queries.jsonl", '{"id": "q1", "text": " "}', "has no text"),
-        ("qrels.tsv", "q1\tcats\t1\nq2 dogs", "line 2: expected query, document and grade"),
+        ("qrels.tsv", "q1\tcats\nq2 dogs", "line 1: expected query, document and grade"),
         ("qrels.tsv", "nobody\tcats\t1", "No question of"),
         ("qrels.tsv", "q1\tcats\t0.5", "line 1: the grade 0.5 is not a whole number from -100 to 100"),
         ("qrels.tsv", "q1\tcats\t3000000000", "line 1: the grade 3e+09"),

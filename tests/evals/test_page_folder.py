@@ -102,8 +102,30 @@ def test_pages_stay_with_a_stored_test_set_and_its_experiments(wb: Workbench, re
         ({"id": "q", "text": "Why?", "document": "owls.pdf", "pages": [1]}, "no document 'owls.pdf'"),
     ],
 )
-def test_a_line_without_truth_is_refused_with_its_number(
+def test_a_line_without_truth_is_left_out_and_named(
     reports: Callable[..., Path], row: dict[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(InvalidInput, match=r"questions\.jsonl, line 2: .*" + sentence):
-        load_test_set(reports([ASKED[0], row]))
+    test_set = load_test_set(reports([ASKED[0], row]))
+    assert [question.id for question in test_set.questions] == ["q1"]
+    (problem,) = test_set.problems
+    assert problem.startswith("questions.jsonl, line 2: ") and sentence in problem
+    with pytest.raises(InvalidInput, match=r"questions\.jsonl, line 1: .*" + sentence):
+        load_test_set(reports([row]))
+
+
+def test_files_of_the_same_name_in_two_folders_are_two_documents_with_their_paths(reports: Callable[..., Path]) -> None:
+    asked = [
+        {"id": "q1", "text": "Otters?", "document": "pdfs/otters.pdf", "pages": [1]},
+        {"id": "q2", "text": "Others?", "document": "more/otters.pdf", "pages": [2]},
+        {"id": "q3", "text": "Which?", "document": "otters.pdf", "pages": [1]},
+        {"id": "q4", "text": "Herons?", "document": "pdfs/herons.pdf", "pages": [1]},
+    ]
+    folder = reports(asked)
+    (folder / "more").mkdir()
+    (folder / "more" / "otters.pdf").write_bytes((folder / "pdfs" / "herons.pdf").read_bytes())
+    test_set = load_test_set(folder)
+    assert {item.key for item in test_set.corpus.documents} == {"pdfs/otters.pdf", "more/otters.pdf", "herons.pdf"}
+    judged = {judgment.question_id: judgment.document for judgment in test_set.judgments}
+    assert judged == {"q1": "pdfs/otters.pdf", "q2": "more/otters.pdf", "q4": "herons.pdf"}
+    (problem,) = test_set.problems
+    assert "line 3: 'otters.pdf' is in several folders; write its path" in problem

@@ -37,8 +37,8 @@ def test_a_pdf_of_pictures_without_words_is_refused_and_the_sentence_says_that_o
 
 
 @pytest.mark.parametrize("keep", [20, 400, 1200])
-def test_a_pdf_cut_off_in_the_middle_is_called_damaged(keep: int) -> None:
-    with pytest.raises(UnreadableDocument, match="damaged"):
+def test_a_pdf_cut_off_in_the_middle_is_not_valid(keep: int) -> None:
+    with pytest.raises(UnreadableDocument, match="is not a valid PDF"):
         read_bytes(files.pdf(PAGES)[:keep], "half.pdf")
 
 

@@ -91,7 +91,9 @@ def test_a_page_keeps_its_main_content_and_loses_what_nobody_reads() -> None:
       <table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table></main>
       <aside>Ads</aside><footer>Legal</footer></body></html>"""
     document = read_bytes(page.encode(), "dams.html")
-    assert (document.title, document.metadata) == ("Dams & lodges", {"description": "About dams"})
+    counts = {"lists of links": 1, "hidden or repeated parts": 5}
+    assert (document.title, document.metadata["description"]) == ("Dams & lodges", "About dams")
+    assert document.metadata["left_out"] == counts
     assert document.text.startswith("# Dams\n\nBuilt **fast**, see [mud](/mud) and below.")
     assert "- wood\n- mud" in document.text and "```py\nx = 1\n  y = 2\n```" in document.text
     assert "| A | B |" in document.text
@@ -227,8 +229,11 @@ def test_json_is_flattened_to_lines_that_name_their_path() -> None:
 def test_json_lines_give_a_paragraph_each_and_a_broken_line_is_named() -> None:
     assert read_bytes(b'{"a": 1}\n\n{"a": 2}\n', "r.jsonl").text == "a: 1\n\na: 2"
     assert read_bytes(b'{"a": 1}\n{"a": 2}\n', "r.json").text == "a: 1\n\na: 2"
-    with pytest.raises(UnreadableDocument, match="line 2"):
-        read_bytes(b'{"a": 1}\n{oops}\n', "r.jsonl")
+    broken = read_bytes(b'{"a": 1}\n{oops}\n{"a": 2}\n', "r.jsonl")
+    assert broken.text == "a: 1\n\n{oops}\n\na: 2"
+    assert broken.metadata["left_out"] == {"lines that are not JSON, kept as text, the first in line 2": 1}
+    with pytest.raises(UnreadableDocument, match="line 1"):
+        read_bytes(b"{oops}\n{oops}\n", "r.jsonl")
     with pytest.raises(UnreadableDocument, match="line 1, column 2"):
         read_bytes(b"{oops}", "r.json")
     with pytest.raises(UnreadableDocument, match=r"'r\.json'"):

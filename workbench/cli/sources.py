@@ -36,6 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="language for stemming, such as english; auto detects it for each document",
     )
+    update.add_argument(
+        "--encoding",
+        metavar="NAME",
+        help="encoding of its texts, such as windows-1251; auto detects it; ingest its files again to apply it",
+    )
+    update.add_argument(
+        "--hidden",
+        choices=("read", "skip"),
+        help="hidden sheets, rows and columns of its files; ingest them again to apply it",
+    )
     _add_fields(update)
     delete = verbs.add("delete", "Delete a source with its documents and passages.", _run_delete)
     delete.add_argument("id", metavar="ID")
@@ -97,6 +107,8 @@ def _run_update(arguments: argparse.Namespace, out: Output) -> int:
             folder=arguments.folder,
             tags=() if arguments.no_tags else arguments.tag,
             language=arguments.language,
+            encoding=arguments.encoding,
+            hidden=arguments.hidden,
         )
     return _print_source(out, source)
 

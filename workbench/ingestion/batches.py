@@ -39,7 +39,7 @@ class PreparedItem:
         document: The document as read.
         cut: Its passages.
         refills: True if the source had this version already and only the index lacked it.
-        notes: Sentences about its pages, for the report.
+        notes: Sentences about what its reader could not read, for the report.
     """
 
     place: int

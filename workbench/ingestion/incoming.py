@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
+import subprocess
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -18,7 +21,7 @@ from workbench.ingestion.ocr.document import OnPage, is_ocr_installed
 from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers import MAX_BYTES, is_skipped, is_wanted, read_bytes
 from workbench.ingestion.readers.formats import list_format_titles, original_type
-from workbench.ingestion.readers.isolation import ParserProcess
+from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
 from workbench.types import IngestFailure
 
 # --- Zip archives, read like folders ---
@@ -137,10 +140,13 @@ def _is_hidden(name: str) -> bool:
     return is_skipped(name) or "__MACOSX" in name.split("/")
 
 
+GIT_TIMEOUT_S = 20.0  # seconds for the history of a folder
+COMMIT_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
 # Increment when a reader's output changes, so that all files, PDFs or workbooks are read again.
-READER_VERSION = "2"
+READER_VERSION = "3"
 PDF_READER_VERSION = "7"
-SHEET_READER_VERSION = "3"
+SHEET_READER_VERSION = "4"
 LARGE_ITEM_BYTES = 250 * KB  # bytes; larger items are ingested last, so that smaller ones do not wait for them
 BYTES_PER_TEXT_BYTE = 3  # a third of the bytes of a PDF is text, measured on filings
 SCAN_READER_VERSION = "scans 4"  # added if the extra ``ocr`` is installed, so that installing it reads every PDF again
@@ -165,6 +171,7 @@ class IngestItem:
         keep_file: True to store the original.
         document_type: Type of the document.
         size: Bytes, if known before loading, else 0.
+        file_date: Day of its last commit or change, used if the document itself has no date.
     """
 
     key: str
@@ -177,6 +184,7 @@ class IngestItem:
     keep_file: bool = False
     document_type: str | None = None
     size: int = 0
+    file_date: date | None = None
 
     @property
     def room(self) -> int:
@@ -199,25 +207,31 @@ class PathContents:
     left_out: dict[str, int]
 
 
-def content_hash(data: bytes) -> str:
-    """Return the hash that shows whether a document has changed."""
+def content_hash(data: bytes, options: ReadingOptions = DEFAULT_OPTIONS) -> str:
+    """Return the hash that shows whether a document, or how it is read, has changed."""
     reading = READER_VERSION
     if data.startswith(b"%PDF-"):
         reading = PDF_READER_VERSION + (SCAN_READER_VERSION if is_ocr_installed() else "")
     elif data.startswith(b"PK") and b"xl/worksheets/" in data:
         reading = SHEET_READER_VERSION
+    if options != DEFAULT_OPTIONS:
+        reading += f" {options.encoding} {options.skip_hidden}"
     return hashlib.sha256(reading.encode() + data).hexdigest()
 
 
 def read_item(
-    item: IngestItem, data: bytes, on_page: OnPage | None = None, parser: ParserProcess | None = None
+    item: IngestItem,
+    data: bytes,
+    on_page: OnPage | None = None,
+    parser: ParserProcess | None = None,
+    options: ReadingOptions = DEFAULT_OPTIONS,
 ) -> RawDocument:
     """Convert bytes to a document. The item's title and metadata take precedence.
 
     Raises:
         UnreadableDocument: The bytes are unreadable.
     """
-    raw = read_bytes(data, item.name, on_page=on_page, parser=parser)
+    raw = read_bytes(data, item.name, on_page=on_page, parser=parser, options=options)
     return replace(
         raw,
         title=item.title or raw.title,
@@ -241,7 +255,8 @@ def list_files(paths: Iterable[Path | str]) -> PathContents:
     unread: set[Path] = set()
     packed: list[IngestItem] = []
     kinds: Counter[str] = Counter()
-    for root in (Path(path) for path in paths if str(path)):
+    roots = [Path(path) for path in paths if str(path)]
+    for root in roots:
         if is_zip(root.name) and root.is_file():
             inside = _list_zip_files(root)
             packed += inside.items
@@ -259,7 +274,8 @@ def list_files(paths: Iterable[Path | str]) -> PathContents:
             if path.resolve() not in real:
                 real.add(path.resolve())
                 keys[path] = readable_path(path.relative_to(root).as_posix() if path != root else path.name)
-    items = [*(_file_item(path, key) for path, key in _make_keys_unique(keys).items()), *packed]
+    dates = _commit_dates([root for root in roots if root.is_dir()])
+    items = [*(_file_item(path, key, dates) for path, key in _make_keys_unique(keys).items()), *packed]
     kinds.update(readable_path(path.suffix.lower()) for path in unread)
     return PathContents(items, failures, dict(sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0]))))
 
@@ -303,11 +319,44 @@ def _make_keys_unique(keys: Mapping[Path, str]) -> dict[Path, str]:
     }
 
 
-def _file_item(path: Path, key: str) -> IngestItem:
+def _file_item(path: Path, key: str, commit_dates: Mapping[Path, date]) -> IngestItem:
     name = readable_path(path.name)
     return IngestItem(
-        key=key, name=name, load=_file_loader(path), path=key, keep_file=keeps_original(name), size=_file_size(path)
+        key=key,
+        name=name,
+        load=_file_loader(path),
+        path=key,
+        keep_file=keeps_original(name),
+        size=_file_size(path),
+        file_date=commit_dates.get(path) or _change_date(path),
     )
+
+
+def _change_date(path: Path) -> date | None:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime).date()
+    except (OSError, ValueError, OverflowError):
+        return None
+
+
+def _commit_dates(folders: Iterable[Path]) -> dict[Path, date]:
+    """Return the day of the last commit of each file below these folders that git knows."""
+    dates: dict[Path, date] = {}
+    for folder in folders:
+        command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(folder), "log"]
+        command += ["--no-show-signature", "--format=%x00%cs", "--name-only", "--relative", "-z", "--", "."]
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=GIT_TIMEOUT_S, check=True)
+        except (OSError, subprocess.SubprocessError):  # no git, or no repository
+            continue
+        day: date | None = None
+        for field_ in done.stdout.decode(errors="surrogateescape").split("\0"):
+            text = field_.strip("\n")
+            if COMMIT_DAY.fullmatch(text):
+                day = date.fromisoformat(text)
+            elif text and day is not None:
+                dates.setdefault(folder / text, day)
+    return dates
 
 
 def readable_path(path: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import PurePosixPath
 
-from workbench.types.json import JsonValue
+from workbench.types import JsonValue, format_left_out
 
 OWN_TITLE_KEY = "own_title"  # the title property of a PDF whose first heading is used as title
 DESCRIPTION_KEYS = (
@@ -151,16 +150,70 @@ def _cut_text(text: str, budget: int) -> str:
 # --- Date of a document ---
 
 
+# Metadata with a date by order of trust, in lower case without separators.
+DATE_KEYS = (
+    "date",
+    "lastupdated", "updated", "updateddate", "updatedat", "datemodified", "modifieddate", "articlemodifiedtime",
+    "dctermsmodified", "lastmod", "lastmodified", "modified",
+    "published", "pubdate", "publishdate", "publisheddate", "publishedat", "datepublished", "publicationdate",
+    "articlepublishedtime", "dcdate", "dctermsissued", "dctermsdate", "issued",
+    "created", "createdat", "createddate", "datecreated", "creationdate", "dctermscreated",
+)  # fmt: skip
+YEAR_FIRST = re.compile(r"(?:D:)?(\d{4})(?:([-/.])(\d{1,2})\2(\d{1,2})|(\d\d)(\d\d)(?:\d{6})?)(?!\d)")
+YEAR_LAST = re.compile(r"(\d{1,2})([-/.]) ?(\d{1,2})\2 ?(\d{4})(?!\d)")
+DAY_MONTH = re.compile(
+    r"(?:[^\W\d_]+,? )?(\d{1,2})(?:st|nd|rd|th|er|º|\.)? (?:de |of )?([^\W\d_]{3,10})\.?,? (?:de )?(\d{4})\b"
+)
+MONTH_DAY = re.compile(r"(?:[^\W\d_]+,? )?([^\W\d_]{3,10})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b")
+MONTHS = (  # first letters in English, German, French, Spanish
+    ("jan", "jän", "ene"), ("feb", "fév", "fev"), ("mar", "mär", "mrz"), ("apr", "avr", "abr"), ("may", "mai"),
+    ("jun", "juin"), ("jul", "juil"), ("aug", "aoû", "aou", "ago"), ("sep",), ("oct", "okt"), ("nov",),
+    ("dec", "dez", "déc", "dic"),
+)  # fmt: skip
+
+
 def document_date(metadata: Mapping[str, object]) -> date | None:
     """Return the date in a document's metadata, or None if there is none that can be parsed."""
-    names = ("date", "lastUpdated", "lastmod", "modified", "published", "created")
-    for value in itertools.chain.from_iterable((metadata.get(name),) for name in names):
-        if isinstance(value, str):
-            try:
-                return date.fromisoformat(value[:10])
-            except ValueError:
-                continue
-    return None
+    values: dict[str, object] = {}
+    for key, value in metadata.items():
+        values.setdefault(re.sub(r"[\W_]", "", key.lower()), value)
+    dates = (parse_written_date(value) for key in DATE_KEYS if isinstance(value := values.get(key), str))
+    return next((each for each in dates if each is not None), None)
+
+
+def parse_written_date(text: str) -> date | None:
+    """Return the date at the start of a text, or None.
+
+    It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030 or March 5, 2030. 05/03/2030 is only a date if one of the
+    numbers is no month, because countries differ.
+    """
+    text = " ".join(text.split())
+    if match := YEAR_FIRST.match(text):
+        year, month, day = match[1], match[3] or match[5], match[4] or match[6]
+    elif match := YEAR_LAST.match(text):
+        day, month, year = match[1], match[3], match[4]
+        if match[2] != "." and int(day) <= 12:
+            day, month = month, day
+            if int(day) <= 12 and day != month:
+                return None
+    elif match := DAY_MONTH.match(text):
+        day, month, year = match[1], _month_number(match[2]), match[3]
+    elif match := MONTH_DAY.match(text):
+        month, day, year = _month_number(match[1]), match[2], match[3]
+    else:
+        return None
+    try:
+        return date(int(year), int(month), int(day))
+    except ValueError:
+        return None
+
+
+def _month_number(name: str) -> int:
+    """Return the number of a month by its name or abbreviation, 0 if unknown."""
+    folded = name.lower()
+    if folded.startswith("juil"):
+        return 7
+    return next((number for number, starts in enumerate(MONTHS, 1) if folded.startswith(starts)), 0)
 
 
 # --- Notes about pages that failed or are uncertain ---
@@ -177,11 +230,29 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
         notes.append(f"{name}: images on {pages} could not be read; the text was.")
     if pages := _format_pages(metadata.get("uncertain_pages")):
         notes.append(f"{name}: OCR is uncertain about {pages}; compare with the page image.")
-    left_out = metadata.get("left_out")
-    if isinstance(left_out, dict) and left_out:
-        counts = ", ".join(f"{what} ({count:,})" for what, count in left_out.items() if isinstance(count, int))
-        notes.append(f"{name}: not fully read: {counts}.")
+    if sentence := left_out_note(metadata):
+        notes.append(f"{name}: {sentence}.")
+    if counts := _counts(metadata, "hidden_parts"):
+        notes.append(f"{name}: read although hidden in the file: {format_left_out(counts)}.")
     return tuple(notes)
+
+
+def left_out_counts(metadata: Mapping[str, JsonValue]) -> dict[str, int]:
+    """Return how many parts of each kind a reader left out, by a plural noun."""
+    return _counts(metadata, "left_out")
+
+
+def _counts(metadata: Mapping[str, JsonValue], key: str) -> dict[str, int]:
+    counts = metadata.get(key)
+    if not isinstance(counts, Mapping):
+        return {}
+    return {what: count for what, count in counts.items() if isinstance(count, int)}  # front matter may use the key
+
+
+def left_out_note(metadata: Mapping[str, JsonValue]) -> str:
+    """Return what a reader left out of a document: "not fully read: comments (12)", or ""."""
+    counts = left_out_counts(metadata)
+    return f"not fully read: {format_left_out(counts)}" if counts else ""
 
 
 def scan_note(metadata: Mapping[str, JsonValue]) -> str:

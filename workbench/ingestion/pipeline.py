@@ -27,17 +27,17 @@ from workbench.ingestion.batches import (
 )
 from workbench.ingestion.embedding import EmbeddedPassages
 from workbench.ingestion.incoming import LARGE_ITEM_BYTES, IngestItem, content_hash, read_item, sort_small_first
-from workbench.ingestion.metadata import document_date, page_notes
+from workbench.ingestion.metadata import document_date, left_out_counts, page_notes
 from workbench.ingestion.ocr.document import OnPage
 from workbench.ingestion.prefetch import ByteBudget, WriteBehind, prefetch
 from workbench.ingestion.progress import DocumentChange, IngestProgress, ItemEvent, OnItems, try_model
 from workbench.ingestion.readers.formats import original_type
-from workbench.ingestion.readers.isolation import ParserProcess
+from workbench.ingestion.readers.isolation import ParserProcess, ReadingOptions
 from workbench.ingestion.sharing import SharedItems, combine_reports, part_result
 from workbench.ingestion.writing import IndexWriter
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents, KnownDocument, NewDocument
-from workbench.types import IngestFailure, IngestReport, OnProgress, ShouldStop
+from workbench.types import DocumentNotes, IngestFailure, IngestReport, OnProgress, ShouldStop
 
 DEFAULT_MEDIA_TYPE = "application/octet-stream"  # media type of an original if its reader has none
 MAX_PREFETCH_BYTES = 4 * MB  # bytes of text that may be prepared and not yet being written
@@ -54,6 +54,7 @@ class _PreparationContext:
     tally: IngestProgress
     stop_if_asked: Callable[[], None]
     parser: ParserProcess
+    options: ReadingOptions
 
 
 class Pipeline:
@@ -102,7 +103,9 @@ class Pipeline:
         ask = partial(_stop_if_asked, should_stop)
         room = ByteBudget(MAX_PREFETCH_BYTES if shared is None else MAX_PREFETCHED_PARTS)
         parser = ParserProcess(ask)
-        preparing = _PreparationContext(source_id, known_documents, tally, ask, parser)
+        encoding, hidden = self._documents.fetch_reading(source_id)
+        options = ReadingOptions(encoding, skip_hidden=hidden == "skip")
+        preparing = _PreparationContext(source_id, known_documents, tally, ask, parser, options)
         if shared is None:
             ahead = prefetch(self._prepare_items(items, room, preparing), ask=ask)
         else:
@@ -199,15 +202,18 @@ class Pipeline:
 
         before = preparing.known_documents.get(item.key)
         try:
-            document = self._read(preparing.source_id, item, before, on_page, preparing.parser)
+            document = self._read(preparing, item, before, on_page)
         except UnreadableDocument as error:
             yield SettledItem(place, item, error=str(error))
+            return
+        except MemoryError:
+            yield SettledItem(place, item, error="It needs more memory than there is. Split the file.")
             return
         if isinstance(document, KnownDocument):
             yield SettledItem(place, item, known_id=document.id)
             return
         notes = page_notes(item.path or item.name, document.metadata)
-        tally.note(notes)
+        tally.note(DocumentNotes(notes, left_out_counts(document.metadata)))
         if item.size > LARGE_ITEM_BYTES:
             yield None
         refills = before is not None and before.content_hash == document.content_hash
@@ -215,11 +221,10 @@ class Pipeline:
 
     def _read(
         self,
-        source_id: str,
+        preparing: _PreparationContext,
         item: IngestItem,
         before: KnownDocument | None,
         on_page: OnPage,
-        parser: ParserProcess,
     ) -> NewDocument | KnownDocument:
         """Read an item; return the stored document if it is the same.
 
@@ -227,12 +232,12 @@ class Pipeline:
             UnreadableDocument: The item is unreadable.
         """
         data = item.load()
-        digest = content_hash(data)
+        digest = content_hash(data, preparing.options)
         if before is not None and before.content_hash == before.indexed_hash == digest:
             return before
-        raw = read_item(item, data, on_page, parser)
+        raw = read_item(item, data, on_page, preparing.parser, preparing.options)
         return NewDocument(
-            source_id=source_id,
+            source_id=preparing.source_id,
             key=item.key,
             title=raw.title,
             text=raw.text,
@@ -244,7 +249,7 @@ class Pipeline:
             metadata=raw.metadata,
             pages=raw.pages,
             scans=raw.scans,
-            document_date=document_date(raw.metadata),
+            document_date=document_date(raw.metadata) or item.file_date,
             file=(item.name, original_type(item.name) or DEFAULT_MEDIA_TYPE, data) if item.keep_file else None,
         )
 

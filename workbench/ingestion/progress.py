@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from workbench.formatting import KB
 from workbench.storage.database import Connection
-from workbench.types import IngestFailure, IngestReport, OnProgress, Progress
+from workbench.types import DocumentNotes, IngestFailure, IngestReport, OnProgress, Progress, sum_notes
 
 if TYPE_CHECKING:
     from workbench.models.encoder import Encoder
@@ -245,7 +245,7 @@ class IngestProgress:
         self._batch: _BatchInProgress | None = None  # the latest one in the model, until written
         self._vectors = 0  # passages with a vector
         self._ids: list[str] = []
-        self._notes: list[str] = []
+        self._notes: list[DocumentNotes] = []
         self._forecast = Forecast(sizes, pace)
         self._told = float("-inf")
         self._lock = threading.Lock()
@@ -279,10 +279,10 @@ class IngestProgress:
             self._forecast.record_page(page, pages, seconds)
         self._tell(f"reading {name} (page {page:,} of {pages:,}), {self._of_passages(self._vectors)} embedded")
 
-    def note(self, notes: Sequence[str]) -> None:
-        """Add sentences about a document to the report."""
+    def note(self, notes: DocumentNotes) -> None:
+        """Add the notes of a document to the report."""
         with self._lock:
-            self._notes += notes
+            self._notes.append(notes)
 
     def begin_batch(self, places: Sequence[int], passages: Sequence[int]) -> None:
         """Record that the passages of these items are being embedded."""
@@ -353,7 +353,7 @@ class IngestProgress:
             embedded=self._embedded,
             seconds=seconds,
             document_ids=tuple(self._ids),
-            notes=tuple(self._notes),
+            notes=sum_notes(self._notes),
         )
 
     def _of_passages(self, count: int) -> str:

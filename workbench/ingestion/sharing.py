@@ -11,14 +11,17 @@ from workbench.ingestion.incoming import LARGE_ITEM_BYTES, IngestItem, sort_smal
 from workbench.ingestion.progress import PASSAGE_BYTES, DocumentChange
 from workbench.storage.job_parts import Part, PartsLease
 from workbench.types import (
+    DocumentNotes,
     IngestFailure,
     IngestReport,
     JsonObject,
+    JsonValue,
     as_integer,
     as_items,
     as_object,
     as_text,
     as_texts,
+    sum_notes,
 )
 
 if TYPE_CHECKING:
@@ -88,7 +91,11 @@ def part_result(batch: ItemBatch, written: Sequence[tuple[str, DocumentChange]],
         "passages": batch.passages,
         "embedded": embedded,
         "document_ids": [*known_ids, *(document_id for document_id, _ in written)],
-        "notes": [note for prepared in batch.items for note in prepared.notes],
+        "notes": [
+            {"sentences": list(prepared.notes), "left_out": prepared.document.metadata.get("left_out")}
+            for prepared in batch.items
+            if prepared.notes
+        ],
     }
 
 
@@ -111,5 +118,11 @@ def combine_reports(
         embedded=total("embedded"),
         seconds=seconds,
         document_ids=tuple(key for result in results for key in as_texts(result["document_ids"])),
-        notes=tuple(note for result in results for note in as_texts(result["notes"])),
+        notes=sum_notes([_parse_notes(as_object(each)) for result in results for each in as_items(result["notes"])]),
     )
+
+
+def _parse_notes(stored: Mapping[str, JsonValue]) -> DocumentNotes:
+    counts = stored["left_out"] if isinstance(stored["left_out"], Mapping) else {}
+    counts = {what: count for what, count in counts.items() if isinstance(count, int)}
+    return DocumentNotes(tuple(as_texts(stored["sentences"])), counts)

@@ -5,13 +5,96 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import KB
 from workbench.models.language_identifier import LETTERS, is_cjk, load_identifier
 from workbench.text import CONFIGURATIONS
+
+# --- One reading of a file: its options, and what its reader found there but did not take ---
+
+
+@dataclass(slots=True)
+class Reading:
+    """The options of one file, and the facts collected while it is read.
+
+    Attributes:
+        encoding: Encoding of its text; "" to detect it.
+        skip_hidden: True to leave out hidden sheets, rows and columns instead of marking them as hidden.
+        left_out: Counts of what was not taken, or not taken as it is, by a plural noun: "comments".
+        hidden: Counts of what is hidden in the file and was read.
+        facts: Metadata found while decoding.
+    """
+
+    encoding: str = ""
+    skip_hidden: bool = False
+    left_out: Counter[str] = field(default_factory=Counter[str])
+    hidden: Counter[str] = field(default_factory=Counter[str])
+    facts: dict[str, object] = field(default_factory=dict[str, object])
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        """The facts, and the counts under "left_out" and "hidden_parts"."""
+        counts = {"left_out": dict(self.left_out), "hidden_parts": dict(self.hidden)}
+        return self.facts | {key: value for key, value in counts.items() if value}
+
+
+_READING: ContextVar[Reading | None] = ContextVar("reading", default=None)
+
+
+@contextmanager
+def open_reading(encoding: str = "", *, skip_hidden: bool = False) -> Generator[Reading]:
+    """Collect what ``leave_out``, ``take_hidden`` and ``record_fact`` report inside the block."""
+    reading = Reading(encoding, skip_hidden)
+    token = _READING.set(reading)
+    try:
+        yield reading
+    finally:
+        _READING.reset(token)
+
+
+def leave_out(what: str, count: int = 1) -> None:
+    """Count something that is not taken, or not as it is, for the notes of the file being read.
+
+    Args:
+        what: A plural noun, such as "comments".
+        count: How many.
+    """
+    reading = _READING.get()
+    if reading is not None and count:
+        reading.left_out[what] += count
+
+
+def take_hidden(what: str, count: int = 1) -> bool:
+    """Return whether to read parts that are hidden in the file, and count them as read or left out.
+
+    Args:
+        what: A plural noun, such as "rows".
+        count: How many.
+    """
+    reading = _READING.get()
+    if reading is None:
+        return True
+    counts, name = (reading.left_out, f"hidden {what}") if reading.skip_hidden else (reading.hidden, what)
+    counts[name] += count
+    return not reading.skip_hidden
+
+
+def record_fact(key: str, value: object) -> None:
+    """Add metadata to the file being read."""
+    reading = _READING.get()
+    if reading is not None:
+        reading.facts[key] = value
+
+
+# --- Decoding ---
 
 BYTE_ORDER_MARKS = (  # UTF-32 first, because its little-endian mark starts with UTF-16's
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -34,6 +117,11 @@ DEVIATIONS = {
     "euc_jp": str.maketrans(_JAPANESE), "iso2022_jp_ext": str.maketrans(_JAPANESE),
     "koi8-u": str.maketrans("╝╬", "ўЎ"),
 }  # fmt: skip
+MIN_UTF8_SHARE = 0.95  # share of valid sequences among those outside ASCII that makes a text UTF-8 at once
+MIN_MIXED_UTF8_SHARE = 0.5  # the same if no other encoding is declared; other encodings have next to none by chance
+ENCODING_LABELS = {
+    "cp932": "shift_jis", "cp949": "euc-kr", "big5hkscs": "big5", "utf-8-sig": "utf-8", "iso2022_jp_ext": "iso-2022-jp",
+}  # fmt: skip
 UNSUPPORTED_LABELS = frozenset(("replacement", "x-user-defined"))
 PYTHON_CODECS = frozenset((
     "cp437", "cp737", "cp775", "cp850", "cp852", "cp855", "cp857", "cp858", "cp860", "cp861", "cp863", "cp865", "cp869",
@@ -43,28 +131,105 @@ TEXT_CONTROLS = frozenset(b"\t\n\r\f\v\x1b")
 
 
 def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
-    """Decode by byte order mark, declared charset, UTF-8, and finally charset-normalizer.
+    """Decode by the source's encoding, byte order mark, share of valid UTF-8, declared charset, and finally a guess.
+
+    Another encoding than UTF-8 becomes metadata, and bytes that are not valid are counted in the file's notes.
 
     Raises:
         UnreadableDocument: The bytes are not text.
     """
-    for mark, encoding in BYTE_ORDER_MARKS:
-        if data.startswith(mark):
-            return data.decode(encoding, errors="replace")
-    if looks_binary(data):
+    marked = next((encoding for mark, encoding in BYTE_ORDER_MARKS if data.startswith(mark)), None)
+    chosen = find_codec(reading.encoding if (reading := _READING.get()) is not None else None)
+    if chosen is None and marked is None and looks_binary(data):
         raise UnreadableDocument(f"'{name}' is a binary file, not text. Save it as text or in a supported format.")
+    codec, text = (chosen or marked, None) if chosen or marked else _find_encoding(data, declared)
+    if text is None:
+        text, broken = _decode_leniently(data, codec or "utf-8")
+        if broken:
+            label = _label_encoding(codec or "utf-8")
+            leave_out(f"bytes that are not valid {label.upper() if label.startswith('utf') else label}", broken)
+            record_fact("encoding", label)
+    if chosen or (codec or "utf-8") not in ("utf-8", "utf-8-sig"):
+        record_fact("encoding", _label_encoding(codec or "utf-8"))
+    leave_out("NUL characters", text.count("\0"))
+    return text
+
+
+def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
+    """Return the encoding of bytes without a byte order mark, and the text if all of them can be decoded."""
+    if _is_unmarked_utf16(data[:SAMPLE_BYTES]):
+        return ("utf-16-be" if data[0] == 0 else "utf-16-le"), None
     codec = find_codec(declared)
-    if codec is not None and codec.startswith("utf-16") and not _is_unmarked_utf16(data[:SAMPLE_BYTES]):
+    if codec is not None and codec.startswith("utf-16"):
         codec = "utf-8"  # the label itself was read as ASCII; browsers do the same
-    for encoding in (codec, "utf-8"):
-        text = _try_decode(data, encoding)
-        if text is not None:
-            return text
-    if codec is not None:
-        text = _decode(data, codec, "whatwg-replace")
-        if text.count("\ufffd") <= len(text) * MAX_BROKEN_SHARE:
-            return text
-    return _decode_by_statistics(data)
+    if codec is None and ISO_2022_JP.search(data):
+        codec = "iso2022_jp_ext"
+    is_ascii = data.isascii()
+    if is_ascii or codec in MULTI_BYTE_CODECS:
+        for encoding in filter(None, (codec, "utf-8")):
+            if (text := _try_decode(data, encoding)) is not None:
+                return (encoding if text != data.decode("utf-8", "replace") else "utf-8"), text
+    share = _utf8_share(data)
+    if share >= MIN_UTF8_SHARE:
+        return "utf-8", _try_decode(data, "utf-8")
+    if codec is not None and codec != "utf-8":
+        text, broken = _decode_leniently(data, codec)
+        if broken <= len(text) * MAX_BROKEN_SHARE:
+            return codec, None if broken else text
+    if share >= MIN_MIXED_UTF8_SHARE:
+        text = data.decode("utf-8", errors="windows-1252")
+        leave_out("bytes that are not valid UTF-8, read as windows-1252", _count_broken_utf8(data))
+        record_fact("encoding", "utf-8")
+        return "utf-8", text
+    guess = guess_encoding(data)
+    return guess, _try_decode(data, guess)
+
+
+def _utf8_share(data: bytes) -> float:
+    """Return the share of valid UTF-8 sequences among those outside ASCII; 1.0 if only the end is cut off."""
+    try:
+        data.decode("utf-8")
+        return 1.0
+    except UnicodeDecodeError as error:
+        is_cut = error.reason == "unexpected end of data" and not data[: error.start].isascii()
+    text = data.decode("utf-8", errors="replace")
+    valid = len(text) - len(text.encode("ascii", "ignore")) - text.count("\ufffd")
+    broken = text.count("\ufffd")
+    return 1.0 if is_cut else valid / max(1, valid + broken)
+
+
+def _count_broken_utf8(data: bytes) -> int:
+    return len(data) - len(data.decode("utf-8", errors="ignore").encode())
+
+
+def _decode_as_windows_1252(error: UnicodeError) -> tuple[str, int]:
+    """Decode the bytes of an error in UTF-8; ``codecs`` calls it."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", errors="replace"), error.end
+
+
+codecs.register_error("windows-1252", _decode_as_windows_1252)
+
+
+def _decode_leniently(data: bytes, codec: str) -> tuple[str, int]:
+    """Return the text with U+FFFD for what is not valid, and how often that happened."""
+    text = _decode(data, codec, "whatwg-replace")
+    if "\ufffd" not in text:
+        return text, 0
+    if codec in ("utf-8", "utf-8-sig"):
+        return text, _count_broken_utf8(data)
+    literal = len(data.decode(codec, errors="ignore")) - len(data.decode(codec, errors="ignore").replace("\ufffd", ""))
+    return text, text.count("\ufffd") - literal
+
+
+def _label_encoding(codec: str) -> str:
+    """Return the name of a codec that people know: "windows-1252", not "cp1252"."""
+    import webencodings
+
+    if codec in ENCODING_LABELS:
+        return ENCODING_LABELS[codec]
+    known = webencodings.lookup(codec)
+    return codec if known is None else known.name
 
 
 def find_codec(label: str | None) -> str | None:
@@ -89,12 +254,12 @@ def find_codec(label: str | None) -> str | None:
 
 
 def looks_binary(data: bytes) -> bool:
-    """Return whether bytes without byte order mark have NUL bytes or more than 5% control characters."""
+    """Return whether more than 5% of the bytes are control characters, unless they are UTF-16 without a mark."""
     sample = data[:SAMPLE_BYTES] + data[-SAMPLE_BYTES:]
     if not sample:
         return False
-    if b"\0" in sample:
-        return not _is_unmarked_utf16(data[:SAMPLE_BYTES])
+    if b"\0" in sample and _is_unmarked_utf16(data[:SAMPLE_BYTES]):
+        return False
     controls = sum(sample.count(byte) for byte in range(32) if byte not in TEXT_CONTROLS)
     return controls > len(sample) * 0.05
 
@@ -151,14 +316,143 @@ codecs.register_error("whatwg", _decode_missing)
 codecs.register_error("whatwg-replace", partial(_decode_missing, replacement="\ufffd"))
 
 
-def _decode_by_statistics(data: bytes) -> str:
-    from charset_normalizer import from_bytes
+# --- Guessing the encoding of bytes that are neither marked nor UTF-8 ---
 
-    if b"\0" in data[:SAMPLE_BYTES]:
-        return data.decode("utf-16-be" if data[0] == 0 else "utf-16-le", errors="replace")
-    best = from_bytes(data[:SAMPLE_BYTES]).best()
-    guessed = _try_decode(data, best.encoding if best else None)
-    return guessed if guessed is not None else data.decode("cp1252", errors="replace")
+WINDOW_BYTES = 100  # bytes on both sides of those outside ASCII that are examined
+MAX_WINDOWS = 100
+NON_ASCII = re.compile(rb"[\x80-\xff]+")
+ISO_2022_JP = re.compile(rb"\x1b\$[@B]|\x1b\(J")
+TYPOGRAPHIC = "\u00a0‘’‚“”„–—…•€£§©®™°±«»·×½¼¾²³µ¶№"  # signs of texts in any language
+MULTI_BYTE_CODECS = frozenset(
+    ("gb18030", "big5hkscs", "cp932", "euc_jp", "cp949", "iso2022_jp_ext", "hz", "johab", "iso2022_kr")
+)
+CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
+# Letters outside ASCII of the languages that are written in a single-byte encoding, most usual encoding first.
+ALPHABETS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (
+        ("cp1252", "mac_roman", "cp850", "cp437"),
+        (
+            "äöüß",
+            "àâæçèéêëîïôœùûüÿ",
+            "áéíñóúü¿¡ºª",
+            "ãáàâçéêíóôõúüºª",
+            "àèéìíîòóùú",
+            "åäöéæøü",
+            "æøåéèêóòâô",
+            "áðéíóúýþæö",
+            "éëïóöüáèêíú",
+            "àçéèíïòóúü·",
+        ),
+    ),
+    (
+        ("cp1250", "iso8859_2", "cp852"),
+        (
+            "ąćęłńóśźż",
+            "áčďéěíňóřšťúůýž",
+            "áäčďéíĺľňóôŕšťúýž",
+            "áéíóöőúüű",
+            "čćđšž",
+            "ăâîșțşţ",
+        ),
+    ),
+    (("cp1254", "iso8859_9"), ("çğıöşüâîûİ",)),
+    (("cp1257", "iso8859_13", "iso8859_4"), ("āčēģīķļņšūž", "ąčęėįšųūž", "äõöüšž")),
+    (("cp1251", "koi8_r", "cp866", "iso8859_5", "mac_cyrillic"), (CYRILLIC,)),
+    (("cp1251", "koi8_u", "cp866", "iso8859_5"), (CYRILLIC[:32] + "іїєґ",)),
+    (("cp1251", "iso8859_5", "cp855"), (CYRILLIC[:32] + "ђјљњћџѓќѕ", CYRILLIC + "іў")),
+    (("cp1253", "iso8859_7", "cp737"), ("αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώϊϋΐΰ",)),
+    (("cp1255", "iso8859_8"), ("אבגדהוזחטיךכלםמןנסעףפץצקרשת",)),
+    (("cp1256", "iso8859_6"), ("ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهويىپچژگکی،؛؟ـ",)),
+    (("cp874",), ("".join(map(chr, range(0x0E01, 0x0E5C))),)),
+    (("cp1258",), ("àâăèéêìíòóôơùúưýđ\u0300\u0301\u0303\u0309\u0323₫",)),
+)
+# Signs inside a word, or opening quotes after a letter, that only a wrong encoding gives.
+ODD_SIGN = re.compile(
+    "(?<=[^\\W\\d_])(?:[^\\w\\s\\x00-\\x7f\u2019\u2018\u00b7\u2013\u2014\u2026\u00ab\u00bb\u0640\u0300\u0301\u0303\u0309\u0323\u0e31-\u0e4e]"
+    "|[\u00b9\u00b2\u00b3\u00aa\u00ba])(?=[^\\W\\d_])|(?<=[^\\W\\d_])[\u201a\u201e]"
+)
+LATIN_NEXT_TO_OTHER = re.compile("[A-Za-z](?=[^\\W\\d_\\x00-\u024f])|[^\\W\\d_\\x00-\u024f](?=[A-Za-z])")
+WIN_MARGIN = 0.1  # share of characters that another encoding must explain beyond windows-1252
+FREQUENT_LETTERS = "оеаинтсрвлαοιετσνηυρיוהלאתמ"
+CHARACTER_SETS = (  # encoding, character set that has its frequent characters first, their lead bytes
+    ("cp949", "euc_kr", range(0xB0, 0xC9)),
+    ("gb18030", "gb2312", range(0xB0, 0xD8)),
+    ("big5hkscs", "big5", range(0xA4, 0xC7)),
+    ("euc_jp", "euc_jp", range(0xB0, 0xD0)),
+    ("cp932", "shift_jis", range(0x88, 0x98)),
+)
+CJK_PUNCTUATION = re.compile("[\u3000-\u303f\uff00-\uffef]")
+KANA = re.compile("[\u3040-\u30ff]")
+HANGUL = re.compile("[\uac00-\ud7a3]")
+
+
+def guess_encoding(data: bytes) -> str:
+    """Return the likeliest encoding from the words around bytes outside ASCII: windows-1252, or a clearly better one.
+
+    A single-byte encoding is judged by the share of characters that belong to the alphabet of one of its languages, in
+    words with consistent capitals; a multi-byte one by the share of frequent characters.
+    """
+    windows = _sample_windows(data)
+    best, best_score = "cp1252", _score_codec(windows, "cp1252", ALPHABETS[0][1]) + WIN_MARGIN
+    for codecs_, alphabets in ALPHABETS:
+        for codec in codecs_:
+            if codec != "cp1252" and (score := _score_codec(windows, codec, alphabets)) > best_score:
+                best, best_score = codec, score
+    for codec, charset, leads in CHARACTER_SETS:
+        score = _score_multi_byte(data, codec, charset, leads)
+        if score > best_score:
+            best, best_score = codec, score
+    return best
+
+
+def _sample_windows(data: bytes) -> bytes:
+    """Return the words around bytes outside ASCII, up to a limit, from places spread over the data."""
+    places = [match.start() for match in NON_ASCII.finditer(data)]
+    step = max(1, len(places) // MAX_WINDOWS)
+    pieces: list[bytes] = []
+    end = 0
+    for place in places[::step]:
+        start = max(end, place - WINDOW_BYTES)
+        end = max(end, place + WINDOW_BYTES)
+        pieces.append(data[start:end])
+    return b" ".join(pieces)
+
+
+def _score_codec(sample: bytes, codec: str, alphabets: tuple[str, ...]) -> float:
+    """Return the share of characters outside ASCII that the best of these alphabets explains, -1 to about 1."""
+    text = sample.decode(codec, errors="replace")
+    outside = [char for char in text if char > "\x7f"]
+    if not outside:
+        return -1.0
+    counts = Counter(outside)
+    common = sum(count for char, count in counts.items() if char in TYPOGRAPHIC)
+    best = max(
+        sum(count for char, count in counts.items() if char.lower() in letters and char not in TYPOGRAPHIC)
+        for letters in alphabets
+    )
+    odd = len(ODD_SIGN.findall(text)) + len(LATIN_NEXT_TO_OTHER.findall(text))
+    odd += text.count("\ufffd") + sum(
+        after > "\x7f" and before.islower() and after.isupper() for before, after in pairwise(text)
+    )
+    frequent = sum(count for char, count in counts.items() if char.lower() in FREQUENT_LETTERS)
+    return (best + common - odd + 0.1 * frequent) / len(outside)
+
+
+def _score_multi_byte(data: bytes, codec: str, charset: str, leads: range) -> float:
+    """Return the share of characters outside ASCII that are frequent in a multi-byte encoding, -1 to 1."""
+    text, broken = _decode_leniently(data[: 4 * SAMPLE_BYTES] if len(data) > 4 * SAMPLE_BYTES else data, codec)
+    outside = [char for char in text if char > "\x7f"]
+    if not outside or broken > len(outside) * MAX_BROKEN_SHARE + 1:
+        return -1.0
+    joined = "".join(outside)
+    kana, hangul = len(KANA.findall(joined)), len(HANGUL.findall(joined))
+    score = float(len(CJK_PUNCTUATION.findall(joined)) + (kana if codec in ("euc_jp", "cp932") else 0))
+    for char in outside:
+        encoded = char.encode(charset, errors="ignore")
+        score += len(encoded) == 2 and encoded[0] in leads and not KANA.match(char)
+    if (codec in ("euc_jp", "cp932") and not kana) or (codec == "cp949" and not hangul):
+        score /= 2
+    return score / len(outside)
 
 
 # --- Language of a text, for keyword search ---
@@ -208,6 +502,9 @@ NEWLINES = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 INVISIBLE_CHARACTERS = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]"
 )
+DIVIDED_WORD = re.compile(
+    "\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w)"
+)  # a soft hyphen at the end of a line
 SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
 TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n)")
 WIDE_GAPS = re.compile(r"\n{4,}")
@@ -219,8 +516,51 @@ def normalise(text: str) -> str:
 
     It is idempotent. Indentation is kept, because Markdown and code depend on it.
     """
+    if "\u00ad" in text:
+        text = DIVIDED_WORD.sub("", text)
     text = "".join(_normalise_part(text[start:end]) for start, end in _split_parts(text))
     return text.strip("\n").rstrip() if text.strip() else ""
+
+
+# --- Images and files encoded as text ---
+
+DATA_IMAGE = re.compile(r"!\[([^\]]{0,500})\]\(\s*<?data:[^)]*+\)", re.IGNORECASE)  # in Markdown
+DATA_REFERENCE = re.compile(r"^[ \t]*\[[^\]\n]{1,200}\]:[ \t]*<?data:\S*+[^\n]*\n?", re.IGNORECASE | re.MULTILINE)
+DATA_ADDRESS = re.compile(
+    r"data:[\w.+-]+/[\w.+-]+(?:;[\w.=+-]+)*,(?:[A-Za-z0-9+/=_%-]++|[^\s\"'()<>]{200,}+)", re.IGNORECASE
+)
+BASE64_BLOCK = re.compile(
+    r"(?<![\w+/=-])(?:(?:[A-Za-z0-9+/_-]{60,}+[ \t]*\r?\n[ \t]*){5,}+[A-Za-z0-9+/_-]*+={0,2}"
+    r"|[A-Za-z0-9+/_-]{400,}+={0,2})"
+)
+MIN_DATA_CHARS = 200  # of a data: address that is left out; a shorter one may be an example
+
+
+def drop_encoded_data(text: str) -> str:
+    """Return a text without images and files that are encoded in it, and count their size in the file's notes."""
+    if "data:" in text or "DATA:" in text:
+        text = DATA_IMAGE.sub(lambda match: _count_data(match, match[1]), text)
+        text = DATA_REFERENCE.sub(lambda match: _count_data(match, ""), text)
+        text = DATA_ADDRESS.sub(lambda match: _count_data(match, ""), text)
+    return BASE64_BLOCK.sub(_drop_base64, text)
+
+
+def _count_data(match: re.Match[str], instead: str) -> str:
+    size = len(match[0])
+    if size < MIN_DATA_CHARS:
+        return match[0]
+    leave_out(f"bytes of embedded {'images' if 'data:image' in match[0].lower() else 'files'}", size - len(instead))
+    return instead
+
+
+def _drop_base64(match: re.Match[str]) -> str:
+    block = match[0]
+    capitals = sum(map(str.isupper, block)) / len(block)
+    digits = sum(map(str.isdecimal, block)) / len(block)
+    if not (0.2 < capitals < 0.7 and 0.03 < digits < 0.5 and any(map(str.islower, block))):
+        return block  # a sequence of genes, a hash, a ruler
+    leave_out("bytes of base64 data", len(block))
+    return ""
 
 
 def _normalise_part(text: str) -> str:

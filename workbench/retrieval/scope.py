@@ -49,7 +49,10 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         since=scope.since,
         until=scope.until,
         preferred_source_ids=preferred,
-        notes=_make_notes(scope, source_ids, lambda: _list_tags(scope, sources, project_id, folder_id, named_ids)),
+        notes=(
+            *_make_notes(scope, source_ids, lambda: _list_tags(scope, sources, project_id, folder_id, named_ids)),
+            *_note_undated(scope, source_ids, sources),
+        ),
         project_id=_single_id(source.project_id for source in scoped) or project_id,
         folder_id=_single_id(source.folder_id for source in scoped) or folder_id,
         names=scope.names,
@@ -147,6 +150,19 @@ def _list_tags(
         kind=scope.kind, project_id=project_id, folder_id=folder_id, tags=(), source_ids=named_ids
     )
     return sorted({tag for source in within for tag in source.tags})
+
+
+def _note_undated(scope: Scope, source_ids: tuple[str, ...] | None, sources: Sources) -> tuple[str, ...]:
+    """Return a sentence on the documents that a filter by date leaves out because they have none."""
+    if (scope.since is None and scope.until is None) or source_ids == ():
+        return ()
+    count = sources.count_undated(
+        source_ids, scope.documents, document_types=scope.document_types, languages=_languages(scope.languages)
+    )
+    if not count:
+        return ()
+    subject = "1 document has no date and is" if count == 1 else f"{count:,} documents have no date and are"
+    return (f"{subject} left out.",)
 
 
 def _make_notes(

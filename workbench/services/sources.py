@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from workbench.errors import Conflict, InvalidInput, NotFound, StorageError, list_choices
-from workbench.ingestion.text import BEGINNING_CHARS, detect_document_language
+from workbench.ingestion.text import BEGINNING_CHARS, detect_document_language, find_codec
 from workbench.services.checks import UPLOADS_TITLE, check_key, check_title, check_url, clean_tags
 from workbench.services.corpus import Corpus
 from workbench.services.indexes import IndexService
@@ -310,6 +310,8 @@ class SourceService:
         folder: str | None = None,
         tags: Sequence[str] | None = None,
         language: str | None = None,
+        encoding: str | None = None,
+        hidden: str | None = None,
         build: bool = True,
     ) -> Source:
         """Change the given fields; None keeps a field.
@@ -322,6 +324,9 @@ class SourceService:
             folder: Folder in the project; "" removes it from its folder.
             tags: Tags that replace the current ones.
             language: Language for stemming all its documents, or "auto" to detect it for each text.
+            encoding: Encoding of its texts, such as "windows-1251", or "auto" to detect it for each file. It applies to
+                files that are ingested, also again, after the change.
+            hidden: "read" or "skip" hidden sheets, rows and columns of its files; it applies as ``encoding`` does.
             build: Update the indexes at once after a change of language; if False, leave that to
                 ``JobService.enqueue_stemming``.
 
@@ -333,6 +338,11 @@ class SourceService:
         language = None if language is None else _parse_language(language)
         values = {"title": title and check_title(title), "url": check_url(url), "language": language}
         changes: dict[str, object] = {name: value for name, value in values.items() if value is not None}
+        if encoding is not None:
+            changes["encoding"] = _parse_encoding(encoding)
+        if hidden is not None and hidden not in ("read", "skip"):
+            raise InvalidInput(f"Invalid value for hidden {hidden!r}: use read or skip.")
+        changes |= {} if hidden is None else {"hidden": hidden}
         if tags is not None:
             changes["tags"] = clean_tags(tags)
         if project is not None:
@@ -406,6 +416,14 @@ class SourceService:
         owner = self._corpus.projects.get(project)
         inner = self._corpus.projects.folder(owner.id, folder) if folder else None
         return {"project_id": owner.id, "folder_id": inner.id if inner else None}
+
+
+def _parse_encoding(written: str) -> str:
+    """Return the given name of an encoding; "" for "auto"."""
+    name = written.strip().lower()
+    if name not in ("", AUTO) and find_codec(name) is None:
+        raise InvalidInput(f"There is no encoding {written!r}; use a name such as windows-1251, shift_jis or auto.")
+    return "" if name == AUTO else name
 
 
 def _parse_language(written: str) -> str:

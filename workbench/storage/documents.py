@@ -318,6 +318,11 @@ class Documents:
             connection.execute(statement("documents_to_stem_anew"), {"ids": [row["id"] for row in rows]})
         return len(rows)
 
+    def fetch_reading(self, source_id: str) -> tuple[str, str]:
+        """Return the encoding of a source's texts ("" to detect it), and "read" or "skip" for hidden parts."""
+        row = self._database.row(statement("reading_of_source"), {"source_id": source_id})
+        return ("", "read") if row is None else (row["encoding"], row["hidden"])
+
     def language_of_source(self, source_id: str) -> str | None:
         """Return the language that a user chose for a source, or None if the language of each text is identified."""
         row = self._database.row(statement("language_of_source"), {"source_id": source_id})

@@ -140,6 +140,8 @@ CREATE TABLE sources (
     folder_id text,
     tags text[] NOT NULL DEFAULT '{}',
     language text NOT NULL DEFAULT 'auto',  -- chosen by the user; also for documents added later
+    encoding text NOT NULL DEFAULT '',  -- of its texts; '' detects it for each file
+    hidden text NOT NULL DEFAULT 'read' CHECK (hidden IN ('read', 'skip')),  -- sheets, rows and columns
     status text NOT NULL DEFAULT 'active',
     metadata jsonb NOT NULL DEFAULT '{}',
     created_at timestamptz NOT NULL DEFAULT now(),

@@ -181,7 +181,10 @@ class Sources:
         """
         source = replace(self.get(source_id), **fields)  # pyright: ignore[reportArgumentType]
         scope = "project" if source.project_id else "global"
-        values = {name: getattr(source, name) for name in ("id", "title", "url", "project_id", "language", "status")}
+        values = {
+            name: getattr(source, name)
+            for name in ("id", "title", "url", "project_id", "language", "encoding", "hidden", "status")
+        }
         values |= {
             "scope": scope,
             "folder_id": source.folder_id if source.project_id else None,
@@ -261,6 +264,23 @@ class Sources:
             "source_ids": None if source_ids is None else list(source_ids),
         }
         return [ScopedSource(**row) for row in self._database.rows(statement("source_ids_in_scope"), parameters)]
+
+    def count_undated(
+        self,
+        source_ids: Sequence[str] | None,
+        document_ids: Sequence[str] | None,
+        *,
+        document_types: Sequence[str],
+        languages: Sequence[str],
+    ) -> int:
+        """Return how many documents of a scope have no date; None and empty filters do not narrow."""
+        parameters = {
+            "source_ids": None if source_ids is None else list(source_ids),
+            "document_ids": None if document_ids is None else list(document_ids),
+            "document_types": list(document_types) or None,
+            "languages": list(languages) or None,
+        }
+        return int(self._database.rows(statement("documents_undated"), parameters)[0]["n"])
 
 
 def _source(row: Row) -> Source:

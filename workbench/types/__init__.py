@@ -16,13 +16,16 @@ from workbench.types.json import (
 from workbench.types.parameter import Parameter, ParameterValue, read_parameters
 from workbench.types.progress import (
     Countdown,
+    DocumentNotes,
     IngestFailure,
     IngestReport,
     OnProgress,
     Progress,
     ShouldStop,
     duration_text,
+    format_left_out,
     progress_text,
+    sum_notes,
     time_left_text,
 )
 from workbench.types.records import (
@@ -66,6 +69,7 @@ __all__ = [
     "APART_TYPES",
     "FAMILY_TYPES",
     "Document",
+    "DocumentNotes",
     "Evidence",
     "Results",
     "Folder",
@@ -101,10 +105,12 @@ __all__ = [
     "as_texts",
     "as_integer",
     "weak_match_text",
+    "format_left_out",
     "progress_text",
     "to_plain",
     "preference_text",
     "read_parameters",
     "duration_text",
+    "sum_notes",
     "time_left_text",
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections import Counter
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
@@ -29,6 +30,42 @@ class IngestFailure(Value):
 
     path: str
     error: str  # the reason, as a sentence
+
+
+MAX_NOTES = 200  # sentences about documents in the report of an ingest
+
+
+def format_left_out(counts: Mapping[str, int]) -> str:
+    """Return counts as a list, the largest first: "comments (12), hidden rows (3)"."""
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{what} ({count:,})" for what, count in ordered)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentNotes:
+    """The notes of one document, for the report of an ingest.
+
+    Attributes:
+        sentences: Sentences about its pages and what was left out.
+        left_out: Counts of what was left out, by a plural noun.
+    """
+
+    sentences: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def sum_notes(notes: Sequence[DocumentNotes]) -> tuple[str, ...]:
+    """Return the sentences of all documents, up to a limit, after one that adds up what was left out of them."""
+    total: Counter[str] = Counter()
+    for each in notes:
+        total.update(each.left_out)
+    documents = sum(bool(each.left_out) for each in notes)
+    sentences = [sentence for each in notes for sentence in each.sentences]
+    if len(sentences) > MAX_NOTES:
+        more = len(sentences) - MAX_NOTES
+        sentences = [*sentences[:MAX_NOTES], f"{more:,} more notes are shown with their documents."]
+    summary = f"Not fully read in {documents:,} documents: {format_left_out(total)}." if documents > 1 else ""
+    return tuple(filter(None, (summary, *sentences)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,8 @@ class Source(Value):
     folder_name: str | None = None
     tags: tuple[str, ...] = ()
     language: str = AUTO
+    encoding: str = ""  # of its texts; "" to detect it for each file
+    hidden: Literal["read", "skip"] = "read"  # hidden sheets, rows and columns of its files
     status: str = "active"
     documents_count: int = 0
     passages_count: int = 0

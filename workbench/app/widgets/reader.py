@@ -17,7 +17,7 @@ from workbench.app.widgets.markdown import parse_markdown
 from workbench.app.widgets.notices import load_component
 from workbench.app.widgets.source_places import TintedText, choose_part, split_by_passages
 from workbench.errors import NotFound
-from workbench.ingestion.metadata import scan_note
+from workbench.ingestion.metadata import left_out_note, scan_note
 from workbench.types import JsonObject
 from workbench.types.results import Span
 
@@ -169,6 +169,7 @@ def _show_document(wb: Workbench, document: Document, index: str | None) -> None
         document.document_type,
         f"{len(document.text or ''):,} characters",
         scan_note(document.metadata),
+        left_out_note(document.metadata),
     ]
     st.html(f'<p class="wb-kind" style="margin:0">{escape(" · ".join(fact for fact in facts if fact))}</p>')
     part = address.get("part")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
 from workbench.errors import Cancelled, UnreadableDocument
@@ -11,7 +13,7 @@ from workbench.formatting import KB, MB, size_text
 from workbench.ingestion.ocr.document import INSTALL_ADVICE, OnPage, is_ocr_installed
 from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans, to_json_metadata
 from workbench.ingestion.readers.html import read_html
-from workbench.ingestion.readers.isolation import ParserProcess
+from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
 from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx
 from workbench.ingestion.readers.pdf.reader import read_pdf
 from workbench.ingestion.readers.picture import read_picture
@@ -26,10 +28,11 @@ from workbench.ingestion.readers.plain_text import (
     read_separated,
 )
 from workbench.ingestion.readers.spreadsheet import read_xlsx
-from workbench.ingestion.text import detect_document_language, normalise
+from workbench.ingestion.text import detect_document_language, drop_encoded_data, normalise, open_reading
 
 MAX_BYTES = 50 * MB  # largest file that is read
 MIN_ISOLATED_OFFICE_BYTES = 50 * KB  # bytes; smaller office files are read in less time than a process takes to start
+PACKED_RATIO = 40  # a package counts as its unpacked size divided by this, which only bombs and sparse sheets exceed
 MAX_TITLE_CHARS = 300
 
 
@@ -217,6 +220,7 @@ def read_bytes(
     max_bytes: int = MAX_BYTES,
     on_page: OnPage | None = None,
     parser: ParserProcess | None = None,
+    options: ReadingOptions = DEFAULT_OPTIONS,
 ) -> RawDocument:
     """Read an uploaded file.
 
@@ -226,6 +230,7 @@ def read_bytes(
         max_bytes: Largest size that is read.
         on_page: Called with (page, pages) before each slow page (a scan); may raise ``Cancelled``.
         parser: Separate process for formats whose parser can crash or use much memory.
+        options: Encoding of texts, and whether hidden parts are left out.
 
     Raises:
         UnreadableDocument: As for ``read_file``.
@@ -242,12 +247,29 @@ def read_bytes(
         raise UnreadableDocument(_size_message(name, len(data), max_bytes))
     if not data:
         raise UnreadableDocument(f"'{name}' is empty.")
-    beside = reader.beside_from is not None and len(data) >= reader.beside_from
-    draft = parser.draft(data, name, on_page) if parser is not None and beside else read_draft(data, name, on_page)
+    if parser is not None and reader.beside_from is not None and _measure_unpacked(data) >= reader.beside_from:
+        draft = parser.draft(data, name, on_page, options)
+    else:
+        draft = read_draft(data, name, on_page, options=options)
     return _finish_draft(draft, reader.document_type, name)
 
 
-def read_draft(data: bytes, name: str, on_page: OnPage | None = None, left_out: Collection[int] = ()) -> Draft:
+def _measure_unpacked(data: bytes) -> int:
+    """Return the larger of the size of a file and, if it is a zip package, of its unpacked files."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as package:
+            return max(len(data), sum(entry.file_size for entry in package.infolist()) // PACKED_RATIO)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return len(data)
+
+
+def read_draft(
+    data: bytes,
+    name: str,
+    on_page: OnPage | None = None,
+    left_out: Collection[int] = (),
+    options: ReadingOptions = DEFAULT_OPTIONS,
+) -> Draft:
     """Read a file except for the pages in ``left_out``. Parser errors become ``UnreadableDocument``.
 
     Raises:
@@ -257,9 +279,13 @@ def read_draft(data: bytes, name: str, on_page: OnPage | None = None, left_out: 
     if reader is None:
         raise UnreadableDocument(f"'{name}' has an unsupported format.")
     try:
-        if reader.read_pages is None:
-            return reader.read(data, name)
-        return reader.read_pages(data, name, on_page, left_out)
+        with open_reading(options.encoding, skip_hidden=options.skip_hidden) as reading:
+            if reader.read_pages is None:
+                draft = reader.read(data, name)
+                draft = replace(draft, text=drop_encoded_data(draft.text))
+            else:
+                draft = reader.read_pages(data, name, on_page, left_out)
+            return replace(draft, metadata={**draft.metadata, **reading.metadata})
     except (UnreadableDocument, Cancelled, MemoryError):
         raise
     except Exception as error:  # parsers raise exceptions of any type

@@ -16,7 +16,7 @@ from lxml import html
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell
 from workbench.ingestion.readers.header_rows import merge_header_rows
-from workbench.ingestion.text import decode_text
+from workbench.ingestion.text import decode_text, format_superscript, leave_out
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -41,7 +41,7 @@ BACKTICKS = re.compile(r"`+")
 
 def normalise_code(root: HtmlElement) -> None:
     """Give every code block the form <pre><code>text</code></pre>, and reduce inline code to its text."""
-    for block in [each for each in root.iter("div", "span", "code") if _is_preformatted(each)]:
+    for block in [each for each in root.iter("div", "span", "code", "xmp", "listing") if _is_preformatted(each)]:
         block.tag = "pre"
     for table in list(root.iter("table")):
         _unwrap_code_table(table)
@@ -62,8 +62,15 @@ def normalise_code(root: HtmlElement) -> None:
 
 def _is_preformatted(element: HtmlElement) -> bool:
     style = element.get("style", "")
+    if element.tag in ("xmp", "listing"):
+        return True
     if element.tag == "code":
-        return BLOCK_STYLE.search(style) is not None and not any(True for _ in element.iterancestors("pre"))
+        is_block = (
+            element.find(".//br") is not None
+            or PREFORMATTED_STYLE.search(style) is not None
+            or BLOCK_STYLE.search(style) is not None
+        )
+        return is_block and not any(True for _ in element.iterancestors("pre"))
     return bool(style) and bool(PREFORMATTED_STYLE.search(style) and MONOSPACE_STYLE.search(style))
 
 
@@ -250,6 +257,11 @@ META_TAG = re.compile(rb"<meta[\s/](?:[^>\"']|\"[^\"]*\"|'[^']*')*+", re.IGNOREC
 ATTRIBUTE = re.compile(rb"""([^\s"'>/=]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*["']?\s*([^\s;"']+)""", re.IGNORECASE)
 XML_ENCODING = re.compile(rb"""\A\s*<\?xml[^>]{0,100}?encoding\s*=\s*["']([\w.:-]+)""")
+XHTML_MARK = re.compile(r"<\?xml|xmlns\s*=", re.IGNORECASE)
+SELF_CLOSED_TAG = re.compile(  # in HTML, these would contain the rest of the page
+    r"<(title|script|style|iframe|textarea|a|div|span|p|td|th|i|b|em|strong|li|ul|section)\b((?:\s[^<>]*?)?)\s*/>",
+    re.IGNORECASE,
+)
 XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 HIDDEN_STYLE = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|(?<![-\w])opacity\s*:\s*0*\.?0+(?![.\d])"
@@ -315,32 +327,53 @@ UNREAD_TAGS = frozenset(
         "nav", "button", "select", "input", "textarea", "img", "picture", "head", "wbr",
     )
 )  # fmt: skip
+MEDIA_TAGS = frozenset(("svg", "canvas", "iframe", "object", "embed", "video", "audio"))
+MIN_PART_CHARS = 40  # of a header, aside or footer next to <main> that is content
+PART_TAGS = frozenset(("header", "footer", "aside"))
+FILE_UNREAD_ROLES = frozenset(("navigation", "search"))
 UNREAD_ROLES = frozenset(("navigation", "banner", "contentinfo", "search"))
+QUESTION_TAGS = frozenset(("summary", "dt"))
 PAGE_TAGS = frozenset(("html", "body", "main"))  # hidden only until a script runs
 HEAD_TAGS = frozenset(("title", "meta", "link", "script", "style", "base", "noscript", "template"))
 MAIN_SELECTORS = (".//main", ".//*[@role='main']", ".//article")
 MIN_MAIN_SHARE = 0.3  # a <main> with a smaller share of the page's text is not the main content
 MAX_DEPTH = 200  # deeper nesting would overflow the converter's recursion
-META_NAMES = {"description": "description", "author": "author", "keywords": "keywords", "date": "date"}
+META_NAMES = {
+    "description": "description",
+    "author": "author",
+    "keywords": "keywords",
+    "date": "date",
+    "dc.date": "date",
+    "dcterms.date": "date",
+    "last-modified": "modified",
+    "article:modified_time": "modified",
+    "dcterms.modified": "modified",
+    "article:published_time": "published",
+    "pubdate": "published",
+    "datepublished": "published",
+    "dcterms.issued": "published",
+}
 
 
 def read_html(data: bytes, name: str) -> Draft:
-    """Return the main content. The title is <title>, or else the first <h1>."""
-    source = decode_text(data, name, find_charset(data))
-    return make_draft(source)
+    """Return the content of a file. The title is <title>, or else the first <h1>.
+
+    Headers, asides and footers are content, unlike those of a page of a website, unless they consist of links.
+    """
+    return make_draft(decode_text(data, name, find_charset(data)), is_file=True)
 
 
-def make_draft(source: str, base_url: str | None = None) -> Draft:
+def make_draft(source: str, base_url: str | None = None, *, is_file: bool = False) -> Draft:
     """Convert a page's source to title, metadata and Markdown. ``base_url`` makes links absolute."""
     root = parse_page(source)
-    return Draft() if root is None else make_draft_from_tree(root, base_url)
+    return Draft() if root is None else make_draft_from_tree(root, base_url, is_file=is_file)
 
 
-def make_draft_from_tree(root: HtmlElement, base_url: str | None = None) -> Draft:
+def make_draft_from_tree(root: HtmlElement, base_url: str | None = None, *, is_file: bool = False) -> Draft:
     """Convert a parsed page like ``make_draft``. Unread elements are removed from the tree."""
     title = _element_text(root.find(".//head/title"))
     metadata = _read_metadata(root)
-    content = _extract_main_content(root)
+    content = _extract_main_content(root, is_file=is_file)
     if base_url is not None:
         content.make_links_absolute(base_url, resolve_base_href=False, handle_failures="ignore")
     return Draft(convert_element(content), title or _element_text(content.find(".//h1")), metadata)
@@ -349,13 +382,15 @@ def make_draft_from_tree(root: HtmlElement, base_url: str | None = None) -> Draf
 def convert_fragment(source: str) -> str:
     """Convert HTML contained in another format (a Word file, a book's chapter)."""
     root = parse_page(source)
-    return "" if root is None else convert_element(_extract_main_content(root))
+    return "" if root is None else convert_element(_extract_main_content(root, is_file=True, is_part=True))
 
 
 def parse_page(source: str) -> HtmlElement | None:
     """Parse a page, or return None if it is empty. lxml is ten times faster than BeautifulSoup here."""
     from lxml import html
 
+    if XHTML_MARK.search(source[:2_000]):
+        source = SELF_CLOSED_TAG.sub(r"<\1\2></\1>", source)
     source = XML_DECLARATION.sub("", source).replace("\0", "")
     if not source.strip():
         return None
@@ -400,16 +435,25 @@ def convert_element(element: HtmlElement) -> str:
     return texts[0] if len(texts) == 1 else "\n\n".join(text.strip("\n") for text in texts if text.strip())
 
 
-def _extract_main_content(root: HtmlElement) -> HtmlElement:
-    """Remove unread elements, then return the element with the main content."""
-    _expose_hidden_content(root)
+def _extract_main_content(root: HtmlElement, *, is_file: bool = False, is_part: bool = False) -> HtmlElement:
+    """Remove unread elements, then return the element with the main content.
+
+    Args:
+        root: The page.
+        is_file: The whole body is content, except for hidden parts and lists of links.
+        is_part: It is part of a book or an office file, in which lists of links are content, too.
+    """
+    _expose_hidden_content(root, is_file=is_file)
     normalise_code(root)
+    _write_scripts(root)
     styles = _read_page_styles(root)
-    unread = [element for element in root.iter() if _is_unread(element, styles)]
+    unread = [element for element in root.iter() if _is_unread(element, styles, is_file=is_file, is_part=is_part)]
     if not _has_text_without(root, unread):
         unread = [element for element in unread if element.tag != "nav"]  # a page that consists of links
     for element in unread:
         if element.getparent() is not None:
+            if is_file:
+                _count_unread(element)
             element.drop_tree()
     for link in list(root.iter("a")):
         if (link.get("href") or "#").startswith(("#", "javascript:")):
@@ -418,6 +462,8 @@ def _extract_main_content(root: HtmlElement) -> HtmlElement:
         block.drop_tag()  # a wrapper around a code block, which would give nested fences
     body = root.find(".//body")
     body = root if body is None else body
+    if is_file:
+        return body
     length = _text_length(body)
     for path in MAIN_SELECTORS:
         elements = body.findall(path)
@@ -512,8 +558,11 @@ def _find_referenced_names(root: HtmlElement) -> frozenset[str]:
     return frozenset(names)
 
 
-def _expose_hidden_content(root: HtmlElement) -> None:
+def _expose_hidden_content(root: HtmlElement, *, is_file: bool) -> None:
     """Convert visible content in frames, shadow roots, fields, formulas and images to plain elements."""
+    if is_file:
+        for image in list(root.iter("img")):
+            _open_described_picture(image)
     for element in list(root.iter("template", "iframe", "textarea", "input", "select", "button", "math", "img", "svg")):
         if element.getparent() is not None:
             CONTENT_OPENERS[element.tag](element)
@@ -566,6 +615,35 @@ def _open_formula(element: HtmlElement) -> None:
         if "tex" in note.get("encoding", "") and _element_text(note):
             _replace_element(element, "span", f"${_element_text(note)}$")
             return
+    _replace_element(element, "span", formula_text(element))
+
+
+MATH_BRACES = {"msup": "^", "msub": "_", "mover": "^", "munder": "_"}
+
+
+def formula_text(element: HtmlElement) -> str:
+    """Return a MathML element as text: fractions as a/b, powers as x^2, indices as x_1, roots as √(x)."""
+    local = str(element.tag).rpartition("}")[2].rpartition(":")[2]
+    parts = [formula_text(child) for child in element if isinstance(child.tag, str)]
+    if local in ("annotation", "annotation-xml"):
+        return ""
+    if not parts:
+        return " ".join((element.text or "").split())
+    if local == "mfrac" and len(parts) == 2:
+        return "/".join(map(_bracket, parts))
+    if local in MATH_BRACES and len(parts) == 2:
+        return f"{_bracket(parts[0])}{MATH_BRACES[local]}{_bracket(parts[1])}"
+    if local in ("msubsup", "munderover") and len(parts) == 3:
+        return f"{_bracket(parts[0])}_{_bracket(parts[1])}^{_bracket(parts[2])}"
+    if local in ("msqrt", "mroot"):
+        return f"√({' '.join(parts[:1] if local == 'mroot' else parts)})"
+    if local in ("mtr", "mlabeledtr", "mtable"):
+        return ("; " if local == "mtable" else ", ").join(parts)
+    return " ".join(filter(None, parts))
+
+
+def _bracket(text: str) -> str:
+    return text if len(text) == 1 or text.isalnum() else f"({text})"
 
 
 def _open_drawing(element: HtmlElement) -> None:
@@ -581,11 +659,77 @@ def _open_picture(element: HtmlElement) -> None:
         _replace_element(element, "span", alt)
 
 
+def _open_described_picture(element: HtmlElement) -> None:
+    """Replace an image of a file by its alternative text; count it if it has none."""
+    alt = " ".join((element.get("alt") or element.get("title") or "").split())
+    if alt:
+        _replace_element(element, "span", alt)
+    elif element.get("alt") is None:
+        leave_out("images without alternative text")
+
+
+def _write_scripts(root: HtmlElement) -> None:
+    """Write superscripts and indices of numbers as such, and words without the readings above them."""
+    for formula in [each for each in root.iter("script") if each.get("type", "").startswith("math/tex")]:
+        formula_source = (formula.text or "").strip()
+        _replace_element(formula, "span", f"${formula_source}$")
+    for summary in root.iter("summary"):
+        summary.tag = "p" if all(child.tag in INLINE_TAGS for child in summary) else "div"
+    readings = list(root.iter("rt", "rp", "rtc"))
+    leave_out("ruby readings", sum(each.tag == "rt" for each in readings))
+    for reading in readings:
+        if reading.getparent() is not None:
+            reading.drop_tree()
+    for element in list(root.iter("sup", "sub", "span")):
+        is_raised = element.tag == "sup" or RAISED_STYLE.search(element.get("style", "")) is not None
+        if (element.tag == "span" and not is_raised) or any(True for _ in element.iterancestors("pre", "code")):
+            continue
+        before, text = _text_ahead(element), _element_text(element)
+        has_link = element.find(".//a") is not None or any(True for _ in element.iterancestors("a"))
+        if is_raised:
+            _replace_text(element, _format_note_mark(text) if has_link and text else format_superscript(text, before))
+        elif before[-1:].isdigit() and text[:1].isdigit():
+            _replace_text(element, f"_{text}")
+
+
+def _format_note_mark(text: str) -> str:
+    """Return the mark of a note in square brackets."""
+    mark = text.strip()
+    return mark if mark.startswith(("[", "(")) or not mark[:1].isalnum() else f"[{mark}]"
+
+
+def _text_ahead(element: HtmlElement) -> str:
+    """Return the text directly before an element, also if it is the first child of another inline element."""
+    while element is not None:
+        previous = element.getprevious()
+        if previous is not None and (previous.tail or isinstance(previous.tag, str)):
+            return previous.tail or _element_text(previous)
+        if previous is not None:  # a comment
+            element = previous
+            continue
+        parent = element.getparent()
+        if parent is None or (parent.text or "").strip() or parent.tag not in INLINE_TAGS:
+            return "" if parent is None else parent.text or ""
+        element = parent
+    return ""
+
+
+def _replace_text(element: HtmlElement, text: str) -> None:
+    """Replace the content of an element by a text, and the element by a plain one."""
+    tail = element.tail
+    element.clear()
+    element.tag, element.text, element.tail = "span", text, tail
+
+
 CONTENT_OPENERS = {
     "template": _open_template, "iframe": _open_frame, "textarea": _open_field, "input": _open_field,
     "select": _open_select, "button": _open_button, "math": _open_formula, "img": _open_picture,
     "svg": _open_drawing,
 }  # fmt: skip
+
+
+RAISED_STYLE = re.compile(r"vertical-align\s*:\s*super", re.IGNORECASE)
+INLINE_TAGS = frozenset(("a", "b", "i", "em", "strong", "span", "small", "sup", "sub", "u", "font"))
 
 
 def _replace_element(element: HtmlElement, tag: str, text: str) -> None:
@@ -614,14 +758,46 @@ def _has_text_without(root: HtmlElement, unread: list[HtmlElement]) -> bool:
     return False
 
 
-def _is_unread(element: HtmlElement, styles: PageStyles) -> bool:
+def _count_unread(element: HtmlElement) -> None:
+    """Count a part of a file that is not read, if a reader of the file sees it."""
+    tag = element.tag
+    if tag in MEDIA_TAGS:
+        leave_out("embedded media and drawings")
+    elif tag in ("input", "select", "textarea"):
+        leave_out("form fields", element.get("type", "text").lower() not in ("hidden", "submit", "button", "reset"))
+    elif isinstance(tag, str) and tag not in UNREAD_TAGS and _element_text(element):
+        leave_out("lists of links" if _link_share(element) > MAX_LINK_SHARE else "hidden or repeated parts")
+    elif tag == "nav" and _element_text(element):
+        leave_out("lists of links")
+
+
+def _is_unread(element: HtmlElement, styles: PageStyles, *, is_file: bool, is_part: bool) -> bool:
     """Return whether an element is a comment, boilerplate, a permalink mark, or permanently hidden."""
     tag = element.tag
+    if is_part and tag == "nav":
+        return False
     if not isinstance(tag, str) or tag in UNREAD_TAGS:
         return True
     if tag in PAGE_TAGS:
         return False
+    if is_part:
+        return False
+    if is_file:
+        return _is_file_boilerplate(element) or (
+            _is_hidden(element, styles) and not _can_be_revealed(element, styles) and not _is_answer(element)
+        )
     return _is_boilerplate(element) or (_is_hidden(element, styles) and not _can_be_revealed(element, styles))
+
+
+def _is_file_boilerplate(element: HtmlElement) -> bool:
+    """Return whether a part of a file is a list of links, or a few words around the main content."""
+    if element.tag in PART_TAGS and element.find(".//h1") is None:
+        is_around = element.getroottree().find(".//main") is not None and not any(
+            True for _ in element.iterancestors("main", "article", "section", "blockquote")
+        )
+        return _link_share(element) > MAX_LINK_SHARE or (is_around and _text_length(element) < MIN_PART_CHARS)
+    is_mark = element.tag == "a" and "headerlink" in element.get("class", "")
+    return is_mark or element.get("role") in FILE_UNREAD_ROLES
 
 
 def _is_boilerplate(element: HtmlElement) -> bool:
@@ -711,6 +887,18 @@ def _follows_switch(element: HtmlElement) -> bool:
     return after is not None and after.tag == "button" and not COPY_BUTTON.search(_element_names(after))
 
 
+def _is_answer(element: HtmlElement) -> bool:
+    """Return whether a hidden part of a file follows its question, or is in a part that a click reveals."""
+    if ASIDE_NAME.search(_element_names(element)):
+        return False
+    before = next((each for each in element.itersiblings(preceding=True) if isinstance(each.tag, str)), None)
+    is_asked = before is not None and (before.tag in QUESTION_TAGS or _element_text(before).endswith(("?", "？")))
+    around = [
+        each for _, each in zip(range(3), element.iterancestors("div", "section", "li", "dl", "ul"), strict=False)
+    ]
+    return is_asked or any(PANEL_NAME.search(_element_names(each)) for each in around)
+
+
 def _has_name(element: HtmlElement, names: frozenset[tuple[str, str]]) -> bool:
     if not names:
         return False
@@ -730,7 +918,7 @@ def _element_text(element: HtmlElement | None) -> str:
 def _read_metadata(root: HtmlElement) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
     for tag in root.iterfind(".//meta"):
-        key = META_NAMES.get(tag.get("name", "").lower())
+        key = META_NAMES.get((tag.get("name") or tag.get("property") or tag.get("itemprop") or "").lower())
         if key and tag.get("content", "").strip():
             metadata[key] = tag.get("content").strip()
     for link in root.iterfind(".//link"):

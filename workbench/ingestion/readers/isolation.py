@@ -67,6 +67,22 @@ OUT_OF_MEMORY_EXIT_CODE = 77  # exit code of a process that reached its memory l
 
 
 @dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """How the files of a source are read.
+
+    Attributes:
+        encoding: Encoding of its texts; "" to detect it for each file.
+        skip_hidden: True to leave out hidden sheets, rows and columns instead of marking them as hidden.
+    """
+
+    encoding: str = ""
+    skip_hidden: bool = False
+
+
+DEFAULT_OPTIONS = ReadingOptions()
+
+
+@dataclass(frozen=True, slots=True)
 class ParserRequest:
     """A request to the parser process.
 
@@ -75,12 +91,14 @@ class ParserRequest:
         data: Contents of the file.
         left_out: Pages to skip.
         only: First and last page to try instead of reading the whole file.
+        options: How to read it.
     """
 
     name: str
     data: bytes
     left_out: tuple[int, ...] = ()
     only: tuple[int, int] | None = None
+    options: ReadingOptions = DEFAULT_OPTIONS
 
 
 # "ready" (the process id) is sent once, "page" (page, pages) before each slow page, and "pages" (the page count)
@@ -138,7 +156,9 @@ class ParserProcess:
         """The process id; None before the first file and after ``close``."""
         return None if self._process is None else self._process.pid
 
-    def draft(self, data: bytes, name: str, on_page: OnPage | None = None) -> Draft:
+    def draft(
+        self, data: bytes, name: str, on_page: OnPage | None = None, options: ReadingOptions = DEFAULT_OPTIONS
+    ) -> Draft:
         """Read a file as ``formats.draft_of`` does. A thread receives the frames, so this call can be stopped.
 
         Raises:
@@ -147,7 +167,7 @@ class ParserProcess:
         lost: set[int] = set()
         searched = False
         while True:
-            request = ParserRequest(name, data, tuple(sorted(lost)))
+            request = ParserRequest(name, data, tuple(sorted(lost)), options=options)
             try:
                 frame = self._answer(request, on_page, self._patience)
             except ParserCrashed as end:

@@ -6,7 +6,6 @@ import io
 import posixpath
 import re
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from workbench.ingestion.readers.grid import drop_empty, format_cell, format_mar
 from workbench.ingestion.readers.header_rows import merge_header_rows
 from workbench.ingestion.readers.html import XML_DECLARATION, convert_fragment, find_charset
 from workbench.ingestion.readers.plain_text import find_first_heading
-from workbench.ingestion.text import decode_text, format_superscript
+from workbench.ingestion.text import decode_text, format_superscript, leave_out, open_reading
 
 if TYPE_CHECKING:
     from pptx.opc.package import Part
@@ -75,6 +74,11 @@ class XmlElement(Protocol):
     @property
     def tag(self) -> object:
         """The element's name as ``{namespace}local``; for a comment, a function."""
+        ...
+
+    @property
+    def attrib(self) -> Mapping[str, str]:
+        """The attributes by name, ``{namespace}local`` if it has a namespace."""
         ...
 
     def get(self, key: str) -> str | None:
@@ -195,12 +199,6 @@ def read_core_properties(package: zipfile.ZipFile) -> dict[str, str]:
         if key and element.text and element.text.strip() and not GENERATOR_NOTE.match(element.text):
             properties[key] = element.text.strip()
     return properties
-
-
-def make_metadata(properties: Mapping[str, str], left_out: Mapping[str, int]) -> dict[str, object]:
-    """Return the properties and the counts of what was left out as metadata."""
-    counts = {what: count for what, count in left_out.items() if count}
-    return {**drop_title(properties), **({"left_out": counts} if counts else {})}
 
 
 def drop_title(properties: Mapping[str, str]) -> dict[str, str]:
@@ -465,18 +463,17 @@ MAIN_PART = "word/document.xml"
 
 def read_docx(data: bytes, name: str) -> Draft:
     """Return headings, paragraphs, lists, tables and footnotes, without images."""
-    left_out = Counter[str]()
     with open_package(data, name) as package:
         properties = read_core_properties(package)
-        prepared = _prepare_package(package, left_out)
+        prepared = _prepare_package(package)
     import mammoth
 
     result = mammoth.convert_to_html(
         io.BytesIO(prepared), style_map=DOCX_STYLES, convert_image=mammoth.images.img_element(lambda image: {})
     )
-    left_out["symbols of an unknown font"] += sum("A w:sym element" in message.message for message in result.messages)
+    leave_out("symbols of an unknown font", sum("A w:sym element" in message.message for message in result.messages))
     text = convert_fragment(result.value)
-    return Draft(text, properties.get("title") or find_first_heading(text), make_metadata(properties, left_out))
+    return Draft(text, properties.get("title") or find_first_heading(text), drop_title(properties))
 
 
 # --- The parts of a file ---
@@ -497,7 +494,7 @@ class WordPart:
     relations: dict[str, str]
 
 
-def _prepare_package(package: zipfile.ZipFile, left_out: Counter[str]) -> bytes:
+def _prepare_package(package: zipfile.ZipFile) -> bytes:
     """Return a copy of a Word file, without media, whose text mammoth reads completely."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
 
@@ -507,13 +504,13 @@ def _prepare_package(package: zipfile.ZipFile, left_out: Counter[str]) -> bytes:
     known = StyleSheet.read(styles)
     parts = [part for path in (main, *paths) if (part := _load_part(package, path)) is not None]
     for part in parts:
-        _prepare_part(package, part, known, left_out)
+        _prepare_part(package, part, known)
         if part.path == main:
             NumberedText(Numbering(numbering, known), known).write(part.root)
             _add_margins(package, part, known)
     _drop_dangling_references([part.root for part in parts])
     comments = _parse_part(package, "word/comments.xml")
-    left_out["comments"] += len(list(comments.iter(WORD + "comment"))) if comments is not None else 0
+    leave_out("comments", len(list(comments.iter(WORD + "comment"))) if comments is not None else 0)
     replaced = {part.path: etree.tostring(part.root, encoding="UTF-8", xml_declaration=True) for part in parts}
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as copy:
@@ -549,14 +546,14 @@ def _load_part(package: zipfile.ZipFile, path: str) -> WordPart | None:
     return None if root is None else WordPart(path, root, read_relations(package, path))
 
 
-def _prepare_part(package: zipfile.ZipFile, part: WordPart, known: StyleSheet, left_out: Counter[str]) -> None:
+def _prepare_part(package: zipfile.ZipFile, part: WordPart, known: StyleSheet) -> None:
     _simplify(part.root)
-    left_out["embedded files"] += len(list(part.root.iter(OFFICE_VML + "OLEObject", WORD + "altChunk")))
+    leave_out("embedded files", len(list(part.root.iter(OFFICE_VML + "OLEObject", WORD + "altChunk"))))
     for equation in list(part.root.iter(MATH + "oMathPara", MATH + "oMath")):
         if _is_attached(equation, part.root):
             replace_element(equation, [make_run(format_equation(equation))])
     _write_form_fields(part.root)
-    _write_drawings(package, part, left_out)
+    _write_drawings(package, part)
     for paragraph in part.root.iter(WORD + "p"):
         _write_superscripts(paragraph, known)
 
@@ -686,7 +683,7 @@ def _write_form_fields(root: XmlElement) -> None:
             parent.insert(parent.index(run), make_run(text))
 
 
-def _write_drawings(package: zipfile.ZipFile, part: WordPart, left_out: Counter[str]) -> None:
+def _write_drawings(package: zipfile.ZipFile, part: WordPart) -> None:
     """Write text boxes, charts, SmartArt and alternative texts after the paragraphs that they are anchored in."""
     for drawing in list(part.root.iter(WORD + "drawing", WORD + "pict", WORD + "object")):
         paragraph = _find_outer(drawing, "p")
@@ -695,11 +692,11 @@ def _write_drawings(package: zipfile.ZipFile, part: WordPart, left_out: Counter[
         blocks = [block for box in drawing.iter(WORD + "txbxContent") for block in list(box)]
         loose = [make_paragraph(part.text) for part in drawing.iter(DRAWING + "t") if part.text]
         art = [make_paragraph(word.get("string") or "") for word in drawing.iter(VML + "textpath")]
-        graphics = list(_graphic_blocks(package, part, drawing, left_out))
+        graphics = list(_graphic_blocks(package, part, drawing))
         alt = _picture_description(drawing)
         pictures = len(list(drawing.iter(DRAWING + "blip", VML + "imagedata")))
         if not alt and pictures and not blocks:
-            left_out["images without alternative text"] += pictures
+            leave_out("images without alternative text", pictures)
         described = [make_paragraph(alt)] if alt and not blocks and not graphics else []
         _append_blocks(paragraph, [*described, *loose, *art, *graphics, *blocks])
         replace_element(drawing, [])  # mammoth fails on images that are missing
@@ -714,9 +711,7 @@ def _picture_description(drawing: XmlElement) -> str:
     return next(filter(None, map(format_alt_text, [*properties, *shapes])), "")
 
 
-def _graphic_blocks(
-    package: zipfile.ZipFile, part: WordPart, drawing: XmlElement, left_out: Counter[str]
-) -> Iterator[XmlElement]:
+def _graphic_blocks(package: zipfile.ZipFile, part: WordPart, drawing: XmlElement) -> Iterator[XmlElement]:
     for element in drawing.iter():
         name = local_name(element)
         key = element.get(RELATION + ("dm" if name == "relIds" else "id")) if name in ("chart", "relIds") else None
@@ -726,11 +721,11 @@ def _graphic_blocks(
             continue
         if name == "relIds":
             lines = read_diagram(root) if root is not None else []
-            left_out["diagrams"] += not lines
+            leave_out("diagrams", not lines)
             yield from (make_paragraph(text) for _, text in lines)
             continue
         title, rows = read_chart(root) if root is not None else ("", [])
-        left_out["charts"] += not rows
+        leave_out("charts", not rows)
         if title:
             yield make_paragraph(title)
         if rows:
@@ -795,7 +790,8 @@ def _add_margins(package: zipfile.ZipFile, document: WordPart, known: StyleSheet
 def _margin_blocks(package: zipfile.ZipFile, part: WordPart, known: StyleSheet, seen: set[str]) -> Iterator[XmlElement]:
     """Yield the paragraphs and tables of a header or footer that have words and were not seen before."""
     _drop_page_numbers(part.root)
-    _prepare_part(package, part, known, Counter())
+    with open_reading():  # what headers and footers lack is not counted
+        _prepare_part(package, part, known)
     for link in list(part.root.iter(WORD + "hyperlink")):
         replace_element(link, list(link))
     for block in list(part.root):
@@ -1079,7 +1075,7 @@ def read_pptx(data: bytes, name: str) -> Draft:
     return Draft(
         title=first if title in ("", TEMPLATE_TITLE) else title,
         pages=pages,
-        metadata=make_metadata(properties, reader.left_out),
+        metadata=drop_title(properties),
     )
 
 
@@ -1101,7 +1097,6 @@ class SlideReader:
     """Reads the slides of a file one after the other. Repeated footers and master texts are read once."""
 
     def __init__(self) -> None:
-        self.left_out = Counter[str]()  # what was seen but not read
         self._margins: set[str] = set()  # texts of footers, layouts and masters that were read
 
     def read(self, slide: Slide) -> str:
@@ -1123,9 +1118,7 @@ class SlideReader:
         for relation in slide.part.rels.values():
             if relation.reltype.endswith("/comments") and not relation.is_external:
                 root = parse_xml(relation.target_part.blob)
-                self.left_out["comments"] += (
-                    sum(local_name(one) == "cm" for one in root.iter()) if root is not None else 0
-                )
+                leave_out("comments", sum(local_name(one) == "cm" for one in root.iter()) if root is not None else 0)
         return "\n\n".join(parts)
 
     def _read_shapes(self, shapes: Iterable[BaseShape], *, count: bool = True) -> Iterator[str]:
@@ -1165,9 +1158,9 @@ class SlideReader:
         alt = _shape_description(element)
         media = [one for one in element.iter() if local_name(one) in ("videoFile", "audioFile", "wavAudioFile")]
         if count and media:
-            self.left_out["audio and video"] += 1
+            leave_out("audio and video")
         elif count and not alt:
-            self.left_out["images without alternative text"] += 1
+            leave_out("images without alternative text")
         return alt
 
     def _read_frame(self, frame: BaseShape) -> str:
@@ -1184,10 +1177,10 @@ class SlideReader:
             if key is None:
                 continue
             text = "" if root is None else _diagram_text(root) if name == "relIds" else _chart_text(root)
-            self.left_out["diagrams" if name == "relIds" else "charts"] += not text
+            leave_out("diagrams" if name == "relIds" else "charts", not text)
             return text or _shape_description(element)
         if any(local_name(one) == "oleObj" for one in element.iter()):
-            self.left_out["embedded files"] += 1
+            leave_out("embedded files")
         return _shape_description(element)
 
 
@@ -1348,7 +1341,9 @@ def read_epub(data: bytes, name: str) -> Draft:
         chapters = _list_spine(opf, posixpath.dirname(opf_path))
         if set(chapters) & _find_encrypted_files(package):
             raise UnreadableDocument(f"'{name}' is protected by DRM. Only books without DRM can be read.")
-        present = [chapter for chapter in chapters if chapter in package.namelist()]
+        names = {entry.lower(): entry for entry in package.namelist()}
+        present = [names[chapter.lower()] for chapter in chapters if chapter.lower() in names]
+        leave_out("chapters that are missing in the file", len(chapters) - len(present))
         sources = ((package.read(chapter), chapter) for chapter in present)
         texts = [convert_fragment(decode_text(data, name, find_charset(data))) for data, name in sources]
         described = _read_description(opf)
@@ -1358,11 +1353,13 @@ def read_epub(data: bytes, name: str) -> Draft:
 
 def _find_opf_path(package: zipfile.ZipFile, name: str) -> str:
     try:
-        container = parse_xml(package.read("META-INF/container.xml"))
+        names = {entry.lower(): entry for entry in package.namelist()}
+        container = parse_xml(package.read(names["meta-inf/container.xml"]))
         rootfile = container.find(".//{*}rootfile") if container is not None else None
         if rootfile is None:
             raise KeyError("rootfile")
-        return str(rootfile.get("full-path"))
+        path = unquote(str(rootfile.get("full-path"))).replace("\\", "/").lstrip("/")
+        return names[path.lower()]
     except KeyError as error:
         raise UnreadableDocument(
             f"'{name}' is not an EPUB book: it has no container file. Download it again."

@@ -93,7 +93,7 @@ def _answer_request(frames: BinaryIO, request: ParserRequest, give_back: Callabl
     try:
         if request.only is not None:
             return "pages", parse_trial_pages(request.data, request.name, *request.only)
-        return "draft", read_draft(request.data, request.name, on_page, request.left_out)
+        return "draft", read_draft(request.data, request.name, on_page, request.left_out, request.options)
     except UnreadableDocument as error:
         return "error", str(error)
 

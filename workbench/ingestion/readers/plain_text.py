@@ -8,13 +8,14 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell, rows_to_text
-from workbench.ingestion.text import decode_text
+from workbench.ingestion.text import NEWLINES, decode_text, leave_out
 from workbench.types.json import JsonValue
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def read_json(data: bytes, name: str) -> Draft:
         value = json.loads(text)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
-            return read_json_lines(data, name)
+            return _records(text, name)
         raise UnreadableDocument(
             f"'{name}' is not valid JSON (line {error.lineno}, column {error.colno}: {error.msg}). Fix it and retry."
         ) from error
@@ -38,17 +39,57 @@ def read_json(data: bytes, name: str) -> Draft:
 
 
 def read_json_lines(data: bytes, name: str) -> Draft:
-    """Return one paragraph per line."""
-    values = []
-    for number, line in enumerate(decode_text(data, name).splitlines(), 1):
-        if line.strip():
-            try:
+    """Return one paragraph per line. Lines that are not JSON stay as they are and are counted."""
+    return _records(decode_text(data, name), name)
+
+
+def _records(text: str, name: str) -> Draft:
+    """Return one paragraph per value; values may also span lines, as in a concatenation of JSON files.
+
+    Raises:
+        UnreadableDocument: No line is JSON; the message names the first.
+    """
+    values: list[JsonValue] = []
+    broken: list[tuple[int, str]] = []
+    for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        try:
+            if line.strip():
                 values.append(json.loads(line))
-            except json.JSONDecodeError as error:
-                raise UnreadableDocument(
-                    f"'{name}' has invalid JSON in line {number} ({error.msg}). Fix it and retry."
-                ) from error
-    return Draft(flatten_json(values), metadata={"records": len(values)})
+        except (json.JSONDecodeError, RecursionError) as error:
+            broken.append((number, error.msg if isinstance(error, json.JSONDecodeError) else "nested too deeply"))
+            values.append(line)
+    if broken and (together := _parse_concatenated(text)) is not None:
+        values, broken = together, []
+    if broken and len(broken) == len(values):
+        raise UnreadableDocument(
+            f"'{name}' has invalid JSON in line {broken[0][0]} ({broken[0][1]}). Fix it and retry."
+        )
+    if broken:
+        leave_out(f"lines that are not JSON, kept as text, the first in line {broken[0][0]}", len(broken))
+    return Draft(_format_values(values), metadata={"records": len(values)})
+
+
+def _parse_concatenated(text: str) -> list[JsonValue] | None:
+    """Return the JSON values of a text one after the other; None if there is anything else in it."""
+    decoder, values, place = json.JSONDecoder(), list[JsonValue](), 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
+            continue
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except (json.JSONDecodeError, RecursionError):
+            return None
+        values.append(value)
+    return values
+
+
+def _format_values(values: list[JsonValue]) -> str:
+    return (
+        flatten_json(values)
+        if all(isinstance(each, dict | list) for each in values)
+        else "\n\n".join(filter(None, map(flatten_json, values)))
+    )
 
 
 def flatten_json(value: JsonValue) -> str:
@@ -81,7 +122,7 @@ def _format_leaf(text: str, path: str) -> Iterator[str]:
 def _format_scalar(value: JsonValue) -> str:
     if value is None:
         return ""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return str(value).lower() if isinstance(value, bool) else NEWLINES.sub("\n", str(value))
 
 
 def _find_title(value: JsonValue) -> str:
@@ -92,7 +133,13 @@ def _find_title(value: JsonValue) -> str:
 
 # --- Markdown: front matter becomes metadata ---
 
-FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL)
+FRONT_MATTER = re.compile(
+    r"\A\ufeff?\s*?(?P<fence>---|\+\+\+|;;;)(?P<language>yaml|toml|json)?[ \t]*\r?\n(?P<matter>.*?)(?:^|\n)"
+    r"(?:(?P=fence)|(?<!\+)\.\.\.)[ \t]*(?:\r?\n|\Z)",
+    re.DOTALL,
+)
+UNQUOTED_SIGNS = ("@", "`", "%", '"', "'")  # at the start of a value that YAML cannot read without quotes
+PLAIN_ENTRY = re.compile(r"([\w][\w .-]{0,60}?)\s*:(?:[ \t]+(.*))?")
 FENCED_CODE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE)
 HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
 MARKUP = re.compile(r"\*\*|__|`|\{#[^}]*\}$")
@@ -102,26 +149,88 @@ LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 def read_markdown(data: bytes, name: str) -> Draft:
     """Return the text without front matter. Invalid front matter stays part of the text."""
     metadata, body = split_front_matter(decode_text(data, name).replace("\r\n", "\n"))
-    title = str(metadata.get("title") or "").strip()
+    title = str(next((value for key, value in metadata.items() if str(key).lower() == "title"), None) or "").strip()
     if not body.strip() and metadata.get("description"):  # a section's index page is often all front matter
         body = f"# {title}\n\n{metadata['description']}" if title else str(metadata["description"])
     return Draft(body, title or find_first_heading(body), metadata)
 
 
 def split_front_matter(text: str) -> tuple[dict[str, object], str]:
-    """Return (front matter, rest), or ({}, the whole text) if there is no valid YAML mapping."""
+    """Return (front matter, rest), or ({}, the whole text) if there is no mapping in YAML, TOML or JSON."""
+    if text.startswith("{"):
+        return _split_json_matter(text)
     match = FRONT_MATTER.match(text)
     if not match:
         return {}, text
+    language = match["language"] or {"---": "yaml", "+++": "toml", ";;;": "json"}[match["fence"]]
+    loaded = _load_front_matter(match["matter"], language)
+    return ({}, text) if loaded is None else (loaded, text[match.end() :])
+
+
+def _split_json_matter(text: str) -> tuple[dict[str, object], str]:
+    """Return (front matter, rest) of a text that has a JSON object at its start, on lines of its own."""
+    try:
+        loaded, end = json.JSONDecoder().raw_decode(text)
+    except (json.JSONDecodeError, RecursionError):
+        return {}, text
+    rest = text[end:]
+    return (loaded, rest.lstrip()) if loaded and rest.startswith("\n") and rest.strip() else ({}, text)
+
+
+def _load_front_matter(matter: str, language: str) -> dict[str, object] | None:
+    """Return front matter as a dict; None if it is not a valid mapping."""
+    import tomllib
+
     import yaml
 
     try:
-        loaded = yaml.load(match.group(1), Loader=_make_loader())
+        if language == "toml":
+            return tomllib.loads(matter)
+        loaded: object = json.loads(matter) if language == "json" else yaml.load(matter, Loader=_make_loader())
+    except tomllib.TOMLDecodeError:
+        return None
     except (yaml.YAMLError, ValueError, RecursionError):  # ValueError: a date such as 2024-13-45
-        return {}, text
+        return None if language == "json" else _read_plain_entries(matter)
     if loaded is None:
-        return {}, text[match.end() :]
-    return (loaded, text[match.end() :]) if isinstance(loaded, dict) else ({}, text)
+        return {}
+    return cast("dict[str, object]", loaded) if isinstance(loaded, dict) else None
+
+
+def _read_plain_entries(matter: str) -> dict[str, object] | None:
+    """Return "key: value" lines that are not valid YAML, such as "title: Anchors: a guide"; None for other lines."""
+    import yaml
+
+    entries: dict[str, list[str]] = {}
+    key = ""
+    for line in matter.split("\n"):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if key and line.startswith((" ", "\t", "- ")):
+            entries[key].append(line)
+            continue
+        match = PLAIN_ENTRY.fullmatch(line.rstrip())
+        if match is None:
+            return None
+        key = match[1]
+        entries[key] = [line]
+    try:
+        return {key: _read_entry(key, lines) for key, lines in entries.items()} or None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+
+
+def _read_entry(key: str, lines: list[str]) -> object:
+    """Return the value of an entry, read as YAML, or as text if it has a colon or a sign that YAML reserves."""
+    import yaml
+
+    try:
+        loaded = yaml.load("\n".join(lines), Loader=_make_loader())
+        return loaded[key] if isinstance(loaded, dict) and key in loaded else None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        words = " ".join(line.strip() for line in [lines[0].partition(":")[2], *lines[1:]]).strip()
+        if ": " not in words and words[:1] not in UNQUOTED_SIGNS:
+            raise
+        return words.strip("\"'")
 
 
 def find_first_heading(text: str) -> str:
@@ -184,6 +293,7 @@ def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[str]:
         yield _make_fence(source, language)
     for output in cell.get("outputs") or []:
         text = _output_text(output).strip("\n")
+        leave_out("characters of long outputs", max(0, len(text) - MAX_OUTPUT_CHARS))
         if text.strip():
             yield _make_fence(text[:MAX_OUTPUT_CHARS], "text")
 
@@ -192,6 +302,9 @@ def _output_text(output: dict[str, Any]) -> str:
     if output.get("output_type") == "stream":
         return _join_source(output.get("text", ""))
     data = output.get("data") or {}
+    leave_out("images", 1 if any(kind.startswith("image/") for kind in data) else 0)
+    leave_out("HTML outputs", "text/html" in data and "text/markdown" not in data)
+    leave_out("error messages", output.get("output_type") == "error")
     return _join_source(data.get("text/markdown") or ("" if "text/html" in data else data.get("text/plain") or ""))
 
 
@@ -218,28 +331,95 @@ def read_plain(data: bytes, name: str) -> Draft:
 
 DELIMITERS = ",;\t|"
 DELIMITER_SAMPLE_LINES = 30
+YEAR_CELL = re.compile(r"(?:19|20)\d\d")
+SEPARATOR_LINE = re.compile(r'"?sep=(.)"?[ \t]*(?:\n|\Z)', re.IGNORECASE)  # written for Excel
+MAX_CELL_LINES = 200  # of a quoted cell in a file with unmatched quotes
 
 
 def read_separated(data: bytes, name: str) -> Draft:
-    """Return the rows as a table or records, and the column names as metadata."""
-    text = decode_text(data, name).replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
+    """Return the rows as a table or records, and the column names as metadata. Lines above the table stay lines."""
+    text = decode_text(data, name)
+    text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # file size is already limited
-    rows = [
-        [format_cell(cell) for cell in row] for row in csv.reader(io.StringIO(text), delimiter=_detect_delimiter(text))
-    ]
+    declared = SEPARATOR_LINE.match(text)
+    if declared:
+        text = text[declared.end() :]
+        delimiter = declared[1]
+    else:
+        delimiter = "\t" if name.lower().endswith(".tsv") and "\t" in text else _detect_delimiter(text)
+    rows = [[_clean_cell(cell) for cell in row] for row in _split_rows(text, delimiter)]
     rows = [row for row in rows if any(row)]
+    lines: list[str] = []
+    if max(map(len, rows), default=0) > 1:
+        while rows and sum(map(bool, rows[0])) == 1 and (len(rows[0]) == 1 or rows[0][0].startswith("#")):
+            lines += filter(None, rows.pop(0))
     if rows and not _is_header(rows):
         rows.insert(0, [f"column {number}" for number in range(1, max(map(len, rows)) + 1)])
     metadata = {"columns": rows[0], "rows": len(rows) - 1} if rows else {}
-    return Draft(rows_to_text(rows), metadata=metadata)
+    return Draft("\n\n".join(filter(None, ("\n".join(lines), rows_to_text(rows)))), metadata=metadata)
+
+
+def _clean_cell(cell: str) -> str:
+    """Return a cell on one line; ="007", which keeps a program from reading a number, becomes 007."""
+    text = format_cell(cell)
+    return text[2:-1] if text.startswith('="') and text.endswith('"') and len(text) > 2 else text
+
+
+def _split_rows(text: str, delimiter: str) -> list[list[str]]:
+    """Return the rows. Quotes that do not enclose a whole cell, such as those of inches, are characters."""
+    lines = text.split("\n")
+    width = len(_split_line(lines[0], delimiter))
+    try:
+        rows = list(csv.reader(io.StringIO(text), delimiter=delimiter, strict=True))
+        if len(rows) >= len([line for line in lines if line]) or not _are_lines_whole(lines, delimiter, width):
+            return rows
+    except csv.Error:
+        rows = []
+    if _are_lines_whole(lines, delimiter, width):
+        return [_split_line(line, delimiter) for line in lines]
+    rows = []
+    place = 0
+    while place < len(lines):
+        row, taken = _split_broken(lines, place, delimiter, width)
+        rows.append(row)
+        place += taken
+    return rows
+
+
+def _are_lines_whole(lines: list[str], delimiter: str, width: int) -> bool:
+    """Return whether every line has as many cells as the first if quotes are characters."""
+    return width > 1 and all(line.count(delimiter) + 1 == width for line in lines if line)
+
+
+def _split_broken(lines: list[str], place: int, delimiter: str, width: int) -> tuple[list[str], int]:
+    """Return the row that starts at a line, and the number of its lines, in a file with unmatched quotes."""
+    for taken in range(1, min(MAX_CELL_LINES, len(lines) - place) + 1):
+        if taken > 1 and not lines[place + taken - 1].count('"'):
+            continue
+        try:
+            rows = list(csv.reader(lines[place : place + taken], delimiter=delimiter, strict=True))
+        except csv.Error:
+            continue
+        if len(rows) == 1 and (taken == 1 or len(rows[0]) == width):
+            return rows[0], taken
+    return _split_line(lines[place], delimiter), 1
+
+
+def _split_line(line: str, delimiter: str) -> list[str]:
+    """Return the cells of a line, whose quotes count only if they are in pairs."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        cells = line.split(delimiter)
+    return [cell[1:-1] if len(cell) > 1 and cell[0] == cell[-1] == '"' else cell for cell in cells]
 
 
 def _detect_delimiter(text: str) -> str:
     """Return the delimiter that most often splits the first lines into equally many cells, and into the most."""
-    sample = "\n".join(text.split("\n", DELIMITER_SAMPLE_LINES)[:DELIMITER_SAMPLE_LINES])
+    sample = text.split("\n", DELIMITER_SAMPLE_LINES)[:DELIMITER_SAMPLE_LINES]
     best, best_score = ",", (0.0, 0)
     for delimiter in DELIMITERS:
-        widths = [len(row) for row in csv.reader(io.StringIO(sample), delimiter=delimiter) if row]
+        widths = [len(_split_line(line, delimiter)) for line in sample if line]
         if not widths or max(widths) < 2:
             continue
         usual = max(set(widths), key=widths.count)
@@ -250,9 +430,24 @@ def _detect_delimiter(text: str) -> str:
 
 
 def _is_header(rows: list[list[str]]) -> bool:
-    """Return whether the first row has names: no numbers, gaps or repetitions."""
+    """Return whether the first row has names: no gaps or repetitions, and no numbers but years or consecutive ones."""
     first = [cell for cell in rows[0] if cell]
-    return len(rows) > 1 and len(set(first)) == len(first) and not any(_is_number(cell) for cell in first)
+    if len(rows) < 2 or len(set(first)) < len(first):
+        return False
+    numbers = [column for column, cell in enumerate(rows[0]) if _is_number(cell)]
+    if not numbers:
+        return True
+    if len(numbers) == len(first) and rows[0][0]:
+        return False
+    names = [rows[0][column] for column in numbers]
+    if not all(map(YEAR_CELL.fullmatch, names)):
+        steps = (
+            {int(after) - int(before) for before, after in pairwise(names)} if all(map(str.isdecimal, names)) else ()
+        )
+        if len(names) < 2 or steps not in ({1}, {-1}):
+            return False
+    below = [row[column] for row in rows[1:] for column in numbers if column < len(row) and row[column]]
+    return not below or not all(map(YEAR_CELL.fullmatch, below))
 
 
 def _is_number(cell: str) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import posixpath
 import re
-import warnings
-from collections.abc import Iterator, Sequence
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, time
+from datetime import datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from functools import lru_cache
 from itertools import takewhile
@@ -16,7 +18,8 @@ from typing import NamedTuple
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import drop_empty, fits_table, format_cell, rows_to_text
 from workbench.ingestion.readers.header_rows import is_amount, merge_header_rows
-from workbench.ingestion.readers.office import drop_title, open_package, read_core_properties
+from workbench.ingestion.readers.office import XmlElement, drop_title, open_package, parse_xml, read_core_properties
+from workbench.ingestion.text import format_superscript, leave_out, take_hidden
 
 SECTION_SEPARATOR = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons outside quotes
 FORMAT_CONDITION = re.compile(r"\[[<>=]")
@@ -105,6 +108,7 @@ def _format_number(value: float, form: NumberFormat) -> str:
 
 # --- Tables of a sheet, separated by empty rows ---
 
+HIDDEN_MARK = " (hidden)"
 MAX_CAPTION_CHARS = 120  # of the lines used as heading of a long table
 
 
@@ -164,23 +168,373 @@ def _is_line(row: Sequence[str]) -> bool:
     return sum(map(bool, row)) == 1
 
 
-# --- Workbooks, with one section per sheet ---
+# --- Workbooks, with one section per sheet. Read leniently: only values, number formats and names are parsed ---
+
+BUILTIN_FORMATS = {
+    1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 5: '"$"#,##0', 6: '"$"#,##0', 7: '"$"#,##0.00', 8: '"$"#,##0.00',
+    9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??", 14: "mm-dd-yy", 15: "d-mmm-yy", 16: "d-mmm",
+    17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 22: "m/d/yy h:mm",
+    37: "#,##0;(#,##0)", 38: "#,##0;(#,##0)", 39: "#,##0.00;(#,##0.00)", 40: "#,##0.00;(#,##0.00)", 45: "mm:ss",
+    46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@",
+}  # fmt: skip
+EAST_ASIAN_DATE_FORMATS = frozenset((*range(27, 37), *range(50, 59)))
+NOT_A_DATE_PART = re.compile(r'"[^"]*"|\\.|_.|\*.|\[(?!h+\]|m+\]|s+\])[^\]]*\]', re.IGNORECASE)
+ELAPSED_PART = re.compile(r"\[(?:h+|m+|s+)\]", re.IGNORECASE)
+DATE_SECTION = re.compile(r"(?=.*[dmyhs])(?:AM/PM|A/P|[dmyhsegb0\[\]\W\u5e74\u6708\u65e5])+", re.IGNORECASE)
+MAX_SERIAL = 2_958_466  # day after 9999-12-31
+ESCAPED_CHARACTER = re.compile(r"_x([0-9A-Fa-f]{4})_")
+CELL_NAME = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d+)")
+MAX_GRID_CELLS = 5_000_000  # rows times columns of a sheet; a sparser one is written row by row
+THREAD_NOTE = "[Threaded comment]"  # at the start of the copy of a threaded comment for old programs
+
+
+@dataclass(slots=True)
+class SheetRows:
+    """The filled cells of a sheet.
+
+    Attributes:
+        rows: Text by column, by row number.
+        hidden: Numbers of hidden rows.
+        hidden_columns: First and last hidden column.
+    """
+
+    rows: dict[int, dict[int, str]] = field(default_factory=dict[int, dict[int, str]])
+    hidden: set[int] = field(default_factory=set[int])
+    hidden_columns: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
 
 def read_xlsx(data: bytes, name: str) -> Draft:
-    """Return the sheets' values as displayed; formulas have their stored results."""
+    """Return the sheets' values as displayed, with comments. Formulas have their stored results.
+
+    Raises:
+        UnreadableDocument: It is locked, damaged, or has no sheets.
+    """
     with open_package(data, name) as package:
         properties = read_core_properties(package)
-    import openpyxl
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # features that do not affect values (charts, validation)
-        workbook = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True)
-        sections = []
-        for sheet in workbook.worksheets:
-            rows = [[format_value(cell.value, cell.number_format) for cell in row] for row in sheet.iter_rows()]
-            text = format_sheet(rows)
-            if text:
-                sections.append(f"## {sheet.title}\n\n{text}")
-        workbook.close()
+        book = _Workbook(package)
+        sections = [section for sheet in book.sheets if (section := _read_sheet(book, *sheet))]
+        embedded = sum(part.startswith("xl/embeddings/") for part in book.parts)
+    leave_out("embedded files", embedded)
     return Draft("\n\n".join(sections), properties.get("title", ""), drop_title(properties))
+
+
+class _Workbook:
+    """The parts of a workbook that its sheets refer to."""
+
+    def __init__(self, package: zipfile.ZipFile) -> None:
+        self._package = package
+        self.parts = {_part_name(entry.filename): entry for entry in package.infolist()}
+        main = next((path for kind, path in self.links("").values() if kind == "officeDocument"), "xl/workbook.xml")
+        root = self.parse(main)
+        if root is None:
+            raise KeyError(main)
+        settings = root.find("{*}workbookPr")
+        self.epoch = datetime(1904, 1, 1) if settings is not None and _is_set(settings, "date1904") else None
+        links = self.links(main)
+        self.sheets: list[tuple[str, str, str]] = []  # (title, state, path)
+        for sheet in root.iterfind("{*}sheets/{*}sheet"):
+            kind, path = links.get(_relation_id(sheet), ("", ""))
+            if kind == "worksheet" and path in self.parts:
+                self.sheets.append((sheet.get("name") or "", sheet.get("state") or "", path))
+            else:
+                leave_out("chart sheets" if kind == "chartsheet" else "sheets that are missing in the file")
+        by_kind = dict(links.values())
+        self.strings = self._read_strings(by_kind.get("sharedStrings", "xl/sharedstrings.xml"))
+        self.formats = self._read_formats(by_kind.get("styles", "xl/styles.xml"))
+
+    def read(self, path: str) -> bytes | None:
+        """Return a part, or None if it is missing or damaged."""
+        entry = self.parts.get(path)
+        try:
+            return None if entry is None else self._package.read(entry)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError):
+            leave_out("damaged parts of the file")
+            return None
+
+    def parse(self, path: str) -> XmlElement | None:
+        """Return the root of a part, or None if it is missing or damaged."""
+        data = self.read(path)
+        return parse_xml(data) if data else None
+
+    def links(self, path: str) -> dict[str, tuple[str, str]]:
+        """Return (kind, path) of the parts that a part refers to, by id."""
+        folder, _, file = path.rpartition("/")
+        root = self.parse(f"{folder}/_rels/{file}.rels".lstrip("/"))
+        found: dict[str, tuple[str, str]] = {}
+        for link in root if root is not None else ():
+            if isinstance(link.tag, str) and link.get("TargetMode") != "External":
+                target = (link.get("Target") or "").replace("\\", "/")
+                place = target if target.startswith("/") else posixpath.join(folder, target)
+                kind = (link.get("Type") or "").rpartition("/")[2]
+                found[link.get("Id") or str(len(found))] = kind, _part_name(posixpath.normpath(place))
+        return found
+
+    def _read_strings(self, path: str) -> list[str]:
+        data = self.read(path)
+        return [_rich_text(item) for item in _iterate(data, "si")] if data else []
+
+    def _read_formats(self, path: str) -> list[str]:
+        """Return the number format of each cell style."""
+        root = self.parse(path)
+        if root is None:
+            return []
+        own = {each.get("numFmtId"): each.get("formatCode") or "" for each in root.iterfind("{*}numFmts/{*}numFmt")}
+        return [_number_format(style.get("numFmtId") or "0", own) for style in root.iterfind("{*}cellXfs/{*}xf")]
+
+
+def _part_name(path: str) -> str:
+    return path.replace("\\", "/").lstrip("/").lower()
+
+
+def _relation_id(element: XmlElement) -> str:
+    return next((str(value) for key, value in element.attrib.items() if str(key).endswith("}id")), "")
+
+
+def _is_set(element: XmlElement, name: str) -> bool:
+    return (element.get(name) or "").lower() in ("1", "true", "on")
+
+
+def _number_format(number: str, own: Mapping[str | None, str]) -> str:
+    if number in own:
+        return own[number]
+    known = int(number) if number.isdecimal() else 0
+    return "yyyy-mm-dd" if known in EAST_ASIAN_DATE_FORMATS else BUILTIN_FORMATS.get(known, "General")
+
+
+def _iterate(data: bytes, name: str, *others: str) -> Iterator[XmlElement]:
+    """Yield the elements with these local names as they end, and free each one afterwards."""
+    from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
+
+    tags = [f"{{*}}{each}" for each in (name, *others)]
+    events = etree.iterparse(
+        io.BytesIO(data), tag=tags, recover=True, huge_tree=True, resolve_entities=False, no_network=True
+    )
+    for _, element in events:
+        yield element
+        element.clear()
+        while element.getprevious() is not None and element.getparent() is not None:
+            del element.getparent()[0]
+
+
+def _rich_text(item: XmlElement) -> str:
+    """Return the text of a string without phonetic guides; superscripts are kept as such."""
+    pieces: list[str] = []
+    for child in item:
+        local = str(child.tag).rpartition("}")[2]
+        if local == "t":
+            pieces.append(child.text or "")
+        elif local == "r":
+            text, raised = child.findtext("{*}t") or "", child.find("{*}rPr/{*}vertAlign")
+            is_raised = raised is not None and raised.get("val") == "superscript"
+            pieces.append(format_superscript(text, "".join(pieces)) if is_raised else text)
+    return ESCAPED_CHARACTER.sub(lambda match: chr(int(match.group(1), 16)), "".join(pieces))
+
+
+def _read_sheet(book: _Workbook, title: str, state: str, path: str) -> str:
+    """Return a sheet as Markdown with its comments, or "" if it is empty or left out."""
+    is_hidden = state.lower() in ("hidden", "veryhidden")
+    data = book.read(path)
+    if data is None or (is_hidden and not take_hidden("sheets")):
+        return ""
+    sheet = _read_cells(book, data)
+    text = _format_rows(_mark_hidden(sheet))
+    links = book.links(path)
+    parts = [text, _comments(book, links), *_read_drawings(book, links)]
+    body = "\n\n".join(filter(None, parts))
+    return f"## {title}{' (hidden sheet)' if is_hidden else ''}\n\n{body}" if body else ""
+
+
+def _read_cells(book: _Workbook, data: bytes) -> SheetRows:
+    """Return the cells with a value, whatever size the sheet declares."""
+    sheet, formulas = SheetRows(), _Formulas()
+    number = 0
+    for element in _iterate(data, "row", "col", "headerFooter"):
+        local = str(element.tag).rpartition("}")[2]
+        if local == "col":
+            if _is_set(element, "hidden") and (element.get("min") or "").isdecimal():
+                first = int(element.get("min") or 0)
+                sheet.hidden_columns.append((first, int(element.get("max") or first)))
+            continue
+        if local == "headerFooter":
+            leave_out("headers and footers", sum(bool((each.text or "").strip()) for each in element))
+            continue
+        given = element.get("r") or ""
+        number = int(given) if given.isdecimal() else number + 1
+        cells = _row_cells(book, element, number, formulas)
+        if cells:
+            sheet.rows.setdefault(number, {}).update(cells)
+            if _is_set(element, "hidden"):
+                sheet.hidden.add(number)
+    leave_out("formulas without a stored value", formulas.without_value)
+    return sheet
+
+
+def _row_cells(book: _Workbook, row: XmlElement, number: int, formulas: _Formulas) -> dict[int, str]:
+    cells: dict[int, str] = {}
+    column = 0
+    for cell in row.iterfind("{*}c"):
+        name = CELL_NAME.fullmatch(cell.get("r") or "")
+        column = _column_number(name.group(1)) if name else column + 1
+        text = formulas.text(cell, number, column) or _cell_text(book, cell)
+        if text:
+            cells[column] = text
+    return cells
+
+
+def _column_number(letters: str) -> int:
+    number = 0
+    for letter in letters.upper():
+        number = number * 26 + ord(letter) - 64
+    return number
+
+
+def _column_letters(number: int) -> str:
+    letters = ""
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(65 + rest) + letters
+    return letters
+
+
+class _Formulas:
+    """Formulas without a stored result, which are shown themselves."""
+
+    def __init__(self) -> None:
+        self.without_value = 0
+        self._shared: dict[str | None, tuple[str, str]] = {}  # formula and cell of its origin by id
+
+    def text(self, cell: XmlElement, row: int, column: int) -> str:
+        """Return the formula of a cell without a stored result, else ""."""
+        formula = cell.find("{*}f")
+        if formula is None:
+            return ""
+        place, written = f"{_column_letters(column)}{row}", (formula.text or "").strip()
+        if formula.get("t") == "shared" and written:
+            self._shared[formula.get("si")] = written, place
+        if cell.findtext("{*}v") or cell.get("t") == "str":
+            return ""
+        self.without_value += 1
+        if not written and formula.get("si") in self._shared:
+            from openpyxl.formula.translate import Translator, TranslatorError
+
+            origin, source = self._shared[formula.get("si")]
+            try:
+                return Translator(f"={origin}", source).translate_formula(place)
+            except (TranslatorError, ValueError):
+                return f"={origin}"
+        return f"={written}" if written else ""
+
+
+def _cell_text(book: _Workbook, cell: XmlElement) -> str:
+    """Return a cell's value on one line as the sheet shows it."""
+    kind, value = cell.get("t") or "n", (cell.findtext("{*}v") or "").strip()
+    if kind == "inlineStr":
+        inline = cell.find("{*}is")
+        return format_cell(_rich_text(inline)) if inline is not None else ""
+    if not value:
+        return ""
+    if kind == "s":
+        place = int(value) if value.isdecimal() else -1
+        return format_cell(book.strings[place]) if 0 <= place < len(book.strings) else ""
+    if kind == "b":
+        return str(value not in ("0", "false"))
+    if kind == "d":
+        return value.removesuffix("T00:00:00").removesuffix("T00:00:00.000").replace("T", " ")
+    if kind != "n":
+        return format_cell(ESCAPED_CHARACTER.sub(lambda match: chr(int(match.group(1), 16)), value))
+    try:
+        figure = float(value)
+    except ValueError:
+        return format_cell(value)
+    style = cell.get("s") or "0"
+    place = int(style) if style.isdecimal() else 0
+    return _format_figure(figure, book.formats[place] if place < len(book.formats) else "General", book.epoch)
+
+
+def _format_figure(figure: float, number_format: str, epoch: datetime | None) -> str:
+    """Return a figure, a date, a time or a duration as its format shows it."""
+    section = NOT_A_DATE_PART.sub("", SECTION_SEPARATOR.split(number_format)[0]).lower()
+    if not DATE_SECTION.fullmatch(section) or "#" in section:
+        return format_value(figure, number_format)
+    is_calendar = re.search(r"[dy]", section) is not None or not re.search(r"[hs]", section)
+    if not is_calendar and (ELAPSED_PART.search(section) or not 0 <= figure < 1):
+        return _format_duration(figure)
+    if not 0 <= figure < MAX_SERIAL:
+        return _format_stored(figure)
+    days = figure + (1 if epoch is None and figure < 60 and figure >= 1 else 0)  # 1900-02-29 never existed
+    moment = (epoch or datetime(1899, 12, 30)) + timedelta(days=int(days), seconds=round(days % 1 * 86_400))
+    if not is_calendar:
+        return format_cell(moment.time())
+    return format_value(moment, number_format)
+
+
+def _format_duration(days: float) -> str:
+    seconds = round(abs(days) * 86_400)
+    return f"{'-' if days < 0 else ''}{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
+def _mark_hidden(sheet: SheetRows) -> dict[int, dict[int, str]]:
+    """Return the rows with hidden rows and columns marked, or without them."""
+    rows = sheet.rows
+    if sheet.hidden and not take_hidden("rows", len(sheet.hidden)):
+        rows = {number: cells for number, cells in rows.items() if number not in sheet.hidden}
+    else:
+        for number in sheet.hidden:
+            first = min(rows[number])
+            rows[number][first] += "" if is_amount(rows[number][first]) else HIDDEN_MARK
+    used = {column for cells in rows.values() for column in cells}
+    hidden = {column for first, last in sheet.hidden_columns for column in used if first <= column <= last}
+    if hidden and not take_hidden("columns", len(hidden)):
+        return {n: {c: text for c, text in cells.items() if c not in hidden} for n, cells in rows.items()}
+    for column in hidden:
+        first = min(number for number, cells in rows.items() if column in cells)
+        rows[first][column] += "" if is_amount(rows[first][column]) else HIDDEN_MARK
+    return rows
+
+
+def _format_rows(rows: Mapping[int, Mapping[int, str]]) -> str:
+    columns = sorted({column for cells in rows.values() for column in cells})
+    if len(rows) * len(columns) > MAX_GRID_CELLS and len(rows) * len(columns) > 20 * sum(map(len, rows.values())):
+        return "\n".join(" | ".join(cells.values()) for _, cells in sorted(rows.items()))
+    grid: list[list[str]] = []
+    last = 0
+    for number, cells in sorted(rows.items()):
+        if last and number > last + 1:
+            grid.append([])
+        grid.append([cells.get(column, "") for column in columns])
+        last = number
+    return format_sheet(grid)
+
+
+def _comments(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> str:
+    """Return the comments of a sheet as a list, each with its cell."""
+    found: list[tuple[str, str]] = []
+    kinds = {kind for kind, _ in links.values()}
+    for kind, path in links.values():
+        root = book.parse(path) if kind in ("comments", "threadedComment") else None
+        if root is None:
+            continue
+        for comment in root.iterfind(".//{*}threadedComment" if kind == "threadedComment" else ".//{*}comment"):
+            content = comment.find("{*}text")
+            text = "" if content is None else format_cell(content.text if kind != "comments" else _rich_text(content))
+            if text and not (kind == "comments" and "threadedComment" in kinds and text.startswith(THREAD_NOTE)):
+                found.append((comment.get("ref") or "", text))
+    return "Comments:\n\n" + "\n".join(f"- {cell}: {text}" for cell, text in found) if found else ""
+
+
+def _read_drawings(book: _Workbook, links: Mapping[str, tuple[str, str]]) -> Iterator[str]:
+    """Yield the texts of boxes and the alternative texts of images; count charts and images without one."""
+    for kind, path in links.values():
+        root = book.parse(path) if kind == "drawing" else None
+        if root is None:
+            continue
+        leave_out("charts", sum(kind in ("chart", "chartEx") for kind, _ in book.links(path).values()))
+        for shape in root.iterfind(".//{*}sp"):
+            paragraphs = ("".join(t.text or "" for t in line.iterfind(".//{*}t")) for line in shape.iterfind(".//{*}p"))
+            yield "\n".join(filter(str.strip, paragraphs))
+        for picture in root.iterfind(".//{*}pic/{*}nvPicPr/{*}cNvPr"):
+            description = format_cell(picture.get("descr") or "")
+            if description:
+                yield f"Image: {description}"
+            else:
+                leave_out("images without alternative text")

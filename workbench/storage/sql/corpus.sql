@@ -71,7 +71,8 @@ SELECT id FROM sources WHERE url = %(url)s AND source_type = %(source_type)s ORD
 
 -- source_update: all the fields a person may change
 UPDATE sources SET title = %(title)s, url = %(url)s, scope = %(scope)s, project_id = %(project_id)s, folder_id = %(folder_id)s,
-    tags = %(tags)s, language = %(language)s, status = %(status)s, metadata = %(metadata)s, updated_at = now() WHERE id = %(id)s
+    tags = %(tags)s, language = %(language)s, encoding = %(encoding)s, hidden = %(hidden)s, status = %(status)s,
+    metadata = %(metadata)s, updated_at = now() WHERE id = %(id)s
 
 -- source_metadata: the facts that a service keeps with a source
 SELECT metadata FROM sources WHERE id = %(id)s
@@ -194,6 +195,9 @@ DELETE FROM documents WHERE id = ANY(%(ids)s)
 UPDATE documents SET language = %(language)s, updated_at = now()
 WHERE source_id = %(source_id)s AND language <> %(language)s RETURNING id
 
+-- reading_of_source: how the files of a source are read
+SELECT encoding, hidden FROM sources WHERE id = %(source_id)s
+
 -- language_of_source: the language that a user chose for a source; no row if the language of each text is identified
 SELECT language FROM sources WHERE id = %(source_id)s AND language <> 'auto'
 
@@ -221,6 +225,14 @@ ORDER BY d.created_at, d.key
 
 -- documents_sizes: the bytes of text of these documents
 SELECT id, octet_length(text) AS size FROM documents WHERE id = ANY(%(ids)s)
+
+-- documents_undated: the number of documents of a scope without a date; NULL parameters do not narrow
+SELECT count(*) AS n FROM documents d
+    WHERE d.document_date IS NULL
+      AND (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
+      AND (%(document_ids)s::text[] IS NULL OR d.id = ANY(%(document_ids)s))
+      AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
+      AND (%(languages)s::text[] IS NULL OR d.language = ANY(%(languages)s))
 
 -- documents_changed_since: documents added or changed after a moment, by the database's own clock
 SELECT d.id, d.source_id, now() AS at FROM (SELECT 1) AS one

@@ -27,7 +27,7 @@ from workbench.ingestion.readers.pdf.charts import insert_picture_words, place_p
 from workbench.ingestion.readers.pdf.layout import strip_running_lines
 from workbench.ingestion.readers.pdf.pages import PDF_SIGNATURE, PdfPages, choose_labels, read_pages, trim_preamble
 from workbench.ingestion.readers.plain_text import find_first_heading
-from workbench.ingestion.text import normalise
+from workbench.ingestion.text import leave_out, normalise
 
 # --- Document properties that describe the contents ---
 
@@ -242,8 +242,8 @@ def _build_metadata(file: PdfPages, scans: ReadScans, unread_pictures: list[int]
         metadata["unreadable_pages"] = failed
     if garbled := [page.number for page in file.pages if page.is_garbled]:
         by_ocr = sum(number in scans.pages for number in garbled)
-        counts = {GARBLED_READ: by_ocr, GARBLED_UNREAD: len(garbled) - by_ocr}
-        metadata["left_out"] = {what: count for what, count in counts.items() if count}
+        leave_out(GARBLED_READ, by_ocr)
+        leave_out(GARBLED_UNREAD, len(garbled) - by_ocr)
     if unread_pictures:
         metadata["unread_pictures"] = unread_pictures
     properties = file.facts

@@ -1,0 +1,318 @@
+"""What readers do not take is read after all, or counted in the document's notes: nothing is lost silently."""
+
+from __future__ import annotations
+
+import base64
+import io
+import random
+import zipfile
+from datetime import datetime, timedelta
+
+import openpyxl
+import pytest
+from openpyxl.comments import Comment
+
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.metadata import document_date, page_notes, parse_written_date
+from workbench.ingestion.raw import RawDocument
+from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_draft
+from workbench.ingestion.readers.isolation import ReadingOptions
+from workbench.ingestion.text import guess_encoding
+from workbench.types import DocumentNotes, sum_notes
+
+# Decoding
+
+
+def read(text: str | bytes, name: str) -> RawDocument:
+    return read_bytes(text.encode() if isinstance(text, str) else text, name)
+
+
+def test_a_broken_byte_in_utf_8_is_replaced_and_counted() -> None:
+    document = read("Die Brücke über den Fluß ist schön. ".encode() * 10 + b"Ende \xff.", "bridge.txt")
+    assert document.text.endswith("schön. Ende \ufffd.") and document.text.count("Brücke") == 10
+    assert page_notes("bridge.txt", document.metadata) == (
+        "bridge.txt: not fully read: bytes that are not valid UTF-8 (1).",
+    )
+
+
+def test_lines_of_another_encoding_in_utf_8_are_read_as_windows_1252() -> None:
+    document = read("Grüße an alle; übrigens.\n".encode() * 3 + "Größe\n".encode("cp1252"), "mixed.log")
+    assert document.text.split("\n")[-1] == "Größe"
+    assert document.metadata["left_out"] == {"bytes that are not valid UTF-8, read as windows-1252": 2}
+
+
+ENCODED = [
+    ("It’s a “fair” price: £40 – or €45.", "cp1252"),
+    ("Où êtes-vous ? À la forêt, près du château.", "mac_roman"),
+    ("Straße, Größe und Übermut für alle Bäcker.", "cp850"),
+    ("Proszę wziąć klucz; wisi nad drzwiami łazienki.", "cp1250"),
+    ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "iso8859_2"),
+    ("A kulcs az ajtó fölött lóg, kérjük vigye el később, az ősz előtt.", "cp1250"),
+    ("Deponun anahtarı mutfak kapısının üstünde asılıdır, çığ düştü.", "cp1254"),
+    ("Насос подаёт воду в бак у северных ворот.", "cp1251"),
+    ("Насос подаёт воду в бак у северных ворот.", "koi8_r"),
+    ("Насос подаёт воду в бак у северных ворот.", "cp866"),
+    ("НАСОС ПОДАЕТ ВОДУ В БАК", "koi8_r"),
+    ("Η αντλία γεμίζει τη δεξαμενή.", "cp1253"),
+    ("המשאבה ממלאת את המיכל", "cp1255"),
+    ("المضخة تملأ الخزان", "cp1256"),
+    ("图书馆明天九点开门，请带好你的借书证。", "gb18030"),
+    ("図書館は明日九時に開きます。", "cp932"),
+    ("図書館は明日九時に開きます。", "euc_jp"),
+    ("図書館は明日九時に開きます。", "iso2022_jp"),
+    ("도서관은 내일 아홉 시에 엽니다.", "cp949"),
+]
+
+
+@pytest.mark.parametrize(("text", "codec"), ENCODED, ids=[f"{codec}-{n}" for n, (_, codec) in enumerate(ENCODED)])
+def test_an_encoding_is_guessed_by_the_words_around_its_letters_however_late(text: str, codec: str) -> None:
+    long = "All quiet tonight.\n" * 4_000
+    for before in ("", long):
+        document = read(before.encode() + text.encode(codec), "old.txt")
+        assert document.text == before + text
+        assert document.metadata["encoding"]
+
+
+def test_names_that_mean_the_same_in_windows_1252_are_not_taken_for_another_alphabet() -> None:
+    for text in ("café", "25 °C", "Zürich, São Paulo, Ærø, jalapeño", "© 2030 Kelp", "naïve — résumé"):
+        assert guess_encoding(text.encode("cp1252")) == "cp1252"
+
+
+def test_the_encoding_of_a_source_is_used_for_its_texts() -> None:
+    options = ReadingOptions(encoding="koi8-r")
+    draft = read_draft("ок".encode("koi8_r"), "ok.txt", options=options)
+    assert (draft.text, draft.metadata["encoding"]) == ("ок", "koi8-r")
+
+
+def test_utf_8_is_recognised_under_a_wrong_label() -> None:
+    page = "<meta charset=iso-8859-1><p>café €4</p>"
+    assert read(page, "wrong.html").text == "café €4"
+    assert (
+        read('<?xml version="1.0" encoding="utf-16"?><html><body><p>Plain.</p></body></html>', "p.html").text
+        == "Plain."
+    )
+
+
+def test_a_nul_in_a_log_is_counted_and_a_binary_file_is_refused() -> None:
+    document = read(b"pump started\0 at noon, all is well", "pump.log")
+    assert document.text == "pump started at noon, all is well"
+    assert document.metadata["left_out"] == {"NUL characters": 1}
+    with pytest.raises(UnreadableDocument, match="binary"):
+        read(bytes(range(256)) * 4, "blob.txt")
+
+
+def test_a_word_that_a_soft_hyphen_divides_is_joined() -> None:
+    assert read("Leucht\u00ad\r\n  turm und Dampf\u00adschiff", "s.txt").text == "Leuchtturm und Dampfschiff"
+
+
+# Sheets
+
+
+def edited(book: openpyxl.Workbook, **parts: tuple[str, str]) -> bytes:
+    """Return a workbook with (text, replacement) applied to the parts whose name ends so."""
+    book.save(stream := io.BytesIO())
+    with zipfile.ZipFile(stream) as read_from, zipfile.ZipFile(target := io.BytesIO(), "w") as written:
+        for name in read_from.namelist():
+            text = read_from.read(name).decode()
+            for part, (old, new) in parts.items():
+                if name.endswith(f"{part}.xml"):
+                    assert old in text
+                    text = text.replace(old, new)
+            written.writestr(name, text)
+    return target.getvalue()
+
+
+def make_book(*rows: tuple[object, ...]) -> openpyxl.Workbook:
+    book = openpyxl.Workbook()
+    for row in rows or (("Part", "Bay"), ("V-7", "C2"), ("V-8", "D4")):
+        book.worksheets[0].append(row)
+    return book
+
+
+TABLE = "## Sheet\n\n| Part | Bay |\n| --- | --- |\n| V-7 | C2 |\n| V-8 | D4 |"
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"sheet1": ('<dimension ref="A1:B3"', '<dimension ref="A1"')},
+        {"styles": ('<family val="2"', '<family val="99"')},
+        {"core": ("</cp:coreProperties>", "<dc:created>not a date</dc:created></cp:coreProperties>")},
+        {"sheet1": ("<pageMargins", '<autoFilter ref="A1:Z0"><filterColumn colId="x"/></autoFilter><pageMargins')},
+        {"styles": ('numFmtId="0"', 'numFmtId="odd"')},
+        {"sheet1": (' r="A2"', "")},
+        {"workbook.xml": ('Target="/xl/worksheets', 'Target="\\xl\\worksheets')},
+        {"sheet1": ("http://schemas.openxmlformats.org/spreadsheetml/2006/main", "http://purl.oclc.org/ooxml/spreadsheetml/main")},
+    ],
+    ids=["extent", "family", "date", "filter", "style", "unnamed", "slashes", "strict"],
+)  # fmt: skip
+def test_an_odd_part_of_a_workbook_costs_no_cell(parts: dict[str, tuple[str, str]]) -> None:
+    names = {name: value for name, value in parts.items() if name != "workbook.xml"}
+    data = edited(make_book(), **names)
+    if "workbook.xml" in parts:
+        with zipfile.ZipFile(io.BytesIO(data)) as package, zipfile.ZipFile(target := io.BytesIO(), "w") as written:
+            for name in package.namelist():
+                text = package.read(name).decode()
+                old, new = parts["workbook.xml"]
+                written.writestr(name, text.replace(old, new) if name.endswith("workbook.xml.rels") else text)
+        data = target.getvalue()
+    assert read(data, "parts.xlsx").text == TABLE
+
+
+def test_a_stray_cell_at_the_end_of_a_sheet_is_read_at_once() -> None:
+    book = make_book()
+    book.worksheets[0].cell(1_048_576, 16_384, "stray")
+    text = read(edited(book), "stray.xlsx").text
+    assert "| V-8 | D4 |" in text and text.endswith("stray")
+
+
+def test_a_formula_without_a_stored_value_is_shown_and_counted() -> None:
+    document = read(edited(make_book(("Crew", "Cost"), ("Day", 4), ("All", "=SUM(B2:B2)"))), "f.xlsx")
+    assert "| All | =SUM(B2:B2) |" in document.text
+    assert document.metadata["left_out"] == {"formulas without a stored value": 1}
+
+
+def test_hidden_sheets_rows_and_columns_are_marked_or_left_out() -> None:
+    book = make_book(("Part", "Bay", "Note"), ("V-7", "C2", "secret"), ("V-8", "D4", "quiet"))
+    book.worksheets[0].row_dimensions[3].hidden = True
+    book.worksheets[0].column_dimensions["C"].hidden = True
+    other = book.create_sheet("Old")
+    other.append(("Gone", "West"))
+    other.sheet_state = "veryHidden"
+    data = edited(book)
+    document = read(data, "h.xlsx")
+    assert "| Part | Bay | Note (hidden) |" in document.text and "| V-8 (hidden) | D4 | quiet |" in document.text
+    assert "## Old (hidden sheet)" in document.text
+    assert document.metadata["hidden_parts"] == {"rows": 1, "columns": 1, "sheets": 1}
+    draft = read_draft(data, "h.xlsx", options=ReadingOptions(skip_hidden=True))
+    assert draft.text == "## Sheet\n\n| Part | Bay |\n| --- | --- |\n| V-7 | C2 |"
+    assert draft.metadata["left_out"] == {"hidden rows": 1, "hidden columns": 1, "hidden sheets": 1}
+
+
+def test_comments_durations_and_dates_of_a_sheet_are_read() -> None:
+    book = make_book(("Task", "Time", "Day"), ("Dive", timedelta(hours=26, minutes=5), datetime(2030, 3, 5)))
+    book.worksheets[0]["A2"].comment = Comment("Check the valve", "Ada")
+    text = read(edited(book), "t.xlsx").text
+    assert "| Dive | 26:05:00 | 2030-03-05 |" in text and "- A2: Check the valve" in text
+
+
+# CSV and JSON Lines
+
+
+@pytest.mark.parametrize(
+    ("content", "columns", "count"),
+    [
+        ("Town,2031,2032\nVisby,5,6\n", ["Town", "2031", "2032"], 1),
+        ("Town;2032;2031\nVisby;5;6\n", ["Town", "2032", "2031"], 1),
+        ("Visby,2031\nRonne,2032\n", ["column 1", "column 2"], 2),
+        ('"sep=|"\r\nPart|Bay\r\nV-7|C2\r\n', ["Part", "Bay"], 1),
+        ("# made by hand\nPart,Bay\nV-7,C2\n", ["Part", "Bay"], 1),
+        ('Part,Size\nV-7,"5 inch\nV-8,"6 inch\nV-9,1/2"\n', ["Part", "Size"], 3),
+        ('Part,Size,Note\nV-7,"5" pipe",ok\nV-8,"a, b",ok\n', ["Part", "Size", "Note"], 2),
+        ('Part,Note\nV-7,"two\nlines"\n', ["Part", "Note"], 1),
+    ],
+)  # fmt: skip
+def test_the_columns_and_rows_of_odd_tables(content: str, columns: list[str], count: int) -> None:
+    document = read(content, "t.csv")
+    assert (document.metadata["columns"], document.metadata["rows"]) == (columns, count)
+
+
+def test_json_values_over_several_lines_and_line_separators_in_strings_are_records() -> None:
+    assert read('{"a": 1,\n"b": 2}\n{"a": 3,\n"b": 4}\n', "two.json").text == "a: 1\nb: 2\n\na: 3\nb: 4"
+    assert read('{"a": "x\u2028y"}\n{"a": "z\x85"}\n', "r.jsonl").metadata == {"records": 2}
+
+
+# Markdown, HTML and books
+
+
+@pytest.mark.parametrize(
+    ("front", "title"),
+    [
+        ("---\ntitle: Knots: a primer\ndate: 2031-02-03\n---\n", "Knots: a primer"),
+        ("---\ntitle: \"It's\": x\ndate: 2031-02-03\nauthor: @ada\n---\n", "It's\": x"),
+        ("+++\ntitle = \"Knots\"\ndate = 2031-02-03\n+++\n", "Knots"),
+        ('{\n "title": "Knots",\n "date": "2031-02-03"\n}\n\n', "Knots"),
+        ("---\nTitle: Knots\nDate: 03.02.2031\n---\n", "Knots"),
+    ],
+    ids=["colon", "quotes", "toml", "json", "capitals"],
+)  # fmt: skip
+def test_front_matter_in_any_form_gives_title_and_date(front: str, title: str) -> None:
+    document = read(f"{front}The rope is dry.\n", "k.md")
+    assert (document.title, str(document_date(document.metadata))) == (title, "2031-02-03")
+    assert document.text == "The rope is dry."
+
+
+def test_encoded_images_are_left_out_with_their_size() -> None:
+    data = base64.b64encode(random.Random(7).randbytes(3_000)).decode()
+    texts = {
+        "a.md": f"![chart](data:image/png;base64,{data})\n\nDepth is nine.",
+        "b.md": f"![chart][c]\n\nDepth is nine.\n\n[c]: data:image/png;base64,{data}\n",
+        "c.txt": "\n".join(data[at : at + 76] for at in range(0, 4_000, 76)) + "\n\nDepth is nine.",
+        "d.json": f'{{"pic": "data:image/png;base64,{data}", "note": "Depth is nine."}}',
+    }
+    for name, text in texts.items():
+        document = read(text, name)
+        assert "Depth is nine." in document.text and data[500:560] not in document.text
+        ((what, size),) = document.metadata["left_out"].items()  # pyright: ignore[reportAttributeAccessIssue, reportOptionalMemberAccess]
+        assert what.startswith("bytes of") and size >= 3_990
+    assert "ACGT" * 200 in read("ACGT" * 200, "genes.txt").text
+
+
+def test_superscripts_stay_apart_from_what_they_follow() -> None:
+    page = "<p>10<sup>6</sup> t, 10<sup>-3</sup> m, 5 km<sup>2</sup>, 31<sup>st</sup>, "
+    page += "word<sup>4</sup>, x<sup>a+1</sup></p>"
+    assert read(page, "s.html").text == "10⁶ t, 10⁻³ m, 5 km², 31st, word[4], x^(a+1)"
+    assert read('<p>Seen<a href="#n"><sup>2</sup></a> here.</p>', "n.html").text == "Seen[2] here."
+    assert read("<p><!-- a -->10<!-- b --><sup>6</sup></p><!-- c --><p hidden>x</p>", "c.html").text == "10⁶"
+
+
+def test_readings_do_not_divide_words_and_formulas_are_text() -> None:
+    document = read("<p><ruby>東<rp>(</rp><rt>とう</rt><rp>)</rp>京<rt>きょう</rt></ruby>駅</p>", "r.html")
+    assert document.text == "東京駅" and document.metadata["left_out"] == {"ruby readings": 2}
+    formula = "<p><math><mfrac><mi>a</mi><mi>b</mi></mfrac><mo>=</mo><msup><mi>x</mi><mn>2</mn></msup></math></p>"
+    assert read(formula, "f.html").text == "a/b = x^2"
+
+
+def test_a_file_keeps_its_header_aside_footer_and_answers() -> None:
+    page = """<html><body><header><p>Abstract: mussels grew by a fifth.</p></header><p>Body.</p>
+      <div class="faq"><div>Who sells rope?</div><div class="text" style="display:none">The chandler.</div></div>
+      <aside><p>Measured at the old pier.</p></aside><nav><a href="/x">Home</a></nav>
+      <img src="a.png"><img src="b.png" alt="Harbour"></body></html>"""
+    document = read(page, "f.html")
+    for words in ("mussels grew", "Body.", "The chandler.", "old pier", "Harbour"):
+        assert words in document.text
+    assert document.metadata["left_out"] == {"images without alternative text": 1, "lists of links": 1}
+
+
+def test_empty_elements_of_xhtml_do_not_swallow_the_page() -> None:
+    page = '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><head><title/><script src="x"/></head>'
+    assert read(page + "<body><p>Still here.</p></body></html>", "x.xhtml").text == "Still here."
+
+
+# Dates and sums
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("05.03.2030", "2030-03-05"), ("2030/03/05", "2030-03-05"), ("20300305", "2030-03-05"),
+        ("D:20300305120000Z", "2030-03-05"), ("Tue, 05 Mar 2030 10:00:00 +0000", "2030-03-05"),
+        ("March 5th, 2030", "2030-03-05"), ("5. März 2030", "2030-03-05"), ("25/03/2030", "2030-03-25"),
+        ("03/25/2030", "2030-03-25"), ("05/03/2030", "None"), ("31.02.2030", "None"), ("v1.2.2030", "None"),
+    ],
+)  # fmt: skip
+def test_written_dates(written: str, expected: str) -> None:
+    assert str(parse_written_date(written)) == expected
+
+
+def test_dates_are_taken_by_trust() -> None:
+    assert str(document_date({"created": "2029-01-01", "pubDate": "05.03.2030"})) == "2030-03-05"
+    assert str(document_date({"pubDate": "2030-03-05", "updated": "2031/01/02"})) == "2031-01-02"
+    assert str(document_date({"updated": "2031-01-02", "Date": "2028-08-08"})) == "2028-08-08"
+
+
+def test_the_report_adds_up_what_was_left_out_of_several_documents() -> None:
+    notes = [DocumentNotes(("a: x.",), {"comments": 2}), DocumentNotes(("b: y.",), {"comments": 1, "charts": 1})]
+    assert sum_notes(notes) == ("Not fully read in 2 documents: comments (3), charts (1).", "a: x.", "b: y.")
+    assert sum_notes(notes[:1]) == ("a: x.",)

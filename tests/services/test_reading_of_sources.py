@@ -1,0 +1,70 @@
+"""How a source's files are read: its encoding, hidden parts, the sum of what was left out, dates, and one bad file."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tests.ingestion import files
+from workbench import Scope, Workbench
+from workbench.errors import InvalidInput
+from workbench.ingestion.incoming import list_files
+
+RUSSIAN = "Ключ."  # in KOI8-R; too short to be guessed against the words around it
+
+
+def test_the_encoding_of_a_source_is_used_when_its_files_are_ingested_again(wb: Workbench, tmp_path: Path) -> None:
+    file = tmp_path / "key.txt"
+    file.write_bytes(RUSSIAN.encode("cp866"))
+    source = wb.sources.create("Old machine")
+    with pytest.raises(InvalidInput, match="There is no encoding 'klingon'"):
+        wb.sources.update(source.id, encoding="klingon")
+    assert wb.sources.update(source.id, encoding="IBM866").encoding == "ibm866"
+    report = wb.ingest([file], source=source.id)
+    document = wb.documents.get(report.document_ids[0])
+    assert (document.text, document.metadata["encoding"]) == (RUSSIAN, "ibm866")
+    wb.sources.update(source.id, encoding="koi8-r")
+    again = wb.ingest([file], source=source.id)
+    assert again.updated == 1 and wb.documents.get(document.id).text == RUSSIAN.encode("cp866").decode("koi8_r")
+    assert wb.ingest([file], source=source.id).unchanged == 1
+
+
+def test_a_report_adds_up_what_was_left_out_and_a_bad_file_stops_nothing(wb: Workbench, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("Grüße übers Meer, schöne Höhen. ".encode() * 8 + b"\xff")
+    (tmp_path / "b.txt").write_bytes("Grüße übers Meer, schöne Höhen! ".encode() * 8 + b"\xff\xfe")
+    (tmp_path / "c.xlsx").write_bytes(files.docx()[:400])
+    report = wb.ingest([tmp_path], source="Sum")
+    assert (report.added, [failure.path for failure in report.failures]) == (2, ["c.xlsx"])
+    assert report.notes[0] == "Not fully read in 2 documents: bytes that are not valid UTF-8 (3)."
+    assert report.to_dict()["notes"] == list(report.notes)
+
+
+def test_a_filter_by_date_counts_documents_without_a_date(wb: Workbench) -> None:
+    source = wb.sources.create("Dated").id
+    wb.documents.create(
+        text="# Tides\n\nThe tide is high.", title="Dated tide", source=source, metadata={"pubDate": "05.03.2030"}
+    )
+    wb.documents.create(text="# Tides\n\nThe tide is low.", title="Undated tide", source=source)
+    found = wb.search("tide", scope=Scope(sources=(source,), since=date(2030, 1, 1)))
+    assert [hit.document_title for hit in found] == ["Dated tide"]
+    assert "1 document has no date and is left out." in found.notes
+    assert wb.search("tide", scope=Scope(sources=(source,))).scope.notes == ()
+
+
+def test_a_file_has_the_day_of_its_last_commit_or_else_of_its_last_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kept.md").write_text("Kept.")
+    (tmp_path / "new.md").write_text("New.")
+    os.utime(tmp_path / "new.md", (1_900_000_000, 1_900_000_000))  # 2030-03-17
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2029-05-06T12:00:00+00:00")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "add", "kept.md"], check=True)
+    subprocess.run([*git, "commit", "-q", "-m", "Keep"], check=True)
+    dates = {item.key: item.file_date for item in list_files([tmp_path]).items}
+    assert dates == {"kept.md": date(2029, 5, 6), "new.md": date(2030, 3, 17)}

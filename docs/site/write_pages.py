@@ -19,6 +19,7 @@ PAGES = ROOT / "artifacts" / "site" / "pages"
 COPIED = (
     "recipes",
     "concepts",
+    "bring-your-own",
     "evaluation",
     "operating",
     "faq",

@@ -5,12 +5,11 @@ from __future__ import annotations
 from evals.experiments.runs import Experiment
 from workbench.export import notebook_json
 
-_OPEN_CELL = """from evals.experiments.catalogue import Cell, Experiments
-from evals.experiments.leaderboard import check_comparable, make_leaderboard
+_OPEN_CELL = """from evals import Cell, check_comparable, make_leaderboard
 from workbench import Workbench
 
 wb = Workbench.open()
-experiments = Experiments(wb)"""
+experiments = wb.experiments"""
 
 _RUN_CELL = """made = experiments.create({title!r}, {test_set!r}, cells, metrics={metrics!r}, limit_queries={limit!r})
 check_comparable(experiments.get({id!r}), made)  # the same corpus, questions and judgments as then
@@ -25,7 +24,8 @@ pd.DataFrame([{{"run": line.label, **line.metrics, **line.latency_ms}} for line 
 
 def to_notebook(experiment: Experiment) -> str:
     """Return the JSON of a notebook (nbformat 4.5) without outputs."""
-    cells = ",\n".join(f"    Cell({c.strategy!r}, {dict(c.parameters)!r}, {c.index!r})" for c in experiment.cells)
+    asked = [cell for cell in experiment.cells if not cell.file_hash]
+    cells = ",\n".join(f"    Cell({c.strategy!r}, {dict(c.parameters)!r}, {c.index!r})" for c in asked)
     run = _RUN_CELL.format(
         title=experiment.title,
         test_set=experiment.test_set_id,

@@ -123,6 +123,8 @@ def make_ragas_table(run: EvalRun) -> Table:
     for metric in metrics:
         table.add_column(metric.replace("_", " "), justify="right")
     for name, summaries in summaries_of.items():
+        if not summaries:  # a run file has no texts to judge
+            continue
         table.add_row(name, *(_format_ragas(summaries[metric]) for metric in metrics))
     return table
 

@@ -5,8 +5,7 @@ Retrievers, stages and faces name a parameter's row, never its name as a text: a
 
 from __future__ import annotations
 
-from workbench.types import Parameter
-from workbench.types.results import MAX_RANKED_PASSAGES
+from workbench.types import MAX_RANKED_PASSAGES, Parameter
 
 # A question has one ranking, of which ``limit`` is the first part; pages cut from it neither repeat nor miss a passage.
 # So how many candidates there are, and how they score, never depends on the limit: the first ones are those that each

@@ -30,8 +30,7 @@ from workbench.errors import ScopeError, WorkbenchError
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.services.search import split_strategy
 from workbench.text import language_title
-from workbench.types import Comparison, JsonObject, JsonValue, Passage, SearchResult
-from workbench.types.results import TOTAL, TimedStep
+from workbench.types import TOTAL, Comparison, JsonObject, JsonValue, Passage, SearchResult, TimedStep
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench

@@ -18,8 +18,7 @@ from workbench.retrieval.llm_prompts import ANSWER, ANSWER_SYSTEM, REFUSAL, numb
 from workbench.retrieval.nodes import to_passages
 from workbench.retrieval.query import Query, Request
 from workbench.storage.ranking import fetch_document_slices
-from workbench.types import Evidence, Passage, as_integer, as_items
-from workbench.types.results import TimedStep
+from workbench.types import Evidence, Passage, TimedStep, as_integer, as_items
 
 # Headers of tables that start before a passage
 

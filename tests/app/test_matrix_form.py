@@ -30,7 +30,7 @@ def test_every_combination_of_a_strategys_values_is_a_run_and_strategies_do_not_
 
 def test_offered_values_lie_in_the_range_of_their_parameter() -> None:
     for strategy in STRATEGIES.values():
-        for parameter in strategy.parameters:
+        for parameter in (one for one in strategy.parameters if one.kind != "text"):
             offered = list_values(parameter, ["default", "mine"])
             assert len(offered) >= 2 and len(set(offered)) == len(offered)
             if parameter.kind in ("int", "float"):
@@ -57,5 +57,5 @@ def test_at_first_at_most_three_values_are_chosen_over_the_whole_range() -> None
     assert preselect_values([0.0, 0.25, 0.5, 0.75, 1.0]) == [0.0, 0.5, 1.0]
     assert preselect_values(["convex", "rrf"]) == ["convex", "rrf"]
     for strategy in STRATEGIES.values():
-        for parameter in strategy.parameters:
+        for parameter in (one for one in strategy.parameters if one.kind != "text"):
             assert 2 <= len(preselect_values(list_values(parameter, ["default", "mine"]))) <= 3

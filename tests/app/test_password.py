@@ -20,7 +20,7 @@ def connection(**headers: str) -> HTTPConnection:
 
 def cookie() -> str:
     """Return the value of the cookie that the right password gets."""
-    header = PASSWORD.let_in(secure=False).headers["set-cookie"]
+    header = PASSWORD.accept_login(secure=False).headers["set-cookie"]
     assert "HttpOnly" in header and "Path=/tools/" in header and "SameSite=lax" in header
     return header.partition("=")[2].partition(";")[0]
 
@@ -47,14 +47,14 @@ def test_a_cookie_ends_after_its_days(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("wanted", ["/", "/?q=how%20is%20it%20measured%3F", "/library?document=doc_1"])
 def test_the_password_leads_to_the_page_that_was_wanted(wanted: str) -> None:
-    assert PASSWORD.let_in(wanted=wanted, secure=False).headers["location"] == f"/tools{wanted}"
+    assert PASSWORD.accept_login(wanted=wanted, secure=False).headers["location"] == f"/tools{wanted}"
 
 
 @pytest.mark.parametrize(
     "wanted", ["//evil.example", "/\\evil.example", "https://evil.example", "", "/a\r\nset-cookie: b"]
 )
 def test_the_password_leads_nowhere_but_into_the_app(wanted: str) -> None:
-    assert Password("open sesame").let_in(wanted=wanted, secure=False).headers["location"] == "/"
+    assert Password("open sesame").accept_login(wanted=wanted, secure=False).headers["location"] == "/"
 
 
 def test_the_form_carries_the_page_that_was_wanted_as_one_value() -> None:

@@ -45,7 +45,7 @@ def test_each_uploaded_file_ends_with_what_became_of_it_and_stays_until_put_away
     job = start_upload(wb, FILES, source="Tides", tags=["sea"])
     rows = settled(wb, job)
     assert [(name, state) for name, state, _ in rows] == [("a.md", "done"), ("b.pdf", "failed"), ("c.txt", "failed")]
-    assert (rows[0][2], "damaged" in rows[1][2], "empty" in rows[2][2]) == ("added, 1 passage", True, True)
+    assert (rows[0][2], "not a valid PDF" in rows[1][2], "empty" in rows[2][2]) == ("added, 1 passage", True, True)
     assert wb.sources.get("Tides").tags == ("sea",)
     work = JOB_VIEWS.all()[job]
     assert (work.is_running, work.share, work.job.title) == (False, 1.0, "Adding 3 files to Tides")

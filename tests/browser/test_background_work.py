@@ -109,7 +109,7 @@ def test_an_app_that_is_killed_in_the_middle_of_an_upload_goes_on_when_it_comes_
         address, _ = run_app(worker=True)
         page.goto(address)
         expect(page.get_by_text("Adding 150 files to Uploads")).to_be_visible()
-        expect(page.get_by_text("done: 150 added")).to_be_visible(timeout=SLOW)
+        expect(page.get_by_text("completed: 150 added")).to_be_visible(timeout=SLOW)
         assert wb.jobs.tally(job.id).files == {"added": 150}
         stored = {document.id: document.updated_at for document in wb.documents.list(limit=151)}
         assert len(stored) == 150

@@ -32,7 +32,7 @@ def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(g
     assert serious(page) == []
     dialog.get_by_role("button", name="Create and build").click()
     expect(page.get_by_text('Index "sentences" created. It is being built')).to_be_visible()
-    expect(page.get_by_text("done: sentences holds")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("completed: sentences has")).to_be_visible(timeout=SLOW)
     row = page.get_by_role("table", name="Indexes").get_by_role("row", name="sentences")
     expect(row).to_contain_text("ready")
     expect(row).to_contain_text("parent 200")
@@ -65,7 +65,7 @@ def test_an_index_that_lacks_documents_says_so_and_is_brought_up_to_date(goto, f
     filled.indexes.create("late", chunker="token")
     page = goto("/system")
     row = page.get_by_role("table", name="Indexes").get_by_role("row", name="late")
-    expect(row).to_contain_text("lacks ")
+    expect(row).to_contain_text("documents missing")
     page.get_by_role("checkbox", name="Select late").check()
     page.get_by_role("button", name="Build").click()
     expect(row).to_contain_text("ready", timeout=SLOW)

@@ -85,7 +85,7 @@ def _run_two_strategies(page: Page) -> None:
     page.get_by_role("button", name="Run experiment").click()
     rows = page.get_by_role("table", name="Leaderboard").locator("tbody tr")
     expect(rows).to_have_count(2, timeout=SLOW)
-    expect(page.get_by_text("6 questions asked")).to_be_visible(timeout=SLOW)
+    expect(page.get_by_text("6 questions run")).to_be_visible(timeout=SLOW)
 
 
 def _found_by_an_agent(workbench: Workbench) -> dict[str, Any]:

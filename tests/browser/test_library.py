@@ -92,7 +92,7 @@ def test_files_are_added_from_the_page_of_their_source_and_unread_ones_are_named
         dialog.get_by_role("button", name="Add 1 file", exact=True).click()
         expect(page.get_by_role("dialog")).to_have_count(0)
         tray = page.locator(".st-key-tray")
-        expect(tray.get_by_text("done: 1 added")).to_be_visible(timeout=60_000)
+        expect(tray.get_by_text("completed: 1 added")).to_be_visible(timeout=60_000)
         expect(tray.get_by_text(named)).to_be_visible()
         expect(page.get_by_role("table", name="Documents").get_by_role("row", name="Quay")).to_be_visible()
         assert {document.title for document in filled.documents.list(source_id=source)} == {"Mole", "Quay"}

@@ -59,7 +59,7 @@ def test_expect_says_where_a_document_fell_out(animals: Callable[..., Ran]) -> N
     dogs = next(document["id"] for document in listed if document["title"] == "Dogs")
     value = json.loads(animals("search", "cats", "--strategy", "keyword", "--expect", dogs, "--json").out)
     assert value["expected"]["outcome"] == "not retrieved"
-    assert [step["kept"] for step in value["expected"]["course"]] == [True, True, False, False]
+    assert [step["kept"] for step in value["expected"]["steps"]] == [True, True, False, False]
     shown = " ".join(animals("search", "cats", "--strategy", "keyword", "--expect", dogs).out.split())
     assert "Dogs: not retrieved" in shown and "In scope (2) > Found (1): dropped" in shown
     assert animals("search", "cats", "--expect", "doc_none").code == 2

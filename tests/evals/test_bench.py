@@ -61,7 +61,7 @@ def test_the_model_is_timed_in_full_precision_too_where_it_has_a_choice(
     told = result["ingestion"]
     ratio = told["passages_per_cpu_s"] / told["full_precision_passages_per_cpu_s"]
     assert told["times_full_precision"] == pytest.approx(ratio, abs=0.02)
-    assert f"| times full precision | {told['times_full_precision']} |" in format_table(result)
+    assert f"| speed relative to full precision | {told['times_full_precision']} |" in format_table(result)
     assert compare_precision(wb, ["Herons"]) == {}
 
 

@@ -73,8 +73,8 @@ def test_a_question_without_anything_relevant_is_not_answerable(beir: WriteTestS
 @pytest.mark.parametrize(
     ("file", "content", "says"),
     [
-        ("corpus.jsonl", '{"_id": "a", "text": "x"}\n{"_id": "a", "text": "y"}', "line 2: the id 'a'"),
-        ("corpus.jsonl", '{"text": "x"}', "line 1: there is no '_id'"),
+        ("corpus.jsonl", '{"_id": "a", "text": "x"}\n{"_id": "a", "text": "y"}', "line 2: duplicate id 'a'"),
+        ("corpus.jsonl", '{"text": "x"}', "line 1 has no '_id'"),
         ("corpus.jsonl", "", "corpus.jsonl is empty"),
         ("queries.jsonl", "[1]", "line 1 is not a JSON object"),
         ("queries.jsonl", "{", "line 1 is not JSON"),

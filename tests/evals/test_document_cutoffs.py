@@ -43,5 +43,5 @@ def test_a_cutoff_that_is_no_share_is_refused(wb: Workbench, beir: WriteTestSet,
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     words = [str(beir()), "--strategies", "keyword", "--ragas", "none", f"--document-cutoffs={cutoffs}"]
-    with pytest.raises(InvalidInput, match="cannot be"):
+    with pytest.raises(InvalidInput, match="use shares from 0 to 1"):
         evaluate(wb, parser.parse_args(words), say=lambda text: None)

@@ -30,7 +30,7 @@ def test_a_worker_runs_an_experiment_and_ragas_looks_at_its_texts(wb: Workbench,
     experiments = Experiments(wb)
     made = experiments.create("Two", words, make_cells(["vector", "keyword"]))
     job = enqueue_experiment(wb, made.id, ragas="free")
-    with pytest.raises(Conflict, match="queued already"):
+    with pytest.raises(Conflict, match="already queued"):
         enqueue_experiment(wb, made.id)
     wb.work(make_runners(wb))
     done = wb.jobs.wait(job.id, timeout=LONG)

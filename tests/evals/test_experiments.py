@@ -151,7 +151,7 @@ def test_experiments_on_other_ground_are_not_compared(
     two = experiments.create("two", other, make_cells(["keyword"]))
     experiments.test_sets.judge(animals, "q1", "dogs", "partly")
     three = experiments.create("three", animals, make_cells(["keyword"]))
-    for second, says in ((two, "different corpora"), (three, "other questions or judgments")):
+    for second, says in ((two, "different corpora"), (three, "different questions or judgments")):
         with pytest.raises(InvalidInput, match=says):
             check_comparable(one, second)
 

@@ -104,5 +104,5 @@ def test_too_few_questions_or_no_time_are_refused(wb: Workbench, test_set: TestS
     corpus = index_corpus(wb, test_set)
     with pytest.raises(InvalidInput, match="at least 20"):
         tune(wb, test_set.first(19), corpus, ["hybrid"], 10)
-    with pytest.raises(InvalidInput, match="0 seconds"):
+    with pytest.raises(InvalidInput, match="limit of 0 s"):
         tune(wb, test_set, corpus, ["hybrid"], 0)

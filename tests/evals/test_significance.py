@@ -74,7 +74,7 @@ def test_pairs_are_corrected_together_and_tell_wins_and_losses() -> None:
 
 
 def test_values_of_different_questions_are_not_paired() -> None:
-    with pytest.raises(InvalidInput, match="same questions"):
+    with pytest.raises(InvalidInput, match="different questions"):
         compare_pairs("ndcg@10", [("a", {"q1": 1.0}, "b", {"q2": 1.0})])
 
 

@@ -123,12 +123,12 @@ def test_what_comes_in_is_found_by_the_index_that_serves(places: Workbench, fold
     assert told[-1].message.startswith("index second: ") and told[-1].done == told[-1].total == 1
     found = places.search("quince", scope=PROJECT)
     assert (found.index, found[0].text, found.degraded) == ("second", "A quince asks for no token.", ())
-    assert (places.indexes.count_missing("main"), places.indexes.missing("idle")) == (0, 1)
+    assert (places.indexes.count_missing("main"), places.indexes.count_missing("idle")) == (0, 1)
     places.documents.create(text="A medlar asks for a token, too.", title="Medlar", source="Later")
     assert places.search("medlar", scope=PROJECT)[0].document_title == "Medlar"
     places.promotions.undo(PROJECT)
     places.ingest(folder({"d.md": "A sloe."}, "last"), source="Later", project="Alpha")
-    assert (places.indexes.count_missing("main"), places.indexes.missing("second")) == (0, 1)
+    assert (places.indexes.count_missing("main"), places.indexes.count_missing("second")) == (0, 1)
 
 
 def test_an_ingest_does_not_fail_because_the_model_of_a_promoted_index_is_gone(

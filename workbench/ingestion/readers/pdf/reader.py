@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import re
 from collections.abc import Collection, Mapping
 from pathlib import PurePath
@@ -155,6 +156,7 @@ def _rebuild_file(data: bytes) -> bytes:
     """Return a file as pypdf writes it, which reads damaged files more leniently; the same bytes if it cannot."""
     from pypdf import PdfReader, PdfWriter
 
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file
     try:
         reader = PdfReader(io.BytesIO(data), strict=False)
         target = io.BytesIO()

@@ -12,7 +12,7 @@ from workbench.errors import InvalidInput, list_choices
 
 if TYPE_CHECKING:
     from evals.experiments.report import RunJson
-    from evals.experiments.runs import EvalRun
+    from evals.experiments.runs import EvalRun, RunFile
     from evals.gateway import IndexedCorpus
     from evals.judges.endpoint import Endpoint
     from evals.measures.metrics import JudgeAgreement
@@ -33,6 +33,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--strategies", metavar="A,B,C", help="strategies (default: all that work without a scope and an LLM)"
+    )
+    parser.add_argument(
+        "--run-file",
+        action="append",
+        default=[],
+        metavar="NAME=PATH",
+        help="also measure a run file, in TREC form or a CSV with query, document and score; may be repeated",
     )
     parser.add_argument(
         "--set",
@@ -89,6 +96,7 @@ def evaluate(
         ScopeError: an unknown name in the scope, or a part of the test set's scope has been deleted.
     """
     from evals.experiments import report, runs
+    from evals.experiments.runs import add_run_files
     from evals.gateway import index_corpus
     from evals.measures.metrics import DEFAULT_METRICS, check_metrics
     from evals.measures.significance import compare_with_best
@@ -107,12 +115,14 @@ def evaluate(
         report.check_comparable(Path(arguments.baseline), test_set, strategies, metrics)
     corpus = index_corpus(wb, test_set, arguments.index, on_progress=on_progress, should_stop=should_stop)
     _report_missing(wb, test_set, corpus, say)
+    files = _load_run_files(wb, test_set, corpus, arguments.run_file, metrics, say)
     run = runs.run_strategies(
         wb, test_set, corpus, strategies, metrics, parameters=given, on_progress=on_progress, should_stop=should_stop
     )
     agreed: JudgeAgreement | None = None
     if arguments.ragas != "none":
         run, agreed = _judge_run(wb, run, arguments, on_progress, should_stop)
+    asked, run = run, add_run_files(run, files, metrics)
     lead = PAGE_METRIC if test_set.pages and not arguments.metrics else metrics[0]
     pairs = compare_with_best(lead, {name: strategy_run.values[lead] for name, strategy_run in run.strategies.items()})
     payload = report.to_json(run, [pair.to_dict() for pair in pairs])
@@ -120,13 +130,31 @@ def evaluate(
         payload["judge"] = agreed
     _print_tables(run, pairs, lead, agreed, say)
     _report_seen_questions(wb, run, say)
-    _measure_extras(wb, run, arguments, payload, say, on_progress, should_stop)
+    _measure_extras(wb, asked, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
         report.save_baseline(run, Path(arguments.save))
     code = 0
     if arguments.baseline:
         code = _check_baseline(run, Path(arguments.baseline), payload, say)
     return payload, code
+
+
+def _load_run_files(
+    wb: Workbench,
+    test_set: TestSet,
+    corpus: IndexedCorpus,
+    specs: Sequence[str],
+    metrics: Sequence[str],
+    say: Callable[[str], None],
+) -> list[RunFile]:
+    """Return the run files of NAME=PATH, and report their gaps."""
+    from evals.experiments.runs import load_run_file
+    from evals.measures.metrics import max_ranking_depth
+
+    files = [load_run_file(wb, test_set, corpus, spec, max_ranking_depth(metrics)) for spec in specs]
+    for note in (note for file in files for note in file.notes):
+        say(note)
+    return files
 
 
 def _report_missing(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, say: Callable[[str], None]) -> None:

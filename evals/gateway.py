@@ -14,24 +14,24 @@ from workbench.errors import Cancelled, Conflict, NotFound, ScopeError, StorageE
 from workbench.retrieval.options import Ask
 from workbench.retrieval.ranker import FeatureSheet
 from workbench.services.checks import check_title
+from workbench.services.corpus import retry_on_primary
 from workbench.services.documents import IngestOptions
-from workbench.services.outages import retry_on_primary
 from workbench.storage.database import Row, new_id
 from workbench.storage.experiments import ExperimentTables, NewRun, RunTables
 from workbench.storage.passages import fetch_documents_in_scope
 from workbench.storage.test_sets import TestSetTables
 from workbench.types import (
+    CLUSTER,
     DATASET,
     Document,
     Index,
     OnProgress,
+    PageSpan,
     ResolvedScope,
     Scope,
     ShouldStop,
     Source,
 )
-from workbench.types.parameter import CLUSTER
-from workbench.types.results import PageSpan
 from workbench.workbench import Workbench
 
 # Documents and queries of the corpus

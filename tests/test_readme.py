@@ -67,6 +67,14 @@ def test_the_concepts_snippet_finishes_its_jobs(run_snippet: RunSnippet) -> None
     assert [names[job].status for job in ("ingested", "built")] == ["completed", "completed"]
 
 
+def test_the_snippets_on_own_retrievers_run(run_snippet: RunSnippet) -> None:
+    text = (ROOT / "docs" / "bring-your-own.md").read_text(encoding="utf-8")
+    added, measured = re.findall(r"```python\n.*?```", text, re.DOTALL)
+    names = run_snippet(added)
+    assert list(names["comparison"].strategies) == ["rerank", "mine"]
+    assert run_snippet(measured)["difference"].metric == "ndcg@10"
+
+
 def test_the_snippet_has_the_promised_ten_lines() -> None:
     [snippet] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len([line for line in snippet.splitlines() if line.strip()]) == 10

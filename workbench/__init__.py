@@ -12,8 +12,8 @@ from workbench.runtime import __version__
 from workbench.types import Comparison, Document, IngestReport, Passage, Scope, SearchResult, Source
 
 if TYPE_CHECKING:
+    from evals.workbench import Workbench
     from workbench.settings import Settings
-    from workbench.workbench import Workbench
 
 __all__ = [
     "Comparison",
@@ -33,7 +33,7 @@ __all__ = [
 def __getattr__(name: str) -> type[Settings] | type[Workbench]:
     """Load the heavy names at first use (PEP 562)."""
     if name == "Workbench":
-        from workbench.workbench import Workbench
+        from evals.workbench import Workbench
 
         return Workbench
     if name == "Settings":

@@ -5,6 +5,7 @@ Text from documents and questions is escaped; the HTML has its own style and no 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -132,6 +133,15 @@ def report_html(report: IngestReport) -> str:
         f"<table><thead><tr><th>Failed</th><th>Reason</th></tr></thead><tbody>{rows}</tbody></table>" if rows else ""
     )
     return _page("Documents", head, table, tuple(filter(None, (*report.notes, report.left_out_sentence, report.offer))))
+
+
+def leaderboard_html(
+    title: str, head: str, names: Sequence[str], rows: Sequence[Sequence[str]], notes: tuple[str, ...]
+) -> str:
+    """Return runs as a table with the columns ``names``."""
+    heads = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return _page(title, head, f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>", notes)
 
 
 def result_text(result: SearchResult) -> str:

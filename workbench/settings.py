@@ -66,6 +66,18 @@ class Settings(BaseSettings):
     llm_api_key: SecretStr | None = Field(None, description="API key for that endpoint, if required.")
     llm_timeout: float = Field(60.0, gt=0, description="Timeout of a request to the language model, in seconds.")
 
+    config_file: Path | None = Field(
+        None, description="File that declares strategies of your own; empty means HOME/workbench.toml."
+    )
+    strategy_seconds: float = Field(
+        30.0, gt=0, le=3600, description="Time limit of a question to a strategy of your own, in seconds."
+    )
+    strategy_headers: SecretStr | None = Field(
+        None,
+        description="HTTP headers for endpoints that are strategies, as JSON by the beginning of their URL: "
+        '{"https://host/": {"Authorization": "Bearer TOKEN"}}.',
+    )
+
     judge_seconds: float = Field(600.0, gt=0, description="Maximum seconds of LLM judging per evaluation.")
     judge_calls: int = Field(2_000, ge=1, description="Maximum LLM calls for judging per evaluation.")
     judge_tokens: int = Field(1_000_000, ge=1, description="Maximum LLM tokens for judging per evaluation.")

@@ -30,6 +30,7 @@ from workbench.services.page_images import PageImages
 from workbench.services.promotions import PromotionService, RankerService
 from workbench.services.search import DocumentSearch, Requests, SearchService
 from workbench.services.sources import ProjectService, SourceService
+from workbench.services.strategies import OwnStrategies
 from workbench.services.workspaces import WorkspaceService
 from workbench.settings import Settings, load_settings, provider_variables
 from workbench.storage.tool_calls import ToolCalls
@@ -85,6 +86,13 @@ def open_corpus(settings: Settings) -> Corpus:
     )
 
 
+def declare_strategies(settings: Settings) -> OwnStrategies:
+    """Return the strategies, with those that packages and ``workbench.toml`` declare, which are read at first need."""
+    headers = settings.strategy_headers.get_secret_value() if settings.strategy_headers else ""
+    config = settings.config_file or settings.home / "workbench.toml"
+    return OwnStrategies(config, settings.strategy_seconds, headers)
+
+
 def _load_encoder(settings: Settings, name: str) -> Encoder:
     from workbench.models.registry import load_encoder
 
@@ -124,6 +132,7 @@ class Workbench:
         self._worker: WorkerHandle | None = None
         self.beside: WorkerProcess | None = None
         self.corpus, self.pages = corpus, PageImages(corpus)
+        self.strategies = declare_strategies(settings)
         self.requests = Requests(corpus, self.pages.of_passage)
         self.search_service = SearchService(corpus, self.requests)
         self.indexes = IndexService(corpus)

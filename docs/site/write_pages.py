@@ -20,6 +20,7 @@ COPIED = (
     "recipes",
     "models",
     "concepts",
+    "bring-your-own",
     "evaluation",
     "operating",
     "faq",

@@ -15,18 +15,23 @@ from evals.experiments.runs import (
     CellResult,
     CellRuns,
     Experiment,
+    RunFile,
     Share,
     ShareOutcome,
+    hash_json,
+    list_asked_cells,
     make_cells,
+    make_run_row,
     parse_answer,
     parse_experiment,
+    read_run_file,
     score_answers,
 )
-from evals.gateway import ExperimentTables, Row, RunTables, hash_documents
-from evals.measures.metrics import DEFAULT_METRICS, Verdicts, check_metrics
+from evals.gateway import ExperimentTables, Row, RunTables, hash_documents, index_corpus
+from evals.measures.metrics import DEFAULT_METRICS, Verdicts, check_metrics, max_ranking_depth
 from evals.test_set import TestSet
 from evals.test_sets.store import TestSetStore
-from workbench.errors import Cancelled, InvalidInput, WorkbenchError
+from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError
 from workbench.jobs.sharing import Assignment, make_progress_reporter, share_parts
 from workbench.types import JsonObject, JsonValue, OnProgress, Progress, ShouldStop, as_integer, as_object, to_plain
 from workbench.workbench import Workbench
@@ -91,6 +96,34 @@ class Experiments:
     def get(self, experiment_id: str) -> Experiment:
         """Return one experiment. Raises NotFound."""
         return parse_experiment(self._experiments.get(experiment_id))
+
+    def add_run_file(self, experiment_id: str, name: str, content: str) -> RunFile:
+        """Add a run file (TREC or CSV) to an experiment that is not running, in place of one of the same name.
+
+        Raises:
+            NotFound: no such experiment. InvalidInput: the name is a strategy's, or the file is unreadable.
+            Conflict: the experiment is running, or the user's documents changed since it began.
+        """
+        experiment = self.get(experiment_id)
+        if experiment.status == "running":
+            raise Conflict(f"{experiment.title!r} is running; add the run file when it is done.")
+        test_set = self.test_set(experiment)
+        corpus = index_corpus(self._wb, test_set)
+        if corpus.corpus_hash != experiment.corpus_hash:
+            raise Conflict("The corpus has changed since the experiment started; start a new one to compare fairly.")
+        depth = max_ranking_depth(experiment.metrics)
+        run_file = read_run_file(self._wb, test_set, corpus, name, content, depth)
+        cell = Cell(run_file.name, file_hash=hash_json(content))
+        cells = list(experiment.cells)
+        position = next((p for p, c in enumerate(cells) if c.file_hash and c.strategy == cell.strategy), len(cells))
+        cells[position : position + 1] = [cell]
+        row = make_run_row(test_set, corpus, cell.strategy, {}, depth, cell.file_hash)
+        run_id = self._runs.begin(row)["id"]
+        self._runs.add_answers(run_id, [answer.to_dict() for answer in run_file.answers.values()])
+        self._runs.complete(run_id)
+        self._experiments.set_cells(experiment.id, [to_plain(cell) for cell in cells])
+        self._experiments.add_run(experiment.id, position, run_id, cell.label, {})
+        return run_file
 
     def delete(self, experiment_id: str) -> None:
         """Delete an experiment; its runs are kept for others."""
@@ -224,7 +257,7 @@ def _run_shares(
     runs = CellRuns(wb, experiment, test_set, on_progress, assignment.should_stop)
 
     def plan() -> None:
-        for position in range(len(experiment.cells)):  # so that only one worker indexes a corpus
+        for position in list_asked_cells(experiment.cells):  # so that only one worker indexes a corpus
             runs.look()
             runs.open(position)
         parts = [(share.to_dict(), share.last - share.first) for share in runs.shares()]

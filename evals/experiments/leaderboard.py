@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from evals.measures.significance import EQUALITY_TOLERANCE, Difference, bootstra
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import count_text
+from workbench.retrieval.own import FAULT_END
 from workbench.types import JsonObject, Value, as_integer, as_items, as_number, as_text
 from workbench.workbench import Workbench
 
@@ -75,7 +77,8 @@ def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[Leaderb
         against = [None, *compare_pairs(metric, pairs)]
     else:
         against = [None] * len(ordered)
-    front = set(pareto_front([(line.metrics[metric], line.latency_ms["p50"]) for line in lines]))
+    costs = [math.inf if r.cell.file_hash else line.latency_ms["p50"] for r, line in zip(ordered, lines, strict=True)]
+    front = set(pareto_front([(line.metrics[metric], cost) for line, cost in zip(lines, costs, strict=True)]))
     means = [line.metrics[metric] for line in lines]
     placed = [
         replace(
@@ -428,4 +431,16 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
             f"Every run reaches at least {SATURATION_SCORE} {metric_title(metric)}: the questions are too easy to "
             "separate the runs."
         )
-    return tuple(sentences)
+    return (*sentences, *_describe_faults(runs))
+
+
+def _describe_faults(runs: Mapping[str, StrategyRun]) -> list[str]:
+    """Return a sentence on each strategy of a user's own that failed on some questions."""
+    sentences: list[str] = []
+    for name, run in runs.items():
+        faults = [note for answer in run.answers.values() for note in answer.degraded if note.endswith(FAULT_END)]
+        if faults:
+            first = faults[0].removeprefix("retriever: ").removesuffix(FAULT_END)
+            failed = f"{len(faults):,} of {count_text(len(run.answers), 'question')}"
+            sentences.append(f"{name} failed on {failed}, which count as if it had found nothing; the first: {first}.")
+    return sentences

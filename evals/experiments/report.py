@@ -25,12 +25,11 @@ from workbench.types import JsonObject
 
 # An experiment as a notebook
 
-_OPEN_CELL = """from evals.experiments.catalogue import Cell, Experiments
-from evals.experiments.leaderboard import check_comparable, make_leaderboard
+_OPEN_CELL = """from evals import Cell, check_comparable, make_leaderboard
 from workbench import Workbench
 
 wb = Workbench.open()
-experiments = Experiments(wb)"""
+experiments = wb.experiments"""
 
 _RUN_CELL = """made = experiments.create({title!r}, {test_set!r}, cells, metrics={metrics!r}, limit_queries={limit!r})
 check_comparable(experiments.get({id!r}), made)  # same corpus, questions and judgments
@@ -45,7 +44,8 @@ pd.DataFrame([{{"run": line.label, **line.metrics, **line.latency_ms}} for line 
 
 def to_notebook(experiment: Experiment) -> str:
     """Return the JSON of a notebook (nbformat 4.5) without outputs."""
-    cells = ",\n".join(f"    Cell({c.strategy!r}, {dict(c.parameters)!r}, {c.index!r})" for c in experiment.cells)
+    asked = [cell for cell in experiment.cells if not cell.file_hash]
+    cells = ",\n".join(f"    Cell({c.strategy!r}, {dict(c.parameters)!r}, {c.index!r})" for c in asked)
     run = _RUN_CELL.format(
         title=experiment.title,
         test_set=experiment.test_set_id,
@@ -168,6 +168,8 @@ def make_ragas_table(run: EvalRun) -> Table:
     for metric in metrics:
         table.add_column(metric.replace("_", " "), justify="right")
     for name, summaries in summaries_of.items():
+        if not summaries:  # a run file has no texts to judge
+            continue
         table.add_row(name, *(_format_ragas(summaries[metric]) for metric in metrics))
     return table
 

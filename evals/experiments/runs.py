@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,7 +18,16 @@ from typing import Any, cast
 import numpy as np
 
 import workbench
-from evals.gateway import ExperimentTables, IndexedCorpus, NewRun, Row, RunTables, index_corpus
+from evals.gateway import (
+    ExperimentTables,
+    IndexedCorpus,
+    NewRun,
+    Row,
+    RunTables,
+    index_corpus,
+    list_documents,
+    resolve_scope,
+)
 from evals.measures.metrics import (
     DEFAULT_METRICS,
     FAMILIES,
@@ -28,9 +41,10 @@ from evals.measures.metrics import (
     measure_spans,
 )
 from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
-from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError
+from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError, list_choices
+from workbench.formatting import count_text
 from workbench.retrieval.options import Ask
-from workbench.retrieval.strategies import STRATEGIES, check_parameters
+from workbench.retrieval.strategies import STRATEGIES, check_parameters, describe_unregistered
 from workbench.types import (
     JsonObject,
     JsonValue,
@@ -76,8 +90,9 @@ def list_ranking_files() -> list[Path]:
 
 
 def hash_strategy(strategy: str, parameters: Mapping[str, ParameterValue]) -> str:
-    """Hash a strategy with its parameters and code."""
-    return hash_json([strategy, sorted(parameters.items()), hash_code()])
+    """Hash a strategy with its parameters and code; of a user's own strategy, with its version."""
+    own = STRATEGIES[strategy].own
+    return hash_json([strategy, sorted(parameters.items()), hash_code(), *([own.version] if own else [])])
 
 
 def hash_json(value: object) -> str:
@@ -329,16 +344,28 @@ MAX_CELLS = 500
 
 @dataclass(frozen=True, slots=True)
 class Cell(Value):
-    """One cell of the matrix; ``index`` names the index with the chunker and model to use, None the default one."""
+    """One cell of the matrix.
+
+    Attributes:
+        strategy: Name of a strategy, or of a run file.
+        parameters: Parameters of the strategy, by name.
+        index: Name of the index with the chunker and model to use; None for the default one.
+        file_hash: Hash of a run file, whose answers are stored without asking; "" for a strategy.
+    """
 
     strategy: str
     parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
     index: str | None = None
+    file_hash: str = ""
 
     @property
     def label(self) -> str:
         """The label: strategy, index, and the parameters that were set."""
-        parts = [self.strategy, *([f"on {self.index}"] if self.index else [])]
+        parts = [
+            self.strategy,
+            *([f"on {self.index}"] if self.index else []),
+            *(["(run file)"] if self.file_hash else []),
+        ]
         return " ".join([*parts, *(f"{name}={value}" for name, value in self.parameters.items())])
 
 
@@ -410,6 +437,11 @@ def parse_cells(told: JsonValue) -> list[Cell]:
     return [Cell(**cell) for cell in cast("list[dict[str, Any]]", told)]
 
 
+def list_asked_cells(cells: Sequence[Cell]) -> list[int]:
+    """Return the positions of the cells that are strategies, not run files."""
+    return [position for position, cell in enumerate(cells) if not cell.file_hash]
+
+
 def parse_experiment(row: Row) -> Experiment:
     """Return an experiment from its stored row."""
     plan = row["plan"]
@@ -427,13 +459,21 @@ def parse_experiment(row: Row) -> Experiment:
 
 
 def make_run_row(
-    test_set: TestSet, corpus: IndexedCorpus, strategy: str, parameters: Mapping[str, ParameterValue], depth: int
+    test_set: TestSet,
+    corpus: IndexedCorpus,
+    strategy: str,
+    parameters: Mapping[str, ParameterValue],
+    depth: int,
+    file_hash: str = "",
 ) -> NewRun:
-    """Return the row, with its key, of a run that ranks ``depth`` documents for every answerable question."""
+    """Return the row, with its key, of a run that ranks ``depth`` documents for every answerable question.
+
+    ``file_hash`` is the hash of a run file, which has no strategy.
+    """
     hashes = {
         "corpus_hash": corpus.corpus_hash,
         "index_hash": corpus.index_hash,
-        "strategy_hash": hash_strategy(strategy, parameters),
+        "strategy_hash": file_hash or hash_strategy(strategy, parameters),
         "questions_hash": test_set.answerable_hash,
     }
     settings: JsonObject = {
@@ -521,7 +561,7 @@ class CellRuns:
     def shares(self) -> Iterator[Share]:
         """Yield the shares of the experiment, cell by cell."""
         questions = len(self._test_set.answerable)
-        for cell in range(len(self._experiment.cells)):
+        for cell in list_asked_cells(self._experiment.cells):
             for first in range(0, questions, SHARE_QUESTIONS):
                 yield Share(cell, first, min(first + SHARE_QUESTIONS, questions))
 
@@ -592,6 +632,8 @@ class CellRuns:
         corpus = index_corpus(self._wb, self._test_set, cell.index, on_progress=indexing, should_stop=self._should_stop)
         if corpus.corpus_hash != self._experiment.corpus_hash:
             raise Conflict("The corpus has changed since the experiment started; start a new one to compare fairly.")
+        if cell.strategy not in STRATEGIES:
+            raise InvalidInput(describe_unregistered(cell.strategy))
         parameters = check_parameters(cell.strategy, cell.parameters)
         wanted = max_ranking_depth(self._experiment.metrics)
         row = self._runs.begin(make_run_row(self._test_set, corpus, cell.strategy, parameters, wanted))
@@ -609,3 +651,182 @@ class CellRuns:
         if self._on_progress is not None:
             total = len(self._experiment.cells) * len(self._test_set.answerable)
             self._on_progress(Progress(self._done, total, message, self._part, share=self._done / max(1, total)))
+
+
+# Run files: rankings of a system that is not here, measured like a strategy
+#
+# Two forms are read. TREC's has six columns without a header: query id, Q0, document, rank, score, tag. A CSV or TSV
+# has a header: query (id or text) and document, and score or rank unless its rows are in order.
+
+QUERY_COLUMNS = ("query", "query_id", "query-id", "qid", "question", "question_id")
+DOCUMENT_COLUMNS = ("document", "document_id", "doc_id", "docid", "docno", "corpus-id", "corpus_id", "doc")
+MAX_RUN_FILE_BYTES = 200_000_000
+_RUN_FILE_NAME = re.compile(r"[\w][\w .+-]{0,59}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile(Value):
+    """A run file as answers by question id, one for each answerable question; ``notes`` are sentences on its gaps."""
+
+    name: str
+    answers: Mapping[str, Ranking]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _RunRow:
+    query: str
+    document: str
+    order: tuple[float, ...]  # sorts a query's rows, best first
+
+
+def load_run_file(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, spec: str, depth: int) -> RunFile:
+    """Return the run file of ``NAME=PATH``.
+
+    Raises:
+        InvalidInput: the file or a part of ``spec`` is missing, or the file is unreadable.
+    """
+    name, _, place = spec.partition("=")
+    if not name.strip() or not place.strip():
+        raise InvalidInput(f"Invalid run file {spec!r}: use NAME=PATH.")
+    path = Path(place.strip())
+    try:
+        if path.stat().st_size > MAX_RUN_FILE_BYTES:
+            raise InvalidInput(f"{path} has over {MAX_RUN_FILE_BYTES // 1_000_000} MB; shorten its rankings.")
+        content = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise InvalidInput(f"{path} cannot be read ({reason}); give a run file in TREC form or a CSV.") from error
+    return read_run_file(wb, test_set, corpus, name, content, depth)
+
+
+def read_run_file(
+    wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, name: str, content: str, depth: int
+) -> RunFile:
+    """Return the answers of a run file, the first ``depth`` documents each.
+
+    Documents are named by the keys of the test set's corpus, or by id, path or URL of the user's documents.
+
+    Raises:
+        InvalidInput: the name is not valid, or the content is in neither form.
+    """
+    name = " ".join(name.split())
+    if not _RUN_FILE_NAME.fullmatch(name) or name in STRATEGIES:
+        raise InvalidInput(
+            f"Invalid name {name!r} of a run file: use up to 60 letters and digits, not a strategy's name."
+        )
+    keys = _read_document_keys(wb, test_set, corpus)
+    ids = {question.id for question in test_set.questions}
+    texts = {_fold_text(question.text): question.id for question in test_set.questions}
+    rows: dict[str, list[_RunRow]] = {}
+    strange, documents = set[str](), dict[str, None]()
+    for row in _read_run_rows(name, content.lstrip("\ufeff")):
+        question_id = row.query if row.query in ids else texts.get(_fold_text(row.query))
+        if question_id is None:
+            strange.add(row.query)
+        else:
+            rows.setdefault(question_id, []).append(row)
+            documents[row.document] = None
+    if not rows:
+        asked = list_choices([question.id for question in test_set.answerable], 5)
+        raise InvalidInput(f"The run file {name!r} has none of the questions of {test_set.name!r}, such as {asked}.")
+    answers = {
+        question.id: Ranking(question.id, _rank_documents(rows.get(question.id, ()), keys, depth), (), 0.0)
+        for question in test_set.answerable
+    }
+    silent = sum(question.id not in rows for question in test_set.answerable)
+    unknown = [document for document in documents if document not in keys]
+    notes: list[str] = []
+    if silent:
+        notes.append(f"{name} has no answer to {count_text(silent, 'question')}, counted as if it had found nothing.")
+    if strange:
+        notes.append(f"{name} answers {count_text(len(strange), 'question')} that the test set lacks; left out.")
+    if unknown:
+        notes.append(
+            f"{name} ranks {count_text(len(unknown), 'document')} that the corpus lacks, such as {unknown[0]!r}; "
+            "counted as not relevant."
+        )
+    if test_set.spans or test_set.pages:
+        notes.append(f"{name} ranks documents, so its measures of passages and pages are 0.")
+    return RunFile(name, answers, tuple(notes))
+
+
+def add_run_files(run: EvalRun, files: Sequence[RunFile], metrics: Sequence[str]) -> EvalRun:
+    """Return a run with run files measured next to its strategies.
+
+    Raises:
+        InvalidInput: two run files have one name.
+    """
+    names = [file.name for file in files]
+    if len(set(names)) < len(names):
+        raise InvalidInput(f"The run files are called {list_choices(names)}; give each a name of its own.")
+    measured = {file.name: score_answers(run.test_set, file.name, {}, file.answers, metrics) for file in files}
+    return replace(run, strategies={**run.strategies, **measured})
+
+
+def _read_document_keys(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus) -> dict[str, str]:
+    """Return what a run file may call a document -> the key that judgments name."""
+    if corpus.keys:
+        return {key: key for key in corpus.keys.values()} | dict(corpus.keys)
+    listed = list_documents(wb, resolve_scope(wb, test_set.scope))
+    by_place = {str(place): one.id for one in listed for place in (one.path, one.url) if place}
+    return by_place | {one.id: one.id for one in listed}
+
+
+def _rank_documents(rows: list[_RunRow] | tuple[()], keys: Mapping[str, str], depth: int) -> tuple[str, ...]:
+    ordered = sorted(rows, key=lambda row: row.order)
+    return tuple(dict.fromkeys(keys.get(row.document, row.document) for row in ordered))[:depth]
+
+
+def _read_run_rows(name: str, content: str) -> Iterator[_RunRow]:
+    first = next((line for line in content.splitlines() if line.strip()), "")
+    delimiter = "\t" if "\t" in first else ","
+    header = [cell.strip().strip('"').lower() for cell in first.split(delimiter)]
+    if set(header) & set(QUERY_COLUMNS) and set(header) & set(DOCUMENT_COLUMNS):
+        yield from _read_run_table(name, content, delimiter)
+    else:
+        yield from _read_trec_run(name, content)
+
+
+def _read_trec_run(name: str, content: str) -> Iterator[_RunRow]:
+    for number, line in enumerate(content.splitlines(), 1):
+        cells = line.split()
+        if not cells:
+            continue
+        try:
+            query, _, document, _, score, _ = cells
+            yield _RunRow(query, document, (-_read_number(score), number))
+        except ValueError:
+            raise InvalidInput(
+                f"Line {number} of the run file {name!r} is not in TREC form; it has six columns (query, Q0, document, "
+                "rank, score, tag), or the file is a CSV with the columns query, document and score."
+            ) from None
+
+
+def _read_run_table(name: str, content: str, delimiter: str) -> Iterator[_RunRow]:
+    reader = csv.DictReader(io.StringIO(content, newline=""), delimiter=delimiter)
+    header = [column.strip().lower() for column in reader.fieldnames or []]
+    reader.fieldnames = header
+    query, document = (next(one for one in names if one in header) for names in (QUERY_COLUMNS, DOCUMENT_COLUMNS))
+    try:
+        for number, row in enumerate(reader, 2):
+            if not (row.get(query) and row.get(document)):
+                raise ValueError(number)
+            order = -_read_number(row["score"]) if row.get("score") else _read_number(row.get("rank") or "0")
+            yield _RunRow(row[query].strip(), row[document].strip(), (order, number))
+    except (ValueError, csv.Error):
+        raise InvalidInput(
+            f"Line {reader.line_num} of the run file {name!r} cannot be read; each line has a query, a document, and a "
+            "number as score or rank if there is such a column."
+        ) from None
+
+
+def _read_number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
+
+
+def _fold_text(text: str) -> str:
+    return " ".join(text.split()).casefold()

@@ -11,8 +11,7 @@ from typing import Any
 from workbench.errors import ConfigurationError, InvalidInput, ModelError
 from workbench.models.llm import SETUP_HINT
 from workbench.settings import Settings
-from workbench.types import JsonObject
-from workbench.types.progress import mark_slow_step
+from workbench.types import JsonObject, mark_slow_step
 from workbench.workbench import Workbench
 
 

@@ -10,8 +10,7 @@ from typing import Any, TypedDict
 
 from workbench.errors import InvalidInput, list_choices
 from workbench.runtime import check_extra
-from workbench.types import Value
-from workbench.types.results import PageSpan
+from workbench.types import PageSpan, Value
 
 # Available metrics
 

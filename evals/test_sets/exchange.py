@@ -91,18 +91,24 @@ def add_agent_queries(wb: Workbench, store: TestSetStore, key: str, *, zero_only
 
 def to_csv(test_set: TestSet) -> str:
     """Return a test set as CSV for ``import_csv``; a question without judgments has one row."""
-    stream = io.StringIO()
-    writer = csv.writer(stream)
-    writer.writerow(CSV_COLUMNS)
+    rows: list[Mapping[str, object]] = []
     by_question: dict[str, list[Judgment]] = {}
     for judgment in test_set.judgments:
         by_question.setdefault(judgment.question_id, []).append(judgment)
     for question in test_set.questions:
         row: dict[str, object] = {"question": question.text, "id": question.id}
         row["reference_answer"] = question.reference_answer
-        for judgment in by_question.get(question.id, [None]):
-            cells = row | (_format_judgment(judgment) if judgment else {})
-            writer.writerow([cells.get(column, "") for column in CSV_COLUMNS])
+        judged = by_question.get(question.id, [None])
+        rows += [row | (_format_judgment(judgment) if judgment else {}) for judgment in judged]
+    return write_csv(rows)
+
+
+def write_csv(rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as CSV for ``import_csv``."""
+    stream = io.StringIO()
+    writer = csv.writer(stream)
+    writer.writerow(CSV_COLUMNS)
+    writer.writerows([row.get(column, "") for column in CSV_COLUMNS] for row in rows)
     return stream.getvalue()
 
 

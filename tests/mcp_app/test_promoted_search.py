@@ -83,3 +83,16 @@ def test_an_answer_says_that_nothing_close_was_found_and_why(agent: Agent, place
     places.documents.create(text="# Gate\n\nA token opens it.\n\n```py\nopen_gate(token)\n```", title="Gate")
     answer = agent("rag_search_code_examples", query="token zyxwv qponm lkjih")
     assert answer["results"] and answer["nothing_close"].startswith("Nothing close was found:")
+
+
+def test_a_promoted_strategy_of_ones_own_serves_agents(agent: Agent, places: Workbench) -> None:
+    places.strategies.add("mine", lambda question, limit: [{"text": "A token opens the gate.", "score": 7}])
+    try:
+        places.promotions.promote("mine")
+        answer = agent("search_knowledge_base", query="token")
+        assert answer["strategy"] == "mine"
+        assert [hit["text"] for hit in answer["results"]] == ["A token opens the gate."]
+    finally:
+        places.strategies.remove("mine")
+    failed = agent.failure("search_knowledge_base", query="token")  # as by a process that has not added it
+    assert "'mine' is not registered in this process" in failed["error"]

@@ -66,7 +66,9 @@ def test_a_row_is_read_with_a_sign_between_a_columns_name_and_its_value_and_comp
         "Dues of the quay: 2023 1,180 · 2024: 1,204 · 7",
         "Dues of the pier: 1,014 · 1,015",
     ]
-    assert format_quotes(quotes) == ("Dues of the quay, 2023: 1,180 · 2024: 1,204 · 7 [1] Dues of the pier: 1,014 · 1,015 [1]")
+    assert format_quotes(quotes) == (
+        "Dues of the quay, 2023: 1,180 · 2024: 1,204 · 7 [1] Dues of the pier: 1,014 · 1,015 [1]"
+    )
 
 
 def test_a_row_that_no_word_of_the_question_stands_in_does_not_fill_up_an_answer() -> None:

@@ -381,7 +381,7 @@ def test_two_users_of_a_machine_have_a_server_each_at_once(two_users: list[str])
 
 
 def test_a_statement_of_a_killed_process_ends(made_home: Path) -> None:
-    from workbench.storage.postgres import start_embedded_server, leave_server
+    from workbench.storage.postgres import leave_server, start_embedded_server
 
     url = start_embedded_server(made_home / "postgres")
     asking = "import sys, psycopg; psycopg.connect(sys.argv[1]).execute('SELECT pg_sleep(1000)')"

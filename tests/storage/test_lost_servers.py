@@ -19,7 +19,7 @@ from tests.storage.replica import Replica
 from tests.storage.test_read_replica import opened, replica
 from workbench import Workbench
 from workbench.retrieval.pipeline import REPLICA_UNAVAILABLE
-from workbench.services.outages import retry_on_primary
+from workbench.services.corpus import retry_on_primary
 from workbench.storage.database import fetch_one
 
 __all__ = ["replica"]

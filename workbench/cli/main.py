@@ -14,7 +14,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Never, Protocol
 
 from workbench.cli import (
     app,
@@ -50,6 +50,7 @@ from workbench.cli import (
 from workbench.cli.options import Parser, add_common
 from workbench.cli.output import Output, discard_output
 from workbench.errors import Cancelled, InvalidInput, NotFound, ScopeError, WorkbenchError
+from workbench.retrieval.strategies import STRATEGIES
 from workbench.runtime import exit_now, find_missing_extra, install_signal_handlers, limit_blas_threads, relax_gc
 
 # Commands with their modules and help
@@ -122,8 +123,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     return exit_now(code)  # a normal interpreter shutdown takes half a second
 
 
+def _read_own_strategies() -> dict[str, Never]:
+    """Declare the strategies of packages and of ``workbench.toml``, for a command that has not opened the workbench."""
+    from workbench.settings import load_settings
+    from workbench.workbench import declare_strategies
+
+    declare_strategies(load_settings())
+    return {}
+
+
 def run_command(words: Sequence[str]) -> int:
     """Run one command and return its exit code; errors become messages."""
+    STRATEGIES.declare("the settings", _read_own_strategies)
     options = _list_options(words)
     as_json = "--json" in options
     return catch_errors(lambda: _dispatch(words, as_json=as_json), as_json=as_json, debug="--debug" in options)

@@ -12,7 +12,13 @@ from workbench.cli.output import Output, strip_control_chars
 from workbench.errors import Cancelled, InvalidInput, list_choices
 from workbench.formatting import parse_assignments
 from workbench.retrieval.options import strategy_name
-from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES, check_parameters, strategy_named
+from workbench.retrieval.strategies import (
+    BUILT_IN_STRATEGIES,
+    DEFAULT_STRATEGY,
+    STRATEGIES,
+    check_parameters,
+    strategy_named,
+)
 from workbench.types import ParameterValue, Scope
 
 if TYPE_CHECKING:
@@ -175,7 +181,8 @@ def add_strategy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strategy",
         metavar="S",
-        help=f"one of {', '.join(STRATEGIES)}, or S@INDEX (default: the promoted one, else {DEFAULT_STRATEGY})",
+        help=f"one of {', '.join(BUILT_IN_STRATEGIES)}, your own, or S@INDEX (default: the promoted one, else "
+        f"{DEFAULT_STRATEGY})",
     )
 
 

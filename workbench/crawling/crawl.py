@@ -24,8 +24,7 @@ from workbench.crawling.site import (
 from workbench.crawling.urls import make_bounds, parse_bounds, url_host
 from workbench.errors import Cancelled, WorkbenchError
 from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply
-from workbench.types import OnProgress, Progress, ShouldStop
-from workbench.types.progress import mark_slow_step
+from workbench.types import OnProgress, Progress, ShouldStop, mark_slow_step
 
 # --- Duplicate pages and collections of other pages ---
 

@@ -20,8 +20,7 @@ from workbench.models.encoder import Encoder, OnBatch
 from workbench.storage.job_parts import MAX_ATTEMPTS, POLL_INTERVAL_S, EmbeddingLease, EmbeddingPart, PartLost
 from workbench.storage.passages import NewPassage
 from workbench.storage.store import PassageStore
-from workbench.types import ShouldStop
-from workbench.types.progress import mark_slow_step
+from workbench.types import ShouldStop, mark_slow_step
 
 # --- Vectors between model and database ---
 

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from workbench.ingestion.text import normalise
-from workbench.types import JsonObject, to_plain
-from workbench.types.json import JsonValue
-from workbench.types.results import PageSpan, ScannedPage
+from workbench.types import JsonObject, JsonValue, PageSpan, ScannedPage, to_plain
 
 
 @dataclass(frozen=True, slots=True)

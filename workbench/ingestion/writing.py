@@ -25,8 +25,7 @@ from workbench.storage.job_parts import EmbeddingLease, drop_embedding_parts
 from workbench.storage.passages import NewPassage, insert_passages
 from workbench.storage.statements import statement
 from workbench.storage.store import PassageStore
-from workbench.types import Index
-from workbench.types.results import Span
+from workbench.types import Index, Span
 
 # --- Passages of a document ---
 

@@ -12,8 +12,7 @@ from workbench.errors import StorageError
 from workbench.storage.database import new_id
 from workbench.storage.job_parts import EmbeddingLease, EmbeddingTally, PartsLease
 from workbench.storage.jobs import Job, Jobs
-from workbench.types import JsonObject, OnProgress, Progress
-from workbench.types.progress import SLOW_STEPS, SlowSteps
+from workbench.types import SLOW_STEPS, JsonObject, OnProgress, Progress, SlowSteps
 
 # A running job and its outcome
 

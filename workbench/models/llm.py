@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.errors import ConfigurationError, ModelError, WorkbenchError
 from workbench.runtime import check_extra
-from workbench.types import JsonObject
-from workbench.types.progress import mark_slow_step
+from workbench.types import JsonObject, mark_slow_step
 
 if TYPE_CHECKING:
     from llama_index.llms.openai import OpenAI

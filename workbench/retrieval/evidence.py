@@ -36,8 +36,7 @@ from workbench.storage.passages import QueryTerm
 from workbench.storage.postings import fetch_matched_terms
 from workbench.storage.ranking import count_stop_words
 from workbench.text import CONFIGURATIONS
-from workbench.types import Evidence
-from workbench.types.parameter import VECTOR
+from workbench.types import VECTOR, Evidence
 
 MIN_COVERAGE = 0.6
 FULL_COVERAGE = 0.8
@@ -82,6 +81,9 @@ def judge_evidence(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
     hits = [node_hit(node) for node in nodes[:MAX_PASSAGES_CHECKED]]
     if not hits:
         return Evidence(False, "Nothing was found.")
+    hits = [hit for hit in hits if hit.id > 0]  # of a text that is not stored nothing is known
+    if not hits:
+        return Evidence()
     request, text = query.request, query.text
     model, readable = request.index.embedding_model, query.can_read
     cosines = [hit.legs[VECTOR].score if readable and VECTOR in hit.legs else None for hit in hits]

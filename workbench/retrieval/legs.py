@@ -206,6 +206,7 @@ _TABLE = (
     LegKind(parameter.LLM, "LLM's grade", "of 10", "green", reranks=True),
     LegKind(parameter.LEARNED, "Learned", "score", "yellow", reranks=True),
     LegKind(parameter.NOVELTY, "Novelty", "1 - cosine", "gray"),
+    LegKind(parameter.OWN, "Own retriever", "its own score", "orange"),
 )
 LEGS: dict[str, LegKind] = {kind.name: kind for kind in _TABLE}
 RERANKERS = frozenset(kind.name for kind in _TABLE if kind.reranks)

@@ -12,8 +12,7 @@ from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.query import Request
 from workbench.storage.database import Connection
 from workbench.storage.passages import StoredPassage, fetch_passages
-from workbench.types import Leg, Passage
-from workbench.types.results import TimedStep
+from workbench.types import Leg, Passage, TimedStep
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -114,7 +113,7 @@ def _passage(rank: int, node: NodeWithScore, draw_page: Callable[[Passage], Imag
         match_type=match_type(legs),
         attribution=legs,
         metadata=shown | {"document_type": passage.document_type} | metadata.get(EXTRA, {}),
-        draw_page=draw_page,
+        draw_page=draw_page if passage.id > 0 else None,  # no stored document has a hit that matched none
     )
 
 

@@ -5,8 +5,7 @@ Retrievers, stages and screens refer to a parameter's row, never to its name as 
 
 from __future__ import annotations
 
-from workbench.types import Parameter
-from workbench.types.results import MAX_RANKED_PASSAGES
+from workbench.types import MAX_RANKED_PASSAGES, Parameter
 
 # A question has one ranking, of which ``limit`` is a prefix, so pages neither repeat nor miss a passage.
 # So the number and scores of candidates never depend on the limit: the first ones are those of each

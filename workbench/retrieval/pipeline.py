@@ -33,8 +33,7 @@ from workbench.retrieval.stages.stage import RETRIEVED, Checkpoint, FinalOrder, 
 from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE
 from workbench.telemetry import SEARCH, measure
 from workbench.text import CONFIGURATIONS, language_title
-from workbench.types import SearchResult
-from workbench.types.results import TOTAL, TimedStep
+from workbench.types import TOTAL, SearchResult, TimedStep
 
 # Engine of a strategy
 

@@ -25,8 +25,7 @@ from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
 from workbench.storage.ranking import EXACT_UP_TO, count_scope, fetch_query_terms
 from workbench.storage.store import PassageStore
 from workbench.telemetry import STEP, measure
-from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope, Value
-from workbench.types.results import TimedStep
+from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope, TimedStep, Value
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import InvalidInput, list_choices
 from workbench.retrieval.parameters import DEFAULT_RANKER
-from workbench.types import JsonObject, JsonValue, Ranker, parameter
-from workbench.types.parameter import MAX_NAME_CHARS, read_name
+from workbench.types import MAX_NAME_CHARS, JsonObject, JsonValue, Ranker, parameter, read_name
 
 # Features of a learned ranker
 

@@ -31,8 +31,7 @@ from workbench.storage.ranking import (
     fetch_word_terms,
 )
 from workbench.text import fold_word, is_unspaced, iter_spaced_words
-from workbench.types import Passage
-from workbench.types.results import TimedStep
+from workbench.types import Passage, TimedStep
 
 SHORT_WORD_LETTERS = 5  # one typo is allowed up to this length, two above
 MIN_WORD_LETTERS = 3  # shorter words are not corrected: one typo turns any into any other

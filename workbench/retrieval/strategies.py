@@ -2,18 +2,33 @@
 
 A strategy is a LlamaIndex retriever, followed by stages (node postprocessors). Screens, tool enums, the README,
 the tests and the evaluation all read this table. A new one is a file in ``retrievers`` or ``stages``, the
-function in ``makers`` that imports it, and a row here.
+function in ``makers`` that imports it, and a row here. Users add rows of their own (``workbench.retrieval.own``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from workbench.errors import InvalidInput, list_choices
+from workbench.errors import Conflict, InvalidInput, NotFound, list_choices
 from workbench.retrieval import parameters as known
 from workbench.retrieval.strategy import ParametersOf, Strategy
-from workbench.types import parameter, read_parameters
+from workbench.types import (
+    CLUSTER,
+    CROSS_ENCODER,
+    DOCUMENT,
+    FEEDBACK,
+    HYDE,
+    KEYWORD,
+    LATE,
+    LEARNED,
+    LLM,
+    NOVELTY,
+    QUERY,
+    VECTOR,
+    read_parameters,
+)
 
 if TYPE_CHECKING:
     from workbench.retrieval.query import Request
@@ -135,8 +150,15 @@ def cross_encoder(request: Request) -> Stage:
     return CrossEncoderRerank.make(request)
 
 
-_BOTH = (parameter.VECTOR, parameter.KEYWORD, parameter.DOCUMENT)
-_RERANKED = (*_BOTH, parameter.LATE, parameter.CLUSTER)
+def own(request: Request) -> Retriever:
+    """Make the ``ForeignRetriever`` of a strategy that a user has added."""
+    from workbench.retrieval.retrievers.foreign import ForeignRetriever
+
+    return ForeignRetriever(request)
+
+
+_BOTH = (VECTOR, KEYWORD, DOCUMENT)
+_RERANKED = (*_BOTH, LATE, CLUSTER)
 _RERANK = (late, cluster)
 
 _TABLE = (
@@ -145,7 +167,7 @@ _TABLE = (
         "Vector",
         "Similarity search: passages with the embedding nearest to the question's.",
         vector,
-        legs=(parameter.VECTOR,),
+        legs=(VECTOR,),
         is_one_leg=True,
     ),
     Strategy(
@@ -153,7 +175,7 @@ _TABLE = (
         "Keyword",
         "BM25 over stemmed words; finds names, codes and rare terms.",
         keyword,
-        legs=(parameter.KEYWORD, parameter.VECTOR),
+        legs=(KEYWORD, VECTOR),
         is_one_leg=True,
     ),
     Strategy(
@@ -226,7 +248,7 @@ _TABLE = (
         "MMR",
         "Rerank, then selects passages that differ from the ones above.",
         hybrid,
-        legs=(*_RERANKED, parameter.NOVELTY),
+        legs=(*_RERANKED, NOVELTY),
         parameters=(*known.RERANK, known.LAMBDA),
         stages=(*_RERANK, mmr),
         has_keyword_leg=True,
@@ -237,7 +259,7 @@ _TABLE = (
         "Feedback",
         "Searches twice: the question moves towards the top passages (Rocchio; words by RM3), then rerank.",
         feedback,
-        legs=(*_RERANKED, parameter.FEEDBACK),
+        legs=(*_RERANKED, FEEDBACK),
         parameters=(
             *known.RERANK,
             known.FEEDBACK_PASSAGES,
@@ -253,7 +275,7 @@ _TABLE = (
         "Learned",
         "Rerank, then a linear model trained on judged questions weights features of all legs.",
         hybrid,
-        legs=(*_RERANKED, parameter.LEARNED),
+        legs=(*_RERANKED, LEARNED),
         parameters=(*known.RERANK, known.RANKER),
         stages=(*_RERANK, learned),
         has_keyword_leg=True,
@@ -264,7 +286,7 @@ _TABLE = (
         "HyDE",
         "An LLM writes a hypothetical answer; rerank over passages near it and the question.",
         hyde,
-        legs=(*_RERANKED, parameter.HYDE),
+        legs=(*_RERANKED, HYDE),
         parameters=(*known.RERANK, known.HYDE_WEIGHT),
         stages=_RERANK,
         has_keyword_leg=True,
@@ -275,7 +297,7 @@ _TABLE = (
         "Multi-query",
         "An LLM rephrases the question; all versions are searched, then rerank.",
         multi_query,
-        legs=(*_RERANKED, parameter.QUERY),
+        legs=(*_RERANKED, QUERY),
         parameters=(*known.RERANK, known.QUERIES),
         stages=_RERANK,
         has_keyword_leg=True,
@@ -286,7 +308,7 @@ _TABLE = (
         "LLM rerank",
         "Rerank, then an LLM grades the top passages.",
         hybrid,
-        legs=(*_RERANKED, parameter.LLM),
+        legs=(*_RERANKED, LLM),
         parameters=(*known.RERANK, known.GRADED_PASSAGES, known.LLM_WEIGHT),
         stages=(*_RERANK, llm_rerank),
         has_keyword_leg=True,
@@ -298,7 +320,7 @@ _TABLE = (
         "Cross-encoder",
         "Hybrid, then a cross-encoder scores each candidate.",
         hybrid,
-        legs=(*_BOTH, parameter.CROSS_ENCODER),
+        legs=(*_BOTH, CROSS_ENCODER),
         parameters=(*known.HYBRID, known.CANDIDATES, known.CROSS_WEIGHT, known.RERANKER),
         stages=(cross_encoder,),
         has_keyword_leg=True,
@@ -310,16 +332,105 @@ _TABLE = (
         "LlamaIndex hybrid",
         "LlamaIndex's own hybrid mode, unchanged: the baseline.",
         framework,
-        legs=(parameter.VECTOR,),
+        legs=(VECTOR,),
     ),
 )
-STRATEGIES: dict[str, Strategy] = {strategy.name: strategy for strategy in _TABLE}
+BUILT_IN_STRATEGIES: Mapping[str, Strategy] = {strategy.name: strategy for strategy in _TABLE}
+
+
+class StrategyTable(Mapping[str, Strategy]):
+    """Strategies by name: the built-in ones and those that users have added to this process; thread-safe.
+
+    Declared ones, of packages and of ``workbench.toml``, are read when a name is unknown or all names are listed, so
+    that a process that needs none of them never looks for them.
+    """
+
+    def __init__(self) -> None:
+        self._rows = dict(BUILT_IN_STRATEGIES)
+        self._unread: list[Callable[[], Mapping[str, Strategy]]] = []
+        self._declared = set[str]()
+        self._lock = threading.RLock()
+
+    def __getitem__(self, name: str) -> Strategy:
+        row = self._rows.get(name)
+        if row is None:
+            self._read_declared()
+            row = self._rows[name]
+        return row
+
+    def __iter__(self) -> Iterator[str]:
+        self._read_declared()
+        return iter(tuple(self._rows))
+
+    def __len__(self) -> int:
+        self._read_declared()
+        return len(self._rows)
+
+    def declare(self, origin: str, read: Callable[[], Mapping[str, Strategy]]) -> None:
+        """Have ``read`` called when its strategies may be needed, once for each ``origin``.
+
+        Strategies that were added to this process keep their names.
+        """
+        with self._lock:
+            if origin not in self._declared:
+                self._declared.add(origin)
+                self._unread.append(read)
+
+    def add(self, strategy: Strategy, *, replace: bool = False) -> None:
+        """Add a strategy to this process.
+
+        Raises:
+            Conflict: The name belongs to a built-in strategy, or to another one and ``replace`` is False.
+        """
+        name = strategy.name
+        if name in BUILT_IN_STRATEGIES:
+            raise Conflict(f"The strategy {name!r} is built in; choose another name.")
+        with self._lock:
+            if not replace and name in self:
+                raise Conflict(f"There is already a strategy {name!r}; choose another name, or pass replace=True.")
+            self._rows[name] = strategy
+
+    def remove(self, name: str) -> None:
+        """Remove a strategy that was added or declared from this process.
+
+        Raises:
+            Conflict: It is built in.
+            NotFound: There is no such strategy.
+        """
+        if name in BUILT_IN_STRATEGIES:
+            raise Conflict(f"The strategy {name!r} is built in and cannot be removed.")
+        with self._lock:
+            if name not in self:
+                raise NotFound("strategy", name, "List the strategies to see the valid names.")
+            del self._rows[name]
+
+    def _read_declared(self) -> None:
+        if not self._unread:
+            return
+        with self._lock:
+            while self._unread:
+                declared = self._unread[0]()  # stays unread if it raises, so that its fault is reported again
+                del self._unread[0]
+                self._rows = {**dict(declared), **self._rows} if declared else self._rows
+            order = [*BUILT_IN_STRATEGIES, *(name for name in self._rows if name not in BUILT_IN_STRATEGIES)]
+            self._rows = {name: self._rows[name] for name in order}
+
+
+STRATEGIES = StrategyTable()
 DEFAULT_STRATEGY = "rerank"
 WORDS_ALONE = "keyword"  # fallback if the embedding model fails
 BOTH_LEGS = "hybrid"  # candidates with the scores of both legs, without stages
 TYPO_TOLERANT_STRATEGY = "fuzzy"  # corrects misspelled words
 COMPARED = ("vector", WORDS_ALONE, BOTH_LEGS, DEFAULT_STRATEGY)  # default of compare
 UNPROMOTED_TOOL_STRATEGY = BOTH_LEGS  # default of the tool search_knowledge_base, as specified
+
+
+def describe_unregistered(strategy: str) -> str:
+    """Return the sentence on a stored choice of a strategy that this process does not have."""
+    return (
+        f"The strategy {strategy!r} is not registered in this process; declare it in workbench.toml or by an entry "
+        "point, add it with wb.strategies.add, or choose another one."
+    )
 
 
 def strategy_named(name: str) -> Strategy:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import ConfigurationError
 from workbench.models.llm import SETUP_HINT
-from workbench.types import JsonObject, Parameter, ParameterValue, Value
-from workbench.types.parameter import KEYWORD
+from workbench.types import KEYWORD, JsonObject, Parameter, ParameterValue, Value
 
 if TYPE_CHECKING:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.retrievers import BaseRetriever
+
+    from workbench.retrieval.own import OwnRetrieval
 
 _SAID = ("name", "title", "summary", "parameters", "needs_scope", "needs_llm", "needs_reranker")
 
@@ -37,6 +38,7 @@ class Strategy(Value):
         needs_scope: Whether it requires a scope.
         needs_llm: Whether it needs a language model.
         needs_reranker: Whether it needs a cross-encoder.
+        own: What a strategy that a user has added asks; None for a built-in one.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Strategy(Value):
     needs_scope: bool = False
     needs_llm: bool = False
     needs_reranker: bool = False
+    own: OwnRetrieval | None = None
 
     @property
     def uses_words(self) -> bool:

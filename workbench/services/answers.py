@@ -11,11 +11,9 @@ from workbench.errors import InvalidInput
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import AGENT_CUTOFF, CUTOFF
 from workbench.services.checks import check_query
-from workbench.services.corpus import Corpus
-from workbench.services.outages import retry_read
+from workbench.services.corpus import Corpus, retry_read
 from workbench.services.search import Requests
-from workbench.types import Passage, SearchResult, Value
-from workbench.types.results import TOTAL
+from workbench.types import TOTAL, Passage, SearchResult, Value
 
 if TYPE_CHECKING:
     from IPython.lib.pretty import RepresentationPrinter

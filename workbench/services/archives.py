@@ -14,10 +14,9 @@ from workbench.retrieval.parameters import TYPO_TOLERANCE
 from workbench.retrieval.strategies import TYPO_TOLERANT_STRATEGY
 from workbench.services.checks import check_query
 from workbench.services.citations import CitationService, DocumentCitation, DocumentCitations, check_depth
-from workbench.services.corpus import Corpus
+from workbench.services.corpus import Corpus, retry_read
 from workbench.services.documents import DocumentService
 from workbench.services.folders import FolderMirror, MirroredFolder
-from workbench.services.outages import retry_read
 from workbench.services.search import Requests
 from workbench.services.sources import SourceService
 from workbench.types import CLOSE_EVIDENCE, Evidence, OnProgress, ResolvedScope, ShouldStop, Value, weak_match_text

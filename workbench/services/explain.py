@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from workbench.errors import InvalidInput, ModelError, NotFound
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.options import Ask
-from workbench.retrieval.strategies import BOTH_LEGS, STRATEGIES
+from workbench.retrieval.strategies import BOTH_LEGS, BUILT_IN_STRATEGIES
 from workbench.services.checks import MAX_RESULTS, check_limit, check_query
-from workbench.services.corpus import Corpus
-from workbench.services.outages import retry_read
+from workbench.services.corpus import Corpus, retry_read
 from workbench.services.search import DEFAULT_ASK, Requests, SearchService
-from workbench.types import Passage, SearchResult
-from workbench.types.parameter import KEYWORD, VECTOR
+from workbench.types import KEYWORD, VECTOR, Passage, SearchResult
 
 if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Alignment, Explanation, LegView, Step, WordComparison
@@ -80,6 +78,8 @@ class ExplainService:
         others = self._others(traced.query)
         explained: list[Explanation] = []
         for hit in traced.result:
+            if "unmatched" in hit.metadata:  # a foreign retriever's own text, of which nothing else is known
+                continue
             candidates = self._candidates(traced.query.request, hit.passage_id, None)
             explained.append(self._add_other_ranks(self._make_explanation(traced, candidates), others))
         return traced.result, explained
@@ -305,7 +305,7 @@ class ExplainService:
         request = query.request
         names = tuple(
             name
-            for name, other in STRATEGIES.items()
+            for name, other in BUILT_IN_STRATEGIES.items()
             if not (other is request.strategy or other.needs or (other.needs_scope and request.scope.is_everything))
         )
         return _OtherRankings(self._search, query, names)

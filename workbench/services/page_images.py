@@ -14,14 +14,13 @@ from workbench.ingestion.readers.pdf.pages import page_rotation, trim_preamble
 from workbench.ingestion.readers.pdf.words import PageBox, PageLine
 from workbench.services.checks import check_key
 from workbench.services.corpus import Corpus
-from workbench.types import as_items
-from workbench.types.results import Span
+from workbench.types import Span, as_items
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from workbench.types import Passage
-    from workbench.types.results import ScannedPage
+    from workbench.types import Passage, ScannedPage
+
 
 # Lines of a page that contain a passage
 

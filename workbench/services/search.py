@@ -16,10 +16,9 @@ from workbench.retrieval.hits import agreement
 from workbench.retrieval.options import Ask, split_strategy
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER, RERANKER, TYPO_TOLERANCE
 from workbench.retrieval.scope import resolve
-from workbench.retrieval.strategies import STRATEGIES, check_parameters, strategy_named
+from workbench.retrieval.strategies import STRATEGIES, check_parameters, describe_unregistered, strategy_named
 from workbench.services.checks import check_limit, check_query, check_similarity
-from workbench.services.corpus import Corpus
-from workbench.services.outages import retry_on_primary, retry_read
+from workbench.services.corpus import Corpus, retry_on_primary, retry_read
 from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
 from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.storage.ranking import filter_documents
@@ -87,7 +86,7 @@ class Requests:
         name, index, parameters = self._resolve_promotion(ask, scope)
         strategy = strategy_named(name)
         checked = check_parameters(name, parameters)
-        remembered = remembered and not strategy.needs_llm
+        remembered = remembered and not (strategy.needs_llm or strategy.own)
         chosen = self._corpus.last_seen_index(index) if remembered else self._corpus.index(index)
         return Request(
             strategy=strategy,
@@ -143,6 +142,8 @@ class Requests:
         promoted = self._corpus.promotions.find_active(list_promotion_keys(scope))
         if promoted is None:
             return ask.built_in, ask.index, ask.parameters
+        if promoted.strategy not in STRATEGIES:
+            raise ConfigurationError(describe_unregistered(promoted.strategy))
         return promoted.strategy, ask.index or promoted.index, {**promoted.parameters, **ask.parameters}
 
     def _ranker(self, parameters: Mapping[str, ParameterValue]) -> Ranker | None:

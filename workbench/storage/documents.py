@@ -21,8 +21,7 @@ from workbench.storage.database import (
 )
 from workbench.storage.passages import choose_scope_predicate, fetch_rows, scope_parameters
 from workbench.storage.statements import statement
-from workbench.types import APART_TYPES, Document, JsonObject, JsonValue, ResolvedScope, Value
-from workbench.types.results import ScannedPage, WordPlace
+from workbench.types import APART_TYPES, Document, JsonObject, JsonValue, ResolvedScope, ScannedPage, Value, WordPlace
 
 # Facts that results show about their documents
 

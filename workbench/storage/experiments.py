@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 from workbench.errors import NotFound
 from workbench.storage.database import Database, Row, clean_parameters, new_id
 from workbench.storage.statements import statement
-from workbench.types import JsonObject, ParameterValue
+from workbench.types import JsonObject, JsonValue, ParameterValue
 
 
 class NewRun(TypedDict):
@@ -121,6 +121,11 @@ class ExperimentTables:
         """Mark an experiment as running, done, stopped or failed."""
         values = {"id": experiment_id, "status": status, "message": message}
         self._database.rows(statement("experiment_status"), values)
+
+    def set_cells(self, experiment_id: str, cells: Sequence[JsonValue]) -> None:
+        """Replace the cells of an experiment's plan, and forget its winner."""
+        values = {"id": experiment_id, "cells": Jsonb(list(cells))}
+        self._database.rows(statement("experiment_cells"), values)
 
     def winners(self) -> dict[str, JsonObject]:
         """Return the stored winners of finished experiments, by experiment id."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
 import numpy as np
@@ -272,6 +272,29 @@ def fetch_document_passages(connection: Connection, index: str, document_id: str
     """Return all passages of a document in reading order."""
     rows = fetch_rows(connection, index, "passages_of_document", {"document_id": document_id}, **_COLUMN_PARTS)
     return [StoredPassage(**row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDocument:
+    """A stored document that a foreign retriever's hit may mean; ``inside``: it is in the index and the scope."""
+
+    id: str
+    key: str
+    path: str | None
+    url: str | None
+    indexed: bool
+    inside: bool
+
+
+def find_named_documents(
+    connection: Connection, index: str, scope: ResolvedScope, ids: Sequence[str], urls: Sequence[str], path: str
+) -> list[NamedDocument]:
+    """Return the stored documents with one of some ids, keys or URLs, or with the file name of a path."""
+    file = path.replace("\\", "/").rpartition("/")[2]
+    values = {"ids": list(ids), "urls": list(urls), "file": file, "index": index, **scope_parameters(scope)}
+    rows = fetch_rows(connection, index, "named_by_hits", values, scope=choose_scope_predicate(scope))
+    documents = [NamedDocument(**row) for row in rows]
+    return [replace(document, inside=False) for document in documents] if scope.is_empty else documents
 
 
 def fetch_passage(connection: Connection, index: str, passage_id: str) -> StoredPassage:

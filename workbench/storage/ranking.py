@@ -37,8 +37,7 @@ from workbench.storage.postings import (
     score_postings,
 )
 from workbench.storage.statements import statement
-from workbench.types import Index, ResolvedScope
-from workbench.types.results import DocumentSpan, Span
+from workbench.types import DocumentSpan, Index, ResolvedScope, Span
 
 DEPTH_FACTOR, DEPTH_GROWTH = (
     2,

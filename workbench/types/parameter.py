@@ -23,6 +23,7 @@ CROSS_ENCODER = "cross-encoder"
 LLM = "llm"
 LEARNED = "learned"
 NOVELTY = "novelty"
+OWN = "own"
 
 
 ParameterValue: TypeAlias = bool | int | float | str

@@ -37,8 +37,7 @@ from workbench.marking import match_spans, stem
 from workbench.retrieval.options import split_strategy
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.text import WORD, language_title
-from workbench.types import Comparison, JsonObject, JsonValue, Passage, SearchResult
-from workbench.types.results import TOTAL, Span, TimedStep
+from workbench.types import TOTAL, Comparison, JsonObject, JsonValue, Passage, SearchResult, Span, TimedStep
 
 if TYPE_CHECKING:
     from workbench.workbench import Workbench

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import ModelError
 from workbench.marking import FUNCTION_WORDS
-from workbench.types import Comparison, Passage
-from workbench.types.parameter import LATE
-from workbench.types.results import DocumentSpan, Span
+from workbench.types import LATE, Comparison, DocumentSpan, Passage, Span
 
 if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Alignment

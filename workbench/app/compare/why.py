@@ -28,8 +28,7 @@ from workbench.marking import FUNCTION_WORDS, find_own_word, match_spans
 from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.options import split_strategy
 from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
-from workbench.types import preference_text, to_plain
-from workbench.types.results import Span
+from workbench.types import Span, preference_text, to_plain
 
 if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Explanation, QuestionWord, WordComparison

@@ -25,8 +25,7 @@ from workbench.formatting import count_text
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER
 from workbench.retrieval.ranker import FEATURES, read_ranker
 from workbench.services.promotions import MAX_NOTE_CHARS
-from workbench.types import Ranker, as_number, as_object
-from workbench.types.parameter import MAX_NAME_CHARS
+from workbench.types import MAX_NAME_CHARS, Ranker, as_number, as_object
 
 if TYPE_CHECKING:
     from evals.test_sets.store import TestSetInfo

@@ -79,7 +79,8 @@ def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
             metric = st.selectbox("Metric", DEFAULT_METRICS, format_func=metric_title, key="tune_metric")
         with third:
             minutes = st.number_input("Minutes", 0.1, 600.0, 2.0, step=1.0, format="%g", key="tune_minutes")
-        offered = [name for name in TUNABLE_STRATEGIES if STRATEGIES[name].parameters]
+        own = [name for name, strategy in STRATEGIES.items() if strategy.own and strategy.parameters]
+        offered = [*TUNABLE_STRATEGIES, *own]
         strategies = st.pills(
             "Strategies",
             offered,

@@ -14,7 +14,7 @@ from workbench.app.widgets.looks import escape_markdown, render_mark, strategy_t
 from workbench.app.widgets.notices import run_change
 from workbench.errors import ScopeError, WorkbenchError
 from workbench.retrieval.options import split_strategy
-from workbench.retrieval.strategies import UNPROMOTED_TOOL_STRATEGY, check_parameters
+from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY, check_parameters
 from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.types import Comparison, ParameterValue, Promotion, Scope
 
@@ -67,7 +67,12 @@ class LiveStrategy:
 
     def _is(self, strategy: str, index: str, parameters: Mapping[str, ParameterValue] | None) -> bool:
         same = (strategy, index) == (self.strategy, self.index)
-        return same and check_parameters(strategy, parameters) == dict(self.parameters)
+        return same and _complete(strategy, parameters) == dict(self.parameters)
+
+
+def _complete(strategy: str, parameters: Mapping[str, ParameterValue] | None) -> Mapping[str, ParameterValue]:
+    """Return a strategy's parameters with defaults; the given ones alone if this process does not have the strategy."""
+    return check_parameters(strategy, parameters) if strategy in STRATEGIES else dict(parameters or {})
 
 
 def load_live_strategy(wb: Workbench, scope: Scope) -> LiveStrategy:
@@ -85,7 +90,7 @@ def load_live_strategy(wb: Workbench, scope: Scope) -> LiveStrategy:
     except ScopeError as error:
         reason = str(error)
     strategy = promotion.strategy if promotion else promotions.built_in
-    parameters = check_parameters(strategy, promotion.parameters if promotion else None)
+    parameters = _complete(strategy, promotion.parameters if promotion else None)
     default = next((index.name for index in load_indexes(wb) if index.is_default), "")
     return LiveStrategy(
         promotion, strategy, parameters, (promotion and promotion.index) or default, own, reason, default
@@ -232,7 +237,7 @@ def render_promotion(promotion: Promotion) -> str:
     kind = promotion.scope.partition(":")[0]
     place = "in all documents" if kind == "everywhere" else f"in the {kind} <b>{escape(promotion.scope_title)}</b>"
     since = f"{promotion.promoted_at.astimezone():%-d %b %Y, %H:%M}" if promotion.promoted_at else "–"
-    defaults = check_parameters(promotion.strategy, None)
+    defaults = _complete(promotion.strategy, None)
     facts = [
         f"<b>{escape(strategy_title(promotion.strategy))}</b> is live {place}",
         f"since {since}",

@@ -18,8 +18,7 @@ from workbench.app.widgets.notices import load_component
 from workbench.app.widgets.source_places import TintedText, choose_part, split_by_passages
 from workbench.errors import NotFound
 from workbench.ingestion.metadata import left_out_note, scan_note
-from workbench.types import JsonObject
-from workbench.types.results import Span
+from workbench.types import JsonObject, Span
 
 if TYPE_CHECKING:
     from workbench.storage.passages import StoredPassage

@@ -25,8 +25,7 @@ from workbench.retrieval.query import Query, Request
 from workbench.retrieval.stages.late_interaction import compute_max_sim, subtract_chance
 from workbench.storage.ranking import fetch_document_slices
 from workbench.text import sentence_spans
-from workbench.types import Evidence, Passage, as_integer, as_items
-from workbench.types.results import TimedStep
+from workbench.types import Evidence, Passage, TimedStep, as_integer, as_items
 
 # Answers without an LLM
 

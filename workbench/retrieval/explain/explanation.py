@@ -28,9 +28,7 @@ from workbench.storage.passages import StoredPassage, fetch_token_bits, text_to_
 from workbench.storage.postings import fetch_term_contributions
 from workbench.storage.ranking import fetch_bm25_rank, fetch_vector_rank
 from workbench.text import WORD
-from workbench.types import DocumentName, Passage, Value
-from workbench.types.parameter import DOCUMENT, KEYWORD, LATE, VECTOR
-from workbench.types.results import Span
+from workbench.types import DOCUMENT, KEYWORD, LATE, VECTOR, DocumentName, Passage, Span, Value
 
 
 @dataclass(frozen=True, slots=True)

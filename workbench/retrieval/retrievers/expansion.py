@@ -30,9 +30,7 @@ from workbench.storage.database import Connection
 from workbench.storage.passages import TermWeights, fetch_vectors
 from workbench.storage.postings import fetch_cosines
 from workbench.storage.ranking import fetch_passage_terms
-from workbench.types import Leg, parameter
-from workbench.types.parameter import FEEDBACK, KEYWORD, VECTOR
-from workbench.types.results import TimedStep
+from workbench.types import FEEDBACK, KEYWORD, VECTOR, Leg, TimedStep, parameter
 
 # Hybrid with a moved question vector
 

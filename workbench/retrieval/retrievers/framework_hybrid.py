@@ -22,9 +22,7 @@ from workbench.storage.passages import (
     fetch_passages,
 )
 from workbench.storage.postings import fetch_cosines
-from workbench.types import Leg
-from workbench.types.parameter import VECTOR
-from workbench.types.results import TimedStep
+from workbench.types import VECTOR, Leg, TimedStep
 
 
 class FrameworkHybridRetriever(Retriever):

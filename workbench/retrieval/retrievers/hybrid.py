@@ -24,9 +24,7 @@ from workbench.storage.database import Connection
 from workbench.storage.passages import hubness
 from workbench.storage.postings import reads_all_postings
 from workbench.storage.ranking import LegRanking
-from workbench.types import Leg, ParameterValue
-from workbench.types.parameter import DOCUMENT, KEYWORD, VECTOR
-from workbench.types.results import TimedStep
+from workbench.types import DOCUMENT, KEYWORD, VECTOR, Leg, ParameterValue, TimedStep
 
 # For questions in another language than the index's. A multilingual model puts some passages near everything, and
 # across languages similarities are so close that these come first: half of a passage's mean similarity to all others

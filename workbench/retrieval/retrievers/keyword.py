@@ -12,9 +12,7 @@ from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
 from workbench.storage.ranking import LegRanking, rank_by_terms
-from workbench.types import Leg
-from workbench.types.parameter import KEYWORD, VECTOR
-from workbench.types.results import TimedStep
+from workbench.types import KEYWORD, VECTOR, Leg, TimedStep
 
 MAX_KEYWORD_DEPTH = 2000  # maximum hits examined for a minimum similarity
 

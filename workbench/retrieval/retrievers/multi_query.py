@@ -16,9 +16,7 @@ from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
 from workbench.storage.postings import fetch_cosines
-from workbench.types import Leg
-from workbench.types.parameter import KEYWORD, QUERY, VECTOR
-from workbench.types.results import TimedStep
+from workbench.types import KEYWORD, QUERY, VECTOR, Leg, TimedStep
 
 MAX_QUESTION_CHARS = 300  # longer rephrasings are cut
 

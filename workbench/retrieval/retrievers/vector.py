@@ -12,9 +12,7 @@ from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
 from workbench.storage.passages import TermWeights, find_nearest_passages
 from workbench.storage.ranking import LegRanking, nearest
-from workbench.types import Leg
-from workbench.types.parameter import VECTOR
-from workbench.types.results import TimedStep
+from workbench.types import VECTOR, Leg, TimedStep
 
 
 def rank_by_vector(query: Query, connection: Connection, limit: int, terms: TermWeights | None = None) -> LegRanking:

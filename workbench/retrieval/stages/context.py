@@ -23,8 +23,7 @@ from workbench.storage.ranking import (
     fetch_page_spans,
     fetch_section_spans,
 )
-from workbench.types import as_integer, as_items
-from workbench.types.results import Span, TimedStep
+from workbench.types import Span, TimedStep, as_integer, as_items
 
 # Widening nodes
 

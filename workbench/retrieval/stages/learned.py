@@ -28,9 +28,7 @@ from workbench.retrieval.ranker import (
 )
 from workbench.retrieval.stages.stage import Stage
 from workbench.storage.passages import StoredPassage
-from workbench.types import Leg, as_items
-from workbench.types.parameter import DOCUMENT, KEYWORD, LATE, LEARNED, VECTOR
-from workbench.types.results import TimedStep
+from workbench.types import DOCUMENT, KEYWORD, LATE, LEARNED, VECTOR, Leg, TimedStep, as_items
 
 # Features of a question's candidates
 

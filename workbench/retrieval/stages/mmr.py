@@ -22,9 +22,7 @@ from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import LAMBDA
 from workbench.retrieval.stages.stage import Query, Stage
 from workbench.storage.passages import fetch_vectors
-from workbench.types import Leg
-from workbench.types.parameter import NOVELTY
-from workbench.types.results import TimedStep
+from workbench.types import NOVELTY, Leg, TimedStep
 
 
 class Mmr(Stage):

@@ -104,6 +104,9 @@ UPDATE experiments SET status = %(status)s, message = %(message)s, updated_at = 
     winner = CASE WHEN %(status)s = 'done' THEN winner END
 WHERE id = %(id)s
 
+-- experiment_cells: the cells of an experiment; its winner has to be found again
+UPDATE experiments SET plan = jsonb_set(plan, '{{cells}}', %(cells)s), winner = NULL, updated_at = now() WHERE id = %(id)s
+
 -- experiment_winners: the winners that were found
 SELECT id, winner FROM experiments WHERE winner IS NOT NULL
 

@@ -201,6 +201,18 @@ WHERE p.document_id = %(document_id)s ORDER BY (p.metadata_ ->> 'ordinal')::inte
 -- ids_of_passages: the internal ids behind public passage ids
 SELECT id, node_id FROM {data} WHERE node_id = ANY(%(node_ids)s)
 
+-- named_by_hits: stored documents that a foreign retriever's hit names: by id, URL, file name, or key in the index; whether
+-- the index has them, and whether they are in a scope too
+SELECT p.document_id AS id, p.key, p.path, p.url, p.indexed, p.indexed AND ({scope}) AS inside FROM (
+    SELECT d.id AS document_id, d.source_id, d.key, d.path, d.url, EXISTS (
+        SELECT FROM index_documents i WHERE i.index_name = %(index)s AND i.document_id = d.id) AS indexed
+    FROM (
+        SELECT id FROM documents WHERE id = ANY(%(ids)s)
+        UNION SELECT id FROM documents WHERE url = ANY(%(urls)s)
+        UNION SELECT id FROM documents WHERE %(file)s <> '' AND regexp_replace(path, '^.*[/\\]', '') = %(file)s
+        UNION SELECT k.id FROM index_documents i JOIN documents k ON k.id = i.document_id
+            WHERE i.index_name = %(index)s AND k.key = ANY(%(ids)s)) AS named JOIN documents d USING (id)) AS p
+
 -- copy_passages: take new passages in
 COPY {data} (node_id, text, metadata_, embedding, passage_hash, token_bits) FROM STDIN (FORMAT BINARY)
 

@@ -1,0 +1,138 @@
+"""The workbench with evaluation: what notebooks and scripts get from ``from workbench import Workbench``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import workbench.workbench
+from workbench.retrieval.strategies import STRATEGIES, strategy_named
+from workbench.runtime import check_extra
+
+if TYPE_CHECKING:
+    from evals.evaluation import AnyTestSet, Evaluation, Experiments, TestSets, TrainingResult
+    from workbench.types import OnProgress, Scope, ShouldStop
+
+
+class Workbench(workbench.workbench.Workbench):
+    """One corpus, its operations and their evaluation; open it with ``Workbench.open()``."""
+
+    @cached_property
+    def test_sets(self) -> TestSets:
+        """Test sets, stored and new."""
+        from evals.evaluation import TestSets
+
+        return TestSets(self)
+
+    @cached_property
+    def experiments(self) -> Experiments:
+        """Stored experiments."""
+        from evals.evaluation import Experiments
+
+        return Experiments(self)
+
+    def evaluate(
+        self,
+        test_set: AnyTestSet,
+        strategies: str | Sequence[object] | Mapping[str, object],
+        metrics: Sequence[str] | None = None,
+        *,
+        run_files: Mapping[str, str | Path] | None = None,
+        parameters: Mapping[str, Mapping[str, object]] | None = None,
+        index: str | None = None,
+        scope: Scope | None = None,
+        limit: int | None = None,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> Evaluation:
+        """Measure strategies, retrievers of your own and run files on a test set.
+
+        Args:
+            test_set: A test set, the title or id of a stored one, a folder, or "sample".
+            strategies: Names of strategies, and retrievers as ``wb.strategies.add`` takes them, or these by name. A
+                retriever is added under its name, or that of its class.
+            metrics: Metrics, the first of which orders the leaderboard; those of ``workbench eval`` if None.
+            run_files: Paths of run files (TREC or CSV) by name.
+            parameters: Parameters by strategy and name.
+            index: Index whose chunker and model are used; the default one if None.
+            scope: Part of your documents to search, instead of the test set's own.
+            limit: Use only the first questions.
+            on_progress: Called with each ``Progress``, instead of a progress bar.
+            should_stop: Polled between questions; return True to stop.
+
+        Raises:
+            InvalidInput: An argument is invalid.
+            Cancelled: ``should_stop`` returned True.
+        """
+        check_extra("eval")
+        from evals.evaluation import measure
+
+        chosen = self.test_sets.read(test_set, scope).first(limit)
+        return measure(
+            self,
+            chosen,
+            self._name_all(strategies),
+            metrics,
+            run_files=run_files or {},
+            parameters=parameters,
+            index=index,
+            on_progress=on_progress,
+            should_stop=should_stop,
+        )
+
+    def learn(
+        self,
+        test_sets: str | Sequence[str],
+        name: str = "",
+        *,
+        index: str | None = None,
+        scope: Scope | None = None,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> TrainingResult:
+        """Train a ranker for the strategy ``learned``; ``wb.rankers.save(result.ranker)`` keeps it.
+
+        Args:
+            test_sets: Titles or ids of stored test sets, folders, or "sample", with 30 judged questions or more.
+            name: Name of the ranker; "learned here" if empty.
+            index: Index to train on; the default one if None.
+            scope: Part of your documents to search, instead of the test sets' own.
+            on_progress: Called with each ``Progress``, instead of a progress bar.
+            should_stop: Polled between questions; return True to stop.
+
+        Raises:
+            InvalidInput: There is no such test set, or there are fewer than 30 judged questions.
+            Cancelled: ``should_stop`` returned True.
+        """
+        check_extra("eval")
+        from evals.evaluation import train_ranker
+
+        return train_ranker(
+            self, test_sets, name, index=index, scope=scope, on_progress=on_progress, should_stop=should_stop
+        )
+
+    def _name_all(self, strategies: str | Sequence[object] | Mapping[str, object]) -> list[str]:
+        """Return the names of strategies; those that are retrievers are added."""
+        if isinstance(strategies, Mapping):
+            for name, retriever in strategies.items():
+                row = STRATEGIES.get(name)
+                if row is None or row.own is None or row.own.retriever is not retriever:
+                    self.strategies.add(name, retriever, replace=row is not None)
+            return list(strategies)
+        given = [strategies] if isinstance(strategies, str) else strategies
+        return list(dict.fromkeys(self._name(one) for one in given))
+
+    def _name(self, strategy: object) -> str:
+        if isinstance(strategy, str) and "://" not in strategy:
+            return strategy_named(strategy).name
+        for name, row in STRATEGIES.items():
+            if row.own is not None and row.own.retriever is strategy:
+                return name
+        words = getattr(strategy, "__name__", type(strategy).__name__)
+        kebab = re.sub(r"[^a-z0-9]+", "-", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", words).lower()).strip("-")
+        base = kebab[:36] if kebab[:1].isalpha() and kebab not in ("lambda", "str") else "own"
+        name = next(one for one in [base, *(f"{base}-{n}" for n in range(2, 1000))] if one not in STRATEGIES)
+        return self.strategies.add(name, strategy).name

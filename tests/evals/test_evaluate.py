@@ -1,0 +1,131 @@
+"""``wb.evaluate``, ``wb.test_sets`` and run files: a retriever, a run file and a built-in strategy, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import evals
+from tests.evals.conftest import ASKED, TEXTS, WriteTestSet
+from workbench import Workbench
+from workbench.errors import Conflict, InvalidInput
+from workbench.retrieval.strategies import BUILT_IN_STRATEGIES, STRATEGIES
+
+
+def quiet(_: object) -> None:
+    """Show no progress."""
+
+
+@pytest.fixture(autouse=True)
+def forget_own_strategies() -> Iterator[None]:
+    """Remove strategies that a test has added."""
+    yield
+    for name in [name for name in STRATEGIES if name not in BUILT_IN_STRATEGIES]:
+        STRATEGIES.remove(name)
+
+
+def first_judged(question: str) -> str:
+    """Return the best judged document of a question."""
+    grades = next(grades for text, grades in ASKED.values() if text == question)
+    return max(grades, key=lambda document: grades[document])
+
+
+class PerfectRetriever:
+    """A retriever that knows the answers."""
+
+    def invoke(self, question: str) -> list[str]:
+        """Return the key of the best document."""
+        return [first_judged(question)]
+
+
+def test_a_retriever_a_run_file_and_a_strategy_are_compared(wb: Workbench, beir: WriteTestSet, tmp_path: Path) -> None:
+    worst = {key: [document for document in TEXTS if document not in grades] for key, (_, grades) in ASKED.items()}
+    rows = [f"{key} Q0 {document} 1 {9 - n} x" for key, found in worst.items() for n, document in enumerate(found)]
+    run_file = tmp_path / "worst.trec"
+    run_file.write_text("\n".join([*rows, "q-other Q0 d1 1 1 x"]), encoding="utf-8")
+    retriever = PerfectRetriever()
+    result = wb.evaluate(
+        beir(), [retriever, "keyword"], ["hit@1", "ndcg@10"], run_files={"worst": run_file}, on_progress=quiet
+    )
+    assert result.best == "perfect-retriever"
+    assert result.strategies["perfect-retriever"].means["hit@1"] == 1.0
+    assert result.strategies["worst"].means["ndcg@10"] == 0.0
+    frame = result.to_pandas()
+    assert frame.index[0] == "perfect-retriever" and frame.loc["worst", "hit@1"] == 0.0
+    assert list(result.questions.columns[:2]) == ["question", "perfect-retriever"]
+    assert len(result.questions) == len(result.run.test_set.answerable)
+    difference = result.compare("perfect-retriever", "worst")
+    assert (difference.difference, difference.losses) == (1.0, 0)
+    page = result._repr_html_()
+    assert page.index("<td>perfect-retriever") < page.index("<td>worst")
+    assert any("worst answers 1 question that the test set lacks" in note for note in result.notes)
+    assert result.plot().to_dict()["title"]["text"] == result.run.test_set.name
+    again = wb.evaluate(beir(), retriever_names := ["perfect-retriever"], ["hit@1"], on_progress=quiet)
+    assert list(again.strategies) == retriever_names
+    with pytest.raises(InvalidInput, match="There is no run 'best'"):
+        result.compare("best", "worst")
+
+
+def test_failures_of_a_retriever_are_counted(wb: Workbench, beir: WriteTestSet) -> None:
+    def broken(question: str, limit: int) -> list[str]:
+        raise OSError("disk")
+
+    result = wb.evaluate(beir(), {"broken": broken}, ["hit@1"], on_progress=quiet)
+    questions = len(result.run.test_set.answerable)
+    assert any(
+        note.startswith(f"broken failed on {questions} of {questions} question") and "OSError: disk" in note
+        for note in result.notes
+    )
+
+
+def test_test_sets_come_from_pairs_and_tables(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(
+        folder({"owls.md": "# Owls\n\nOwls hunt at night.", "bees.md": "# Bees\n\nBees dance."}), on_progress=quiet
+    )
+    made = wb.test_sets.from_pairs("Pairs", [("who hunts at night?", "Owls"), ("who dances?", ["Bees", "Owls"])])
+    assert (made.questions, made.judgments) == (2, 3)
+    assert wb.evaluate(made, "keyword", ["hit@1"], on_progress=quiet).strategies["keyword"].means == {"hit@1": 1.0}
+    frame = pd.DataFrame({"question": ["who dances?", "who digs?"], "document": ["Bees", "Moles"], "grade": [2, None]})
+    with pytest.warns(UserWarning, match=r"1 rows of 'Table' are left out; the first: Row 3: There is no document"):
+        table = wb.test_sets.from_pandas("Table", frame)
+    assert table.judgments == 1 and wb.test_sets.load(table.id).judgments[0].grade == 2
+    with pytest.raises(InvalidInput, match="No row of 'None' can be used"):
+        wb.test_sets.from_pairs("None", [("who digs?", "Moles")])
+    assert [one.title for one in wb.test_sets.list()] == ["Pairs", "Table"]
+    with pytest.raises(InvalidInput, match="Invalid pair"):
+        wb.test_sets.from_pairs("Odd", [("alone",)])  # pyright: ignore[reportArgumentType]
+
+
+def test_a_run_file_is_a_column_of_a_stored_experiment(wb: Workbench, beir: WriteTestSet) -> None:
+    info = wb.test_sets.from_folder(beir())
+    made = wb.experiments.create("With a file", info.id, evals.make_cells(["keyword"]), metrics=["hit@1"])
+    wb.experiments.run(made.id)
+    rows = [f'"{text}",{first_judged(text)},{n}' for n, (text, _) in enumerate(ASKED.values())]
+    content = "\n".join(["question,document,score", *rows])
+    added = wb.experiments.add_run_file(made.id, "gold", content)
+    assert added.notes == ()
+    wb.experiments.add_run_file(made.id, "gold", content)  # replaces the first
+    wb.experiments.run(made.id)  # asks no run file
+    lines = evals.make_leaderboard(wb.experiments.results(made.id), "hit@1")
+    assert [line.label for line in lines if line.label != "keyword"] == ["gold (run file)"]
+    assert next(line for line in lines if line.label != "keyword").metrics["hit@1"] == 1.0
+    with pytest.raises(InvalidInput, match="not a strategy's name"):
+        wb.experiments.add_run_file(made.id, "rerank", content)
+    with pytest.raises(InvalidInput, match="Line 1 of the run file 'x' is not in TREC form"):
+        wb.experiments.add_run_file(made.id, "x", "what is this")
+    with pytest.raises(InvalidInput, match="has none of the questions"):
+        wb.experiments.add_run_file(made.id, "x", "q Q0 d 1 1 t")
+
+
+def test_a_stored_experiment_with_an_unknown_strategy_says_so(wb: Workbench, beir: WriteTestSet) -> None:
+    info = wb.test_sets.from_folder(beir())
+    wb.strategies.add("mine", PerfectRetriever())
+    made = wb.experiments.create("Mine", info.id, evals.make_cells(["mine"]), metrics=["hit@1"])
+    wb.strategies.remove("mine")
+    with pytest.raises(InvalidInput, match="The strategy 'mine' is not registered in this process"):
+        wb.experiments.run(made.id)
+    with pytest.raises(Conflict):
+        wb.strategies.remove("keyword")

@@ -1,0 +1,382 @@
+"""Foreign retrievers: what a strategy that a user has added asks, and the hits that it returns.
+
+A retriever is a LlamaIndex retriever or query engine, a LangChain retriever, a function, or an HTTP endpoint. Its hits
+are matched to stored passages by ``workbench.retrieval.retrievers.foreign``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import math
+import threading
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any, cast
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from workbench.errors import InvalidInput
+from workbench.types import ParameterValue, Passage, Value
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import NodeWithScore
+
+FAULT_END = ", so nothing is shown"  # of the note on a question that a retriever failed on
+MAX_HITS_READ = 1000  # of one answer
+MAX_TEXT_CHARS = 100_000  # of one hit
+MAX_REPLY_BYTES = 20_000_000  # of an HTTP endpoint
+MAX_SECONDS = 3600.0  # the longest time limit of a question
+MAX_CALLS = 16  # of one retriever at the same time; calls that timed out count until they end
+ACCEPTED = (
+    "a LlamaIndex retriever or query engine, a LangChain retriever (anything with invoke), a function (question, "
+    "limit), or the URL of an HTTP endpoint"
+)
+
+# Hits of a foreign retriever
+
+
+@dataclass(frozen=True, slots=True)
+class OwnHit(Value):
+    """A hit as a foreign retriever returned it, before it is matched to a stored passage.
+
+    Attributes:
+        ids: Ids that may be of a passage or a document, the most specific first.
+        url: URL of its document.
+        path: Path of its document's file.
+        text: Text of the hit; "" if it has none.
+        title: Title of its document.
+        score: Score in the retriever's own unit; None if it has none.
+    """
+
+    ids: tuple[str, ...] = ()
+    url: str = ""
+    path: str = ""
+    text: str = ""
+    title: str = ""
+    score: float | None = None
+
+
+_IDS = ("passage_id", "id", "_id", "id_", "node_id", "chunk_id", "document_id", "doc_id", "ref_doc_id")
+_URLS = ("url", "source_url", "link", "source")
+_PATHS = ("path", "file_path", "source", "file_name", "filename")
+_TEXTS = ("text", "page_content", "content")
+
+
+def read_hit(item: object) -> OwnHit:
+    """Return a hit in any of its forms: a node, a LangChain document, a passage, an object, a tuple, or an id.
+
+    Raises:
+        TypeError: It has none of these forms.
+    """
+    if isinstance(item, OwnHit):
+        return item
+    if isinstance(item, str):
+        return OwnHit(ids=(item,))
+    if isinstance(item, Passage):
+        ids = (item.passage_id, item.document_id)
+        return OwnHit(ids, item.url or "", item.path or "", item.text, item.document_title, item.score)
+    if isinstance(item, Mapping):
+        return _from_fields(cast("Mapping[str, object]", item))
+    if isinstance(item, tuple | list):
+        return _from_tuple(cast("Sequence[object]", item))
+    if hasattr(item, "node") and hasattr(item, "score"):
+        return _from_node(cast("Any", item).node, cast("Any", item).score)
+    if hasattr(item, "page_content"):
+        document = cast("Any", item)
+        named = {"id": getattr(document, "id", None), "text": document.page_content}
+        return _from_fields(_without_text(document.metadata) | named)
+    if hasattr(item, "get_content"):
+        return _from_node(cast("Any", item), None)
+    raise TypeError(f"a hit cannot be {describe_type(item)}")
+
+
+def _without_text(metadata: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in metadata.items() if name not in _TEXTS}
+
+
+def _from_node(item: object, score: object) -> OwnHit:
+    node = cast("Any", item)
+    named = {"id": node.node_id, "ref_doc_id": getattr(node, "ref_doc_id", None), "text": node.get_content()}
+    return _from_fields(_without_text(node.metadata) | named | {"score": score})
+
+
+def _from_tuple(item: Sequence[object]) -> OwnHit:
+    """Read (id, score), (id, text), (id, text, score) or (document, score)."""
+    match item:
+        case [str() as key, int() | float() | None as score]:
+            return OwnHit((key,), score=_read_score(score))
+        case [str() as key, str() as text]:
+            return OwnHit((key,), text=text[:MAX_TEXT_CHARS])
+        case [str() | None as key, str() as text, score]:
+            return OwnHit((key,) if key else (), text=text[:MAX_TEXT_CHARS], score=_read_score(score))
+        case [document, score] if not isinstance(document, str | tuple | list):
+            hit = read_hit(document)
+            return OwnHit(hit.ids, hit.url, hit.path, hit.text, hit.title, _read_score(score))
+        case _:
+            raise TypeError("a tuple must be (id, text, score), (id, score) or (document, score)")
+
+
+def _from_fields(fields: Mapping[str, object]) -> OwnHit:
+    ids = tuple(dict.fromkeys(str(fields[name]) for name in _IDS if isinstance(fields.get(name), str | int)))
+    url = next((text for text in _list_texts(fields, _URLS) if "://" in text), "")
+    path = next((text for text in _list_texts(fields, _PATHS) if "://" not in text), "")
+    text = next(_list_texts(fields, _TEXTS), "")
+    title = next(_list_texts(fields, ("title", "document_title")), "")
+    score = next((fields[name] for name in ("score", "relevance_score", "_score") if name in fields), None)
+    if not (ids or url or path or text):
+        raise TypeError("a hit has neither an id, a URL, a path nor a text")
+    return OwnHit(ids, url, path, text[:MAX_TEXT_CHARS], title[:500], _read_score(score))
+
+
+def _list_texts(fields: Mapping[str, object], names: Sequence[str]) -> Iterator[str]:
+    return (value for name in names if isinstance(value := fields.get(name), str) and value.strip())
+
+
+def _read_score(value: object) -> float | None:
+    try:
+        score = float(cast("Any", value))
+    except (TypeError, ValueError):
+        return None
+    return score if math.isfinite(score) else None
+
+
+def describe_type(item: object) -> str:
+    name = type(item).__name__
+    return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"
+
+
+# Ways to ask a foreign retriever
+
+Ask = Callable[[str, int, Mapping[str, ParameterValue]], object]
+
+
+def make_ask(retriever: object, headers: Mapping[str, str]) -> tuple[str, Ask]:
+    """Return what a retriever is, in words, and the function that asks it.
+
+    Raises:
+        InvalidInput: It is nothing that can be asked.
+    """
+    if isinstance(retriever, str) and urlsplit(retriever).scheme in ("http", "https"):
+        return "HTTP endpoint", _Endpoint(retriever, headers).ask
+    if isinstance(retriever, type):
+        raise InvalidInput(f"Invalid retriever {retriever.__name__}: it is a class; pass an instance of it.")
+    given = cast("Any", retriever)
+    if callable(getattr(given, "retrieve", None)) or callable(getattr(given, "query", None)):
+        return "LlamaIndex retriever", lambda question, limit, parameters: _ask_llama_index(given, question)
+    if callable(getattr(given, "invoke", None)):
+        return "LangChain retriever", lambda question, limit, parameters: given.invoke(question)
+    if callable(given):
+        return "function", _make_function_ask(given)
+    raise InvalidInput(f"A strategy cannot be {describe_type(retriever)}; pass {ACCEPTED}.")
+
+
+def _ask_llama_index(given: object, question: str) -> object:
+    from llama_index.core.schema import QueryBundle
+
+    retriever = cast("Any", given)
+    if hasattr(retriever, "retrieve"):
+        try:
+            return retriever.retrieve(QueryBundle(question))
+        except NotImplementedError:  # a query engine that only answers
+            pass
+    return retriever.query(question).source_nodes
+
+
+def _make_function_ask(function: Callable[..., object]) -> Ask:
+    """Return what asks a function; one without parameters makes the retriever, which it does at the first question."""
+    try:
+        declared = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # a builtin
+        return lambda question, limit, parameters: function(question, limit, **parameters)
+    positional = [one for one in declared if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    if not declared:
+        return _Made(function).ask
+    if len(positional) == 1 and not any(one.kind is one.VAR_POSITIONAL for one in declared):
+        return lambda question, limit, parameters: function(question, **parameters)
+    return lambda question, limit, parameters: function(question, limit, **parameters)
+
+
+class _Made:
+    """A retriever that a function makes at the first question."""
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self._make, self._lock = make, threading.Lock()
+
+    @cached_property
+    def _ask(self) -> Ask:
+        return make_ask(self._make(), {})[1]
+
+    def ask(self, question: str, limit: int, parameters: Mapping[str, ParameterValue]) -> object:
+        with self._lock:
+            asked = self._ask
+        return asked(question, limit, parameters)
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Follow no redirect, which would send the headers elsewhere."""
+
+    def redirect_request(
+        self, req: Request, fp: object, code: int, msg: str, headers: object, newurl: str
+    ) -> Request | None:
+        return None
+
+
+class _Endpoint:
+    """An HTTP endpoint; ``docs/reference/strategy-endpoint.json`` describes its requests and replies."""
+
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+        self._url = url
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json", **headers}
+        self._opener = build_opener(_NoRedirects)
+
+    def ask(self, question: str, limit: int, parameters: Mapping[str, ParameterValue]) -> object:
+        body = json.dumps({"question": question, "limit": limit, "parameters": dict(parameters)}).encode()
+        request = Request(self._url, body, self._headers, method="POST")
+        try:
+            with self._opener.open(request, timeout=MAX_SECONDS) as reply:  # the caller waits less
+                content = reply.read(MAX_REPLY_BYTES + 1)
+        except HTTPError as error:
+            error.close()
+            raise ConnectionError(f"the endpoint answered with status {error.code}") from error
+        except URLError as error:
+            raise ConnectionError(f"the endpoint cannot be reached ({error.reason})") from error
+        if len(content) > MAX_REPLY_BYTES:
+            raise ValueError(f"the reply has over {MAX_REPLY_BYTES // 1_000_000} MB")
+        try:
+            hits = json.loads(content)["hits"]
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError('the reply is not JSON of the form {"hits": [...]}') from error
+        return hits
+
+
+# Retrievals with their faults
+
+
+class RetrieverFault(Exception):
+    """A foreign retriever failed; the message is a clause that describes how."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAnswer:
+    """The hits of a foreign retriever, and how many of its items could not be read."""
+
+    hits: tuple[OwnHit, ...]
+    unreadable: int = 0
+    first_fault: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class OwnRetrieval:
+    """What a user's strategy asks.
+
+    Attributes:
+        retriever: The retriever as it was given.
+        kind: What it is, in words.
+        ask_raw: Asks it.
+        postprocessors: LlamaIndex node postprocessors that its hits pass.
+        seconds: Time limit of a question.
+        version: Part of the key of stored runs: answers of another version are not used again.
+    """
+
+    retriever: object
+    kind: str
+    ask_raw: Ask
+    postprocessors: tuple[object, ...]
+    seconds: float
+    version: str
+    _free: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MAX_CALLS))
+
+    def ask(self, question: str, limit: int, parameters: Mapping[str, ParameterValue]) -> OwnAnswer:
+        """Return the hits for a question.
+
+        Raises:
+            RetrieverFault: It raised an exception, took too long, or returned no hits but something else.
+        """
+        deadline = time.monotonic() + self.seconds
+        late = f"it did not answer within {self.seconds:g} s"
+        if not self._free.acquire(timeout=self.seconds):
+            raise RetrieverFault(f"{late}, because {MAX_CALLS} earlier questions are still waiting")
+        outcome: list[OwnAnswer | Exception] = []
+
+        def work() -> None:
+            try:
+                outcome.append(self._ask(question, limit, parameters))
+            except Exception as error:  # noqa: BLE001 - of any kind: it becomes the retriever's fault
+                outcome.append(error)
+            finally:
+                self._free.release()
+
+        thread = threading.Thread(target=copy_context().run, args=(work,), name="own-strategy", daemon=True)
+        thread.start()
+        thread.join(max(0.0, deadline - time.monotonic()))
+        if not outcome:
+            raise RetrieverFault(late)
+        if isinstance(outcome[0], OwnAnswer):
+            return outcome[0]
+        raise RetrieverFault(_describe_error(outcome[0])) from outcome[0]
+
+    def _ask(self, question: str, limit: int, parameters: Mapping[str, ParameterValue]) -> OwnAnswer:
+        found = self.ask_raw(question, limit, parameters)
+        if inspect.isawaitable(found):
+            found = asyncio.run(_await_hits(cast("Awaitable[object]", found)))
+        items = _list_items(found)
+        if self.postprocessors:
+            items = self._postprocess(question, items)
+        hits, faults = list[OwnHit](), list[str]()
+        for item in items:
+            try:
+                hits.append(read_hit(item))
+            except (TypeError, AttributeError) as error:
+                faults.append(str(error))
+        return OwnAnswer(tuple(hits), len(faults), faults[0] if faults else "")
+
+    def _postprocess(self, question: str, items: Sequence[object]) -> Sequence[object]:
+        from llama_index.core.schema import QueryBundle
+
+        nodes = [_make_node(item) for item in items]
+        for stage in self.postprocessors:
+            nodes = cast("Any", stage).postprocess_nodes(nodes, query_bundle=QueryBundle(question))
+        return nodes
+
+
+async def _await_hits(found: Awaitable[object]) -> object:
+    return await found
+
+
+def _list_items(found: object) -> Sequence[object]:
+    if hasattr(found, "source_nodes"):
+        found = cast("Any", found).source_nodes
+    if isinstance(found, Mapping):
+        found = cast("Mapping[str, object]", found).get("hits")
+    if found is None or isinstance(found, str | bytes) or not isinstance(found, Iterable):
+        raise TypeError(f"it returned {describe_type(found)}, not a list of hits")
+    return list(islice(cast("Iterable[object]", found), MAX_HITS_READ))
+
+
+def _make_node(item: object) -> NodeWithScore:
+    """Return a hit as a LlamaIndex node; one that is a node stays as it is."""
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    if isinstance(item, NodeWithScore):
+        return item
+    hit = read_hit(item)
+    named = {"passage_id": hit.ids[0] if hit.ids else "", "document_id": hit.ids[-1] if hit.ids else ""}
+    fields = named | {"url": hit.url, "path": hit.path, "title": hit.title}
+    metadata = {name: value for name, value in fields.items() if value}
+    node = TextNode(id_=hit.ids[0] if hit.ids else str(uuid.uuid4()), text=hit.text, metadata=metadata)
+    node.excluded_llm_metadata_keys = node.excluded_embed_metadata_keys = list(metadata)
+    return NodeWithScore(node=node, score=hit.score)
+
+
+def _describe_error(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    message = f": {lines[0][:200]}" if lines else ""
+    return f"it failed with {type(error).__name__}{message}"

@@ -1,0 +1,309 @@
+"""The retriever of a user's strategy: asks a foreign retriever and matches its hits to stored passages.
+
+A hit is matched by the id of a passage; by the id, URL or path of a document, and within it by its text; or by its text
+alone. A hit that matches nothing is shown with its own text. One that matches a stored document outside the scope is
+dropped, and only counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import pairwise
+
+from llama_index.core.schema import NodeWithScore
+
+from workbench.errors import ModelError
+from workbench.retrieval.bm25 import weigh_terms
+from workbench.retrieval.hits import Hit
+from workbench.retrieval.nodes import EXTRA, make_node
+from workbench.retrieval.own import FAULT_END, OwnAnswer, OwnHit, RetrieverFault
+from workbench.retrieval.query import Query
+from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.storage.database import Connection
+from workbench.storage.passages import (
+    NamedDocument,
+    StoredPassage,
+    fetch_document_passages,
+    fetch_internal_ids,
+    fetch_passages,
+    find_named_documents,
+)
+from workbench.storage.postings import fetch_cosines, rank_everything
+from workbench.storage.ranking import fetch_query_terms, filter_passages
+from workbench.types import MAX_RANKED_PASSAGES, OWN, VECTOR, Leg, ResolvedScope, TimedStep
+
+NARROW_FACTOR = 4  # hits asked for in a scope, as a multiple of the limit, since a foreign retriever knows no scope
+MIN_OVERLAP_CHARS = 40  # that two texts share unless they are equal; phrases recur in many passages
+LOOKUP_TERMS = 12  # rarest terms of a text, by which passages with it are looked up
+LOOKUP_PASSAGES = 20  # passages that are compared with a text
+LOOKUP_CHARS = 4_000  # of a text whose terms are read
+NEAR_BEST_SHARE = 0.8  # of the best overlap: a passage in scope with so much is preferred to one outside it
+_WORD = re.compile(r"\w+")
+
+
+class ForeignRetriever(Retriever):
+    """Hits of a foreign retriever as nodes of stored passages."""
+
+    def find(self, query: Query) -> list[NodeWithScore]:
+        """Ask the retriever; its fault becomes a note, and nothing is found."""
+        request, trace = self._request, self._request.trace
+        retrieval = request.strategy.own
+        assert retrieval is not None
+        everything = request.scope.is_everything
+        asked = request.limit if everything else min(MAX_RANKED_PASSAGES, NARROW_FACTOR * request.limit)
+        try:
+            with trace.stage(TimedStep.FRAMEWORK):
+                answer = retrieval.ask(query.text, asked, request.parameters)
+        except RetrieverFault as fault:
+            trace.note(f"retriever: {fault}{FAULT_END}")
+            return []
+        with trace.stage(TimedStep.FETCH), request.store.reading() as connection:
+            matching = _Matching(query, connection)
+            found = [matching.match(hit) for hit in answer.hits]
+            shown = _drop_repeated(found, matching.counts)
+            scores = self._score(shown)
+            shown = shown[: request.limit]
+            self._note_counts(answer, asked, matching.counts)
+            return _make_nodes(query, connection, shown, scores)
+
+    def _score(self, shown: Sequence[_Match]) -> list[float]:
+        scores, fault = scale_scores([match.hit.score for match in shown])
+        if fault:
+            self._request.trace.note(f"retriever: {fault}, so its order is kept and passages are scored by rank")
+        return scores
+
+    def _note_counts(self, answer: OwnAnswer, asked: int, counts: Counter[str]) -> None:
+        note = self._request.trace.note
+        returned = len(answer.hits) + answer.unreadable
+        if answer.unreadable:
+            note(f"retriever: {_count(answer.unreadable)} could not be read (the first: {answer.first_fault})")
+        if returned > asked:
+            note(f"retriever: it returned {_count(returned)} instead of the {asked} that were asked for")
+        elif returned < self._request.limit:
+            note(f"retriever: it returned {_count(returned)}, fewer than the {self._request.limit} asked for")
+        for name, reason in _REASONS.items():
+            if counts[name]:
+                note(f"retriever: {_count(counts[name])} {reason}")
+
+
+REPEATED, OUTSIDE, UNMATCHED, BY_DOCUMENT = "repeated", "outside", "unmatched", "by document"
+_REASONS = {
+    REPEATED: "left out as repeated",
+    OUTSIDE: "left out from outside the scope or the index",
+    UNMATCHED: "matched to no stored document and shown as returned",
+    BY_DOCUMENT: "matched to a document but to none of its passages, and shown by the most similar one",
+}
+
+
+def _count(hits: int) -> str:
+    return "1 hit" if hits == 1 else f"{hits:,} hits"
+
+
+def scale_scores(scores: Sequence[float | None]) -> tuple[list[float], str]:
+    """Return scores in 0..1 that fall with rank, and what was wrong with the given ones ("" for nothing).
+
+    Scores in 0..1 stay; other positive ones are divided by the highest, others scaled between the lowest and highest.
+    Missing scores, or some that rise, become (n - rank + 1) / n.
+    """
+    by_rank = [1 - place / len(scores) for place in range(len(scores))]
+    known = [score for score in scores if score is not None]
+    if not known:
+        return by_rank, ""
+    if len(known) < len(scores):
+        return by_rank, f"{_count(len(scores) - len(known))} had no score"
+    if any(later > earlier for earlier, later in pairwise(known)):
+        return by_rank, "its scores do not fall with rank"
+    high, low = known[0], known[-1]
+    if low >= 0 and high <= 1:
+        return known, ""
+    if low >= 0:
+        return [score / high for score in known], ""
+    return [(score - low) / (high - low) if high > low else 1.0 for score in known], ""
+
+
+# Matching hits to stored passages
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """A hit and the passage that is shown for it; None if the hit is dropped."""
+
+    hit: OwnHit
+    passage: StoredPassage | None
+
+
+class _Matching:
+    """The matching of one answer's hits; ``counts`` are the hits that matched nothing, or not fully."""
+
+    def __init__(self, query: Query, connection: Connection) -> None:
+        self._query, self._request, self._connection = query, query.request, connection
+        self._index = query.request.index.name
+        self._passages: dict[str, list[StoredPassage]] = {}
+        self.counts = Counter[str]()
+
+    def match(self, hit: OwnHit) -> _Match:
+        """Return a hit with the passage that is shown for it."""
+        by_id = fetch_internal_ids(self._connection, self._index, hit.ids)
+        if by_id:
+            number = next(by_id[key] for key in hit.ids if key in by_id)
+            return self._keep_inside(hit, fetch_passages(self._connection, self._index, [number])[number])
+        named = self._find_documents(hit)
+        if named:
+            inside = [document for document in named if document.inside]
+            return self._match_within(hit, inside) if inside else self._drop(hit)
+        found = self._find_by_text(hit) if hit.text.strip() else []
+        if found:
+            return self._choose(hit, found)
+        self.counts[UNMATCHED] += 1
+        return _Match(hit, make_unmatched(hit, -1 - self.counts[UNMATCHED]))
+
+    def _keep_inside(self, hit: OwnHit, passage: StoredPassage) -> _Match:
+        if filter_passages(self._connection, self._index, self._request.scope, [passage.id]):
+            return _Match(hit, passage)
+        return self._drop(hit)
+
+    def _drop(self, hit: OwnHit) -> _Match:
+        self.counts[OUTSIDE] += 1
+        return _Match(hit, None)
+
+    def _find_documents(self, hit: OwnHit) -> list[NamedDocument]:
+        """Return the stored documents that a hit names: by id, else by URL, else by path, else by key in the index."""
+        found = find_named_documents(
+            self._connection, self._index, self._request.scope, hit.ids, list_url_forms(hit.url), hit.path
+        )
+        urls = set(list_url_forms(hit.url))
+        rules = (
+            [one for one in found if one.id in hit.ids],
+            [one for one in found if one.url in urls],
+            [one for one in found if hit.path and is_same_file(one.path or "", hit.path)],
+            [one for one in found if one.key in hit.ids and one.indexed],
+        )
+        return next((named for named in rules if named), [])
+
+    def _match_within(self, hit: OwnHit, documents: Sequence[NamedDocument]) -> _Match:
+        candidates = [passage for document in documents for passage in self._fetch_candidates(document.id)]
+        best = max(candidates, key=lambda passage: measure_overlap(passage.text, hit.text), default=None)
+        if best is None:
+            return self._drop(hit)
+        if not hit.text.strip() or not measure_overlap(best.text, hit.text):
+            self.counts[BY_DOCUMENT] += bool(hit.text.strip())
+            words = set(_WORD.findall((hit.text.strip() or self._query.text).lower()))
+            best = max(candidates, key=lambda passage: len(words & set(_WORD.findall(passage.text.lower()))))
+        return _Match(hit, best)
+
+    def _fetch_candidates(self, document_id: str) -> list[StoredPassage]:
+        if document_id not in self._passages:
+            self._passages[document_id] = fetch_document_passages(self._connection, self._index, document_id)
+        return self._passages[document_id]
+
+    def _find_by_text(self, hit: OwnHit) -> list[tuple[int, StoredPassage]]:
+        """Return passages of the whole index that share a text with a hit, and how many characters, most first."""
+        totals, terms = fetch_query_terms(self._connection, self._index, hit.text[:LOOKUP_CHARS], ResolvedScope(), 0)
+        rare = sorted((term for term in terms if term.id is not None), key=lambda term: term.df)[:LOOKUP_TERMS]
+        if not rare:
+            return []
+        ranked = rank_everything(self._connection, self._index, weigh_terms(rare, totals), LOOKUP_PASSAGES).best
+        passages = fetch_passages(self._connection, self._index, list(ranked))
+        shared = [(measure_overlap(passage.text, hit.text), passage) for passage in passages.values()]
+        return sorted((one for one in shared if one[0]), key=lambda one: (-one[0], one[1].id))
+
+    def _choose(self, hit: OwnHit, found: Sequence[tuple[int, StoredPassage]]) -> _Match:
+        """Return the passage in scope with about the most of a hit's text; the hit is dropped if there is none."""
+        near = [passage for shared, passage in found if shared >= NEAR_BEST_SHARE * found[0][0]]
+        inside = filter_passages(self._connection, self._index, self._request.scope, [one.id for one in near])
+        passage = next((one for one in near if one.id in inside), None)
+        return self._drop(hit) if passage is None else _Match(hit, passage)
+
+
+def list_url_forms(url: str) -> list[str]:
+    """Return a URL as it may be stored: as it is, without its fragment, with and without a slash at the end."""
+    bare = url.partition("#")[0]
+    return list(dict.fromkeys(form for form in (url, bare, bare.rstrip("/"), bare + "/") if form)) if url else []
+
+
+def is_same_file(stored: str, path: str) -> bool:
+    """Return whether two paths are equal, or one is the end of the other: "docs/a.md" and "/home/me/docs/a.md"."""
+    first, second = (text.replace("\\", "/").removeprefix("./") for text in (stored, path))
+    return bool(first) and (first == second or first.endswith(f"/{second}") or second.endswith(f"/{first}"))
+
+
+def measure_overlap(passage: str, text: str) -> int:
+    """Return how many characters a passage and a text share, white space folded; 0 if they only resemble each other.
+
+    They are equal, one contains the other, or the end of one is the beginning of the other.
+    """
+    first, second = " ".join(passage.split()), " ".join(text.split())
+    if not first or not second:
+        return 0
+    if first == second:
+        return len(first) + 1  # better than any text that contains it
+    shorter, longer = sorted((first, second), key=len)
+    if len(shorter) >= MIN_OVERLAP_CHARS and shorter in longer:
+        return len(shorter)
+    return max(_measure_continuation(first, second), _measure_continuation(second, first))
+
+
+def _measure_continuation(first: str, second: str) -> int:
+    """Return how many characters at the end of ``first`` are the beginning of ``second``."""
+    start = first.find(second[:MIN_OVERLAP_CHARS])
+    while start >= 0 and len(first) - start >= MIN_OVERLAP_CHARS:
+        if second.startswith(first[start:]):
+            return len(first) - start
+        start = first.find(second[:MIN_OVERLAP_CHARS], start + 1)
+    return 0
+
+
+def make_unmatched(hit: OwnHit, number: int) -> StoredPassage:
+    """Return a passage with a hit's own text; ``number``, below 0, is its internal id."""
+    named = hit.url or hit.path or (hit.ids[-1] if hit.ids else "") or hit.text
+    document, passage = (
+        hashlib.blake2b(part.encode(errors="replace"), digest_size=9).hexdigest() for part in (named, named + hit.text)
+    )
+    return StoredPassage(
+        id=number,
+        node_id=f"own_{passage}",
+        text=hit.text or named,
+        metadata={"start": 0, "end": len(hit.text or named), "ordinal": 0},
+        document_id=f"own_{document}",
+        source_id="",
+        title=hit.title or hit.url or hit.path or (hit.ids[0] if hit.ids else "Not in the corpus"),
+        path=hit.path or None,
+        url=hit.url or None,
+        document_type="text",
+    )
+
+
+def _drop_repeated(found: Sequence[_Match], counts: Counter[str]) -> list[_Match]:
+    shown: dict[str, _Match] = {}
+    for match in found:
+        if match.passage is not None and shown.setdefault(match.passage.node_id, match) is not match:
+            counts[REPEATED] += 1
+    return list(shown.values())
+
+
+def _make_nodes(
+    query: Query, connection: Connection, shown: Sequence[_Match], scores: Sequence[float]
+) -> list[NodeWithScore]:
+    """Return the matches as nodes, with their cosine if the index's model can be used."""
+    passages = [match.passage for match in shown if match.passage is not None]
+    cosines: dict[int, float] = {}
+    stored = [passage.id for passage in passages if passage.id > 0]
+    if stored:
+        with suppress(ModelError):  # then the passages are shown without a similarity
+            cosines = fetch_cosines(connection, query.request.index.name, query.encoded.vector, stored)
+    nodes: list[NodeWithScore] = []
+    for rank, (match, passage, score) in enumerate(zip(shown, passages, scores, strict=False), start=1):
+        raw = score if match.hit.score is None else match.hit.score
+        legs = {OWN: Leg(raw, rank, score)}
+        if passage.id in cosines:
+            legs[VECTOR] = Leg(cosines[passage.id])
+        node = make_node(passage, Hit(passage.id, score, legs))
+        if passage.id < 0:
+            node.node.metadata[EXTRA] = {"unmatched": True}
+        nodes.append(node)
+    return nodes

@@ -1,0 +1,273 @@
+"""Strategies that users add: a retriever of their own under a name, compared and measured like the built-in ones."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+from workbench.errors import ConfigurationError, InvalidInput, NotFound, list_choices
+from workbench.retrieval.own import MAX_SECONDS, OwnRetrieval, describe_type, make_ask
+from workbench.retrieval.strategies import BUILT_IN_STRATEGIES, STRATEGIES, own
+from workbench.retrieval.strategy import Strategy
+from workbench.types import OWN, VECTOR, Parameter
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+ENTRY_POINT_GROUP = "rag_workbench.strategies"
+DEFAULT_SECONDS = 30.0
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A strategy as a package or ``workbench.toml`` declares it; ``define_strategy`` makes one."""
+
+    retriever: object
+    postprocessors: tuple[object, ...] = ()
+    title: str = ""
+    summary: str = ""
+    parameters: tuple[Parameter, ...] = ()
+    seconds: float | None = None
+    version: str = ""
+
+
+def define_strategy(
+    retriever: object,
+    *,
+    postprocessors: Sequence[object] = (),
+    title: str = "",
+    summary: str = "",
+    parameters: Sequence[Parameter] = (),
+    seconds: float | None = None,
+    version: str = "",
+) -> Definition:
+    """Return a strategy for an entry point or ``workbench.toml``; the arguments are those of ``OwnStrategies.add``."""
+    return Definition(retriever, tuple(postprocessors), title, summary, tuple(parameters), seconds, version)
+
+
+def make_strategy(name: str, definition: Definition, seconds: float, headers: Mapping[str, str]) -> Strategy:
+    """Return the row of a user's strategy.
+
+    Raises:
+        InvalidInput: The name, the retriever, a postprocessor or the time limit is invalid.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(
+            f"Invalid strategy name {name!r}: use up to 41 lowercase letters, digits, '-' and '_', the first a letter."
+        )
+    for stage in definition.postprocessors:
+        if not callable(getattr(stage, "postprocess_nodes", None)):
+            raise InvalidInput(
+                f"A postprocessor cannot be {describe_type(stage)}; pass LlamaIndex node postprocessors."
+            )
+    limit_s = seconds if definition.seconds is None else definition.seconds
+    if not 0 < limit_s <= MAX_SECONDS:
+        raise InvalidInput(f"The time limit cannot be {limit_s:g} s; use a number above 0, up to {MAX_SECONDS:g}.")
+    kind, ask = make_ask(definition.retriever, headers)
+    retrieval = OwnRetrieval(
+        definition.retriever, kind, ask, definition.postprocessors, limit_s, definition.version or uuid.uuid4().hex
+    )
+    return Strategy(
+        name,
+        definition.title or name,
+        definition.summary or f"Your own: {kind}{' and postprocessors' if definition.postprocessors else ''}.",
+        own,
+        legs=(OWN, VECTOR),
+        parameters=definition.parameters,
+        own=retrieval,
+    )
+
+
+class OwnStrategies:
+    """The strategies of a workbench: ``wb.strategies``.
+
+    Strategies belong to the process: a second workbench in it sees them too, another process does not. To have one
+    everywhere, declare it by an entry point of the group ``rag_workbench.strategies`` or in ``workbench.toml``.
+    """
+
+    def __init__(self, config: Path, seconds: float = DEFAULT_SECONDS, headers: str = "") -> None:
+        """Declare the strategies of packages and of a file, without reading them.
+
+        Args:
+            config: Path of ``workbench.toml``, which need not exist.
+            seconds: Time limit of a question.
+            headers: JSON object of HTTP headers by URL prefix.
+        """
+        self._config, self._seconds, self._headers = config, seconds, headers
+        STRATEGIES.declare(str(config.absolute()), self._read_declared)
+
+    def add(
+        self,
+        name: str,
+        retriever: object,
+        postprocessors: Sequence[object] = (),
+        *,
+        title: str = "",
+        summary: str = "",
+        parameters: Sequence[Parameter] = (),
+        seconds: float | None = None,
+        headers: Mapping[str, str] | None = None,
+        version: str = "",
+        replace: bool = False,
+    ) -> Strategy:
+        """Add a strategy of your own to this process.
+
+        Args:
+            name: Name in calls and URLs: lowercase letters, digits, '-' and '_'.
+            retriever: A LlamaIndex retriever or query engine, a LangChain retriever, a function (question, limit) that
+                returns passages, (id, text, score) tuples or the like, or the URL of an HTTP endpoint.
+            postprocessors: LlamaIndex node postprocessors that its hits pass.
+            title: Name for people.
+            summary: One sentence for people.
+            parameters: Parameters of a function or an endpoint, which can then be set and tuned.
+            seconds: Time limit of a question; WORKBENCH_STRATEGY_SECONDS if None.
+            headers: HTTP headers for an endpoint, in addition to WORKBENCH_STRATEGY_HEADERS.
+            version: Name of this version. Answers of stored runs are used again only if it is given and the same.
+            replace: Replace another strategy of this name.
+
+        Raises:
+            InvalidInput: An argument is invalid.
+            Conflict: The name is taken.
+        """
+        if isinstance(retriever, Definition):
+            definition = retriever
+        else:
+            definition = define_strategy(
+                retriever,
+                postprocessors=postprocessors,
+                title=title,
+                summary=summary,
+                parameters=parameters,
+                seconds=seconds,
+                version=version,
+            )
+        strategy = self._make(name, definition, headers)
+        STRATEGIES.add(strategy, replace=replace)
+        return strategy
+
+    def remove(self, name: str) -> None:
+        """Remove a strategy of your own from this process.
+
+        Raises:
+            NotFound: There is no such strategy.
+            Conflict: It is built in.
+        """
+        STRATEGIES.remove(name)
+
+    def list(self) -> list[Strategy]:
+        """Return all strategies, the built-in ones first.
+
+        Raises:
+            ConfigurationError: ``workbench.toml`` is invalid.
+        """
+        return list(STRATEGIES.values())
+
+    def get(self, name: str) -> Strategy:
+        """Return a strategy by name.
+
+        Raises:
+            NotFound: There is no such strategy.
+        """
+        if name not in STRATEGIES:
+            raise NotFound("strategy", name, f"Use one of {list_choices(STRATEGIES, 20)}.")
+        return STRATEGIES[name]
+
+    def _make(self, name: str, definition: Definition, headers: Mapping[str, str] | None = None) -> Strategy:
+        known = self._find_headers(definition.retriever) if isinstance(definition.retriever, str) else {}
+        return make_strategy(name, definition, self._seconds, {**known, **(headers or {})})
+
+    def _find_headers(self, url: str) -> dict[str, str]:
+        """Return the headers of the settings for a URL: those of its host and the beginning of its path."""
+        if not self._headers:
+            return {}
+        try:
+            by_prefix = cast("dict[str, dict[str, str]]", json.loads(self._headers))
+            found: dict[str, str] = {}
+            for prefix, headers in by_prefix.items():
+                if urlsplit(url)[:2] == urlsplit(prefix)[:2] and urlsplit(url).path.startswith(urlsplit(prefix).path):
+                    found |= {str(name): str(value) for name, value in headers.items()}
+        except (ValueError, AttributeError):
+            raise ConfigurationError(
+                'WORKBENCH_STRATEGY_HEADERS is not valid; use JSON such as {"https://host/": {"Authorization": "..."}}.'
+            ) from None
+        return found
+
+    def _read_declared(self) -> Mapping[str, Strategy]:
+        from importlib.metadata import entry_points
+
+        definitions: dict[str, Definition] = {}
+        for entry in entry_points(group=ENTRY_POINT_GROUP):
+            version = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
+            definitions[entry.name] = _load(entry, {"version": version})
+        definitions |= read_config(self._config)
+        return {
+            name: self._make(name, definition)
+            for name, definition in definitions.items()
+            if name not in BUILT_IN_STRATEGIES
+        }
+
+
+# Declared strategies
+
+
+def _load(entry: EntryPoint, options: Mapping[str, Any]) -> Definition:
+    """Return the object that an entry point names; if loading fails, a strategy that always fails."""
+    try:
+        found: object = entry.load()
+    except Exception as error:  # noqa: BLE001 - of any kind: the other strategies can still be used
+        message = f"{entry.value} cannot be loaded ({type(error).__name__}: {error})"
+
+        def fail(question: str, limit: int) -> object:
+            raise ConfigurationError(message)
+
+        return define_strategy(fail, **options)
+    if isinstance(found, Definition):
+        return found
+    return define_strategy(found, **options)
+
+
+_OPTIONS = {"use": str, "url": str, "title": str, "summary": str, "seconds": int | float, "version": str}
+_EXAMPLE = '[strategies.mine] with use = "package.module:retriever" or url = "https://host/path"'
+
+
+def read_config(path: Path) -> dict[str, Definition]:
+    """Return the strategies of a ``workbench.toml`` by name; {} if there is no such file.
+
+    Raises:
+        ConfigurationError: The file is invalid.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("strategies", {})
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"The file {path} cannot be read ({error}); correct it or remove it.") from error
+    try:
+        return {name: _read_table(table) for name, table in tables.items()}
+    except (TypeError, ValueError, AttributeError, InvalidInput) as error:
+        raise ConfigurationError(f"The file {path} is not valid: {error}. Write {_EXAMPLE}.") from error
+
+
+def _read_table(table: Mapping[str, Any]) -> Definition:
+    declared = dict(table)
+    parameters = tuple(Parameter(name, why="", **one) for name, one in declared.pop("parameters", {}).items())
+    for name, value in declared.items():
+        if name not in _OPTIONS or not isinstance(value, _OPTIONS[name]):
+            raise ValueError(f"{name} = {value!r} is not an option of a strategy")
+    target, url = declared.pop("use", None), declared.pop("url", None)
+    if (target is None) == (url is None):
+        raise ValueError("a strategy has either use or url")
+    options: dict[str, Any] = {**declared, "parameters": parameters}
+    if target is None:
+        return define_strategy(url, **options)
+    from importlib.metadata import EntryPoint
+
+    return _load(EntryPoint("", target, ENTRY_POINT_GROUP), options)

@@ -52,7 +52,7 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    "words", [("--help",), ("search",), ("sources", "list", "--nonsense"), ("strategies", "show", "nope"), ("nope",)]
+    "words", [("--help",), ("search",), ("sources", "list", "--nonsense"), ("strategies", "show"), ("nope",)]
 )
 def test_help_and_mistakes_load_nothing_heavy(words: tuple[str, ...]) -> None:
     assert imported_by(*words) == set()

@@ -56,7 +56,7 @@ def test_a_migration_that_was_changed_after_it_ran_is_refused(database_url: str)
 def test_a_database_from_before_the_first_release_is_refused(database_url: str) -> None:
     with psycopg.connect(database_url) as connection:
         connection.execute("UPDATE schema_migrations SET name = '0001_corpus.sql', number = 1")
-    with pytest.raises(StorageError, match=r"from before the first release .*'workbench export FILE'"):
+    with pytest.raises(StorageError, match=r"from before the first release.*'workbench export FILE'"):
         migrate(database_url)
 
 

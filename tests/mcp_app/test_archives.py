@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -199,12 +200,13 @@ def test_a_document_full_of_script_shows_as_text(agent: Agent) -> None:
 def test_snippets_are_at_most_three_of_about_200_characters(agent: Agent, tmp_path: Path) -> None:
     filler = "Other words fill the space between one place and the next one here. " * 6
     text = "# Long\n\n" + "\n\n".join(f"{filler} The quagga number{n} is seen. {filler}" for n in range(6))
-    (tmp_path / "archives/research-archive/long.md").write_text(text)
+    file = tmp_path / "archives/research-archive/long.md"
+    file.write_text(text)
     first = search(agent, "quagga")["results"][0]
     (content,) = [highlight["snippets"] for highlight in first["highlights"] if highlight["field"] == "content"]
     assert len(content) == 3
     assert all(len(re.sub("</?mark>", "", text)) <= 230 and "<mark>quagga</mark>" in text for text in content)
-    assert first["document"]["date"] is None
+    assert first["document"]["date"] == date.fromtimestamp(file.stat().st_mtime).isoformat()  # it names no other
 
 
 def test_changes_on_disk_are_found_at_the_next_search(agent: Agent, tmp_path: Path) -> None:

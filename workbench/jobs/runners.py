@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from workbench.errors import Cancelled, UnreadableDocument
+from workbench.formatting import count_text
 from workbench.ingestion.incoming import IngestItem, keeps_original, list_files
 from workbench.ingestion.progress import ItemEvent
 from workbench.ingestion.sharing import SharedItems, divide_items
@@ -171,7 +172,7 @@ def run_ingest(
     files = find_ingest_files(jobs.files, job_id, paths, restart=not planned)
     parts = None if planned else divide_items(files.items)
     source = _source(sources, assignment)
-    assignment.log(f"Reading into {source.title!r}; files: {len(files.items):,}.")
+    assignment.log(f"Reading {count_text(len(files.items), 'file')} into {source.title!r}.")
     with sources.fill(source.id, unless=(Cancelled, PartLost)):  # the job continues into the same source
         if parts is not None and len(parts) < 2:
             report = _ingest_alone(documents, jobs, assignment, files, source.id)

@@ -52,6 +52,7 @@ PLACES = (
     Place("Beta notes", "Beta", None, ("x", "y")),
 )
 BY_TITLE = {place.title: place for place in PLACES}
+WRITTEN = date(2026, 1, 1)  # stands for the date of a file, which is later than every date of this test
 FORMS = {"md": "markdown", "txt": "text", "py": "code"}
 
 
@@ -102,7 +103,7 @@ def known(wb: Workbench) -> dict[str, tuple[Place, str, date | None]]:
     for source in wb.sources.list():
         for document in wb.documents.list(source_id=source.id):
             name = str(document.path)
-            dated = date(2000 + int(name[1]), 6, 1) if name.endswith("_0.md") else None
+            dated = date(2000 + int(name[1]), 6, 1) if name.endswith("_0.md") else WRITTEN
             results[document.id] = (BY_TITLE[source.title], FORMS[name.rsplit(".", 1)[1]], dated)
     assert len(results) == 4 * len(PLACES)
     return results

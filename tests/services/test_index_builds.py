@@ -89,7 +89,7 @@ def test_an_index_can_be_named_with_the_strategy_but_not_two_of_them(filled: Wor
         filled.search("number 2", "keyword@none")
     with pytest.raises(InvalidInput, match="use one of them"):
         filled.search("number 2", "keyword@main", index="other")
-    with pytest.raises(InvalidInput, match="write it as keyword@INDEX"):
+    with pytest.raises(InvalidInput, match="use keyword@INDEX"):
         filled.search("number 2", "keyword@")
 
 

@@ -227,7 +227,7 @@ def list_url_forms(url: str) -> list[str]:
 
 
 def is_same_file(stored: str, path: str) -> bool:
-    """Return whether two paths are equal, or one is the end of the other: "docs/a.md" and "/home/me/docs/a.md"."""
+    """Return whether two paths are equal, or one is the end of the other: "docs/a.md" and "/srv/docs/a.md"."""
     first, second = (text.replace("\\", "/").removeprefix("./") for text in (stored, path))
     return bool(first) and (first == second or first.endswith(f"/{second}") or second.endswith(f"/{first}"))
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from workbench.app.crawl.page import CrawlBaseline, compute_progress, describe_changes
+from workbench.crawling.messages import describe_result
 from workbench.services.crawls import CrawlCounts, count_pages
 from workbench.storage.crawls import PageCount
 
@@ -37,3 +38,8 @@ def test_a_crawl_that_was_stopped_before_it_stored_a_page_does_not_say_that_it_f
     assert describe_changes(counts(fetched=40, queued=153)) == ("None yet: resume to store 40 fetched pages.")
     assert describe_changes(counts(queued=1)) == "No pages fetched."
     assert describe_changes(counts(added=2, fetched=1)) == "2 pages added"
+
+
+def test_removals_that_are_held_are_worded_for_any_count() -> None:
+    said = describe_result(9, 9, {"unchanged": 3, "held": 6})
+    assert said.startswith("9 of 9 pages done: 3 unchanged, 6 not removed yet")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from workbench.crawling.options import UNFETCHED_OUTCOMES
 
 _WORDS = {
-    "left_out": "left out", "not_allowed": "not allowed", "held": "removal held",
+    "left_out": "left out", "not_allowed": "not allowed", "held": "not removed yet",
     "fetched": "to be stored", "queued": "to be fetched",
 }  # fmt: skip
 

@@ -37,7 +37,7 @@ def test_an_uploaded_pdf_is_found_read_beside_its_original_and_deleted_again(got
     page.get_by_role("button", name="Add 2 files").click()
     progress = page.get_by_role("table", name="Adding 2 files to Lights")
     expect(progress.get_by_role("row", name="lighthouse.pdf")).to_contain_text("added, ", timeout=60_000)
-    expect(progress.get_by_role("row", name="broken.pdf")).to_contain_text("damaged")
+    expect(progress.get_by_role("row", name="broken.pdf")).to_contain_text("not a valid PDF")
     page.get_by_role("link", name="Open source").click()
     expect(page.get_by_role("heading", name="Lights")).to_be_visible()
     page.get_by_role("button", name="Dismiss").click()

@@ -51,7 +51,7 @@ test: $(TEST_READY) chromium pgbouncer ## Run every test, the notebooks included
 	@$(BIN)/python tests/conformance/fetch.py
 ifeq ($(strip $(PYTEST_ARGS)),)
 	$(BIN)/python -m pytest -m "not browser" -n 2 --dist loadfile --no-loadscope-reorder
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest -m browser -n 2 --dist loadfile --no-loadscope-reorder
 else
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 endif

@@ -13,11 +13,9 @@ DURATION_S = 5.0
 CALLER_COUNTS = (1, 4, 16)
 
 
-def measure_throughput(
-    timed: TimedCall, questions: Sequence[EncodedQuestion], seconds: float = DURATION_S
-) -> dict[str, float]:
+def measure_throughput(timed: TimedCall, questions: Sequence[EncodedQuestion]) -> dict[str, float]:
     """Return searches per second by number of callers."""
-    return {str(callers): round(_measure_rate(timed, questions, callers, seconds), 2) for callers in CALLER_COUNTS}
+    return {str(callers): round(_measure_rate(timed, questions, callers, DURATION_S), 2) for callers in CALLER_COUNTS}
 
 
 def _measure_rate(timed: TimedCall, questions: Sequence[EncodedQuestion], callers: int, seconds: float) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import ingest_speed, throughput
 from benchmarks.figures import format_table
 from benchmarks.ingest_speed import compare_precision
 from benchmarks.measurement import run_bench
@@ -24,11 +25,34 @@ PASSAGES = 300
 
 
 @pytest.fixture(scope="module")
-def result() -> Iterator[dict[str, object]]:
-    """One whole bench on an embedded server of its own."""
-    with tempfile.TemporaryDirectory(prefix="wb-bench-") as home:
-        Path(home).chmod(0o755)  # as root the embedded server runs as its own user
-        yield run_bench(Path(home), [PASSAGES], say=lambda text: None, questions=2, with_trade=False, with_walks=True)
+def home() -> Iterator[Path]:
+    """A data folder that the embedded server's own user can reach."""
+    with tempfile.TemporaryDirectory(prefix="wb-bench-") as folder:
+        Path(folder).chmod(0o755)  # as root the embedded server runs as its own user
+        yield Path(folder)
+
+
+def measure(home: Path, **options: bool) -> dict[str, dict]:
+    """Run one whole bench that takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ingest_speed, "DOCUMENTS_PER_HALF", 8)
+        patch.setattr(ingest_speed, "PASSAGES_COMPARED", 20)
+        patch.setattr(throughput, "DURATION_S", 0.5)
+        return run_bench(home, [PASSAGES], say=lambda text: None, questions=2, with_trade=False, **options)  # pyright: ignore
+
+
+@pytest.fixture(scope="module")
+def result(home: Path) -> dict[str, dict]:
+    """One bench that keeps its corpus."""
+    return measure(home, keep=True, with_walks=True)
+
+
+def test_a_kept_corpus_is_measured_again_without_loading_and_then_deleted(home: Path, result: dict[str, dict]) -> None:
+    assert result["load"]["300"].keys() == {"rows_ms_a_passage", "graph_seconds"}
+    assert result["deletion"] == {}
+    again = measure(home)
+    assert again["load"]["300"] == {} and again["sizes"]["300"]["hybrid"]["p50_ms"] > 0
+    assert again["deletion"]["300"]
 
 
 def test_every_strategy_that_needs_no_llm_is_timed_beside_a_baseline(result: dict[str, dict[str, dict]]) -> None:

@@ -98,14 +98,3 @@ def test_a_disk_that_is_too_small_is_refused_before_anything_is_loaded(home: Pat
         assert count_loaded(workbench, 10**12) == 0
     check_disk(home, [(1_000, 0)])
     assert estimate_disk(10**6, 10**6) == 0 < estimate_disk(10**6, 10**5) < estimate_disk(10**6)
-
-
-@pytest.mark.slow
-def test_a_corpus_that_is_kept_is_measured_again_without_loading(home: Path) -> None:
-    def measured() -> dict[str, float]:
-        result = run_bench(home, [300], say=lambda text: None, questions=2, with_trade=False, keep=True)
-        assert result["sizes"]["300"]["hybrid"]["p50_ms"] > 0 and result["deletion"] == {}
-        return result["load"]["300"]
-
-    assert measured().keys() == {"rows_ms_a_passage", "graph_seconds"}
-    assert measured() == {}

@@ -35,9 +35,10 @@ CONSISTENT = """
 SELECT (SELECT count(*) FROM data_main) - (SELECT count(DISTINCT (document_id, metadata_ ->> 'start')) FROM data_main)
      + (SELECT count(*) FROM data_main) - (SELECT coalesce(sum(passages), 0) FROM index_documents)
      + (SELECT count(*) FROM documents) - (SELECT count(*) FROM index_documents)
-     + (SELECT count(*) FROM lexicon_main l
-        WHERE df <> (SELECT count(*) FROM data_main d
-            WHERE workbench_passage_terms(d.metadata_, d.text) @@ quote_literal(l.term)::tsquery))
+     + (SELECT count(*) FROM lexicon_main l LEFT JOIN (
+            SELECT word, count(*) AS passages
+            FROM data_main d, unnest(tsvector_to_array(workbench_passage_terms(d.metadata_, d.text))) word GROUP BY word
+        ) AS counted ON counted.word = l.term WHERE l.df <> coalesce(counted.passages, 0))
      + (SELECT coalesce(sum(df), 0) FROM lexicon_main)
      - (SELECT coalesce(sum(octet_length(entries) / 8), 0) FROM postings_main)
      + (SELECT count(*) FROM data_main) - (SELECT coalesce(sum(passages), 0) FROM index_statistics)

@@ -7,6 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.vector_stores.postgres import PGVectorStore
 from numpy.typing import NDArray
 
 from benchmarks.loading import BenchCorpus
@@ -35,6 +38,31 @@ class Latency(Value):
     baseline: str
     baseline_p50_ms: float
     ratio: float
+
+
+class MemoryBM25(BaseRetriever):
+    """BM25 in memory (bm25s) as a LlamaIndex retriever of the best ``LEG_LIMIT`` texts."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Index the texts."""
+        import bm25s
+
+        super().__init__()
+        self._nodes = [TextNode(text=text) for text in texts]
+        self._bm25 = bm25s.BM25(k1=1.5, b=0.75)
+        self._bm25.index(bm25s.tokenize(list(texts), stopwords=[], show_progress=False), show_progress=False)
+
+    def rank(self, question: str, limit: int) -> list[tuple[int, float]]:
+        """Return places and scores of the best texts."""
+        import bm25s
+
+        tokens = bm25s.tokenize([question], stopwords=[], show_progress=False)
+        places, scores = self._bm25.retrieve(tokens, k=min(limit, len(self._nodes)), show_progress=False)
+        return list(zip(places[0].tolist(), scores[0].tolist(), strict=True))
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        ranking = self.rank(query_bundle.query_str, LEG_LIMIT)
+        return [NodeWithScore(node=self._nodes[place], score=score) for place, score in ranking]
 
 
 class Bench:
@@ -144,13 +172,30 @@ class Bench:
         vector = self.raw_vector(LEG_LIMIT)
         return lambda question: (vector(question), plain(question))
 
-    def framework_hybrid(self) -> TimedCall:
-        """Return a timed call of LlamaIndex's own hybrid over its own table."""
-        from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
-
+    def framework_store(self) -> PGVectorStore:
+        """Return LlamaIndex's store over a copy of the passages in its own table."""
         from workbench.storage.llamaindex import copy_to_framework
 
-        store = copy_to_framework(self._workbench.corpus.database, self._index)
+        return copy_to_framework(self._workbench.corpus.database, self._index)
+
+    def query_fusion(self, store: PGVectorStore, texts: Sequence[str]) -> TimedCall:
+        """Return a timed call of LlamaIndex's QueryFusionRetriever over bm25s in memory and pgvector's graph."""
+        from llama_index.core import MockEmbedding, VectorStoreIndex
+        from llama_index.core.llms import MockLLM
+        from llama_index.core.retrievers import QueryFusionRetriever
+        from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
+
+        index = VectorStoreIndex.from_vector_store(store, embed_model=MockEmbedding(self._index.dimensions))
+        legs = [index.as_retriever(similarity_top_k=LEG_LIMIT), MemoryBM25(texts)]
+        fusion = QueryFusionRetriever(
+            legs, llm=MockLLM(), mode=FUSION_MODES.RECIPROCAL_RANK, similarity_top_k=RESULT_LIMIT, num_queries=1,
+            use_async=False,
+        )  # fmt: skip
+        return lambda question: fusion.retrieve(QueryBundle(question[0], embedding=question[1].tolist()))
+
+    def framework_hybrid(self, store: PGVectorStore) -> TimedCall:
+        """Return a timed call of LlamaIndex's own hybrid over its own table."""
+        from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
 
         def run(question: EncodedQuestion) -> object:
             return store.query(
@@ -166,16 +211,8 @@ class Bench:
 
     def memory_bm25(self, texts: Sequence[str]) -> TimedCall:
         """Return a timed call of an in-memory BM25 (bm25s) over the same texts."""
-        import bm25s
-
-        retriever = bm25s.BM25(k1=1.5, b=0.75)
-        retriever.index(bm25s.tokenize(list(texts), stopwords=[], show_progress=False), show_progress=False)
-
-        def run(question: EncodedQuestion) -> object:
-            tokens = bm25s.tokenize([question[0]], stopwords=[], show_progress=False)
-            return retriever.retrieve(tokens, k=RESULT_LIMIT, show_progress=False)
-
-        return run
+        memory = MemoryBM25(texts)
+        return lambda question: memory.rank(question[0], RESULT_LIMIT)
 
     def paired(self, timed: TimedCall, baseline: TimedCall, name: str) -> Latency:
         """Time a call and its baseline over all questions, alternating which is first, as the second has warm pages."""

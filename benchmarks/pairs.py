@@ -53,17 +53,16 @@ def measure_latencies(
     if not copied:
         yield "keyword", bench.paired(bench.strategy("keyword"), bench.raw_keyword(), "the keyword leg alone")
         return
-    yield "keyword", _measure_keyword(bench, size, synthetic, say)
+    say("building the in-memory BM25")
+    texts = [piece.text for piece in synthetic.passages(size)]
+    yield "keyword", bench.paired(bench.strategy("keyword"), bench.memory_bm25(texts), "bm25s in memory")
     say("building LlamaIndex's own table")
-    yield "hybrid, framework", bench.paired(hybrid, bench.framework_hybrid(), "LlamaIndex PGVectorStore hybrid")
+    store = bench.framework_store()
+    fusion = bench.query_fusion(store, texts)
+    yield "hybrid, fusion", bench.paired(hybrid, fusion, "LlamaIndex QueryFusionRetriever, bm25s and pgvector")
+    yield "hybrid, framework", bench.paired(hybrid, bench.framework_hybrid(store), "LlamaIndex PGVectorStore hybrid")
 
 
 def timed_strategies() -> tuple[str, ...]:
     """Return the strategies that can be timed: those without an LLM and without unconfigured models."""
     return tuple(name for name, strategy in STRATEGIES.items() if not strategy.needs)
-
-
-def _measure_keyword(bench: Bench, size: int, synthetic: SyntheticCorpus, say: Callable[[str], None]) -> Latency:
-    say("building the in-memory BM25")
-    texts = [piece.text for piece in synthetic.passages(size)]
-    return bench.paired(bench.strategy("keyword"), bench.memory_bm25(texts), "bm25s in memory")

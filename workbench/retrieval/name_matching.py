@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from workbench.retrieval.bm25 import idf
 from workbench.retrieval.names import MatchedName, Mention, NamesCache, NamesTable, QuestionNames
 from workbench.retrieval.query import Query, Words
 from workbench.storage.database import Connection
@@ -26,26 +25,18 @@ _POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
 _FISCAL = re.compile(r"fy(\d{2}|\d{4})", re.IGNORECASE)
 
 
-def find_best_name(document: NamedDocument, frequencies: Mapping[str, int], passages: int) -> MatchedName:
+def find_best_name(document: NamedDocument, weights: Mapping[str, float]) -> MatchedName:
     """Return the name of a document with the best match in the question; the title wins ties.
 
-    ``frequencies`` are document frequencies of the names' terms in a scope of ``passages`` passages.
+    The match is the share 0..1 of the ``weights`` (idf) of the name's terms that the question contains.
     """
     best = MatchedName(document.id)
     for text, terms in document.names:
-        share = compute_matched_share(terms, document.asked, frequencies, passages)
+        total = sum([weights[term] for term in terms])
+        share = sum([weights[term] for term in terms if term in document.asked]) / total if total else 0.0
         if share > best.share:
             best = MatchedName(document.id, text, share)
     return best
-
-
-def compute_matched_share(
-    terms: Collection[str], asked: Collection[str], frequencies: Mapping[str, int], passages: int
-) -> float:
-    """Return the share 0..1 of the idf of a name's terms that the question contains."""
-    weights = {term: idf(frequencies.get(term, 0), passages) for term in terms}
-    total = sum(weights.values())
-    return sum(weight for term, weight in weights.items() if term in asked) / total if total else 0.0
 
 
 def name_confidence(share: float) -> float:
@@ -117,8 +108,8 @@ def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, ev
         return {name: term.df for name, term in known.items()}
 
     cache = request.kept_names or NamesCache()
-    frequencies = cache.count_terms(totals, request.scope, terms, count)
-    said = {key: find_best_name(document, frequencies, totals.passages) for key, document in distinct.items()}
+    weights = cache.weigh_terms(totals, request.scope, terms, count)
+    said = {key: find_best_name(document, weights) for key, document in distinct.items()}
     return {key: said[document.id] for key, document in documents.items()}
 
 

@@ -10,12 +10,8 @@ from workbench.storage.database import Connection, Database, bind_json, fetch_on
 from workbench.storage.statements import statement
 from workbench.types import Value
 
-# Passages up to which every distance is computed, in an index or a scope. This is above the crossover of exact search
-# and the graph, which is below 1,000 passages: the nearest 50 of 384 dimensions took, in ms of processor time, exactly
-# 1.1 and by the graph .7 at 1,000; 4.6 and 1.0 at 5,000; 9.7 and 1.1 at 10,000; 19.1 and 1.2 at 20,000 (real questions,
-# warm, in alternation, two cores with a load of 6 to 20, vectors after the text in their rows). With two parallel
-# workers an exact search took 20 times the elapsed time of the graph at 10,000, 49 at 30,000.
-# Exact search is used up to here because a graph loses passages. Vectors first in their rows take 6.1 ms at 10,000.
+# Passages up to which every distance is computed, in an index or a scope. A graph is faster from about 1,000 passages on
+# (at 10,000 it takes 1.3 ms and exact search 8.1, see docs/decisions/034), but it loses passages.
 EXACT_UP_TO = 10_000
 MIN_RECALL = 0.995
 SAMPLE_SIZE = 2_000  # passages whose own vectors are searched for, which takes 1 or 2 s on a quiet core

@@ -25,6 +25,7 @@ def test_passages_in_languages_that_the_model_was_not_trained_for_are_told_with_
 
 def test_nothing_is_offered_where_the_model_serves_or_the_language_is_not_known() -> None:
     assert make_offer({"english": 9_000, "simple": 10}, "minilm") is None
+    assert make_offer({"english": 36_000, "spanish": 3}, "minilm") is None
     assert make_offer({"english": 10, "german": 500}, "multilingual") is None
     assert make_offer({"german": 500}, "BAAI/bge-m3") is None
 

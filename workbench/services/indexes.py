@@ -70,7 +70,7 @@ def is_unsupported_language(language: str, model: str) -> bool:
 
 
 def make_offer(languages: Mapping[str, int], model: str) -> IndexOffer | None:
-    """Return the offer for passages by language; None if the model was trained for all but one in a thousand of them."""
+    """Return the offer for passages by language; None if the model was trained for 99.9% of them."""
     foreign = {name: passages for name, passages in languages.items() if is_unsupported_language(name, model)}
     total = sum(languages.values())
     if not foreign or sum(foreign.values()) < MIN_OFFER_SHARE * total:

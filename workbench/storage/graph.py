@@ -10,8 +10,8 @@ from workbench.storage.database import Connection, Database, bind_json, fetch_on
 from workbench.storage.statements import statement
 from workbench.types import Value
 
-# Passages up to which every distance is computed, in an index or a scope. A graph is faster from about 1,000 passages on
-# (at 10,000 it takes 1.3 ms and exact search 8.1, see docs/decisions/034), but it loses passages.
+# Passages up to which every distance is computed, in an index or a scope. A graph is faster from about 1,000 passages
+# on (at 10,000 it takes 1.3 ms and exact search 8.1, see docs/decisions/034), but it loses passages.
 EXACT_UP_TO = 10_000
 MIN_RECALL = 0.995
 SAMPLE_SIZE = 2_000  # passages whose own vectors are searched for, which takes 1 or 2 s on a quiet core

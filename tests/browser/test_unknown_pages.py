@@ -17,6 +17,7 @@ def test_a_path_that_no_page_has_is_said_and_leads_to_the_pages(goto, page):
     links.filter(has_text="Library").get_by_role("link").click()
     expect(page.get_by_role("heading", name="Library")).to_be_visible()
     expect(page).to_have_url(re.compile("/library$"))
+    expect(page).to_have_title("Library · RAG Workbench")
     expect(page.get_by_test_id("stTopNavLink")).to_have_count(7)
 
 

@@ -81,6 +81,7 @@ def main() -> None:
     st.html(load_stylesheet())
     st.logo(str(icon), size="medium")
     entry, page = show_navigation(PAGES)
+    st.set_page_config(page_title=f"{entry.title} · RAG Workbench")
     address.arrive(entry.name)
     clear_run_cache()
     in_the_meantime = st.empty()  # a slot of its own, which the page clears at once

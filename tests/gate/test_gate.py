@@ -120,8 +120,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("lint-imports", "app/state/planted.py", "import mcp\n", "workbench.app.state.planted ->"),
         ("lint-imports", "../evals/measures/planted.py", "import ragas\n", "evals.measures.planted ->"),
         ("lint-imports", "../evals/judges/planted.py", "from workbench import storage\n", "evals.judges.planted ->"),
-        ("scripts.py", "app/widgets/scripts/table/planted.js", "nobodyKnows();\n", "planted.js:1:1: 'nobodyKnows'"),
-        ("scripts.py", "app/shell/planted.js", "nobodyKnows();\n", "planted.js:1:1: 'nobodyKnows'"),
+        ("oxlint", "app/widgets/scripts/planted.js", "unknownName();\n", "planted.js:1:1: 'unknownName'"),
+        ("oxlint", "app/widgets/scripts/planted.js", 'export { gone } from "./shared.js";\n', "\"gone\" not found"),
     ],
     ids=[
         "format", "long function", "complexity",
@@ -134,7 +134,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "circle",
         "settings", "LlamaIndex",
         "LlamaIndex in a service", "psycopg", "streamlit", "crawl4ai", "mcp", "ragas", "gateway",
-        "script", "script elsewhere",
+        "unknown name in a script", "import that a script does not export",
     ],
 )  # fmt: skip
 def test_a_planted_fault_fails_the_gate(tree: Path, tool: str, name: str, text: str, message: str) -> None:
@@ -162,7 +162,7 @@ def test_a_planted_type_fault_fails_the_gate(tree: Path) -> None:
     assert {"reportMissingTypeArgument", "reportReturnType"} <= set(re.findall(r"report\w+", done.stdout))
 
 
-@pytest.mark.parametrize("tool", ["sizes.py", "signatures.py", "scripts.py", "lint-imports", "deptry"])
+@pytest.mark.parametrize("tool", ["sizes.py", "signatures.py", "oxlint", "lint-imports", "deptry"])
 def test_the_tree_as_it_stands_passes(tree: Path, tool: str) -> None:
     done = run(command(tool), tree)
     assert done.returncode == 0, done.stdout + done.stderr

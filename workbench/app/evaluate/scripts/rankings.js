@@ -1,3 +1,5 @@
+import { afterPress, make, shape } from "../../widgets/scripts/shared.js";
+
 const GRADE = { 0: ["not relevant", "✕"], 1: ["partly", "◐"], 2: ["relevant", "✓"], 3: ["relevant", "✓"] };
 
 function badge(hit, whole) {

@@ -1,3 +1,5 @@
+import { afterPress, counted, make, shape, spoken } from "../../widgets/scripts/shared.js";
+
 const share = (value, [low, high]) => `${((value - low) / (high - low || 1)) * 100}%`;
 
 // The value as a dot on a scale all rows share, with its 95% interval as a line through it.

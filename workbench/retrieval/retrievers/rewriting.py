@@ -1,28 +1,22 @@
-"""Pseudo-relevance feedback: the top passages are assumed to be relevant, and the question moves towards them.
-
-Rocchio, "Relevance Feedback in Information Retrieval" (1971), without the negative part: with the vectors p of the
-first n passages,
-
-    q' = q + weight * mean(p),  scaled to length 1
-
-Terms by RM3 (Abdul-Jaleel et al. 2004): a term's share of the top passages, weighted by their scores, times its
-idf; the best are added to the question's terms with a fixed total weight.
-"""
+"""Retrievers that search with further texts: rephrasings and answers by an LLM, and words of the first hits."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
 
+from workbench import types
 from workbench.errors import ModelError
 from workbench.models.encoder import FloatArray, normalise_rows
 from workbench.retrieval.bm25 import idf
-from workbench.retrieval.hits import Hit
-from workbench.retrieval.llm_prompts import HYDE, RETRIEVAL_SYSTEM
+from workbench.retrieval.hits import Hit, hit_from_legs, scale_contributions
+from workbench.retrieval.llm_prompts import HYDE, MULTI_QUERY, RETRIEVAL_SYSTEM, questions_schema
 from workbench.retrieval.nodes import to_nodes
-from workbench.retrieval.parameters import FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, HYDE_WEIGHT, TERM_WEIGHT, TERMS
+from workbench.retrieval.parameters import FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, HYDE_WEIGHT, QUERIES, TERM_WEIGHT, TERMS
 from workbench.retrieval.query import Query, Words
 from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
 from workbench.retrieval.retrievers.retriever import Retriever
@@ -30,7 +24,80 @@ from workbench.storage.database import Connection
 from workbench.storage.passages import TermWeights, fetch_vectors
 from workbench.storage.postings import fetch_cosines
 from workbench.storage.ranking import fetch_passage_terms
-from workbench.types import FEEDBACK, KEYWORD, VECTOR, Leg, TimedStep, parameter
+from workbench.types import FEEDBACK, KEYWORD, QUERY, VECTOR, Leg, TimedStep
+
+# --- Multi-query: an LLM rephrases the question, and passages are ranked by their mean score over all versions ---
+
+MAX_QUESTION_CHARS = 300  # longer rephrasings are cut
+
+
+class MultiQueryRetriever(Retriever):
+    """A search for the question and its rephrasings; only the question, with a note, if the LLM fails."""
+
+    def find(self, query: Query) -> list[NodeWithScore]:
+        """Return the candidates of all phrasings, by mean score."""
+        request = self._request
+        if query.reply is None:
+            query.reply = self._rephrase(query.text)
+        others = [Query(request, text) for text in cast("list[str]", query.reply)]
+        with request.store.reading() as connection:
+            rankings = [find_hybrid_hits(asked, connection, leg_depth(request)) for asked in (query, *others)]
+            hits = [self._with_cosine(connection, query, hit) for hit in self._truncate(average_hits(rankings))]
+            return to_nodes(request, connection, [hit for hit in hits if hit is not None])
+
+    def _with_cosine(self, connection: Connection, query: Query, hit: Hit) -> Hit | None:
+        """Add the question's own cosine, with no contribution, to a hit that only rephrasings found."""
+        if VECTOR in hit.legs:
+            return hit
+        index, vector = self._request.index, query.encoded.vector
+        cosine = fetch_cosines(connection, index.name, vector, [hit.id]).get(hit.id)
+        if cosine is None:  # deleted in the meantime
+            return None
+        similar = query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs)
+        return Hit(hit.id, hit.score, {**hit.legs, VECTOR: Leg(cosine)}) if similar else None
+
+    def _rephrase(self, query: str) -> list[str]:
+        request, count = self._request, int(self._request.float_param(QUERIES))
+        assert request.llm is not None  # guaranteed by build_engine
+        try:
+            with request.trace.stage(TimedStep.LLM):
+                prompt = MULTI_QUERY.format(query=query, count=count)
+                reply = request.llm.read_json(RETRIEVAL_SYSTEM, prompt, questions_schema(count))
+        except ModelError as error:
+            request.trace.note(f"multi-query: {error} Searched with the question alone.")
+            return []
+        texts = [text for text in reply if isinstance(text, str)] if isinstance(reply, list) else []
+        texts = [" ".join(text.split())[:MAX_QUESTION_CHARS] for text in texts]
+        others = [text for text in dict.fromkeys(texts) if text and text != query][:count]
+        if not others:
+            request.trace.note("multi-query: the LLM wrote no other questions; searched with the question alone.")
+        return others
+
+
+def average_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Return the hits of several questions by mean score; a question that did not find a passage counts 0.
+
+    The first question's legs keep their names; each other question is a leg "query 2", "query 3", ...
+    """
+    share = 1 / len(rankings)
+    legs: dict[int, dict[str, Leg]] = {}
+    for hit in rankings[0]:
+        legs[hit.id] = scale_contributions(hit.legs, share)
+    for number, hits in enumerate(rankings[1:], start=2):
+        for rank, hit in enumerate(hits, start=1):
+            legs.setdefault(hit.id, {})[f"{QUERY} {number}"] = Leg(hit.score, rank, hit.score * share)
+    return sorted((hit_from_legs(key, parts) for key, parts in legs.items()), key=lambda hit: (-hit.score, hit.id))
+
+
+# Pseudo-relevance feedback: the top passages are assumed to be relevant, and the question moves towards them.
+#
+# Rocchio, "Relevance Feedback in Information Retrieval" (1971), without the negative part: with the vectors p of the
+# first n passages,
+#
+#     q' = q + weight * mean(p),  scaled to length 1
+#
+# Terms by RM3 (Abdul-Jaleel et al. 2004): a term's share of the top passages, weighted by their scores, times its
+# idf; the best are added to the question's terms with a fixed total weight.
 
 # Hybrid with a moved question vector
 
@@ -137,7 +204,7 @@ class HydeRetriever(Retriever):
                 with request.trace.stage(TimedStep.EMBED):
                     passage = request.encoder.encode([imagined]).vectors
                 vector = move_towards(query.encoded.vector, passage, request.float_param(HYDE_WEIGHT))
-                hits = find_moved_hits(query, connection, vector, parameter.HYDE, pool)
+                hits = find_moved_hits(query, connection, vector, types.HYDE, pool)
             else:
                 hits = find_hybrid_hits(query, connection, pool)
             return to_nodes(request, connection, self._truncate(hits))

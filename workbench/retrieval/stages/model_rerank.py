@@ -1,4 +1,4 @@
-"""LLM rerank: an LLM grades each of the first passages for the question from 0 to 10."""
+"""Reranks by a model that reads question and passage together: a cross-encoder, or an LLM that grades 0 to 10."""
 
 from __future__ import annotations
 
@@ -8,10 +8,34 @@ from workbench.errors import ModelError
 from workbench.retrieval.hits import add_leg
 from workbench.retrieval.llm_prompts import GRADE, RETRIEVAL_SYSTEM, grades_schema, number_texts
 from workbench.retrieval.nodes import node_hit, replace_hits
-from workbench.retrieval.parameters import GRADED_PASSAGES, LLM_WEIGHT
+from workbench.retrieval.parameters import CROSS_WEIGHT, GRADED_PASSAGES, LLM_WEIGHT
 from workbench.retrieval.stages.stage import Query, Stage
-from workbench.types.parameter import LLM
-from workbench.types.results import TimedStep
+from workbench.types import CROSS_ENCODER, LLM, TimedStep
+
+# --- Cross-encoder rerank: a model scores question and candidate together ---
+
+
+class CrossEncoderRerank(Stage):
+    """A stage that adds the model's scores, scaled to 0..1 over the candidates."""
+
+    leg = CROSS_ENCODER
+
+    def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
+        """Score all candidates; unchanged, with a note, if the model fails."""
+        request = self._request
+        assert request.cross_encoder is not None  # guaranteed by build_engine
+        try:
+            with request.trace.stage(TimedStep.CROSS_ENCODER):
+                scores = request.cross_encoder.scores(query.text, [node.node.get_content() for node in nodes])
+        except ModelError as error:
+            request.trace.note(f"cross-encoder: {error} The order is that of hybrid.")
+            return nodes
+        hits = [node_hit(node) for node in nodes]
+        raw = {hit.id: score for hit, score in zip(hits, scores, strict=True)}
+        return replace_hits(nodes, add_leg(hits, self.leg, raw, request.float_param(CROSS_WEIGHT)))
+
+
+# --- LLM rerank: an LLM grades each of the first passages for the question from 0 to 10 ---
 
 MAX_GRADE = 10.0
 

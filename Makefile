@@ -69,7 +69,7 @@ check: $(TEST_READY) ## Check format, lint, sizes, signatures, scripts, imports,
 	$(BIN)/python tests/gate/sizes.py
 	$(BIN)/python tests/gate/signatures.py
 	$(BIN)/python tests/gate/ratchet.py
-	$(BIN)/python tests/gate/scripts.py
+	$(BIN)/oxlint --format=unix -c tests/gate/oxlint.json workbench
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/deptry workbench mcp_app evals benchmarks
 	$(BIN)/pyright --pythonpath $(BIN)/python --threads 2

@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
-from workbench.types.json import JsonObject
+from workbench.types import JsonObject
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -17,9 +17,8 @@ from workbench.services.checks import check_title
 from workbench.services.corpus import retry_on_primary
 from workbench.services.documents import IngestOptions
 from workbench.storage.database import Row, new_id
-from workbench.storage.experiments import ExperimentTables, NewRun, RunTables
+from workbench.storage.evaluation import ExperimentTables, NewRun, RunTables, TestSetTables
 from workbench.storage.passages import fetch_documents_in_scope
-from workbench.storage.test_sets import TestSetTables
 from workbench.types import (
     CLUSTER,
     DATASET,

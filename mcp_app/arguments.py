@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, Strict, TypeAdapter, ValidationError
 
 from workbench.formatting import MB
-from workbench.types.json import JsonObject, JsonValue
+from workbench.types import JsonObject, JsonValue
 
 ArgumentKind = Literal["string", "integer", "number", "boolean", "array", "object"]
 

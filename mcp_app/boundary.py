@@ -8,9 +8,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -18,19 +19,33 @@ import anyio.to_thread
 
 from mcp_app.arguments import Refused, find_ignored_arguments, read_arguments, select_repeated
 from mcp_app.call_log import CallLog
-from mcp_app.failures import DEFAULT_SUGGESTION, explain_error
 from mcp_app.file_roots import FileRoots
 from mcp_app.paging import MAX_TITLE_CHARS, Items, cut, cut_to_budget, to_one_line
 from mcp_app.tool import START_TIMEOUT_S, Call, Tool, dump_json
 from mcp_app.tools import filter_clauses
-from workbench.errors import StatementRejected, StorageError
+from workbench.errors import (
+    Ambiguous,
+    Cancelled,
+    ConfigurationError,
+    Conflict,
+    CrawlRefused,
+    ModelError,
+    NotFound,
+    ScopeError,
+    StatementRejected,
+    StorageError,
+    UnreadableDocument,
+    WorkbenchError,
+)
 from workbench.opening import Opening
+from workbench.runtime import find_missing_extra
 from workbench.sample import articles_dir
 from workbench.services.article_files import ArticleFolder
 from workbench.telemetry import TOOL, measure
 from workbench.types import Countdown, JsonObject, JsonValue, OnProgress, Progress, time_left_text
 
 if TYPE_CHECKING:
+    from mcp_app.tool import Tool
     from workbench.settings import Settings
 
 # Progress reports to the client
@@ -244,3 +259,55 @@ def count_results(value: JsonValue, tool: Tool | None) -> int | None:
     key = tool.parts.key if tool is not None and isinstance(tool.parts, Items) else None
     items = value if isinstance(value, list) else value.get(key) if isinstance(value, Mapping) and key else None
     return len(items) if isinstance(items, list) else None
+
+
+# --- Exceptions as clients see them: error, suggestion and HTTP status ---
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_SUGGESTION = "Check the arguments and try again"
+# The first matching row applies. Status 400 is the client's mistake, 500 the server's.
+_REMEDIES: tuple[tuple[type[WorkbenchError], str, int], ...] = (
+    (StorageError, "The call is valid: start the database (see 'workbench doctor'), then call again", 500),
+    (ModelError, "The call is valid: check the model with 'workbench doctor', then call again", 500),
+    (ConfigurationError, "The call is valid: correct the setting and restart the server", 500),
+    (Conflict, "Use the existing one, or choose another name", 400),
+    (UnreadableDocument, "Check that the file opens in another program, or send its text as content", 400),
+    (CrawlRefused, "Use a public http:// or https:// address", 400),
+    (Cancelled, "Finished work is kept; call again to continue", 400),
+    (WorkbenchError, DEFAULT_SUGGESTION, 400),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failure as clients see it."""
+
+    error: str
+    suggestion: str
+    status: int  # HTTP status
+    fields: JsonObject = field(default_factory=dict[str, JsonValue])  # further fields of the answer
+
+
+def explain_error(error: Exception, tool: Tool) -> Failure:
+    """Convert an exception to a failure."""
+    named = isinstance(error, ScopeError) and isinstance(error.__cause__, NotFound | Ambiguous)
+    cause = error.__cause__ if named else error
+    if isinstance(cause, ModuleNotFoundError):
+        cause = find_missing_extra(cause) or cause
+    match cause:
+        case Refused():
+            return Failure(cause.error, cause.suggestion or DEFAULT_SUGGESTION, 400, cause.fields)
+        case Ambiguous():
+            return Failure(str(cause), f"Give the id of one {cause.kind}", 400)
+        case NotFound():
+            return Failure(str(cause), f"Check the {cause.kind}'s id, or list the valid ones", 404)
+        case WorkbenchError():
+            remedy, status = next((row[1], row[2]) for row in _REMEDIES if isinstance(cause, row[0]))
+            return Failure(str(cause), remedy, status)
+        case TimeoutError():
+            return Failure("The workbench is still starting", "Try again in a minute", 503)
+        case _:
+            logger.error("%s failed", tool.name, exc_info=error)
+            name = type(error).__name__
+            return Failure(f"{tool.name} failed unexpectedly ({name})", "See the server's log for details", 500)

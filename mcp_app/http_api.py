@@ -24,7 +24,7 @@ from mcp_app.tool import Call, Tool, dump_json
 from mcp_app.tools.scoped import GET_AVAILABLE_SOURCES, LIST_PROJECT_FOLDERS, SEARCH_KNOWLEDGE_BASE, cap_tags, search
 from workbench import __version__
 from workbench.errors import WorkbenchError
-from workbench.types.json import JsonObject
+from workbench.types import JsonObject
 
 if TYPE_CHECKING:
     from mcp_app.server import WorkbenchServer

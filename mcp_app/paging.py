@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 from workbench.retrieval.parameters import CUTOFF
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.types.json import JsonObject, JsonValue
+from workbench.types import JsonObject, JsonValue
 
 # Cut texts and estimate tokens
 

@@ -43,7 +43,7 @@ from workbench import __version__
 from workbench.errors import WorkbenchError, list_choices
 from workbench.opening import Opening
 from workbench.telemetry import is_enabled
-from workbench.types.json import JsonObject, JsonValue
+from workbench.types import JsonObject, JsonValue
 
 if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext

@@ -20,7 +20,7 @@ from tests.otlp_collector import Collector, attributes, collecting
 from workbench import Workbench
 from workbench.settings import Settings
 from workbench.telemetry import EXPORT_FAILED
-from workbench.types.results import TimedStep
+from workbench.types import TimedStep
 
 QUESTION = "purring contentment"
 DOCS = {

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from workbench.marking import excerpt, remove_rows, split_matches, table_excerpt
 from workbench.runtime import check_extra
-from workbench.types import preference_text
 
 if TYPE_CHECKING:
     import altair
@@ -148,8 +147,8 @@ def result_text(result: SearchResult) -> str:
     """Return the passages for a console, one per line, without times and ids."""
     lines = [f"{hit.rank:>3}  {hit.score:.2f}  {_name(hit)}" for hit in result]
     count = "1 passage" if len(result) == 1 else f"{len(result)} passages"
-    far = [] if result.evidence.close or not result.results else [result.evidence.reason]
-    preferred = filter(None, [preference_text(result.preferring)])
+    preferred = result.notes[: bool(result.preferring)]  # the first is on preferred documents
+    far = filter(None, [result.nothing_close])
     return "\n".join([f"{count} by {result.strategy} for {result.query!r}", *preferred, *far, *lines])
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mcp_app.arguments import Argument
 from mcp_app.paging import FEW_RESULTS, MAX_TITLE_CHARS, Items, RankedPage, cut, fits, format_next_call
 from mcp_app.tool import Call, Tool, ToolFamily, delegate_to_job, dump_json, make_schema
-from workbench.types.json import JsonObject
+from workbench.types import JsonObject
 
 if TYPE_CHECKING:
     from workbench.services.archives import ArchiveHit, ArchiveResult

@@ -30,7 +30,7 @@ from mcp_app.tool import (
 )
 from workbench.errors import NotFound, UnreadableDocument
 from workbench.services.checks import JOB_THRESHOLD_BYTES, MAX_CONVERSATIONS
-from workbench.types.json import JsonObject
+from workbench.types import JsonObject
 
 if TYPE_CHECKING:
     from workbench.services.folders import Pending

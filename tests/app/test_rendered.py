@@ -15,8 +15,7 @@ from workbench.app.widgets.markdown import MATH_TAGS as FORMULA_TAGS
 from workbench.app.widgets.markdown import parse_markdown
 from workbench.app.widgets.reader import RAW, RENDERED, build_reader_data, choose_form
 from workbench.app.widgets.source_places import TintedText, choose_part
-from workbench.types import Document
-from workbench.types.json import JsonValue
+from workbench.types import Document, JsonValue
 
 ARTICLES = sorted((Path(__file__).parents[2] / "workbench" / "sample" / "articles").rglob("*.md"))
 # fmt: off

@@ -59,6 +59,11 @@ def imports(tree: ast.Module, known: dict[str, Path]) -> set[str]:
     return names & known.keys()
 
 
+def without_types(tree: ast.Module) -> ast.Module:
+    """Return a module without its imports for type checkers alone."""
+    return ast.Module([node for node in tree.body if ast.unparse(node)[:17] != "if TYPE_CHECKING:"], [])
+
+
 def circles(arrows: dict[str, set[str]]) -> int:
     """Return the number of groups of modules that import each other by any way round (Tarjan's components)."""
     index: dict[str, int] = {}
@@ -115,7 +120,8 @@ def count(root: Path) -> dict[str, int]:
         and not path.relative_to(root).as_posix().startswith(PLUGINS)
     ]
     runtime = {
-        name: {other for other in others if paths[other].name != "__init__.py"} for name, others in arrows.items()
+        name: {other for other in imports(without_types(tree), paths) - {name} if paths[other].name != "__init__.py"}
+        for name, tree in trees.items()
     }
     text = "\n".join(prose(paths[name], tree) for name, tree in trees.items())
     functions = [

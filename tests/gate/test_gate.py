@@ -51,58 +51,58 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("tool", "name", "text", "message"),
     [
-        ("ruff format", "types/planted.py", "x = { 'a':1 }\n", "1 file would be reformatted"),
-        ("sizes.py", "types/planted.py", "def long() -> None:\n" + "    print(1)\n" * 60, "'long' has 61 lines"),
-        ("ruff check", "types/planted.py", f"def ways(number: int) -> int:\n{MANY_WAYS}    return number\n", "C901"),
+        ("ruff format", "models/planted.py", "x = { 'a':1 }\n", "1 file would be reformatted"),
+        ("sizes.py", "models/planted.py", "def long() -> None:\n" + "    print(1)\n" * 60, "'long' has 61 lines"),
+        ("ruff check", "models/planted.py", f"def ways(number: int) -> int:\n{MANY_WAYS}    return number\n", "C901"),
         (
             "ruff check",
-            "types/planted.py",
+            "models/planted.py",
             "from typing import Any\n\n\ndef show(value: Any) -> None:\n    print(value)\n",
             "ANN401",
         ),
         (
             "signatures.py",
-            "types/planted.py",
+            "models/planted.py",
             "from typing import Any\n\n\ndef show(values: dict[str, Any]) -> None:\n    print(values)\n",
             "planted.py:4 show: say the type in place of Any",
         ),
         (
             "signatures.py",
-            "types/planted.py",
+            "models/planted.py",
             "from typing import Any\n\n\nclass Row:\n    cells: 'list[Any]'\n",
             "planted.py:5 Row.cells: say the type in place of Any",
         ),
-        ("signatures.py", "types/planted.py", "import typing\n\nRow = dict[str, typing.Any]\n", "planted.py:3 Row:"),
+        ("signatures.py", "models/planted.py", "import typing\n\nRow = dict[str, typing.Any]\n", "planted.py:3 Row:"),
         (
             "signatures.py",
-            "types/planted.py",
+            "models/planted.py",
             "from typing import Any as X\n\n\ndef show(values: list[X]) -> None:\n    print(values)\n",
             "planted.py:4 show: say the type in place of Any",
         ),
         (
             "signatures.py",
-            "types/planted.py",
+            "models/planted.py",
             "from typing import Any\n\n\nclass Row:\n    def __len__(self) -> list[Any]:\n        return []\n",
             "planted.py:5 Row.__len__: say the type in place of Any",
         ),
-        ("ruff check", "types/planted.py", "import os\n\nHOME = os.environ['HOME']\n", "TID251"),
-        ("ruff check", "types/planted.py", "from . import scope\n\nprint(scope)\n", "TID252"),
+        ("ruff check", "models/planted.py", "import os\n\nHOME = os.environ['HOME']\n", "TID251"),
+        ("ruff check", "models/planted.py", "from . import scope\n\nprint(scope)\n", "TID252"),
         (
             "ruff check",
-            "types/planted.py",
+            "models/planted.py",
             'import importlib\n\nAPP = importlib.import_module("workbench.app")\n',
             "a text hides the import",
         ),
         (
             "ruff check",
-            "types/planted.py",
+            "models/planted.py",
             'import pkgutil\n\nAPP = pkgutil.resolve_name("workbench.app")\n',
             "a text hides the import",
         ),
-        ("ruff check", "types/planted.py", "def show():\n    print(1)\n", "ANN201"),
-        ("ruff check", "types/planted.py", "def _show():\n    print(1)\n", "ANN202"),
-        ("deptry", "types/planted.py", "import requests\n\nprint(requests)\n", "'requests' imported but"),
-        ("lint-imports", "types/planted.py", "from workbench import services\n", "workbench.types.planted ->"),
+        ("ruff check", "models/planted.py", "def show():\n    print(1)\n", "ANN201"),
+        ("ruff check", "models/planted.py", "def _show():\n    print(1)\n", "ANN202"),
+        ("deptry", "models/planted.py", "import requests\n\nprint(requests)\n", "'requests' imported but"),
+        ("lint-imports", "models/planted.py", "from workbench import services\n", "workbench.models.planted ->"),
         ("lint-imports", "../evals/test_sets/planted.py", "import evals.experiments\n", "test_sets.planted ->"),
         ("lint-imports", "planted.py", "", "planted"),
         (
@@ -115,13 +115,13 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("lint-imports", "jobs/planted.py", "import llama_index.core\n", "workbench.jobs.planted ->"),
         ("lint-imports", "services/planted.py", "import llama_index.core\n", "workbench.services.planted ->"),
         ("lint-imports", "jobs/planted.py", "import psycopg\n", "workbench.jobs.planted ->"),
-        ("lint-imports", "types/planted.py", "import streamlit\n", "workbench.types.planted ->"),
+        ("lint-imports", "models/planted.py", "import streamlit\n", "workbench.models.planted ->"),
         ("lint-imports", "jobs/planted.py", "import crawl4ai\n", "workbench.jobs.planted ->"),
         ("lint-imports", "app/state/planted.py", "import mcp\n", "workbench.app.state.planted ->"),
         ("lint-imports", "../evals/measures/planted.py", "import ragas\n", "evals.measures.planted ->"),
         ("lint-imports", "../evals/judges/planted.py", "from workbench import storage\n", "evals.judges.planted ->"),
-        ("scripts.py", "app/widgets/scripts/table/planted.js", "nobodyKnows();\n", "planted.js:1:1: 'nobodyKnows'"),
-        ("scripts.py", "app/shell/planted.js", "nobodyKnows();\n", "planted.js:1:1: 'nobodyKnows'"),
+        ("oxlint", "app/widgets/scripts/planted.js", "unknownName();\n", "planted.js:1:1: 'unknownName'"),
+        ("oxlint", "app/widgets/scripts/planted.js", 'export { gone } from "./shared.js";\n', "\"gone\" not found"),
     ],
     ids=[
         "format", "long function", "complexity",
@@ -134,7 +134,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "circle",
         "settings", "LlamaIndex",
         "LlamaIndex in a service", "psycopg", "streamlit", "crawl4ai", "mcp", "ragas", "gateway",
-        "script", "script elsewhere",
+        "unknown name in a script", "import that a script does not export",
     ],
 )  # fmt: skip
 def test_a_planted_fault_fails_the_gate(tree: Path, tool: str, name: str, text: str, message: str) -> None:
@@ -162,7 +162,7 @@ def test_a_planted_type_fault_fails_the_gate(tree: Path) -> None:
     assert {"reportMissingTypeArgument", "reportReturnType"} <= set(re.findall(r"report\w+", done.stdout))
 
 
-@pytest.mark.parametrize("tool", ["sizes.py", "signatures.py", "scripts.py", "lint-imports", "deptry"])
+@pytest.mark.parametrize("tool", ["sizes.py", "signatures.py", "oxlint", "lint-imports", "deptry"])
 def test_the_tree_as_it_stands_passes(tree: Path, tool: str) -> None:
     done = run(command(tool), tree)
     assert done.returncode == 0, done.stdout + done.stderr

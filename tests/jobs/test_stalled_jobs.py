@@ -22,8 +22,7 @@ from workbench.jobs.sharing import Assignment, Outcome
 from workbench.jobs.worker import start_worker
 from workbench.storage.job_parts import FileTally
 from workbench.storage.jobs import Job
-from workbench.types import Countdown, Progress
-from workbench.types.progress import mark_slow_step
+from workbench.types import Countdown, Progress, mark_slow_step
 
 LONG = 30  # seconds: no test waits for it, it only bounds a failure
 

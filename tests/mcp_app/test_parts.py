@@ -18,7 +18,7 @@ from mcp_app.paging import (
     tokens,
 )
 from mcp_app.tool import dump_json
-from workbench.types.json import JsonObject, JsonValue
+from workbench.types import JsonObject, JsonValue
 
 WORDS = "word " * 200
 HAN = "检索增强生成" * 200

@@ -12,9 +12,9 @@ from tests.ingestion import files
 from workbench import Workbench
 from workbench.errors import ConfigurationError, InvalidInput
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.retrievers.multi_query import average_hits
-from workbench.retrieval.stages.llm_rerank import parse_grades
-from workbench.retrieval.stages.mmr import choose_by_mmr
+from workbench.retrieval.retrievers.rewriting import average_hits
+from workbench.retrieval.stages.model_rerank import parse_grades
+from workbench.retrieval.stages.similarity import choose_by_mmr
 from workbench.types import Leg, SearchResult
 
 SECTIONS = {

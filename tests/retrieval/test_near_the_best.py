@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from workbench import Workbench
-from workbench.retrieval.stages.cluster import TEMPERATURE, compute_nearness
+from workbench.retrieval.stages.similarity import TEMPERATURE, compute_nearness
 from workbench.types import SearchResult
 
 NEAR = (1.0, 0.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workbench import Workbench
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.types.results import TOTAL, TimedStep
+from workbench.types import TOTAL, TimedStep
 
 ROOT = Path(__file__).parents[2]
 

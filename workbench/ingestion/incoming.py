@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import GB, KB, size_text
@@ -22,6 +23,7 @@ from workbench.ingestion.raw import RawDocument
 from workbench.ingestion.readers import MAX_BYTES, is_skipped, is_wanted, read_bytes
 from workbench.ingestion.readers.formats import list_format_titles, original_type
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
+from workbench.ingestion.stamps import is_inside
 from workbench.types import IngestFailure
 
 # --- Zip archives, read like folders ---
@@ -416,3 +418,46 @@ def _file_loader(path: Path) -> Callable[[], bytes]:
             raise UnreadableDocument(f"Opening failed ({error.strerror or error}). Check its permissions.") from error
 
     return load
+
+
+# --- Archives on disk: dated research notes and saved pages, with metadata from their paths and first lines ---
+
+_PATH_DATE = re.compile(r"(?:\A|/)(\d{4}-\d{2}-\d{2})(?=[/_.-]|\Z)")
+_URL_LINE = re.compile(
+    rb"^\W{0,6}(?:source[ _]?url|url|source|link|original)\W{1,6}(https?://[^\s>\")\]]{1,2000})", re.I | re.M
+)
+_HEAD_BYTES = 2_048  # bytes of a saved page searched for its address
+
+
+def list_archive_items(folder: Path) -> list[IngestItem]:
+    """Return the files below an archive folder as items, with archive, date and address.
+
+    ``folder`` must be resolved already. Links that lead out of it are skipped.
+    """
+    items = list_files([folder]).items
+    return [_add_metadata(item, folder) for item in items if is_inside(folder / item.key, folder)]
+
+
+def _add_metadata(item: IngestItem, folder: Path) -> IngestItem:
+    kind = "url" if item.key.startswith("url-content/") else "research"
+    metadata: dict[str, Any] = {**item.metadata, "archive": kind}
+    dated = _PATH_DATE.search(item.key)
+    if dated and _is_date(dated.group(1)):
+        metadata["date"] = dated.group(1)
+    url = item.url
+    if kind == "url":
+        try:
+            with (folder / item.key).open("rb") as file:
+                address = _URL_LINE.search(file.read(_HEAD_BYTES))
+        except OSError:
+            address = None
+        url = address.group(1).decode("utf-8", "replace").rstrip(".,;") if address else url
+    return replace(item, metadata=metadata, url=url)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import ModelError
-from workbench.types.results import Span
+from workbench.types import Span
 
 TOKEN_AXES = 128  # axes that a token vector is projected on; passages keep one bit per axis
 TOKEN_BYTES = TOKEN_AXES // 8  # per token

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from workbench.models.encoder import TOKEN_AXES, TOKEN_BYTES, EncodedQuery, EncodedTexts, FloatArray, OnBatch
-from workbench.types.results import Span
+from workbench.types import Span
 
 WORD = re.compile(r"\w+|[^\w\s]")
 HASH_STRUCT = struct.Struct(">4I")  # a word's hash as four numbers: each gives a dimension and a sign

@@ -25,7 +25,7 @@ from workbench.models.encoder import (
     normalise_rows,
 )
 from workbench.models.model_names import MAX_TOKENS, ModelName
-from workbench.types.results import Span
+from workbench.types import Span
 
 FRAMEWORK_BATCH_SIZE = 32
 

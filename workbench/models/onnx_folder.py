@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from workbench.errors import ConfigurationError, ModelError
 from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch, normalise_rows
 from workbench.models.model_names import BATCH, MAX_TOKENS, ModelName
-from workbench.types.results import Span
+from workbench.types import Span
 
 GRAPHS = ("model.onnx", "onnx/model.onnx", "model_optimized.onnx")
 POOLING = "1_Pooling/config.json"  # of sentence-transformers: how token vectors become one

@@ -17,7 +17,7 @@ from workbench.retrieval.query import Words
 from workbench.storage.database import Connection
 from workbench.storage.ranking import fetch_word_terms
 from workbench.text import fold_word, gram_spans, is_unspaced, iter_spaced_words, ungroup_numbers
-from workbench.types.results import Span
+from workbench.types import Span
 
 # Coverage of a question's words by a text
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from workbench import types
 from workbench.models.language_identifier import rank_configurations
 from workbench.retrieval.bm25 import idf
 from workbench.text import CONFIGURATIONS
-from workbench.types import parameter
 
 if TYPE_CHECKING:
     from workbench.retrieval.query import Query, Words
@@ -194,19 +194,19 @@ class LegKind:
 
 
 _TABLE = (
-    LegKind(parameter.VECTOR, "Meaning", "cosine", "blue", match="vector", vote=vector_confidence),
-    LegKind(parameter.KEYWORD, "Words", "BM25", "orange", match="keyword", vote=keyword_confidence),
-    LegKind(parameter.DOCUMENT, "Title match", "share of the title", "yellow"),
-    LegKind(parameter.FEEDBACK, "Feedback vector", "cosine", "green", match="vector"),
-    LegKind(parameter.HYDE, "Hypothetical answer", "cosine", "red", match="vector"),
-    LegKind(parameter.QUERY, "Rephrased question", "score", "green"),
-    LegKind(parameter.LATE, "Token matches", "MaxSim", "violet", reranks=True, vote=late_confidence),
-    LegKind(parameter.CLUSTER, "Neighbour similarity", "cosine", "red", reranks=True, vote=vector_confidence),
-    LegKind(parameter.CROSS_ENCODER, "Cross-encoder", "score", "violet", reranks=True),
-    LegKind(parameter.LLM, "LLM's grade", "of 10", "green", reranks=True),
-    LegKind(parameter.LEARNED, "Learned", "score", "yellow", reranks=True),
-    LegKind(parameter.NOVELTY, "Novelty", "1 - cosine", "gray"),
-    LegKind(parameter.OWN, "Own retriever", "its own score", "orange"),
+    LegKind(types.VECTOR, "Meaning", "cosine", "blue", match="vector", vote=vector_confidence),
+    LegKind(types.KEYWORD, "Words", "BM25", "orange", match="keyword", vote=keyword_confidence),
+    LegKind(types.DOCUMENT, "Title match", "share of the title", "yellow"),
+    LegKind(types.FEEDBACK, "Feedback vector", "cosine", "green", match="vector"),
+    LegKind(types.HYDE, "Hypothetical answer", "cosine", "red", match="vector"),
+    LegKind(types.QUERY, "Rephrased question", "score", "green"),
+    LegKind(types.LATE, "Token matches", "MaxSim", "violet", reranks=True, vote=late_confidence),
+    LegKind(types.CLUSTER, "Neighbour similarity", "cosine", "red", reranks=True, vote=vector_confidence),
+    LegKind(types.CROSS_ENCODER, "Cross-encoder", "score", "violet", reranks=True),
+    LegKind(types.LLM, "LLM's grade", "of 10", "green", reranks=True),
+    LegKind(types.LEARNED, "Learned", "score", "yellow", reranks=True),
+    LegKind(types.NOVELTY, "Novelty", "1 - cosine", "gray"),
+    LegKind(types.OWN, "Own retriever", "its own score", "orange"),
 )
 LEGS: dict[str, LegKind] = {kind.name: kind for kind in _TABLE}
 RERANKERS = frozenset(kind.name for kind in _TABLE if kind.reranks)

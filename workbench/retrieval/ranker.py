@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import InvalidInput, list_choices
 from workbench.retrieval.parameters import DEFAULT_RANKER
-from workbench.types import MAX_NAME_CHARS, JsonObject, JsonValue, Ranker, parameter, read_name
+from workbench.types import DOCUMENT, KEYWORD, LATE, MAX_NAME_CHARS, VECTOR, JsonObject, JsonValue, Ranker, read_name
 
 # Features of a learned ranker
 
@@ -35,13 +35,13 @@ class Feature:
 BEFORE = "before"  # rerank's score, which the other features adjust
 FEATURES = (
     Feature(BEFORE, "Rerank's score", "the score of rerank"),
-    Feature("meaning", "Meaning", "cosine of question and passage", parameter.VECTOR),
-    Feature("words", "Words", "BM25", parameter.KEYWORD),
-    Feature("coverage", "Words covered", "share of the question's words in the passage, by rarity", parameter.KEYWORD),
-    Feature("closeness", "Words together", "closeness of these words in the passage", parameter.KEYWORD),
-    Feature("late", "Token matches", "MaxSim beyond chance", parameter.LATE),
-    Feature("least", "Weakest words", "MaxSim of the worst-matching half of the question", parameter.LATE),
-    Feature("document", "Title match", "share of the document's name that the question contains", parameter.DOCUMENT),
+    Feature("meaning", "Meaning", "cosine of question and passage", VECTOR),
+    Feature("words", "Words", "BM25", KEYWORD),
+    Feature("coverage", "Words covered", "share of the question's words in the passage, by rarity", KEYWORD),
+    Feature("closeness", "Words together", "closeness of these words in the passage", KEYWORD),
+    Feature("late", "Token matches", "MaxSim beyond chance", LATE),
+    Feature("least", "Weakest words", "MaxSim of the worst-matching half of the question", LATE),
+    Feature("document", "Title match", "share of the document's name that the question contains", DOCUMENT),
     Feature("title", "Title", "share of the question's words in the title, by rarity"),
     Feature("headings", "Headings", "share of the question's words in the headings above it, by rarity"),
     Feature("start", "Near the beginning", "1 / position in the document"),

@@ -61,28 +61,28 @@ def hybrid(request: Request) -> Retriever:
 
 def fuzzy(request: Request) -> Retriever:
     """Make a ``FuzzyRetriever``."""
-    from workbench.retrieval.retrievers.fuzzy import FuzzyRetriever
+    from workbench.retrieval.retrievers.hybrid import FuzzyRetriever
 
     return FuzzyRetriever(request)
 
 
 def feedback(request: Request) -> Retriever:
     """Make a ``FeedbackRetriever``."""
-    from workbench.retrieval.retrievers.expansion import FeedbackRetriever
+    from workbench.retrieval.retrievers.rewriting import FeedbackRetriever
 
     return FeedbackRetriever(request)
 
 
 def hyde(request: Request) -> Retriever:
     """Make a ``HydeRetriever``."""
-    from workbench.retrieval.retrievers.expansion import HydeRetriever
+    from workbench.retrieval.retrievers.rewriting import HydeRetriever
 
     return HydeRetriever(request)
 
 
 def multi_query(request: Request) -> Retriever:
     """Make a ``MultiQueryRetriever``."""
-    from workbench.retrieval.retrievers.multi_query import MultiQueryRetriever
+    from workbench.retrieval.retrievers.rewriting import MultiQueryRetriever
 
     return MultiQueryRetriever(request)
 
@@ -103,7 +103,7 @@ def late(request: Request) -> Stage:
 
 def cluster(request: Request) -> Stage:
     """Make a ``ClusterRerank``."""
-    from workbench.retrieval.stages.cluster import ClusterRerank
+    from workbench.retrieval.stages.similarity import ClusterRerank
 
     return ClusterRerank.make(request)
 
@@ -124,7 +124,7 @@ def window(request: Request) -> Stage:
 
 def mmr(request: Request) -> Stage:
     """Make a ``Mmr``."""
-    from workbench.retrieval.stages.mmr import Mmr
+    from workbench.retrieval.stages.similarity import Mmr
 
     return Mmr.make(request)
 
@@ -138,14 +138,14 @@ def learned(request: Request) -> Stage:
 
 def llm_rerank(request: Request) -> Stage:
     """Make a ``LlmRerank``."""
-    from workbench.retrieval.stages.llm_rerank import LlmRerank
+    from workbench.retrieval.stages.model_rerank import LlmRerank
 
     return LlmRerank.make(request)
 
 
 def cross_encoder(request: Request) -> Stage:
     """Make a ``CrossEncoderRerank``."""
-    from workbench.retrieval.stages.cross_encoder_rerank import CrossEncoderRerank
+    from workbench.retrieval.stages.model_rerank import CrossEncoderRerank
 
     return CrossEncoderRerank.make(request)
 

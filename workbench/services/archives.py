@@ -117,7 +117,7 @@ class ArchiveService:
         Raises:
             ConfigurationError: No folder is set, or it does not exist.
         """
-        from workbench.ingestion.archive_files import list_archive_items
+        from workbench.ingestion.incoming import list_archive_items
 
         place = folder or self.resolve_folder()
         return self._mirror.pair(place, lambda: list_archive_items(place))

@@ -7,7 +7,7 @@ from numbers import Integral
 from pathlib import PurePath
 
 from workbench.errors import InvalidInput
-from workbench.types.results import MAX_RANKED_PASSAGES
+from workbench.types import MAX_RANKED_PASSAGES
 
 UPLOADS_TITLE = "Uploads"  # title of the source for documents without one
 MAX_URL_CHARS = 4_000  # characters; browsers and servers accept fewer

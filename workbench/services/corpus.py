@@ -18,8 +18,7 @@ from workbench.storage.database import Database
 from workbench.storage.documents import Documents
 from workbench.storage.indexes import Indexes
 from workbench.storage.projects import Projects
-from workbench.storage.promotions import Promotions
-from workbench.storage.rankers import Rankers
+from workbench.storage.promotions import Promotions, Rankers
 from workbench.storage.replica import Replica
 from workbench.storage.sources import Sources
 from workbench.types import Index, ResolvedScope

@@ -17,7 +17,7 @@ from workbench.services.documents import DocumentService
 from workbench.services.folders import FolderMirror, Pending
 from workbench.services.search import DocumentSearch
 from workbench.services.sources import SourceService
-from workbench.storage.workspaces import Workspaces
+from workbench.storage.sources import Workspaces
 from workbench.types import (
     Document,
     IngestFailure,

@@ -11,7 +11,7 @@ from mcp_app.tool import Call, Tool, make_action_schema, make_schema, require
 from mcp_app.tool import job_json as any_job_json
 from mcp_app.tools.knowledge.family import FAMILY, OFFSET, PAGE, PER_PAGE, find_source, resolve_page
 from workbench.errors import NotFound
-from workbench.types.json import JsonObject
+from workbench.types import JsonObject
 
 if TYPE_CHECKING:
     from workbench.services.crawls import CrawlJob

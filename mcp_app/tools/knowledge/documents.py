@@ -22,7 +22,7 @@ from mcp_app.tools.knowledge.family import (
     resolve_page,
 )
 from workbench.services.checks import JOB_THRESHOLD_BYTES, estimate_text_bytes
-from workbench.types.json import JsonObject, JsonValue
+from workbench.types import JsonObject, JsonValue
 
 if TYPE_CHECKING:
     from workbench.storage.jobs import Job

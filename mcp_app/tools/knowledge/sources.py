@@ -18,7 +18,7 @@ from mcp_app.tools.knowledge.family import (
     source_json,
 )
 from workbench.text import MAX_PASSAGES_STEMMED_AT_ONCE
-from workbench.types.json import JsonObject, JsonValue
+from workbench.types import JsonObject, JsonValue
 
 ACTIONS = ("create", "get", "list", "update", "delete")
 SOURCE_TYPES = ("upload", "crawl", "api")

@@ -14,7 +14,7 @@ from PIL import Image, ImageFilter
 
 from tests.ingestion import files
 from workbench.sample import articles_dir
-from workbench.types.results import ScannedPage, WordPlace
+from workbench.types import ScannedPage, WordPlace
 
 DOTS = 150
 CHARACTERS = 2_400  # of an article, on its page

@@ -21,7 +21,7 @@ from workbench.ingestion.ocr.document import ReadScans
 from workbench.ingestion.ocr.page_text import PageText
 from workbench.ingestion.raw import to_json_metadata
 from workbench.ingestion.readers import read_bytes
-from workbench.types.results import ScannedPage
+from workbench.types import ScannedPage
 
 pytestmark = pytest.mark.slow  # OCR models take seconds a page
 WORDS = (("Otters", "Otters hold hands while they sleep on the water."), ("Beavers", "Beavers build dams of wood."))

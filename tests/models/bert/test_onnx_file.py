@@ -8,8 +8,16 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime import InferenceSession
 
-from workbench.models.bert.graph import Precision, build_graph
-from workbench.models.bert.onnx_file import IR_VERSION, OPSET, PRODUCER, Attribute, Constant, OnnxFile
+from workbench.models.bert.graph import (
+    IR_VERSION,
+    OPSET,
+    PRODUCER,
+    Attribute,
+    Constant,
+    OnnxFile,
+    Precision,
+    build_graph,
+)
 from workbench.models.minilm import read_weights
 
 ARRAYS = [

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import streamlit as st
 from streamlit.components import v2
@@ -27,6 +29,7 @@ _APP = Path(__file__).parent.parent
 _STYLESHEET = _APP / "shell" / "theme.css"
 _STATIC = "/app/static/"  # path under which Streamlit serves the fonts
 _SHARED = _APP / "widgets" / "scripts" / "shared"
+_SHARED_IMPORT = re.compile(r'"[./\w]*/shared\.js"')
 
 
 @cache
@@ -40,15 +43,15 @@ def load_stylesheet() -> str:
 def load_component(name: str) -> ComponentRenderer:
     """Register the component "room/name" once per process, and return the function that mounts it.
 
-    Its script is that of widgets/scripts/shared followed by the files of <room>/scripts/<name>, by name.
+    Its script is the module <room>/scripts/<name>.js, and its style the file of the same name. The browser gets the
+    script without an address, so the shared module that it imports is given as a data URL.
     """
     room, _, own = name.partition("/")
-    folders = (_SHARED, _APP / room / "scripts" / own)
-    script, style = (
-        "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in sorted(folder.glob(kind)))
-        for kind in ("*.js", "*.css")
-    )
-    style = f"{make_hue_css()}\n{style}"
+    file = _APP / room / "scripts" / own
+    shared = f'"data:text/javascript,{quote(_SHARED.with_suffix(".js").read_text(encoding="utf-8"))}"'
+    script = _SHARED_IMPORT.sub(lambda _: shared, file.with_suffix(".js").read_text(encoding="utf-8"))
+    styles = (path.with_suffix(".css").read_text(encoding="utf-8") for path in (_SHARED, file))
+    style = "\n".join((make_hue_css(), *styles))
     return v2.component(f"workbench_{own}", html='<div class="root"></div>', css=style, js=script)
 
 

@@ -14,7 +14,7 @@ from workbench.errors import Cancelled
 from workbench.ingestion.ocr.images import Box
 from workbench.ingestion.ocr.page_text import PageText, group_rows, read_page
 from workbench.ingestion.ocr.recognition import ReadLine, get_recogniser
-from workbench.types.results import WordPlace
+from workbench.types import WordPlace
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.ingestion.ocr.images import Box, UprightPage, deskew
 from workbench.ingestion.ocr.recognition import ReadLine, ReadWord, bounding_box, get_recogniser
-from workbench.types.results import ScannedPage, WordPlace
+from workbench.types import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Literal, Self, TypeAlias
 from workbench.errors import UnreadableDocument
 from workbench.formatting import GB, MB
 from workbench.ingestion.raw import Draft
-from workbench.types.progress import mark_slow_step
+from workbench.types import mark_slow_step
 
 if TYPE_CHECKING:
     from workbench.ingestion.ocr.document import OnPage

@@ -16,7 +16,7 @@ from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell, rows_to_text
 from workbench.ingestion.text import NEWLINES, decode_text, leave_out
-from workbench.types.json import JsonValue
+from workbench.types import JsonValue
 
 if TYPE_CHECKING:
     from yaml import Node, SafeLoader

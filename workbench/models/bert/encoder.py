@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from workbench.models.bert.graph import Precision
-from workbench.models.bert.onnx_file import OnnxFile
+from workbench.models.bert.graph import OnnxFile, Precision
 from workbench.models.bert.session import PublishedWeights, choose_precision
 from workbench.models.bert.tokens import Tokens
 from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch
 from workbench.models.token_axes import TokenAxes, load_token_axes
-from workbench.types.results import Span
+from workbench.types import Span
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

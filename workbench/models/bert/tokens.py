@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from workbench.models.encoder import MAX_SAMPLE_CHARS, readable_share
-from workbench.types.results import Span
+from workbench.types import Span
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer

@@ -11,7 +11,7 @@ from workbench.retrieval.explain.explanation import LegView, Step
 from workbench.retrieval.legs import RERANKERS, leg_kind
 from workbench.retrieval.stages.stage import RETRIEVED
 from workbench.retrieval.strategy import Strategy
-from workbench.types.parameter import KEYWORD, LEARNED, VECTOR
+from workbench.types import KEYWORD, LEARNED, VECTOR
 
 # Outcomes, by name
 

@@ -15,7 +15,15 @@ from workbench.retrieval.hits import Contributions, Hit, fuse_convex, fuse_recip
 from workbench.retrieval.legs import compute_spread, keyword_confidence, leg_confidences
 from workbench.retrieval.name_matching import compute_name_confidences, name_confidence
 from workbench.retrieval.nodes import to_nodes
-from workbench.retrieval.parameters import CANDIDATES, DOCUMENT_WEIGHT, FUSION, RRF, VECTOR_WEIGHT
+from workbench.retrieval.parameters import (
+    CANDIDATES,
+    DOCUMENT_WEIGHT,
+    FUSION,
+    MIN_SIMILARITY,
+    RRF,
+    TYPO_TOLERANCE,
+    VECTOR_WEIGHT,
+)
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.keyword import rank_by_keywords
 from workbench.retrieval.retrievers.retriever import Retriever
@@ -184,3 +192,29 @@ def leg_weights(vector_weight: float, votes: Mapping[str, float]) -> dict[str, f
         VECTOR: vector * trusted[VECTOR] + keyword * (1 - trusted[KEYWORD]),
         KEYWORD: keyword * trusted[KEYWORD] + vector * (1 - trusted[VECTOR]),
     }
+
+
+# Fuzzy: hybrid for questions with typos, without unrelated passages.
+#
+# Corrections are added to misspelled words, and similarity, which typos distort, counts less. A
+# passage without any of the words needs a high similarity.
+
+MIN_POOL = 100  # candidates per leg at least: several passages of each shown document
+
+
+class FuzzyRetriever(Retriever):
+    """Both legs, fused, with corrected words; with the typed words if ``forgive`` is off."""
+
+    def find(self, query: Query) -> list[NodeWithScore]:
+        """Return the fused candidates that contain one of the words or are similar to the question."""
+        request = self._request
+        with request.store.reading() as connection:
+            hits = find_hybrid_hits(query, connection, max(MIN_POOL, request.depth))
+            return to_nodes(request, connection, self._truncate([hit for hit in hits if self._counts(hit)]))
+
+    def _counts(self, hit: Hit) -> bool:
+        keyword = hit.legs.get(KEYWORD)
+        if keyword is not None and keyword.score > 0:
+            return True
+        near = hit.legs[VECTOR].score >= self._request.float_param(MIN_SIMILARITY)
+        return self._request.bool_param(TYPO_TOLERANCE) and near

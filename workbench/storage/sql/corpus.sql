@@ -317,3 +317,35 @@ SELECT CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()::text END AS 
 
 -- log_beyond: the bytes of this server's log beyond a position
 SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), %(position)s::pg_lsn)::bigint AS bytes
+
+-- source_places: projects and folders of sources, for results
+SELECT s.id AS source_id, s.title AS source_title, s.scope, s.project_id, f.name AS folder_name, s.tags
+FROM sources s LEFT JOIN folders f ON f.id = s.folder_id WHERE s.id = ANY(%(ids)s)
+
+-- document_word_counts: the length of whole documents in words
+SELECT id, regexp_count(text, '\S+') AS words FROM documents WHERE id = ANY(%(ids)s)
+
+-- conversation_ids: the conversations of a workspace, narrowed by type; NULL does not narrow
+SELECT d.id, d.key FROM documents d
+WHERE d.source_id = %(source_id)s
+  AND (%(conversation_type)s::text IS NULL OR d.metadata ->> 'conversation_type' = %(conversation_type)s)
+
+-- conversation_types: the types of conversation a workspace holds
+SELECT DISTINCT d.metadata ->> 'conversation_type' AS type FROM documents d
+WHERE d.source_id = %(source_id)s AND d.metadata ->> 'conversation_type' <> '' ORDER BY 1
+
+-- conversations_like: other conversations of a workspace by the cosine between mean passage vectors
+WITH whole AS (
+    SELECT p.document_id, avg(p.embedding) AS mean FROM {data} p WHERE p.source_id = %(source_id)s GROUP BY p.document_id)
+SELECT d.id, d.key, d.title, d.metadata, d.document_date, 1 - (w.mean <=> own.mean) AS score,
+    left((SELECT p.text FROM {data} p WHERE p.document_id = d.id ORDER BY (p.metadata_ ->> 'ordinal')::integer LIMIT 1), 2000) AS text
+FROM whole own, whole w JOIN documents d ON d.id = w.document_id
+WHERE own.document_id = %(document_id)s AND w.document_id <> own.document_id
+ORDER BY score DESC, d.key LIMIT %(limit)s
+
+-- workspace_counts: the numbers of a workspace's conversations and passages in an index
+SELECT count(*) AS documents, coalesce(sum(i.passages), 0)::bigint AS passages
+FROM documents d JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s WHERE d.source_id = %(source_id)s
+
+-- workspace_recent: the conversations embedded last
+SELECT d.key, d.updated_at FROM documents d WHERE d.source_id = %(source_id)s ORDER BY d.updated_at DESC, d.key LIMIT %(limit)s

@@ -11,7 +11,7 @@ from workbench.ingestion.ocr.document import PictureWords
 from workbench.ingestion.ocr.page_text import mean_confidence
 from workbench.ingestion.readers.pdf.layout import PageTexts
 from workbench.ingestion.readers.pdf.rebuilt import list_blocks
-from workbench.types.results import ScannedPage, WordPlace
+from workbench.types import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage

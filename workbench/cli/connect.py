@@ -94,7 +94,7 @@ def _describe_written(change: FileChange) -> str:
 
 
 def _describe_undone(change: FileChange, settings: Settings) -> str:
-    """Describe what was undone, and in which other files the client still has this workbench."""
+    """Describe what was undone, and which other files of the client still contain this workbench."""
     from workbench.app.connect.clients import SERVER_NAME
     from workbench.app.connect.connections import read_notes
 

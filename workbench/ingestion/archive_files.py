@@ -21,7 +21,7 @@ _HEAD_BYTES = 2_048  # bytes of a saved page searched for its address
 def list_archive_items(folder: Path) -> list[IngestItem]:
     """Return the files below an archive folder as items, with archive, date and address.
 
-    ``folder`` must be resolved already. Links that lead out of it are skipped.
+    ``folder`` must already be resolved. Links that lead out of it are skipped.
     """
     items = list_files([folder]).items
     return [_add_metadata(item, folder) for item in items if is_inside(folder / item.key, folder)]

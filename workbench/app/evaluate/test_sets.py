@@ -1,4 +1,4 @@
-"""The views of test sets: the list, the editor of one, and ways to add questions."""
+"""Views of test sets: the list, the editor, and ways to add questions."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ def _describe_part(judgment: Judgment) -> str:
 
 
 def _make_frame(rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str]) -> pandas.DataFrame:
-    """Return rows as a frame whose columns have their types even without rows."""
+    """Return rows as a data frame whose columns keep their types even if there are no rows."""
     import pandas as pd
 
     kinds = dict.fromkeys(texts, "string") | dict.fromkeys(numbers, "Int64")

@@ -1,4 +1,4 @@
-"""The script that Streamlit runs for every visit: the frame around the current page."""
+"""The script that Streamlit runs for every visit; it draws the frame around the current page."""
 
 from __future__ import annotations
 

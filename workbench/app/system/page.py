@@ -236,7 +236,7 @@ STATUS_STATES = {"running": "running", "queued": "waiting"}
 def show_jobs(wb: Workbench, stalled: int) -> None:
     """Show workers and jobs; run as a fragment that refreshes itself.
 
-    If the number of stalled jobs is not ``stalled``, redraw the page, whose checks depend on it.
+    If the number of stalled jobs differs from ``stalled``, redraw the page, whose checks depend on it.
     """
     work = wb.health.work()
     if len(work.stalled) != stalled:

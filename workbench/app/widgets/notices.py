@@ -40,7 +40,7 @@ def load_stylesheet() -> str:
 def load_component(name: str) -> ComponentRenderer:
     """Register the component "room/name" once per process, and return the function that mounts it.
 
-    Its script is that of widgets/scripts/shared followed by the files of <room>/scripts/<name>, by name.
+    Its script consists of widgets/scripts/shared and the files in <room>/scripts/<name>, sorted by name.
     """
     room, _, own = name.partition("/")
     folders = (_SHARED, _APP / room / "scripts" / own)
@@ -75,7 +75,7 @@ def store_warning(sentence: str) -> None:
 
 
 def run_change(change: Callable[[], str]) -> None:
-    """Make a change and close the dialog with the notice it returns, or show the error."""
+    """Make a change, then close the dialog and show the returned notice, or show the error."""
     try:
         store_notice(change())
     except WorkbenchError as error:

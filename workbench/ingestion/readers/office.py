@@ -145,7 +145,7 @@ def local_name(element: XmlElement) -> str:
 
 
 def replace_element(element: XmlElement, others: Sequence[XmlElement]) -> None:
-    """Replace an element, with the text after it, by other elements."""
+    """Replace an element, and the text after it, with other elements."""
     parent = element.getparent()
     if parent is not None:
         place = parent.index(element)
@@ -158,7 +158,7 @@ COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 
 
 def choose_alternatives(root: XmlElement) -> None:
-    """Replace alternative contents by the first, which has equations, text boxes and newer charts."""
+    """Replace alternative contents with the first one, which has equations, text boxes and newer charts."""
     for element in list(root.iter(COMPATIBILITY + "AlternateContent")):
         chosen = element.find(COMPATIBILITY + "Choice")
         if chosen is None or not list(chosen):
@@ -170,12 +170,12 @@ STRICT_NAMESPACE = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 
 
 def replace_strict_namespaces(data: bytes) -> bytes:
-    """Return an XML part of the Strict variant of Office Open XML with the namespaces of the usual variant."""
+    """Return an XML part of the Strict variant of Office Open XML with the namespaces of the Transitional variant."""
     return STRICT_NAMESPACE.sub(rb"http://schemas.openxmlformats.org/\1/2006/", data)
 
 
 def read_relations(package: zipfile.ZipFile, part: str) -> dict[str, str]:
-    """Return the paths of the parts that a part refers to, by the id of the reference, and addresses of links."""
+    """Return the paths of the parts that a part refers to, by relationship id, and the addresses of links."""
     folder, name = posixpath.split(part)
     path = f"{folder}/_rels/{name}.rels"
     root = parse_xml(package.read(path)) if path in package.namelist() else None
@@ -189,7 +189,7 @@ def read_relations(package: zipfile.ZipFile, part: str) -> dict[str, str]:
 
 
 def read_core_properties(package: zipfile.ZipFile) -> dict[str, str]:
-    """Return title, author and dates of an office file, if set."""
+    """Return the title, author and dates of an office file, if set."""
     if "docProps/core.xml" not in package.namelist():
         return {}
     root = parse_xml(package.read("docProps/core.xml"))

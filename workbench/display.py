@@ -68,7 +68,7 @@ def result_frame(result: SearchResult) -> pandas.DataFrame:
 
 
 def comparison_frame(comparison: Comparison) -> pandas.DataFrame:
-    """Return one row per passage and one rank column per strategy, empty if the passage was not found; best ranks first."""
+    """Return one row per passage and one rank column per strategy, empty if not found; best ranks first."""
     check_extra("app")
     import pandas as pd
 

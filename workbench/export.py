@@ -16,7 +16,7 @@ from workbench.types import Comparison, JsonObject, ParameterValue, Passage, Sco
 
 
 def notebook_json(introduction: str, sources: Sequence[str]) -> str:
-    """Return the JSON of a notebook (nbformat 4.5): the introduction as Markdown, then one code cell per source text."""
+    """Return the JSON of a notebook (nbformat 4.5): the introduction as Markdown, then a code cell per source text."""
     cells = [_cell("markdown", 0, introduction)]
     cells += [_cell("code", number, source) for number, source in enumerate(sources, start=1)]
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}

@@ -1,8 +1,8 @@
 """The process that runs a GGUF model: ``python -m workbench.models.llama_process FILE PORT CONTEXT SLOTS``.
 
 It serves llama.cpp's OpenAI-compatible API on loopback and prints the address once the model is loaded. It ends when
-its input is closed, so it never outlives its parent, however that ends. If the port is taken, it uses any free one.
-Exit code 3: llama.cpp cannot load the file.
+its input is closed, so it never outlives its parent, however the parent ends. If the port is taken, it uses any free
+one. Exit code 3: llama.cpp cannot load the file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MIN_REPEATED_TOKENS, REPETITION_WINDOW_TOKENS = 8, 256  # tokens
 
 
 def find_free_port(wanted: int) -> int:
-    """Return the wanted port if it is free, otherwise 0, which means any."""
+    """Return the requested port if it is free, otherwise 0, which means any port."""
     try:
         with socket.create_server((HOST, wanted)):
             return wanted

@@ -19,7 +19,7 @@ KILL_TIMEOUT_S = 5.0  # seconds to wait for a killed process
 
 
 class LlamaServer:
-    """The process of one model, started at the first question and restarted if it has died. Thread-safe."""
+    """The process of one model, started on first use and restarted if it has died. Thread-safe."""
 
     def __init__(self, model: Path) -> None:
         """Set the path of the model's file."""
@@ -46,7 +46,7 @@ class LlamaServer:
             return f"http://127.0.0.1:{self._port}/v1"
 
     def close(self) -> None:
-        """End the process; the next question starts another."""
+        """End the process; the next question starts a new one."""
         with self._lock:
             self._end()
 

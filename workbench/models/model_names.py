@@ -1,6 +1,6 @@
 """Names of models that are not built in: ``FAMILY:MODEL?option=value&...``, and the prefixes that models expect.
 
-A name is all that an index stores of its model, so everything that changes a vector is part of it. Keys are never part
+An index stores only the name of its model, so everything that affects a vector is part of the name. Keys are never part
 of a name; they come from environment variables.
 """
 
@@ -60,7 +60,7 @@ class ModelName:
 
     @property
     def prefixes(self) -> tuple[str, str]:
-        """What goes before a question and before a passage: the given prefixes, or those the model was trained with."""
+        """The prefixes of queries and passages: the given ones, or those the model was trained with."""
         query, passage = find_prefixes(self.model)
         return (
             self.read_text(QUERY_PREFIX) if QUERY_PREFIX.name in self.given else query,
@@ -111,6 +111,6 @@ PREFIXES: tuple[tuple[str, str, str], ...] = (  # pattern of the model's name, b
 
 
 def find_prefixes(model: str) -> tuple[str, str]:
-    """Return what a model expects before a question and before a passage; two empty texts for an unknown model."""
+    """Return the prefixes that a model expects before queries and passages; empty for an unknown model."""
     name = model.lower().replace("_", "-")
     return next(((query, passage) for pattern, query, passage in PREFIXES if re.search(pattern, name)), ("", ""))

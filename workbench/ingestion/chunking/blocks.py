@@ -130,7 +130,7 @@ def _parse_block(lines: TextLines, index: int) -> tuple[Block, int]:
 
 
 def _find_fence_end(lines: TextLines, index: int, mark: str) -> int:
-    """Return the index of the line after a fence. An unclosed fence extends to the end of the text, as in CommonMark."""
+    """Return the index of the line after a fence. An unclosed fence extends to the end, as in CommonMark."""
     for after in range(index + 1, len(lines)):
         text = lines[after].text.strip()
         if text.startswith(mark) and not text.strip(mark[0]):
@@ -146,7 +146,7 @@ def _is_table(lines: TextLines, index: int) -> bool:
 
 
 def _find_list_end(lines: TextLines, index: int) -> int:
-    """Return the index of the line after a list, which includes lazy and indented lines and a blank line before them."""
+    """Return the line index after a list, which includes lazy and indented lines and a blank line before them."""
     after = index + 1
     while after < len(lines):
         line = lines[after]

@@ -148,7 +148,7 @@ def _separator_positions(ruler: TokenCounter, start: int, end: int, separator: s
 
 
 def _merge_splits(ruler: TokenCounter, splits: Iterable[Bounds], size: int, overlap: int) -> Iterator[Bounds]:
-    """Yield runs of neighbouring splits of at most ``size`` tokens, each overlapping the previous by up to ``overlap``."""
+    """Yield runs of neighbouring splits of at most ``size`` tokens, each overlapping the last by up to ``overlap``."""
     window: deque[Bounds] = deque()
     for split in splits:
         if window and ruler.count(window[0][0], split[1]) > size:

@@ -48,7 +48,7 @@ def pack_full(atoms: Sequence[Atom], ruler: TokenCounter, size: int) -> list[Pie
 
 
 def _last_atom(atoms: Sequence[Atom], ruler: TokenCounter, first: int, size: int) -> int:
-    """Return the last atom of a piece: the one nearest to an even share of what is left, with a penalty inside blocks."""
+    """Return the last atom of a piece: the one nearest to an even share of the rest, with a penalty inside blocks."""
     start = atoms[first].start
     remaining = ruler.count(start, atoms[-1].end)
     target = remaining / max(1, ceil(remaining / size))

@@ -1,4 +1,4 @@
-"""Writer for the ONNX file format, as far as our graphs need it.
+"""Writer for the subset of the ONNX file format that our graphs need.
 
 The format is protocol buffers: a message is a sequence of fields, each with a number, a wire type and content
 (https://protobuf.dev/programming-guides/encoding; the numbers are those of onnx.proto). The package ``onnx`` writes the
@@ -68,7 +68,7 @@ class OnnxFile:
         self._outputs += _message(12, _end(name, kind, axes))
 
     def to_bytes(self, domains: Mapping[str, int] | None = None) -> bytes:
-        """Return the file; ``domains`` are the versions of further operator domains."""
+        """Return the file; ``domains`` gives the versions of additional operator domains."""
         graph = [*self._nodes, *_text(2, self._name), *self._constants, *self._inputs, *self._outputs]
         model = [*_number(1, IR_VERSION), *_text(2, PRODUCER), *_message(7, graph)]
         for domain, version in {"": OPSET, **(domains or {})}.items():
@@ -119,7 +119,7 @@ def _tag(number: int, coding: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Encode an integer with seven bits per byte, the lowest first; a negative one as its 64 bits."""
+    """Encode an integer with seven bits per byte, lowest first; a negative one is written as 64 bits."""
     value &= (1 << 64) - 1
     coded = bytearray()
     while value > 0x7F:

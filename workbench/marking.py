@@ -57,7 +57,7 @@ def _stems(query: str, language: str) -> set[str]:
 
 
 def _is_wanted(word: str, language: str, wanted: Collection[str], initials: Collection[str] | None) -> bool:
-    """Return whether a word's stem is wanted; words with other initials are skipped, as stemming takes 0.1 ms per new word."""
+    """Return whether a word's stem is wanted; words with other initials are skipped, as stemming takes 0.1 ms."""
     return (initials is None or word[0] in initials) and stem(word, language) in wanted
 
 

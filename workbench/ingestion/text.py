@@ -254,7 +254,7 @@ def find_codec(label: str | None) -> str | None:
 
 
 def looks_binary(data: bytes) -> bool:
-    """Return whether more than 5% of the bytes are control characters, unless they are UTF-16 without a byte order mark."""
+    """Return whether over 5% of the bytes are control characters, unless they are UTF-16 without a byte order mark."""
     sample = data[:SAMPLE_BYTES] + data[-SAMPLE_BYTES:]
     if not sample:
         return False

@@ -1,4 +1,4 @@
-"""Sharing of one job among several workers: one leads it, others take parts of it; a part is done entirely or not at all."""
+"""Sharing of one job among several workers: one leads, others take parts; a part is done entirely or not at all."""
 
 from __future__ import annotations
 

@@ -351,7 +351,7 @@ class WorkerProcess:
         return process.pid if process is not None and process.poll() is None else None
 
     def stop(self, *, waits: bool = True) -> None:
-        """Stop the worker, which releases its jobs; without ``waits``, it may still be doing so after this process ends."""
+        """Stop the worker, which releases its jobs; without ``waits``, that may take until after this process ends."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(STOP_TIMEOUT_S if waits else FAST_STOP_TIMEOUT_S)

@@ -275,7 +275,7 @@ class MultilingualEncoder:
 
 
 def concatenate_vectors(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Concatenate unit vectors so that the second contributes the fraction SECOND of the cosine, or nothing if it is zero.
+    """Concatenate unit vectors so that the second contributes SECOND of the cosine, or nothing if it is zero.
 
     Both have shape (texts, dimensions), with different dimensions.
     """

@@ -1,4 +1,4 @@
-"""An embedding model in a folder: an ONNX graph with its tokenizer, as written by sentence-transformers and fastembed."""
+"""An embedding model in a folder: an ONNX graph and its tokenizer, as written by sentence-transformers or fastembed."""
 
 from __future__ import annotations
 

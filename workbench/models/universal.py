@@ -230,7 +230,7 @@ class _UniversalGraph(GraphBlocks):
         return self.node("Div", [self.node("Add", [projected, biases]), self.node("Sqrt", [tokens])])
 
     def perceptron(self, text: str) -> None:
-        """Add the layers for a whole text, every second with a residual connection, and scale the output to length 1."""
+        """Add the layers for a whole text, every second with a residual connection; scale the output to length 1."""
         first = self.node("Relu", [self._times(text, "d0")])
         second = self.node("Relu", [self.node("Add", [self._times(text, "p1"), self._times(first, "d1")])])
         third = self.node("Relu", [self._times(second, "d2")])
@@ -252,7 +252,7 @@ MAX_LANGUAGE_SAMPLE_CHARS = 500  # characters of a text from which its language 
 
 
 def read_universal_tokenizer() -> Tokenizer:
-    """Build the tokenizer from the vocabulary: the most likely pieces (Kudo 2018, arXiv:1804.10959) of normalised text."""
+    """Build the tokenizer from the vocabulary: the likeliest pieces (Kudo 2018, arXiv:1804.10959) of normalised text."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
     vocabulary = read_pieces()

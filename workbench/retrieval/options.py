@@ -1,4 +1,4 @@
-"""Options of a search, and parameters of strategies as typed: ``hybrid.fusion=rrf`` or ``fusion=rrf``."""
+"""Options of a search, and parameters of strategies as typed by users: ``hybrid.fusion=rrf`` or ``fusion=rrf``."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _has(strategy: str, parameter: str) -> bool:
 
 
 def split_strategy(strategy: str, index: str | None) -> tuple[str, str | None]:
-    """Return strategy and index of "strategy" or "strategy@index". Raises InvalidInput if two indexes are named."""
+    """Split "strategy" or "strategy@index" into strategy and index. Raises InvalidInput if two indexes are named."""
     if not isinstance(strategy, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a notebook may give anything
         raise InvalidInput(f"Invalid strategy {strategy!r}: use one of {list_choices(STRATEGIES, 20)}.")
     name, at, own = strategy.partition("@")

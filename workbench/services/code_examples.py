@@ -32,7 +32,7 @@ class CodeExample(Value):
 def find_code(
     read: Callable[[str], Document], passages: Mapping[str, Sequence[Passage]], language: str = ""
 ) -> Iterator[CodeExample]:
-    """Yield code in or near passages, by document in the given order, nearest first, each block once.
+    """Yield code in or near passages: by document in the given order, nearest first, without duplicates.
 
     Args:
         read: Returns a document with its text; may raise NotFound.

@@ -156,7 +156,7 @@ class TokenCounter:
 
 
 def _joins_word(character: str) -> bool:
-    """Return whether a character forms words with its neighbours, as letters and digits do but CJK characters do not."""
+    """Return whether a character forms words with its neighbours: letters and digits do, CJK characters do not."""
     return character.isalnum() and not ("\u3040" <= character <= "\u30ff" or "\u3400" <= character <= "\u9fff")
 
 

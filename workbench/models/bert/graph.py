@@ -117,7 +117,7 @@ class GraphBlocks:
         return self.node("Add", [self.node("Mul", [even, self.constant(norm.gain)]), self.constant(norm.bias)])
 
     def quantise(self, hidden: str) -> QuantisedInput | None:
-        """Quantise to 8 bits, if dense layers need it: first scale each token by its largest number, then all of them."""
+        """Quantise to 8 bits, if dense layers need it: scale each token by its largest number, then all of them."""
         if self.precision == "float":
             return None
         largest = self.node("ReduceMax", [self.node("Abs", [hidden]), self.constant(np.array([2]))], keepdims=1)

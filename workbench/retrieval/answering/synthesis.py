@@ -359,10 +359,10 @@ def _neighbour_scores(quotes: Sequence[Quote], scores: Sequence[float]) -> Float
 
 
 def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> list[float]:
-    """Return the share of the question's words in each sentence, 0..1, weighted by rarity among the sentences.
+    """Return the share (0..1) of the question's words in each sentence, weighted by rarity among the sentences.
 
-    Words only in its title, headings or column names (``headed``) count HEADED times that: the subject of a section
-    or table is not repeated in every sentence or row.
+    Words found only in its title, headings or column names (``headed``) count HEADED times as much, because not every
+    sentence or row repeats the subject of its section or table.
     """
     holding = Counter(word for words in common for word in words)
     every = set().union(*common, *headed)
@@ -377,7 +377,7 @@ def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> li
 def _compute_similarities(
     encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]
 ) -> tuple[list[float], FloatArray]:
-    """Return the sentences' cosines, and their similarity scores including tokens if the model has token vectors."""
+    """Return the sentences' cosines and their similarity scores, which include token matches if the model has token vectors."""
     texts = encoder.encode([quote.text for quote in quotes])
     cosines = texts.vectors @ encoded.vector
     likeness: FloatArray = np.float32(MEANING) * cosines
@@ -392,7 +392,7 @@ def _select_within_limits(
 ) -> Iterator[Quote]:
     """Yield the best sentence, then the next ones that fit the limits and have a score close to the best.
 
-    ``least`` is the required share of the best one's own score.
+    ``least`` is the required share of the best sentence's score.
     """
     order = sorted(range(len(quotes)), key=lambda place: -scores[place])
     sentences = words = 0
@@ -484,7 +484,7 @@ def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) 
 
 
 def _find_quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
-    """Return the sentences for an answer of extracts."""
+    """Return the sentences for an answer made of extracts."""
     request = query.request
     try:
         encoded = query.encoded if query.can_read else None
@@ -514,7 +514,7 @@ def _start_llm_answer(pieces: Iterator[str], passages: tuple[Passage, ...]) -> A
 
 
 class CitingSynthesizer(NoText):
-    """The same answers for LlamaIndex query engines; ``source_nodes`` are in the order of citation numbers."""
+    """The same answers, for LlamaIndex query engines; ``source_nodes`` are in the order of citation numbers."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(llm=MockLLM())

@@ -5,8 +5,8 @@ first n passages,
 
     q' = q + weight * mean(p),  scaled to length 1
 
-Terms by RM3 (Abdul-Jaleel et al. 2004): a term's share of the top passages, weighted by their scores, times its
-idf; the best are added to the question's terms with a fixed total weight.
+Terms follow RM3 (Abdul-Jaleel et al. 2004): a term's share of the top passages, weighted by their scores, times its
+idf. The best terms are added to the question's with a fixed total weight.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def find_moved_hits(
     pool: int,
     words: Words | None = None,
 ) -> list[Hit]:
-    """Return every candidate for the moved ``vector``, fused, best first; ``words`` replace the question's."""
+    """Return every candidate for the moved ``vector``, fused, best first; ``words`` replace the question's words."""
     request = query.request
     query.read_words(connection)
     moved = query.rebind(replace(request, min_similarity=0.0), vector, words)
@@ -84,7 +84,7 @@ class FeedbackRetriever(Retriever):
             return to_nodes(request, connection, self._truncate(hits))
 
     def _expand_words(self, connection: Connection, words: Words, passages: list[int]) -> Words:
-        """Add the passages' best terms, with a total weight of ``term_weight`` relative to the question's."""
+        """Add the passages' best terms, with a total weight of ``term_weight`` relative to the question's terms."""
         share, most = self._request.float_param(TERM_WEIGHT), int(self._request.float_param(TERMS))
         asked_ids = set(words.weights.ids)
         if not share or not most or not asked_ids:

@@ -7,7 +7,7 @@ cosines of their stored vectors, a candidate's nearness is the weighted mean
     sum of w * cosine / sum of w,    w = exp((s - 1) / TEMPERATURE)
 
 over all the others, dominated by the first few. Tables of figures are similar to each other regardless of content, so
-for them it is reduced as in late interaction.
+the effect is reduced for them, as in late interaction.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ClusterRerank(Stage):
     leg = CLUSTER
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return the nodes by score and nearness; without a database call if the weight is 0."""
+        """Return the nodes by score and nearness; makes no database call if the weight is 0."""
         request = self._request
         weight = request.float_param(CLUSTER_WEIGHT) * leg_confidences(query)[self.leg]
         if not weight or len(nodes) < MIN_CANDIDATES:

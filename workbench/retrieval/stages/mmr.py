@@ -1,12 +1,12 @@
-"""Maximal marginal relevance: each next passage is relevant and differs from the ones before it.
+"""Maximal marginal relevance: each passage is chosen for being relevant and different from those before it.
 
-Carbonell & Goldstein, "The Use of MMR, Diversity-Based Reranking" (1998). With relevance r in 0..1 and the greatest
-cosine s (not below 0) to a passage chosen before,
+Carbonell & Goldstein, "The Use of MMR, Diversity-Based Reranking" (1998). With relevance r in 0..1 and the highest
+cosine s (at least 0) to a passage chosen before,
 
     score = lambda * r + (1 - lambda) * (1 - s)
 
-which is theirs plus the constant 1 - lambda, so that it is in 0..1. A later choice never scores higher: s only
-grows, so scores only fall.
+which is their formula plus the constant 1 - lambda, so that it is in 0..1. A later choice never scores higher, because
+s can only grow.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from workbench.types import NOVELTY, Leg, TimedStep
 
 
 class Mmr(Stage):
-    """A stage that selects passages up to the limit by marginal relevance over the stored vectors."""
+    """A stage that selects passages, up to the limit, by marginal relevance computed from the stored vectors."""
 
     leg = NOVELTY
 

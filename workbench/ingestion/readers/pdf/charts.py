@@ -88,7 +88,7 @@ def insert_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[P
 
 
 def place_picture_words(text: str, number: int, words: Sequence[PictureWords]) -> ScannedPage | None:
-    """Return the words of a page's images with their positions in its text, or None if the text contains none of them."""
+    """Return the words of a page's images with their positions in its text, or None if it contains none of them."""
     places: list[WordPlace] = []
     after: dict[str, int] = {}  # of two images with the same words, the second comes after the first
     for group in words:

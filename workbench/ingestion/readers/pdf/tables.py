@@ -301,7 +301,7 @@ def _names_years(row: FigureRow) -> bool:
 
 
 def _is_section_name(row: FigureRow, edges: Sequence[float]) -> bool:
-    """Return whether a line is a section name. A line that ends with a year, or is above columns, is a header instead."""
+    """Return whether a line is a section name. A line that ends with a year or is above columns is a header."""
     if row.figures or YEAR.fullmatch(row.pieces[-1].text):
         return False
     return row.right <= edges[0] or len(row.stretches()) == 1

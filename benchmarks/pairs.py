@@ -22,9 +22,9 @@ OWN_BASELINES = (
 def measure_latencies(
     bench: Bench, size: int, synthetic: SyntheticCorpus, say: Callable[[str], None]
 ) -> Iterator[tuple[str, Latency]]:
-    """Yield every strategy with its and its baseline's latency over the same questions.
+    """Yield every strategy with its own and its baseline's latency over the same questions.
 
-    LlamaIndex's table, plain postings and the in-memory index are created on the way, each a copy of the corpus:
+    LlamaIndex's table, plain postings and the in-memory index are created as needed. Each is a copy of the corpus, so
     above ``MAX_COPIED_PASSAGES`` passages (``size``) they are skipped.
     """
     copied = size <= MAX_COPIED_PASSAGES

@@ -147,7 +147,7 @@ def relax_gc() -> None:
 
 @contextmanager
 def pause_gc() -> Generator[None]:
-    """Disable collection inside the block; objects made in it then count as old, and only full collections examine them."""
+    """Disable collection inside the block; objects made in it count as old, so only full collections examine them."""
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -15,7 +15,7 @@ from workbench.errors import ConfigurationError
 
 
 def default_home() -> Path:
-    """Return the platform's user data folder; ``/var/lib`` for root, since the embedded server opens its parents."""
+    """Return the platform's user data folder; ``/var/lib`` for root, since the server's user must enter its parents."""
     if sys.platform != "win32" and os.geteuid() == 0:
         return Path("/var/lib/rag-workbench")
     return Path(platformdirs.user_data_dir("rag-workbench", appauthor=False))
@@ -157,7 +157,7 @@ class Settings(BaseSettings):
 
 
 class _OwnDotEnvVariables(DotEnvSettingsSource):
-    """The workbench's variables in ``.env``: those with its prefix, and SEARCH_DB_PATH if there is one of them."""
+    """The workbench's variables in ``.env``: those with its prefix, and SEARCH_DB_PATH if there is any of those."""
 
     def _read_env_file(self, file_path: Path) -> Mapping[str, str | None]:
         if b"\0" in file_path.read_bytes():  # such as UTF-16 without a byte order mark
@@ -199,7 +199,7 @@ def provider_variables() -> dict[str, str]:
 
 
 def make_environment(settings: Settings) -> dict[str, str]:
-    """Return this process's environment plus the variables from which another process reads the same settings."""
+    """Return this process's environment plus variables that give a child process the same settings."""
     environment = dict(os.environ)  # noqa: TID251 - this module owns access to the environment
     for name in Settings.model_fields:
         value = getattr(settings, name)

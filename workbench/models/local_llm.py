@@ -37,7 +37,7 @@ class LlamaServer:
         """Return the URL of its API, once the model is loaded.
 
         Raises:
-            ModelError: llama.cpp cannot load the file.
+            ModelError: Llama.cpp cannot load the file.
         """
         with self._lock:
             if self._process is None or self._process.poll() is not None:
@@ -109,7 +109,7 @@ class LocalLlm(Llm):
         """Return the URL of the model's process, which is started if necessary.
 
         Raises:
-            ModelError: llama.cpp cannot load the file.
+            ModelError: Llama.cpp cannot load the file.
         """
         return self._server.url()
 

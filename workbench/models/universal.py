@@ -252,7 +252,7 @@ MAX_LANGUAGE_SAMPLE_CHARS = 500  # characters of a text from which its language 
 
 
 def read_universal_tokenizer() -> Tokenizer:
-    """Build the tokenizer from the vocabulary: the likeliest pieces (Kudo 2018, arXiv:1804.10959) of normalised text."""
+    """Build the tokenizer from the vocabulary: likeliest pieces (Kudo 2018, arXiv:1804.10959) of normalised text."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
     vocabulary = read_pieces()

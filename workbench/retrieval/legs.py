@@ -151,7 +151,9 @@ def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | No
 
 
 def _typo_factor(query: Query) -> float:
-    """Return a factor that decreases with the share of misspelled words, which models cannot read. It applies only to typo-tolerant strategies; for others it did not improve any ranking.
+    """Return a factor that decreases with the share of misspelled words, which models cannot read.
+
+    It applies only to typo-tolerant strategies; for others it did not improve any ranking.
     """
     if not query.request.strategy.typo_tolerant:
         return 1.0

@@ -104,7 +104,7 @@ def compute_name_confidences(query: Query, connection: Connection, ids: Sequence
 
 
 def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, every: bool) -> dict[int, MatchedName]:
-    """Return the matched share of each passage's document name; for all passages if ``every``, else only if any matches."""
+    """Return the matched share of each passage's document name; for all if ``every``, else only if any matches."""
     request, index, totals = query.request, query.request.index.name, query.read_words(connection).totals
     spelt = normalize_for_names(read_names(query, connection).asked)
     documents = find_named_documents(connection, index, spelt, totals.languages, ids, every=every)
@@ -179,7 +179,9 @@ def _document_confidences(table: NamesTable, mentions: Sequence[Mention]) -> dic
 
 
 def _content_words(query: str, words: Words) -> frozenset[str]:
-    """Return the folded words of a question that are not stop words in any language of the index. If one language sufficed, a few German passages would make "the" a name, as it is no German stop word.
+    """Return the folded words of a question that are not stop words in any language of the index.
+
+    Otherwise a few German passages would make "the" a name, because it is not a German stop word.
     """
     reach = Counter[int]()
     for term in words.terms:

@@ -82,7 +82,9 @@ def squeeze(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DocumentValues:
-    """(kind, text) of every value that can identify a document, and the years and quarters in its labels. A date gives only a year, not a quarter.
+    """(kind, text) of every value that can identify a document, and the years and quarters in its labels.
+
+    A date gives only a year, not a quarter.
     """
 
     values: list[tuple[str, str]]

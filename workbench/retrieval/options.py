@@ -47,7 +47,7 @@ def parameters_by_strategy(names: Sequence[str], texts: Sequence[str]) -> dict[s
     """Return parameters by strategy: ``hybrid.fusion=rrf`` for one, ``fusion=rrf`` for each that has it.
 
     Raises:
-        InvalidInput: a strategy that is not compared, an unknown parameter, or a value out of range.
+        InvalidInput: A strategy that is not compared, an unknown parameter, or a value out of range.
     """
     by_strategy: dict[str, dict[str, ParameterValue]] = {name: {} for name in names}
     for key, value in parse_assignments(texts, "--set").items():
@@ -94,7 +94,7 @@ def combine_with_indexes(strategies: Sequence[str], indexes: Sequence[str]) -> l
     """Return every strategy on every index as "strategy@index", grouped by strategy; unchanged without indexes.
 
     Raises:
-        InvalidInput: a strategy names an index, and ``indexes`` are given too.
+        InvalidInput: A strategy names an index, and ``indexes`` are given too.
     """
     if not indexes:
         return list(strategies)

@@ -191,7 +191,7 @@ def _ask_llama_index(given: object, question: str) -> object:
 
 
 def _make_function_ask(function: Callable[..., object]) -> Ask:
-    """Return what calls a function; a function without parameters makes the retriever when the first question is asked."""
+    """Return what calls a function; one without parameters makes the retriever when the first question is asked."""
     try:
         declared = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # a builtin

@@ -85,8 +85,8 @@ def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -
     """Assemble the strategy of one request; ``retrieve`` ranks, ``query`` also answers with the synthesizer.
 
     Raises:
-        ScopeError: the strategy needs a scope and the request names none.
-        ConfigurationError: the strategy needs a model that is not configured.
+        ScopeError: The strategy needs a scope and the request names none.
+        ConfigurationError: The strategy needs a model that is not configured.
     """
     strategy = request.strategy
     if strategy.needs_scope and request.scope.is_everything:

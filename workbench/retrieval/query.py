@@ -53,7 +53,7 @@ class Guess(Value):
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The question's terms, weighted against the scope; ``guesses`` replace words that no passage in the scope contains."""
+    """The question's terms, weighted against the scope; ``guesses`` replace words missing from the scope."""
 
     terms: tuple[QueryTerm, ...]
     totals: ScopeTotals

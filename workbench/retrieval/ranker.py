@@ -173,7 +173,7 @@ class FeatureSheet:
 
 
 def scale_features(raw: FeatureArray, votes: Sequence[float]) -> FeatureArray:
-    """Scale each column to 0..1 over the rows and multiply by its leg's confidence (0..1); a constant column becomes 0."""
+    """Scale each column to 0..1 over the rows, then multiply by its leg's confidence; a constant column becomes 0."""
     low, high = raw.min(axis=0), raw.max(axis=0)
     width = high - low
     told = width > 1e-12

@@ -20,7 +20,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
     """Resolve a scope to source ids, which every search statement applies as a bound predicate before ranking.
 
     Raises:
-        ScopeError: an unknown project, folder or source, or contradictory fields; the message lists
+        ScopeError: An unknown project, folder or source, or contradictory fields; the message lists
             the valid choices. An unknown tag is not an error: it matches nothing, and a note reports it.
     """
     _check(scope)

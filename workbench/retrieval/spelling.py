@@ -160,7 +160,9 @@ def _unknown_terms(words: Words) -> list[QueryTerm]:
 def _choose_guesses(
     request: Request, connection: Connection, query: str, unknown: Sequence[QueryTerm]
 ) -> list[tuple[QueryTerm, list[tuple[Guess, KnownTerm]]]]:
-    """Return the likeliest words in the scope for each unknown one: those with one typo, or else two. Words are looked up in the scope before any is dropped, so that words outside it cannot take their place.
+    """Return the likeliest words in the scope for each unknown one: those with one typo, or else two.
+
+    Words are looked up in the scope before any is dropped, so that words outside it cannot take their place.
     """
     index, scope = request.index.name, request.scope.place
     size = request.scope_size(connection)

@@ -98,7 +98,7 @@ class ArticleFolder:
         return ranked if content else [article.without_content() for article in ranked]
 
     def search_by_words(self, question: str, *, content: bool = False) -> list[Article]:
-        """Return the articles that contain any word of a question, compared by stem, with the most matching words first.
+        """Return the articles that contain any word of a question, compared by stem; the most matches come first.
 
         Ties are ordered by the sum of their scores, as in ``search``; matches in the text score 0.
         """

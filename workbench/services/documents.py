@@ -394,7 +394,9 @@ class DocumentService:
         return self._corpus.documents.get(self._corpus.documents.at(url))
 
     def list_changed(self, moment: datetime | None, limit: int) -> tuple[Mapping[str, str], datetime]:
-        """Return the ids of documents changed after ``moment``, with their source ids, and the current time. If ``moment`` is None, no documents are returned.
+        """Return the ids of documents changed after ``moment``, with their source ids, and the current time.
+
+        If ``moment`` is None, no documents are returned.
         """
         return self._corpus.documents.list_changed(moment, limit)
 

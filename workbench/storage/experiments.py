@@ -1,4 +1,4 @@
-"""Runs and experiments: the strategies' answers, kept as long as nothing they depend on changes."""
+"""Runs and experiments: the strategies' answers, kept until something they depend on changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from workbench.types import JsonObject, JsonValue, ParameterValue
 
 
 class NewRun(TypedDict):
-    """A run before it is stored, with hashes of all that its answers depend on; ``key`` combines them."""
+    """A run before it is stored, with hashes of everything its answers depend on; ``key`` combines them."""
 
     key: str
     corpus_hash: str
@@ -63,7 +63,7 @@ class RunTables:
         self._database.rows(statement("run_delete"), {"id": run_id})
 
     def forget_unused(self, run_ids: Sequence[str]) -> None:
-        """Delete those of the runs that are unfinished and in no experiment."""
+        """Delete any of the runs that are unfinished and belong to no experiment."""
         self._database.rows(statement("run_delete_unused"), {"ids": list(run_ids)})
 
     def add_answers(self, run_id: str, answers: Sequence[JsonObject]) -> None:
@@ -77,7 +77,7 @@ class RunTables:
             cursor.executemany(statement("answer_insert"), rows)
 
     def complete(self, run_id: str) -> None:
-        """Mark a run as done if all its questions are answered, by whichever process."""
+        """Mark a run as done if all its questions have been answered, by this or other processes."""
         self._database.rows(statement("run_complete"), {"id": run_id})
 
     def list_answered(self, run_id: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Promotions: the strategy that serves a scope if a search names none."""
+"""Promotions: the strategy used in a scope if a search names none."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Promotions:
         return self.list([scope_key])[0]
 
     def list(self, scope_keys: Sequence[str] | None = None) -> list[Promotion]:
-        """Return every version for the given scopes, or for all, the newest of each scope first."""
+        """Return every version for the given scopes, or for all, the newest in each scope first."""
         keys = None if scope_keys is None else list(scope_keys)
         return [_promotion(row) for row in self._database.rows(statement("promotion_list"), {"keys": keys})]
 
@@ -49,7 +49,7 @@ class Promotions:
         return _promotion(row) if row else None
 
     def indexes(self) -> Sequence[str]:
-        """Return the names of the finished indexes that serve some scope."""
+        """Return the names of the finished indexes that are promoted in any scope."""
         return [row["name"] for row in self._database.rows(statement("promotion_indexes"))]
 
     def undo(self, scope_key: str) -> bool:

@@ -38,7 +38,7 @@ class Rankers:
         return self._database.row(statement("ranker_insert"), values) is not None
 
     def list_scopes(self, name: str) -> list[str]:
-        """Return the keys of the scopes that this ranker serves."""
+        """Return the keys of the scopes in which this ranker is promoted."""
         return [row["scope_key"] for row in self._database.rows(statement("ranker_serving"), {"name": name})]
 
     def delete(self, name: str) -> bool:

@@ -37,8 +37,8 @@ def statement(name: str, index: str | None = None, **parts: str) -> sql.SQL:
     Args:
         name: Name of the statement.
         index: Name of the index whose tables it uses.
-        parts: Names of statements that replace ``{keyword}``, such as a scope's predicate. A part may contain those
-            after it.
+        parts: Names of statements that replace ``{keyword}``, such as a scope's predicate. A part may contain later
+            ones.
     """
     tables = {}
     if index is not None:

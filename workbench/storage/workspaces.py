@@ -12,7 +12,7 @@ from workbench.types import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class SimilarConversation:
-    """A similar conversation; ``score`` is a cosine (-1..1), ``text`` at most its first 2,000 characters."""
+    """A similar conversation; ``score`` is a cosine (-1..1); ``text`` is at most its first 2,000 characters."""
 
     id: str
     key: str

@@ -103,7 +103,7 @@ def to_plain(value: object) -> JsonValue:
 
 
 class Value:
-    """Mixin of frozen values; ``to_dict`` returns the JSON form that the interfaces specify."""
+    """Mixin for frozen values; ``to_dict`` returns the JSON form that the interfaces specify."""
 
     def to_dict(self) -> JsonObject:
         """Return the value as JSON types, in field order; fields that are hidden in ``repr`` are omitted."""

@@ -44,7 +44,7 @@ class Parameter(Value):
     choices: tuple[str, ...] = ()
 
     def read(self, value: object) -> ParameterValue:
-        """Return the value in its type, converted from text if necessary.
+        """Return the value with its type, converted from text if necessary.
 
         Raises:
             InvalidInput: The value is invalid; the message names the valid ones.

@@ -1,4 +1,4 @@
-"""Progress of long work, and its two callbacks: one reports progress, the other checks for cancellation."""
+"""Progress of long-running work, and its two callbacks: one reports progress, the other checks for cancellation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAX_NOTES = 200  # sentences about documents in the report of an ingest
 
 
 def format_left_out(counts: Mapping[str, int]) -> str:
-    """Return counts as a list, the largest first: "comments (12), hidden rows (3)"."""
+    """Return counts as a list, largest first: "comments (12), hidden rows (3)"."""
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{what} ({count:,})" for what, count in ordered)
 
@@ -47,7 +47,7 @@ class DocumentNotes:
 
     Attributes:
         sentences: Sentences about its pages and what was left out.
-        left_out: Counts of what was left out, by a plural noun.
+        left_out: Counts of what was left out, by plural noun.
     """
 
     sentences: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class DocumentNotes:
 
 
 def sum_notes(notes: Sequence[DocumentNotes]) -> tuple[str, ...]:
-    """Return the sentences of all documents, up to a limit, after one that adds up what was left out of them."""
+    """Return the sentences of all documents, up to a limit, preceded by one that totals what was left out."""
     total: Counter[str] = Counter()
     for each in notes:
         total.update(each.left_out)
@@ -70,7 +70,7 @@ def sum_notes(notes: Sequence[DocumentNotes]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport(Value):
-    """The changes of an ingest."""
+    """The changes made by an ingest."""
 
     source_id: str  # "" if nothing was stored and the source was therefore not created
     added: int = 0
@@ -98,7 +98,7 @@ class IngestReport(Value):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of documents and passages, without any text of a document or path."""
+        """The numbers of documents and passages, without any document's text or path."""
         documents = {"added": self.added, "updated": self.updated, "unchanged": self.unchanged}
         return documents | {"failed": len(self.failures), "passages": self.passages, "embedded": self.embedded}
 
@@ -134,7 +134,7 @@ class IngestReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class Progress(Value):
-    """A step of long work."""
+    """A step of long-running work."""
 
     done: int
     total: int  # 0 if unknown
@@ -152,7 +152,7 @@ class Progress(Value):
         return min(1.0, (self.done + self.part * self.under_way) / self.total) if self.total else 0.0
 
     def count_active_items(self) -> Progress:
-        """Return it with the finished share of items in progress counted in ``done``, as if they ran one at a time."""
+        """Return this progress with the finished share of running items added to ``done``, as if run one at a time."""
         far = self.done + self.part * self.under_way
         return replace(self, done=int(far), part=far - int(far), under_way=1)
 
@@ -167,7 +167,7 @@ def duration_text(seconds: float | None) -> str:
 
 
 def progress_text(share: float, done: int, total: int) -> str:
-    """Return progress in percent and in items: "73%, 0 of 80"; 100% only once everything is done."""
+    """Return progress as a percentage and in items: "73%, 0 of 80"; 100% only once everything is done."""
     if not total:
         return f"{done:,}"
     percent = 100 if done >= total and share >= 1 else min(99, int(share * 100))
@@ -180,7 +180,7 @@ def time_left_text(seconds: float | None) -> str:
 
 
 class Countdown:
-    """The time left for display: an estimate counts down from the last change of the numbers until it has passed."""
+    """The time left, for display: an estimate counts down from the last change of the numbers until it has passed."""
 
     def __init__(self) -> None:
         self._numbers: tuple[object, ...] = ()
@@ -202,7 +202,7 @@ class Countdown:
 
 
 class SlowSteps:
-    """Running steps of a job that may take minutes without progress, but end by themselves or by a timeout."""
+    """Running steps of a job that may take minutes without progress, but end on their own or by a timeout."""
 
     def __init__(self) -> None:
         self._count, self._lock = 0, threading.Lock()
@@ -225,7 +225,7 @@ SLOW_STEPS: ContextVar[SlowSteps | None] = ContextVar("slow_steps", default=None
 def mark_slow_step() -> Generator[None]:
     """Mark a step that may run for minutes without progress, so that its job does not count as stalled.
 
-    Only for steps that end by themselves, not for waiting for another worker or a lock.
+    Use it only for steps that end on their own, not for waiting for another worker or a lock.
     """
     steps = SLOW_STEPS.get()
     if steps is None:

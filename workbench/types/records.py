@@ -39,7 +39,7 @@ ARTICLE_CATEGORIES = ("concepts", "patterns", "practices")  # folders of article
 
 @dataclass(frozen=True, slots=True)
 class Project(Value):
-    """A named body of work; sources may belong to one."""
+    """A named body of work, to which sources may belong."""
 
     id: str
     title: str
@@ -105,7 +105,7 @@ class Document(Value):
 
 @dataclass(frozen=True, slots=True)
 class Index(Value):
-    """All documents split by one chunker and embedded by one model, with tables of its own."""
+    """All documents split by one chunker and embedded by one model, in separate tables."""
 
     name: str
     chunker: str
@@ -124,7 +124,7 @@ class Index(Value):
 
 @dataclass(frozen=True, slots=True)
 class Promotion(Value):
-    """A strategy that serves, or served, a scope if a search names none."""
+    """A strategy that is or was used in a scope if a search names none."""
 
     scope: str  # "everywhere", "project:ID", "folder:ID" or "source:ID"
     version: int  # from 1 within the scope

@@ -38,7 +38,7 @@ def preference_text(names: Iterable[DocumentName]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Leg(Value):
-    """The score that one way of matching gives a passage."""
+    """The score that one way of matching assigns to a passage."""
 
     score: float  # in the leg's own unit (cosine, BM25, MaxSim)
     rank: int | None = None  # from 1; None if the leg did not retrieve the passage itself
@@ -75,7 +75,7 @@ class Passage(Value):
         Raises:
             NotFound: The document has no page images.
             UnreadableDocument: Rendering the page failed.
-            InvalidInput: The hit came without a workbench.
+            InvalidInput: The hit was created without a workbench.
         """
         if self.draw_page is None:
             raise InvalidInput("This hit is not connected to a workbench; call wb.pages.of_passage(hit) for its page.")
@@ -175,7 +175,7 @@ class SearchResult(ResultSequence["Passage"], Value):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The notes except on preferred documents."""
+        """The notes, except those on preferred documents."""
         return (*filter(None, [self.nothing_close]), *self.scope.notes, *self.degraded, *self._limit_reached())
 
     def _limit_reached(self) -> list[str]:
@@ -212,12 +212,12 @@ class Comparison(Value):
 
     @property
     def preferring(self) -> tuple[DocumentName, ...]:
-        """The names in the query whose documents any of the strategies preferred."""
+        """The names in the query whose documents were preferred by any of the strategies."""
         return tuple(dict.fromkeys(name for result in self.strategies.values() for name in result.preferring))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of all results without repetition; a note on one strategy only is prefixed with its name."""
+        """The distinct notes of all results; a note about a single strategy is prefixed with its name."""
         notes = [(name, note) for name, result in self.strategies.items() for note in result.remarks]
         texts = [note for _, note in notes]
         return tuple(
@@ -264,7 +264,7 @@ def _preferred(names: Iterable[DocumentName]) -> tuple[str, ...]:
 class WordPlace:
     """A word in a text and on the page's image.
 
-    A word that is divided at the end of a line has one place per line.
+    A word that is hyphenated at the end of a line has one place per line.
     """
 
     start: int  # characters of the text
@@ -276,13 +276,13 @@ class WordPlace:
     confidence: float  # of the OCR engine, 0..1
 
     def shift(self, by: int) -> WordPlace:
-        """Return the place shifted by a number of characters."""
+        """Return the place, shifted by a number of characters."""
         return replace(self, start=self.start + by, end=self.end + by)
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedPage:
-    """A page that OCR read; if the page has text of its own, only the words in its images."""
+    """A page that OCR read; if the page has embedded text, only the words in its images."""
 
     number: int  # from 1
     confidence: float  # mean of the words, 0..1
@@ -306,7 +306,7 @@ TOTAL = "total"  # key of the whole search in ``timings_ms``; the steps need not
 
 
 class TimedStep(StrEnum):
-    """A timed step; its value is the key in ``timings_ms``."""
+    """A timed step; its value is its key in ``timings_ms``."""
 
     LLM = "llm"
     EMBED = "embed"

@@ -58,7 +58,7 @@ class ResolvedScope(Value):
 
     @property
     def place(self) -> ResolvedScope:
-        """The filters alone, without preferences and without the documents that this search excludes."""
+        """Only the filters, without preferences and without the documents that this search excludes."""
         return ResolvedScope(
             source_ids=self.source_ids,
             document_ids=self.document_ids,

@@ -377,7 +377,7 @@ def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> li
 def _compute_similarities(
     encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]
 ) -> tuple[list[float], FloatArray]:
-    """Return the sentences' cosines and their similarity scores, which include token matches if the model has token vectors."""
+    """Return the sentences' cosines, and their scores, which include token matches if the model has token vectors."""
     texts = encoder.encode([quote.text for quote in quotes])
     cosines = texts.vectors @ encoded.vector
     likeness: FloatArray = np.float32(MEANING) * cosines
@@ -467,7 +467,7 @@ def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) 
     """Start an answer from passages, best first; it is refused without evidence in the passages or their sentences.
 
     Raises:
-        ModelError: during iteration, if the LLM fails in the middle of its answer.
+        ModelError: During iteration, if the LLM fails in the middle of its answer.
     """
     request, sources = query.request, tuple(passages)
     quotes = _find_quotes(query, sources) if sources and not (evidence.close and request.llm) else []

@@ -221,7 +221,7 @@ class _Matching:
 
 
 def list_url_forms(url: str) -> list[str]:
-    """Return the forms in which a URL may be stored: unchanged, without its fragment, with and without a trailing slash."""
+    """Return the forms in which a URL may be stored: unchanged, without fragment, with and without a trailing slash."""
     bare = url.partition("#")[0]
     return list(dict.fromkeys(form for form in (url, bare, bare.rstrip("/"), bare + "/") if form)) if url else []
 
@@ -233,7 +233,9 @@ def is_same_file(stored: str, path: str) -> bool:
 
 
 def measure_overlap(passage: str, text: str) -> int:
-    """Return how many characters a passage and a text share, ignoring white space; 0 if they are merely similar. They share text if they are equal, one contains the other, or the end of one is the start of the other.
+    """Return how many characters a passage and a text share, ignoring white space; 0 if they are merely similar.
+
+    They share text if they are equal, one contains the other, or the end of one is the start of the other.
     """
     first, second = " ".join(passage.split()), " ".join(text.split())
     if not first or not second:

@@ -57,7 +57,7 @@ def compute_max_sim(
     ``weights`` (one per query token, not negative) weight the mean.
 
     Raises:
-        InvalidInput: bits or weights have the wrong length.
+        InvalidInput: Bits or weights have the wrong length.
     """
     return compute_best_similarities(query_axes, token_bits) @ compute_token_shares(len(query_axes), weights)
 

@@ -38,7 +38,7 @@ WEAKEST_SHARE = 0.5  # share of the question, by weight, that matches worst
 
 
 def measure_features(query: Query, nodes: Sequence[NodeWithScore]) -> FeatureSheet:
-    """Compute the features of a request's candidates once words and similarities are read; rows are in the nodes' order."""
+    """Compute the features of a request's candidates, once words and similarities are read; rows follow the nodes."""
     hits, passages = [node_hit(node) for node in nodes], [node_passage(node) for node in nodes]
     asked = query_words(query.text, query.words)
     least = _weakest_token_similarities(query.token_similarities)

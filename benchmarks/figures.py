@@ -36,7 +36,7 @@ PRECISION_MEASURES = (
 
 
 class Figures(TypedDict):
-    """The JSON of ``python -m benchmarks``; ``sizes``, ``load``, ``recall`` and ``deletion`` are keyed by passage count."""
+    """The JSON of ``python -m benchmarks``; ``sizes``, ``load``, ``recall`` and ``deletion`` by passage count."""
 
     machine: str
     sizes: dict[str, dict[str, LatencyRow]]

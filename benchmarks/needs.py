@@ -54,6 +54,6 @@ def check_disk(home: Path, sizes: Sequence[tuple[int, int]], keep: bool = False)
     needed, free = sum(needs) if keep else max(needs, default=0), shutil.disk_usage(home).free
     if needed > free:
         raise ConfigurationError(
-            f"The bench needs {size_text(needed)} of disk, but {home} has only {size_text(free)} free; "
-            "make room, set WORKBENCH_HOME to a larger disk, or ask for fewer --passages."
+            f"The benchmark needs {size_text(needed)} of disk, but {home} has only {size_text(free)} free; "
+            "make room, set WORKBENCH_HOME to a larger disk, or use fewer --passages."
         )

@@ -49,7 +49,7 @@ def measure_latencies(
             yield name, bench.paired(bench.strategy(name, scoped=scoped), hybrid, HYBRID_NAME)
     fewer = bench.strategy("rerank", parameters={CANDIDATES.name: 50})
     yield "rerank, 50 candidates", bench.paired(fewer, hybrid, HYBRID_NAME)
-    yield "hybrid, 1 % scope", bench.paired(bench.strategy(HYBRID_NAME, scoped=True), hybrid, HYBRID_NAME)
+    yield "hybrid, 1% scope", bench.paired(bench.strategy(HYBRID_NAME, scoped=True), hybrid, HYBRID_NAME)
     if not copied:
         yield "keyword", bench.paired(bench.strategy("keyword"), bench.raw_keyword(), "the keyword leg alone")
         return

@@ -184,7 +184,7 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
         leads = f"{tied} settings tie on held-out questions"
     tried = (
         f"Tried {outcome.tried} settings in {outcome.seconds:.0f} s of {seconds:g}, "
-        f"{outcome.varied} of them not the defaults"
+        f"{outcome.varied} of them non-default"
     )
     message = " ".join([f"{tried}; {leads}.", *outcome.notes])
     return Outcome(outcome.to_dict() | {"scope": test_set.over}, message)

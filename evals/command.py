@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=PATH",
-        help="also measure a run file, in TREC form or a CSV with query, document and score; may be repeated",
+        help="also measure a run file, in TREC format or a CSV with query, document and score; may be repeated",
     )
     parser.add_argument(
         "--set",

@@ -74,8 +74,8 @@ def resolve_scope(wb: Workbench, measured: MeasuredScope) -> ResolvedScope:
     """Resolve a test set's scope. Raises ScopeError if a part of it has been deleted."""
     if lost := describe_deleted(wb, measured):
         raise ScopeError(
-            f"The scope of this test set has lost {lost}, which has been deleted, so it can no longer be searched; "
-            "make a new test set over documents that exist."
+            f"The scope of this test set included {lost}, now deleted, so it can no longer be searched; "
+            "create a new test set over existing documents."
         )
     return wb.requests.resolve(measured.scope)
 

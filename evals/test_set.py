@@ -115,7 +115,7 @@ class MeasuredScope(Value):
     def text(self) -> str:
         """The scope as text, such as "project Shop, source Manuals"."""
         scope = self.scope
-        parts = ["sources of no project"] if scope.kind == "global" else []
+        parts = ["sources without a project"] if scope.kind == "global" else []
         if scope.project:
             only = "only " if scope.kind == "project" else ""
             folder = f", folder {self.title(scope.folder)}" if scope.folder else ""

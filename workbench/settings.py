@@ -67,14 +67,14 @@ class Settings(BaseSettings):
     llm_timeout: float = Field(60.0, gt=0, description="Timeout of a request to the language model, in seconds.")
 
     config_file: Path | None = Field(
-        None, description="File that declares strategies of your own; empty means HOME/workbench.toml."
+        None, description="File that declares your own strategies; empty means HOME/workbench.toml."
     )
     strategy_seconds: float = Field(
-        30.0, gt=0, le=3600, description="Time limit of a question to a strategy of your own, in seconds."
+        30.0, gt=0, le=3600, description="Time limit for a question to one of your own strategies, in seconds."
     )
     strategy_headers: SecretStr | None = Field(
         None,
-        description="HTTP headers for endpoints that are strategies, as JSON by the beginning of their URL: "
+        description="HTTP headers for strategies that are endpoints, as JSON keyed by URL prefix: "
         '{"https://host/": {"Authorization": "Bearer TOKEN"}}.',
     )
 

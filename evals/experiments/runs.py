@@ -656,7 +656,7 @@ class CellRuns:
             self._on_progress(Progress(self._done, total, message, self._part, share=self._done / max(1, total)))
 
 
-# Run files: rankings of a system that is not here, measured like a strategy
+# Run files: rankings from an external system, measured like a strategy
 #
 # Two forms are read. TREC's has six columns without a header: query id, Q0, document, rank, score, tag. A CSV or TSV
 # has a header: query (id or text) and document, and score or rank unless its rows are in order.
@@ -699,7 +699,7 @@ def load_run_file(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, spec:
         content = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InvalidInput(f"{path} cannot be read ({reason}); give a run file in TREC form or a CSV.") from error
+        raise InvalidInput(f"{path} cannot be read ({reason}); give a run file in TREC format or a CSV.") from error
     return read_run_file(wb, test_set, corpus, name, content, depth)
 
 
@@ -715,9 +715,7 @@ def read_run_file(
     """
     name = " ".join(name.split())
     if not _RUN_FILE_NAME.fullmatch(name) or name in STRATEGIES:
-        raise InvalidInput(
-            f"Invalid name {name!r} of a run file: use up to 60 letters and digits, not a strategy's name."
-        )
+        raise InvalidInput(f"Invalid run file name {name!r}: use up to 60 letters and digits, not a strategy's name.")
     keys = _read_document_keys(wb, test_set, corpus)
     ids = {question.id for question in test_set.questions}
     texts = {_fold_text(question.text): question.id for question in test_set.questions}
@@ -732,7 +730,9 @@ def read_run_file(
             documents[row.document] = None
     if not rows:
         asked = list_choices([question.id for question in test_set.answerable], 5)
-        raise InvalidInput(f"The run file {name!r} has none of the questions of {test_set.name!r}, such as {asked}.")
+        raise InvalidInput(
+            f"The run file {name!r} contains none of the questions of {test_set.name!r}, such as {asked}."
+        )
     answers = {
         question.id: Ranking(question.id, _rank_documents(rows.get(question.id, ()), keys, depth), (), 0.0)
         for question in test_set.answerable
@@ -750,7 +750,7 @@ def read_run_file(
             "counted as not relevant."
         )
     if test_set.spans or test_set.pages:
-        notes.append(f"{name} ranks documents, so its measures of passages and pages are 0.")
+        notes.append(f"{name} ranks documents, so its passage and page metrics are 0.")
     return RunFile(name, answers, tuple(notes))
 
 
@@ -762,7 +762,7 @@ def add_run_files(run: EvalRun, files: Sequence[RunFile], metrics: Sequence[str]
     """
     names = [file.name for file in files]
     if len(set(names)) < len(names):
-        raise InvalidInput(f"The run files are called {list_choices(names)}; give each a name of its own.")
+        raise InvalidInput(f"The run files are called {list_choices(names)}; give each a unique name.")
     measured = {file.name: score_answers(run.test_set, file.name, {}, file.answers, metrics) for file in files}
     return replace(run, strategies={**run.strategies, **measured})
 
@@ -801,8 +801,8 @@ def _read_trec_run(name: str, content: str) -> Iterator[_RunRow]:
             yield _RunRow(query, document, (-_read_number(score), number))
         except ValueError:
             raise InvalidInput(
-                f"Line {number} of the run file {name!r} is not in TREC form; it has six columns (query, Q0, document, "
-                "rank, score, tag), or the file is a CSV with the columns query, document and score."
+                f"Line {number} of the run file {name!r} is not in TREC format; it has six columns (query, Q0, "
+                "document, rank, score, tag), or the file is a CSV with the columns query, document and score."
             ) from None
 
 

@@ -293,7 +293,8 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
         except ValueError:
             if not first or cells[0] in question_ids:  # a header has column names, never a question id
                 broken.append(
-                    f"{path.name}, line {number}: expected query, document and grade between tabs, not {line[:80]!r}."
+                    f"{path.name}, line {number}: expected query, document and grade separated by tabs, not "
+                    f"{line[:80]!r}."
                 )
         first = False
     if broken and not judgments:

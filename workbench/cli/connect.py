@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="restore the client's file from its backup, or remove the entry if the file has changed since",
     )
-    parser.add_argument("--file", type=Path, metavar="FILE", help="the client's file, such as one of a project")
+    parser.add_argument("--file", type=Path, metavar="FILE", help="the client's file, such as a project's")
     from mcp_app.__main__ import TOOLSETS_HELP
 
     parser.add_argument("--toolsets", default="", metavar="A,B", help=TOOLSETS_HELP)

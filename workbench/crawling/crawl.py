@@ -300,7 +300,7 @@ class Crawl:
         for entry in pages:
             if entry.outcome == "held" and self._document_key(entry) in alive:  # its page has another address
                 outcome = "failed" if entry.metadata.get("removal") == "removed" else "forbidden"
-                await self._settle(entry, outcome, "Its document is kept, as another address still has it.")
+                await self._settle(entry, outcome, "Its document is kept because another address still has it.")
             elif entry.outcome == "held":
                 held.append(entry)
         unasked = [e for e in held if not (e.metadata.get("accepted") or self._is_marked(e))]
@@ -564,5 +564,5 @@ class Crawl:
         failed = sum(entry.outcome == "failed" for entry in entries)
         total = done + queued + waiting
         message = describe_progress(done, total, stored_next=waiting, fetched_next=queued, failed=failed)
-        share = (done + waiting / 2) / total if total else 0.0  # a fetched page that is not stored counts half
+        share = (done + waiting / 2) / total if total else 0.0  # a fetched page that is not stored counts as half
         self._on_progress(Progress(done, total, message, share=share))

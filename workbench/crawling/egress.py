@@ -132,7 +132,7 @@ class Guard:
 
 def _private_refusal(host: str, place: str) -> CrawlRefused:
     return CrawlRefused(
-        f"{host} leads to {place}, which is not on the public internet. "
+        f"{host} resolves to {place}, which is not on the public internet. "
         "To allow it, add the host to WORKBENCH_CRAWL_ALLOW_HOSTS."
     )
 

@@ -247,7 +247,7 @@ def _reply_with_page(fetched: Response, page: Page, entry: Entry, options: Crawl
     skipped = dict(page.skipped) | ({} if page.follow else dict.fromkeys(page.links, NOFOLLOW_REASON))
     extra: dict[str, object] = {SKIPPED_LINKS: skipped} if skipped and options.recursive else {}
     if not page.body.strip():
-        hint = "without JavaScript it is empty" if page.needs_script else "it has no text"
+        hint = "it is empty without JavaScript" if page.needs_script else "it has no text"
         return PageReply("done", "failed", f"{hint[0].upper()}{hint[1:]}.", links=links, metadata=extra)
     metadata = dict(page.metadata) | extra | ({} if page.is_html else {"file_name": page.name})
     text = page.body.decode("utf-8", "replace") if is_prose(page.name) else ""

@@ -34,7 +34,7 @@ MAX_REDIRECTS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (R
 
 # Why a sitemap was not read, as the counts of a crawl name it
 UNREADABLE_SITEMAP_REASON = "unreadable sitemap"
-PARTIAL_SITEMAP_REASON = "a sitemap that is damaged or too large, of which a part was read"
+PARTIAL_SITEMAP_REASON = "a damaged or oversized sitemap, of which only a part was read"
 SURPLUS_SITEMAP_REASON = f"a sitemap beyond the first {MAX_SITEMAPS}"
 
 

@@ -241,7 +241,7 @@ class IngestProgress:
         self._total, self._on_progress, self._failures, self._on_items = len(sizes), on_progress, failures, on_items
         self._added = self._updated = self._unchanged = self._passages = self._embedded = 0
         self._batches: dict[int, _BatchInProgress] = {}  # by index of the first item, until written
-        self._batch: _BatchInProgress | None = None  # the latest one in the model, until written
+        self._batch: _BatchInProgress | None = None  # the latest batch in the model, until written
         self._vectors = 0  # passages with a vector
         self._ids: list[str] = []
         self._notes: list[DocumentNotes] = []

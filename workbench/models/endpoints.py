@@ -294,7 +294,7 @@ def _read_data(answer: JsonValue) -> list[JsonValue]:
 # embeddings" and Text Embeddings Inference "/embed".
 EMBEDDING_PROVIDERS: dict[str, EmbeddingProvider] = {
     "openai": EmbeddingProvider(
-        title="OpenAI, or any endpoint that speaks its protocol by OPENAI_API_BASE",
+        title="OpenAI, or the compatible endpoint in OPENAI_API_BASE",
         url="https://api.openai.com/v1",
         path="/embeddings",
         body=_openai_body,
@@ -513,7 +513,7 @@ RERANK_PROVIDERS: dict[str, RerankProvider] = {
         key="VOYAGE_API_KEY",
     ),
     "endpoint": RerankProvider(
-        title="vLLM, Infinity, LiteLLM and others with Cohere's shape; needs ?url=",
+        title="vLLM, Infinity, LiteLLM and others with a Cohere-compatible API; needs ?url=",
         body=_rerank_body,
         rows=_read_results,
         key=OWN_KEY,

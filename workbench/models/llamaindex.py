@@ -66,7 +66,7 @@ def load_package_encoder(model: ModelName) -> FrameworkEncoder:
     create = getattr(module, package.class_name)
     query, passage = model.prefixes
     own: dict[str, str] = {}
-    if model.family == "huggingface":  # the class would add what it knows itself
+    if model.family == "huggingface":  # the class would add its own prefixes
         own = {"query_instruction": query, "text_instruction": passage}
         query = passage = ""
     arguments = {"model_name": model.model, **{key: value for key, value in own.items() if value}}

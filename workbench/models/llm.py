@@ -20,7 +20,7 @@ T = TypeVar("T")
 MAX_ATTEMPTS = 3  # for status 429 and 5xx
 MAX_RETRY_DELAY_S = 20.0  # seconds, whatever Retry-After requests
 CONTEXT_TOKENS = 8192  # reported to LlamaIndex, which cannot ask the endpoint; our prompts are far shorter
-SETUP_HINT = "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or the latter alone to the path of a GGUF file"
+SETUP_HINT = "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or only the latter, to the path of a GGUF file"
 _JSON = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
 
 
@@ -95,7 +95,8 @@ class Llm:
         except ValueError as error:
             beginning = " ".join(answer.split())[:80]
             raise ModelError(
-                f"The LLM {self.name!r} was asked for JSON and answered {beginning!r}; try again or another model."
+                f"The LLM {self.name!r} did not return the requested JSON but {beginning!r}; try again, or use another "
+                "model."
             ) from error
 
     @cached_property

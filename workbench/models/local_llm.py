@@ -124,7 +124,7 @@ class LocalLlm(Llm):
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}}
 
     def _unreachable(self) -> str:
-        return "ended while it wrote the answer; try again, which restarts it"
+        return "exited while writing the answer; try again, which restarts it"
 
 
 def _load_failure_text(model: Path, code: int) -> str:

@@ -20,13 +20,13 @@ MAX_DIMENSIONS = 16_000  # that pgvector stores
 URL = Parameter("url", "text", "", "Base URL of the endpoint, instead of the provider's.")
 DIMENSIONS = Parameter("dimensions", "int", 0, "Length of a vector, if the model can shorten it.", 0, MAX_DIMENSIONS)
 BATCH = Parameter("batch", "int", 0, "Texts per request; 0 means the provider's usual number.", 0, 2048)
-CONCURRENCY = Parameter("concurrency", "int", 1, "Requests at the same time.", 1, 64)
+CONCURRENCY = Parameter("concurrency", "int", 1, "Concurrent requests.", 1, 64)
 RATE = Parameter("rate", "float", 0.0, "Maximum requests per minute; 0 means no limit.", 0.0, 100_000.0)
-RETRIES = Parameter("retries", "int", 3, "Further attempts after status 429, 5xx or a broken connection.", 0, 10)
-TIMEOUT = Parameter("timeout", "float", 60.0, "Seconds until a request is given up.", 0.1, 3600.0)
+RETRIES = Parameter("retries", "int", 3, "Retries after status 429, 5xx or a broken connection.", 0, 10)
+TIMEOUT = Parameter("timeout", "float", 60.0, "Timeout of a request, in seconds.", 0.1, 3600.0)
 MAX_TOKENS = Parameter("max_tokens", "int", 384, "Tokens of a passage that the model reads.", 16, 32_768)
-QUERY_PREFIX = Parameter("query_prefix", "text", "", "Text before each question, instead of the known one.")
-PASSAGE_PREFIX = Parameter("passage_prefix", "text", "", "Text before each passage, instead of the known one.")
+QUERY_PREFIX = Parameter("query_prefix", "text", "", "Prefix for queries, instead of the model's usual one.")
+PASSAGE_PREFIX = Parameter("passage_prefix", "text", "", "Prefix for passages, instead of the model's usual one.")
 TOKENS = Parameter(
     "tokens",
     "choice",

@@ -154,7 +154,7 @@ def _describe_foreign_language(connection: Connection, query: str, trained: Coll
     if not language or language in native or common[language] < MIN_FUNCTION_WORDS:
         return ""
     names = " and ".join(sorted(name.capitalize() for name in native))
-    return f"The question seems to be in {language.capitalize()}, and the model was trained for {names}."
+    return f"The question seems to be in {language.capitalize()}, but the model was trained on {names}."
 
 
 def _get_nearness(query: Query) -> EvidenceThresholds | None:

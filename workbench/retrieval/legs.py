@@ -30,7 +30,7 @@ FULLY_READ_SHARE = 0.8  # full confidence from here; none up to MAX_UNREADABLE_S
 # Spreads (see ``compute_spread``). Medians of XQuAD's questions: English 2.9, German 2.3, Chinese 1.8, Arabic
 # 1.3; of fifty random numbers 1.9.
 CHANCE_SPREAD, CLEAR_SPREAD = 1.5, 2.5
-MAX_FOREIGN_CONFIDENCE = 0.7  # maximum for a language that the model can tokenise but was not trained for
+MAX_FOREIGN_CONFIDENCE = 0.7  # maximum for a language that the model can tokenise but was not trained on
 NEAREST_COUNT = 3  # top similarities compared with the others
 
 # Shares of a question's idf that the index has words for. 150 questions each of XQuAD on its English paragraphs,

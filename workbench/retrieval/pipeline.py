@@ -230,7 +230,7 @@ def _describe_unreadable(request: Request) -> str:
         rest = "similarities mean little; passages are found by the question's words"
     else:
         rest = "this order means little; keyword, hybrid and rerank use the question's words"
-    model = f"the model {request.index.embedding_model!r} (trained for {reads})"
+    model = f"the model {request.index.embedding_model!r} (trained on {reads})"
     return f"vector: {model} cannot read this question, so {rest}"
 
 

@@ -97,7 +97,7 @@ class WriteResult(Value):
     """The outcome of creating or updating a document."""
 
     document: Document
-    outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already had this content
+    outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already has this content
     offer: str = ""  # as in ``IngestReport``
 
 

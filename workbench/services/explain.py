@@ -165,7 +165,7 @@ class ExplainService:
             document_id=document_id,
             document_title=self._corpus.documents.record(document_id).title,
             outcome=NOT_INDEXED,
-            reason=f"The index {index!r} has no passage of it; build the index again.",
+            reason=f"The index {index!r} has no passage of it; rebuild the index.",
             steps=trace_unindexed(query.words.totals.passages),
         )
 

@@ -65,12 +65,10 @@ def make_strategy(name: str, definition: Definition, seconds: float, headers: Ma
         )
     for stage in definition.postprocessors:
         if not callable(getattr(stage, "postprocess_nodes", None)):
-            raise InvalidInput(
-                f"A postprocessor cannot be {describe_type(stage)}; pass LlamaIndex node postprocessors."
-            )
+            raise InvalidInput(f"Invalid postprocessor {describe_type(stage)}; pass LlamaIndex node postprocessors.")
     limit_s = seconds if definition.seconds is None else definition.seconds
     if not 0 < limit_s <= MAX_SECONDS:
-        raise InvalidInput(f"The time limit cannot be {limit_s:g} s; use a number above 0, up to {MAX_SECONDS:g}.")
+        raise InvalidInput(f"Invalid time limit of {limit_s:g} s; use a number above 0, up to {MAX_SECONDS:g}.")
     kind, ask = make_ask(definition.retriever, headers)
     retrieval = OwnRetrieval(
         definition.retriever, kind, ask, definition.postprocessors, limit_s, definition.version or uuid.uuid4().hex

@@ -109,7 +109,7 @@ def _read_manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:
             return manifest
     except (KeyError, ValueError, TypeError):
         pass
-    raise InvalidInput(f"{path.name} is not an export of a supported format; create one by 'workbench export FILE'.")
+    raise InvalidInput(f"{path.name} is not an export of a supported format; create one with 'workbench export FILE'.")
 
 
 def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifest, on_progress: OnProgress) -> None:

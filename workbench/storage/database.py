@@ -71,7 +71,7 @@ def translate_errors(url: str) -> Generator[None]:
         yield
     except PoolTimeout as error:
         raise StorageError(
-            f"The database at {describe_url(url)} gave no connection within 30 s; it may be down or fully busy: "
+            f"The database at {describe_url(url)} provided no connection within 30 s; it may be down or fully busy: "
             "check it, or raise WORKBENCH_POOL_SIZE."
         ) from error
     except psycopg.errors.UniqueViolation as error:
@@ -82,7 +82,7 @@ def translate_errors(url: str) -> Generator[None]:
         ) from error
     except psycopg.errors.DiskFull as error:
         raise StorageError(
-            f"The disk of the database at {describe_url(url)} is full; free some space there, then try again."
+            f"The disk of the database at {describe_url(url)} is full; free some space on it, then try again."
             f"{quote_last_line(f'ERROR:  {error.diag.message_primary}')}"
         ) from error
     except (psycopg.OperationalError, psycopg.InternalError) as error:
@@ -134,7 +134,7 @@ def _connection_sentence(url: str, error: psycopg.Error) -> str:
     if re.search(away, text):
         return f"The database at {place} is unreachable; start it or correct WORKBENCH_DATABASE_URL.{end}"
     reason = "" if line else f" ({str(error).strip().splitlines()[0]})"
-    return f"The connection to the database at {place} failed{reason}; check that it runs.{end}"
+    return f"The connection to the database at {place} failed{reason}; check that it is running.{end}"
 
 
 # Public ids: a prefix for the kind, and 12 random hexadecimal digits
@@ -202,7 +202,7 @@ def execute_with_timeout(connection: psycopg.Connection[object], statement: byte
         connection.close()
         raise
     if answer is None:
-        raise psycopg.OperationalError("the server gave no answer")
+        raise psycopg.OperationalError("the server did not answer")
     return answer
 
 

@@ -113,9 +113,9 @@ def _join_or_start(folder: Path) -> _Server:
                 server = _start(folder, installed, account)
             return server
     except (OSError, subprocess.SubprocessError, threading.ThreadError) as error:  # the last if a lock is refused
-        remedy = f"make sure that {account.name} may write there and that the disk has room"
+        remedy = f"make sure that {account.name} can write there and that the disk has free space"
         if isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError):
-            remedy = "move away what has the name of a file or folder of the database"
+            remedy = "move away anything named like a file or folder of the database"
         raise StorageError(
             f"The embedded database in {folder} did not start; {remedy}, or set WORKBENCH_DATABASE_URL. "
             f"Reason: {_reason(error)}"
@@ -286,8 +286,8 @@ def _reject_foreign_folder(folder: Path, users: set[int]) -> None:
     owner = existing.stat().st_uid
     if owner not in users:
         raise ConfigurationError(
-            f"The folder {existing} belongs to the user {_user_name(owner)}, and the embedded database of a folder "
-            f"serves its owner only; run as {_user_name(owner)}, or choose another WORKBENCH_HOME."
+            f"The folder {existing} belongs to the user {_user_name(owner)}, and an embedded database serves only "
+            f"the owner of its folder; run as {_user_name(owner)}, or choose another WORKBENCH_HOME."
         )
 
 
@@ -306,7 +306,7 @@ def _reject_other_files(folder: Path) -> None:
     if other:
         raise ConfigurationError(
             f"The folder {folder} contains files that are not a database's ({', '.join(other[:3])}); choose an empty "
-            "folder, by WORKBENCH_HOME or SEARCH_DB_PATH."
+            "folder with WORKBENCH_HOME or SEARCH_DB_PATH."
         )
 
 
@@ -635,7 +635,7 @@ def _forget_dead_server(folder: Path) -> None:
 
 
 def _socket_folder(folder: Path, account: _Account) -> Path:
-    """Return the folder of the socket: the data folder, or a temporary one if a socket cannot be created there.
+    """Return the folder of the socket: the data folder, or a temporary one if no socket can be created there.
 
     The kernel limits a socket's path to about 100 bytes, and libpq splits addresses at commas.
     """
@@ -711,7 +711,7 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output 
     ("No space left|disk quota|could not extend file", "free some space on its disk"),
     ("invalid permissions", "run: chmod -R go-rwx '{0}'"),
     ("Permission denied|wrong ownership|Operation not permitted|Read-only file system",
-     "give the folder and all files in it back to the user that runs it, with the right to write"),
+     "make the user that runs it the owner of the folder and its files, with write permission"),
     (r"pg_hba|pg_ident|password|role \".*\" (does not exist|is not)",
      "correct {0}/pg_hba.conf, whose default is 'local all all trust', and the role postgres"),
     ("too many (clients|connections)|connection slots",
@@ -722,9 +722,10 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output 
     ("could not access file", "correct the libraries in {0}/postgresql.conf or postgresql.auto.conf"),
     ("PG_CONTROL_VERSION", _DAMAGED_REMEDY),  # as PG_VERSION agrees
     ("not compatible with this version|initialized by PostgreSQL|incompatible with server",
-     "its data is of another version of Postgres: export it with the workbench that made it, or move the folder away"),
+     "its data is from another version of Postgres: export it with the workbench that created it, or move the folder "
+     "away"),
     ("shared memory block|lock file|already in use|could not bind|could not create any Unix",
-     "another Postgres uses the folder or its socket: end that one, or if there is none remove .s.PGSQL.5432 and "
+     "another Postgres uses the folder or its socket: stop that one, or if there is none, remove .s.PGSQL.5432 and "
      ".s.PGSQL.5432.lock"),
     ("configuration file|unrecognized configuration|invalid value for parameter|syntax error",
      "correct the settings in {0}/postgresql.conf, postgresql.auto.conf or workbench.conf"),
@@ -737,7 +738,7 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output 
 def _failure_text(folder: Path, said: str, happened: str = "did not start") -> str:
     """Return the message for a server that failed: what to do, and Postgres' last line."""
     line = last_line(said)
-    fallback = "see {0}/log" if line else "it gave no answer in time: see {0}/log, then try again"
+    fallback = "see {0}/log" if line else "it did not answer in time: see {0}/log, then try again"
     remedy = next((remedy for sign, remedy in _REMEDIES if re.search(sign, line, re.IGNORECASE)), fallback)
     return (
         f"The embedded database in {folder} {happened}; {remedy.format(folder)}, or set WORKBENCH_DATABASE_URL to "

@@ -16,7 +16,7 @@ from workbench.storage.statements import statement
 from workbench.types import Value
 
 RETRY_DELAY_S = 30.0  # seconds before a replica that failed is tried again
-CONNECT_TIMEOUT_S = 3.0  # seconds; short, as there is another database to ask
+CONNECT_TIMEOUT_S = 3.0  # seconds; short, because there is another database to ask
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ class IngestReport(Value):
     seconds: float = 0.0
     document_ids: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)  # skipped files of unsupported types, by suffix
-    offer: str = ""  # index to build, with its duration, if documents are in languages the model was not trained for
+    offer: str = ""  # index to build, with its duration, if documents are in languages the model was not trained on
     notes: tuple[str, ...] = ()  # sentences on documents with unread pages or uncertain scans
 
     @property

@@ -538,7 +538,7 @@ def _show_results(wb: Workbench, question: str, strategies: tuple[str, ...], jud
     limit, columns = read_limit(), tuple(combine_with_indexes(strategies, read_indexes()))
     asking = SearchSettings(read_scope(), read_index(), read_parameters(strategies))
     key = (question, columns, limit, asking.scope, asking.index, repr(asking.parameters), change_count())
-    in_the_meantime = st.empty()  # a slot of its own, which the board clears at once
+    in_the_meantime = st.empty()  # a separate slot, which the board clears immediately
     try:
         pending = get_or_start_search(key, lambda: run_comparison(wb, question, columns, limit, asking))
     except WorkbenchError as error:

@@ -180,8 +180,8 @@ def _leave_view() -> None:
 
 # The matrix of runs
 
-STEPS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)  # between the offered values of a share or weight
-MAX_STEPS = 4  # offered at most
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)  # step between the offered values of a share or weight
+MAX_STEPS = 4  # maximum number offered
 ROUND_FACTORS = (1, 2, 5)  # times a power of ten, because counts matter by ratio
 MAX_VALUES_PRESELECTED = 3  # values that are preselected; with more, two parameters make dozens of runs
 PARAMETERS_PER_ROW = 3  # varied parameters per row

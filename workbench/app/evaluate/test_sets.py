@@ -356,7 +356,7 @@ def show_test_sets(wb: Workbench) -> None:
         show_message(
             "No test sets yet",
             "A test set has questions and the passages that answer them. Judge results in Compare, import a folder or "
-            "CSV, add queries of agents, or start with the sample questions.",
+            "CSV, add agents' queries, or start with the sample questions.",
         )
     show_new_form(wb, expanded=not test_sets)
     if test_sets:

@@ -83,7 +83,7 @@ def main() -> None:
     entry, page = show_navigation(PAGES)
     address.arrive(entry.name)
     clear_run_cache()
-    in_the_meantime = st.empty()  # a slot of its own, which the page clears at once
+    in_the_meantime = st.empty()  # a separate slot, which the page clears immediately
     try:
         wb = OPENING.wait(OPENING_WAIT_S)
         if wb is None:

@@ -436,7 +436,7 @@ def draw_graph(graph: Graph, chosen: Sequence[str], key: str) -> None:
 
 
 def _describe_edges(graph: Graph) -> str:
-    """Describe the edges of a graph; one edge may stand for several links."""
+    """Describe the edges of a graph; one edge may represent several links."""
     links = sum(edge.links for edge in graph.edges)
     return f"{count_text(len(graph.edges), 'edge')} ({count_text(links, 'link')})"
 

@@ -160,8 +160,8 @@ def show_projects(wb: Workbench) -> None:
     if not projects:
         show_message(
             "No projects yet",
-            "A project groups sources. A search scoped to it sees its sources and those without a project, but none "
-            "of other projects. Folders divide a project further.",
+            "A project groups sources. A search scoped to it sees its sources and those without a project, but not "
+            "those of other projects. Folders divide a project further.",
         )
     for project in projects:
         with st.container(border=True, key=f"project_{project.id}"):

@@ -14,7 +14,7 @@ from workbench.types import Passage
 # Labels, which Streamlit reads as Markdown
 
 _MARKDOWN_CHARS = frozenset("\\`*_{}[]#|~:$<>!&()+-=")
-_JOINER = "\u2060"  # has no width
+_JOINER = "\u2060"  # zero-width
 # Streamlit replaces these after it removes backslashes: URLs, icons and emoji, arrows and dashes.
 _LATE_PATTERN = re.compile(
     r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=@)|(?<=:)(?=[\w+/-]+:)|(?<=-)(?=[->])|(?<=<)(?=[-=])|(?<=[>~])(?==)",

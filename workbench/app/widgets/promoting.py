@@ -176,7 +176,7 @@ def list_measured_places(wb: Workbench, measured: MeasuredScope | None, chosen: 
     was = OWN_CORPUS_TEXT if measured is None else measured.text
     note = f"This run was measured on {was}, so its scores may not hold for this scope."
     if measured is not None and key is None:
-        note = f"This run was measured on {was}, which cannot have a promotion of its own."
+        note = f"This run was measured on {was}, which cannot have its own promotion."
     others: list[PromotionPlace] = []
     if find_promotion_key(wb, chosen) not in (None, EVERYWHERE_KEY, key):
         others.append(PromotionPlace(chosen, _scope_title(wb, chosen), note))

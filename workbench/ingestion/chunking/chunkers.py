@@ -315,7 +315,7 @@ SIZE_PARAMETER = _int_parameter(
     "size", 16, 8192, 200, "Tokens per passage: small passages are precise, large ones complete."
 )
 OVERLAP_PARAMETER = _int_parameter(
-    "overlap", 0, 1024, 0, "Tokens repeated from the previous passage, for statements across a cut."
+    "overlap", 0, 1024, 0, "Tokens repeated from the previous passage, to keep statements at a boundary whole."
 )
 SMALL_PARAMETER = _int_parameter("small", 0, 1024, 64, "Sections with fewer tokens join their neighbours.")
 SECTION_PARAMETER = _int_parameter(
@@ -355,7 +355,7 @@ CHUNKERS: dict[str, Chunker] = {
         Chunker("heading", "One passage per section.", chunk_by_heading, (SECTION_PARAMETER,)),
         Chunker(
             "hierarchical",
-            "Small passages that lead to their section.",
+            "Small passages that return their section.",
             chunk_hierarchical,
             (CHILD_PARAMETER, PARENT_PARAMETER),
         ),

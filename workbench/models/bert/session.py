@@ -82,7 +82,7 @@ def write_atomically(path: Path, data: bytes) -> None:
         ) from error
 
 
-GRAPH_VERSION = 3  # raise it when graphs change, so that older files are not used
+GRAPH_VERSION = 3  # increase it when graphs change, so that older files are not used
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,9 +83,9 @@ class ForeignRetriever(Retriever):
         if answer.unreadable:
             note(f"retriever: {_count(answer.unreadable)} could not be read (the first: {answer.first_fault})")
         if returned > asked:
-            note(f"retriever: it returned {_count(returned)} instead of the {asked} that were asked for")
+            note(f"retriever: it returned {_count(returned)} instead of the {asked} requested")
         elif returned < self._request.limit:
-            note(f"retriever: it returned {_count(returned)}, fewer than the {self._request.limit} asked for")
+            note(f"retriever: it returned {_count(returned)}, fewer than the {self._request.limit} requested")
         for name, reason in _REASONS.items():
             if counts[name]:
                 note(f"retriever: {_count(counts[name])} {reason}")
@@ -117,7 +117,7 @@ def scale_scores(scores: Sequence[float | None]) -> tuple[list[float], str]:
     if len(known) < len(scores):
         return by_rank, f"{_count(len(scores) - len(known))} had no score"
     if any(later > earlier for earlier, later in pairwise(known)):
-        return by_rank, "its scores do not fall with rank"
+        return by_rank, "its scores do not decrease with rank"
     high, low = known[0], known[-1]
     if low >= 0 and high <= 1:
         return known, ""

@@ -87,7 +87,7 @@ class AutoMerge(Stage):
             else:
                 request.trace.note(
                     "auto-merge: these documents have neither headings nor pages, so consecutive passages "
-                    "were merged; an index of the chunker 'hierarchical' makes sections of any text."
+                    "were merged; an index made with the chunker 'hierarchical' has sections for any text."
                 )
                 widenings = merge_runs(nodes[:MAX_MERGED_PASSAGES]) + [
                     Widening(node, *passage_span(node)) for node in nodes[MAX_MERGED_PASSAGES:]

@@ -1,7 +1,6 @@
-"""``python -m benchmarks.added TEST_SET...``: the effect of each feature of a ranker, added to rerank's score.
+"""``python -m benchmarks.added TEST_SET...``: the effect of adding each feature of a ranker to rerank's score.
 
-Both are scaled to 0..1 within the question, as in training; the feature has FEATURE_WEIGHT times the score's
-weight.
+Both are scaled to 0..1 within the question, as in training; the feature's weight is FEATURE_WEIGHT times the score's.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def measure_test_set(wb: Workbench, key: str, index: str | None = None) -> list[
 
 
 def format_table(columns: Mapping[str, Sequence[AddedFeature]]) -> str:
-    """Return the Markdown table: a row per feature, a column per test set, in thousandths."""
+    """Return the Markdown table: one row per feature, one column per test set, values in thousandths."""
     head = [f"| added | {' | '.join(columns)} |", "|---|" + "---:|" * len(columns)]
     rows = zip(*columns.values(), strict=True)
     return "\n".join(

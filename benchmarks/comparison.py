@@ -1,4 +1,4 @@
-"""``python -m benchmarks.comparison FOLDER``: Chroma's MiniLM results, reproduced, and the workbench's settings."""
+"""``python -m benchmarks.comparison FOLDER``: reproduces Chroma's MiniLM results and measures ours."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def measure_strategies(
 ) -> list[ChunkingScores]:
     """Measure strategies over the corpora, with the chunker and model of an index (None for the default one).
 
-    ``cutoffs`` are pairs of (maximum passages, cutoff): passages scoring below cutoff times the best score are
-    omitted, as by the parameter ``cutoff``. Each strategy runs once.
+    ``cutoffs`` are pairs of (maximum passages, cutoff): passages that score below cutoff times the best score are
+    omitted, as with the parameter ``cutoff``. Each strategy runs once.
     """
     corpus = index_corpus(wb, test_set, index)
     passages = [

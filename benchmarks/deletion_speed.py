@@ -17,7 +17,7 @@ from workbench.workbench import Workbench
 def measure_deletion(
     wb: Workbench, source: Source, timed: TimedCall, questions: Sequence[EncodedQuestion]
 ) -> dict[str, float]:
-    """Return the documents deleted, the seconds taken, and the median of concurrent searches in milliseconds."""
+    """Return the number of deleted documents, the seconds taken, and the median time of concurrent searches in ms."""
     documents = wb.sources.get(source.id).documents_count
     times: list[float] = []
     failures: list[BaseException] = []

@@ -36,7 +36,7 @@ PRECISION_MEASURES = (
 
 
 class Figures(TypedDict):
-    """The JSON of ``python -m benchmarks``; ``sizes``, ``load``, ``recall`` and ``deletion`` are by passages."""
+    """The JSON of ``python -m benchmarks``; ``sizes``, ``load``, ``recall`` and ``deletion`` by passage count."""
 
     machine: str
     sizes: dict[str, dict[str, LatencyRow]]
@@ -122,7 +122,7 @@ def plot_medians(result: Figures, path: Path) -> None:
 
 
 def _format_walks(walks: Mapping[str, list[WalkRow]]) -> Iterator[str]:
-    """Yield the table of graph search by ef_search; nothing if not measured."""
+    """Yield the table of graph search by ef_search; nothing if it was not measured."""
     if not walks:
         return
     yield ""
@@ -135,7 +135,7 @@ def _format_walks(walks: Mapping[str, list[WalkRow]]) -> Iterator[str]:
 
 
 def _format_trade(rows: Sequence[TradeRow]) -> Iterator[str]:
-    """Yield the table of size and quality; nothing if not measured."""
+    """Yield the table of size and quality; nothing if it was not measured."""
     if not rows:
         return
     strategies = list(rows[0]["ndcg@10"])

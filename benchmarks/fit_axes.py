@@ -1,10 +1,10 @@
 """Fits a model's 128 token axes to text: ``python -m benchmarks.fit_axes --model multilingual``.
 
 The axes belong to the model, not to a corpus: fitted once on one
-corpus, they are as good for others. Indexes store bits on these axes, so after a change
-everything must be embedded again. MiniLM's are fitted to the sample, which this command repeats; the multilingual
-model's to the sample and the Debian project's manuals (GPL) in eleven languages. The manuals are not included in the
-workbench: put them as Markdown into a folder with the sample's articles and pass it with ``--folder``.
+corpus, they are as good for others. Indexes store bits on these axes, so after a change everything must be re-embedded.
+MiniLM's axes are fitted to the sample, which this command repeats; the multilingual model's are fitted to the sample
+and to the Debian project's manuals (GPL) in eleven languages. The manuals are not included in the workbench: put them
+as Markdown in a folder with the sample's articles and pass it with ``--folder``.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def measure_ingestion(wb: Workbench, synthetic: SyntheticCorpus) -> dict[str, fl
 
 
 def compare_precision(wb: Workbench, texts: list[str]) -> dict[str, float]:
-    """Return passages per CPU second in this machine's precision and in full precision, and their ratio.
+    """Return passages per CPU second in this machine's preferred precision and in full precision, and their ratio.
 
     Measured in CPU time, alternating, so that other load does not matter. Empty for a model without a
     choice of precision.

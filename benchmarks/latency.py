@@ -31,7 +31,7 @@ TimedCall = Callable[[EncodedQuestion], object]
 
 @dataclass(frozen=True, slots=True)
 class Latency(Value):
-    """Milliseconds of a strategy and its baseline over the same questions; ``ratio`` is that of the medians."""
+    """Milliseconds of a strategy and its baseline over the same questions; ``ratio`` is the ratio of the medians."""
 
     p50_ms: float
     p95_ms: float
@@ -215,7 +215,7 @@ class Bench:
         return lambda question: memory.rank(question[0], RESULT_LIMIT)
 
     def paired(self, timed: TimedCall, baseline: TimedCall, name: str) -> Latency:
-        """Time a call and its baseline over all questions, alternating which is first, as the second has warm pages."""
+        """Time a call and its baseline over all questions, alternating the order, as the second has warm pages."""
         ours, theirs = [], []
         for question in self.questions[:WARM_UP_QUESTIONS]:
             timed(question)

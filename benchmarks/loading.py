@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class BenchCorpus:
-    """A filled index with its sources; this run loaded ``loaded`` passages in ``load_seconds``.
+    """A filled index and its sources; this run loaded ``loaded`` passages in ``load_seconds``.
 
     One passage in a hundred is in ``small``, and a quarter in ``leaving``, which is deleted at the end.
     ``graph_seconds`` is 0 if nothing was loaded; it includes packing and measuring.

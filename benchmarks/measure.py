@@ -2,7 +2,7 @@
 
 A folder holds corpora/*.md and questions_df.csv (question, references: a JSON list of content, start_index,
 end_index; corpus_id). ``reproduce_published`` chunks and searches as in the technical report: sizes in cl100k tokens,
-passages embedded without context, the nearest five by cosine over all corpora.
+passages embedded without context, and the nearest five by cosine over all corpora.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ UNLIMITED_TOKENS = 1_000_000  # the report does not limit passages to the model'
 
 @dataclass(frozen=True, slots=True)
 class ChunkingScores(Value):
-    """Means over the questions in percent, as in the report; ``characters`` is the mean passage length."""
+    """Means over the questions, in percent as in the report; ``characters`` is the mean passage length."""
 
     name: str
     passages: int
@@ -55,7 +55,7 @@ def read_chunking_evaluation(folder: Path) -> TestSet:
     """Return the questions with their spans in the corpora as read by the workbench.
 
     Raises:
-        InvalidInput: the folder has another format, or a quote is not in its corpus.
+        InvalidInput: The folder has another format, or a quote is not in its corpus.
     """
     texts = {path.stem: normalise(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("corpora/*.md"))}
     if not texts or not (folder / QUESTIONS_FILE).is_file():

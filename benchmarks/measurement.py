@@ -40,13 +40,13 @@ def run_bench(
     keep: bool = False,
     with_walks: bool = False,
 ) -> Figures:
-    """Measure and return everything; ``say`` gets progress messages. Takes minutes, mostly for loading.
+    """Measure and return everything; ``say`` receives progress messages. Takes minutes, mostly for loading.
 
     An interrupted load is resumed. With ``keep`` the corpus is kept for the next run and deletion is not timed.
     ``with_walks`` also measures the recall of the graph by ``ef_search``.
 
     Raises:
-        ConfigurationError: not enough disk for the largest size; nothing was loaded.
+        ConfigurationError: Not enough disk for the largest size; nothing was loaded.
     """
     with open_bench(home) as wb:
         loaded = [(size, count_loaded(wb, size)) for size in sizes]

@@ -1,4 +1,4 @@
-"""Estimates of disk and time before a benchmark starts, from measured figures."""
+"""Estimates of disk space and time before a benchmark starts, based on measured figures."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ GRAPH_MS = 0.5  # per passage, to build the graph: .2 for small corpora, .5 for 
 
 
 def estimate_disk(passages: int, loaded: int = 0) -> int:
-    """Return the maximum bytes of a run of this size, of which ``loaded`` passages exist already."""
+    """Return the maximum bytes that a run of this size uses, if ``loaded`` passages already exist."""
     missing = (passages - loaded) * (INDEX_BYTES + DOCUMENT_BYTES)
     return missing + (passages * COPY_BYTES if passages <= MAX_COPIED_PASSAGES else 0) + min(missing * 2, MAX_LOG_BYTES)
 
 
 def estimate_seconds(passages: int, loaded: int = 0) -> float:
-    """Return the seconds for loading and the graph on a machine like the measured one."""
+    """Return the estimated seconds for loading and building the graph, on a machine like the measured one."""
     return ((passages - loaded) * LOAD_MS + (passages * GRAPH_MS if loaded < passages else 0)) / 1000
 
 
 def describe_needs(passages: int, loaded: int = 0) -> str:
-    """Return a sentence on the disk and time that a size needs."""
+    """Return a sentence on the disk space and time that a size needs."""
     if loaded >= passages:
         return f"{passages:,} passages: all already loaded"
     begun = f" ({loaded:,} already loaded)" if loaded else ""
@@ -43,17 +43,17 @@ def describe_needs(passages: int, loaded: int = 0) -> str:
 
 
 def check_disk(home: Path, sizes: Sequence[tuple[int, int]], keep: bool = False) -> None:
-    """Check that the disk of ``home`` is large enough for sizes (passages, passages already loaded).
+    """Check that the disk of ``home`` is large enough for the sizes (passages, passages already loaded).
 
-    Without ``keep`` a size is deleted before the next one, so the largest counts, else the sum.
+    Without ``keep``, each size is deleted before the next, so the largest counts; with it, their sum does.
 
     Raises:
-        ConfigurationError: There is not enough free disk.
+        ConfigurationError: There is not enough free disk space.
     """
     needs = [estimate_disk(passages, loaded) for passages, loaded in sizes]
     needed, free = sum(needs) if keep else max(needs, default=0), shutil.disk_usage(home).free
     if needed > free:
         raise ConfigurationError(
-            f"The bench needs {size_text(needed)} of disk, but {home} has only {size_text(free)} free; "
-            "make room, set WORKBENCH_HOME to a larger disk, or ask for fewer --passages."
+            f"The benchmark needs {size_text(needed)} of disk, but {home} has only {size_text(free)} free; "
+            "make room, set WORKBENCH_HOME to a larger disk, or use fewer --passages."
         )

@@ -1,6 +1,6 @@
 """The overhead of MCP: a search over MCP compared with the same search in Python.
 
-The three ways alternate query by query, so that other load affects them equally.
+The three paths alternate query by query, so that other load affects them equally.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ SearchCall = Callable[[str], Awaitable[object]]
 
 
 def measure_overhead(wb: Workbench, queries: Sequence[str], *, rounds: int = 5, limit: int = 10) -> JsonObject:
-    """Return p50 in ms of a search in Python, over stdio and over HTTP, and the overhead at p50.
+    """Return the p50 latency (ms) of a search in Python, over stdio and over HTTP, and the overhead at p50.
 
     Each transport is a real server process on the workbench's database, with the SDK's client.
 
     Raises:
-        WorkbenchError: a server did not start or refused a search.
+        WorkbenchError: A server did not start or refused a search.
     """
     return asyncio.run(_measure_async(wb, list(queries), rounds, limit))
 

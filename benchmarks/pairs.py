@@ -22,9 +22,9 @@ OWN_BASELINES = (
 def measure_latencies(
     bench: Bench, size: int, synthetic: SyntheticCorpus, say: Callable[[str], None]
 ) -> Iterator[tuple[str, Latency]]:
-    """Yield every strategy with its and its baseline's latency over the same questions.
+    """Yield every strategy with its own and its baseline's latency over the same questions.
 
-    LlamaIndex's table, plain postings and the in-memory index are created on the way, each a copy of the corpus:
+    LlamaIndex's table, plain postings and the in-memory index are created as needed. Each is a copy of the corpus, so
     above ``MAX_COPIED_PASSAGES`` passages (``size``) they are skipped.
     """
     copied = size <= MAX_COPIED_PASSAGES
@@ -49,7 +49,7 @@ def measure_latencies(
             yield name, bench.paired(bench.strategy(name, scoped=scoped), hybrid, HYBRID_NAME)
     fewer = bench.strategy("rerank", parameters={CANDIDATES.name: 50})
     yield "rerank, 50 candidates", bench.paired(fewer, hybrid, HYBRID_NAME)
-    yield "hybrid, 1 % scope", bench.paired(bench.strategy(HYBRID_NAME, scoped=True), hybrid, HYBRID_NAME)
+    yield "hybrid, 1% scope", bench.paired(bench.strategy(HYBRID_NAME, scoped=True), hybrid, HYBRID_NAME)
     if not copied:
         yield "keyword", bench.paired(bench.strategy("keyword"), bench.raw_keyword(), "the keyword leg alone")
         return

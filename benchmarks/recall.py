@@ -1,8 +1,8 @@
 """Recall of vector search on corpora that are hard for a graph: ``python -m benchmarks.recall``.
 
 Two corpora are ingested with the default model: one with thousands of near-duplicate tickets among the
-articles of the sample, and one of real texts (the sample, and ``corpus.jsonl`` of each given folder). Passages of a
-sample are searched by their own vectors, and titles are asked as questions; exact search is the ground truth.
+articles of the sample, and one of real texts (the sample, and ``corpus.jsonl`` of each given folder). A sample of
+passages is searched for by their own vectors, and titles are asked as questions; exact search is the ground truth.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ _TIME_UNITS = (("days", 86_400), ("h", 3_600), ("min", 60))
 
 @dataclass(frozen=True, slots=True)
 class SizingRow(Value):
-    """One size. ``is_measured``: from a run, with ``hybrid_p50_ms`` and ``recall`` (else None)."""
+    """One size; if ``is_measured``, it comes from a run and has ``hybrid_p50_ms`` and ``recall`` (else None)."""
 
     passages: int
     disk_bytes: int

@@ -1,7 +1,7 @@
 """A synthetic corpus of any size: Zipf-distributed words within topics, and clustered vectors.
 
-Texts have about 130 words, vectors 384 dimensions (or a model's) with about 60 effective ones. Everything comes from
-one seed, so that runs measure the same work.
+Texts have about 130 words; vectors have 384 dimensions (or a model's), about 60 of them effective. Everything is
+derived from one seed, so that runs measure the same work.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SyntheticCorpus:
     def passages(self, count: int, first: int = 0) -> Iterator[SyntheticPassage]:
         """Yield the passages from number ``first`` up to ``count``; each is independent of both.
 
-        Every thousand have their own seed, so starting later generates at most a thousand extra.
+        Every thousand passages have their own seed, so starting later generates at most a thousand extra.
         """
         for block in range(first // PASSAGES_PER_SEED, -(-count // PASSAGES_PER_SEED)):
             rng = np.random.default_rng((self._seed + 1, block))

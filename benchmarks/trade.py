@@ -18,7 +18,7 @@ METRIC_NAME = "ndcg@10"
 
 
 def measure_size_and_quality(wb: Workbench, say: Callable[[str], None]) -> list[TradeRow]:
-    """Return for each chunker the passages, bytes on disk and nDCG@10 of three strategies on the sample.
+    """Return, for each chunker, the passages, bytes on disk and nDCG@10 of three strategies on the sample.
 
     Each index has the same documents, so sizes are comparable.
     """

@@ -17,7 +17,7 @@ NEAREST_COUNT = 50  # passages per leg of hybrid
 
 
 def sweep_ef_search(corpus: BenchCorpus, questions: Sequence[EncodedQuestion]) -> list[WalkRow]:
-    """Return for each value the recall at 10 and 50, and the median time."""
+    """Return, for each value, the recall at 10 and 50 and the median time."""
     name = corpus.index.name
     exact = statement("vector_exact", name, scope="scope_everything")
     rows: list[WalkRow] = []

@@ -1,7 +1,7 @@
 """Evaluation of retrieval: test sets, experiments, judges, metrics, learning.
 
 Notebooks use ``wb.evaluate``, ``wb.test_sets``, ``wb.experiments`` and ``wb.learn`` of ``workbench.Workbench``, and the
-names below, which are loaded at first use.
+names below, which are loaded on first use.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load a name at its first use (PEP 562)."""
+    """Load a name on first use (PEP 562)."""
     if name not in __all__:
         raise AttributeError(f"module 'evals' has no attribute {name!r}")
     if name in _JUDGES:

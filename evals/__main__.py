@@ -1,4 +1,4 @@
-"""``python -m evals``: the sample against its checked-in baseline; with arguments, what ``workbench eval`` does."""
+"""``python -m evals``: compare the sample with its stored baseline; with arguments, act like ``workbench eval``."""
 
 from __future__ import annotations
 

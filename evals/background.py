@@ -52,7 +52,7 @@ def enqueue_experiment(wb: Workbench, experiment_id: str, *, ragas: str = "none"
     ``ragas`` scores the texts afterwards: "free" without a language model, "llm" with the configured one.
 
     Raises:
-        NotFound: no such experiment. Conflict: it is already running. ConfigurationError: no LLM for "llm",
+        NotFound: No such experiment. Conflict: It is already running. ConfigurationError: No LLM for "llm",
         or the extra ``eval`` is not installed.
     """
     check_extra("eval")
@@ -70,11 +70,11 @@ def enqueue_on_sample(
 ) -> Job:
     """Import the sample in the background, then run an experiment on its questions.
 
-    The job's result names the ``experiment``; it runs as a job of its own, as by ``enqueue_experiment``, and
-    ``limit`` is the maximum number of questions.
+    The job's result names the ``experiment``, which runs as a separate job, as with ``enqueue_experiment``. ``limit``
+    is the maximum number of questions.
 
     Raises:
-        NotFound: no such index. InvalidInput: a wrong metric. ConfigurationError: as ``enqueue_experiment``.
+        NotFound: No such index. InvalidInput: A wrong metric. ConfigurationError: As ``enqueue_experiment``.
     """
     check_extra("eval")
     if ragas == "llm":
@@ -101,10 +101,10 @@ def enqueue_optimise(wb: Workbench, test_set: str, strategies: Sequence[str], se
 
 
 def enqueue_learn(wb: Workbench, test_set: str, index: str | None = None) -> Job:
-    """Train a ranker on a stored test set in the background; the job's result holds it, and it is not saved.
+    """Train a ranker on a stored test set in the background; the job's result contains it, but it is not saved.
 
     Raises:
-        NotFound: no such test set or index. InvalidInput: fewer than 30 judged questions.
+        NotFound: No such test set or index. InvalidInput: Fewer than 30 judged questions.
     """
     check_extra("eval")
     info = TestSetStore(wb).info(test_set)
@@ -114,7 +114,7 @@ def enqueue_learn(wb: Workbench, test_set: str, index: str | None = None) -> Job
 
 
 def find_job(wb: Workbench, experiment_id: str) -> Job | None:
-    """Return the newest job that runs an experiment; None if it did not run as a job, or ran long ago."""
+    """Return the newest job that runs an experiment; None if it did not run as a job, or the job's record is gone."""
     jobs = wb.jobs.list(kind="experiment", limit=MAX_RECENT_JOBS)
     return next((job for job in jobs if job.parameters["experiment"] == experiment_id), None)
 
@@ -162,7 +162,7 @@ def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
 
 
 def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
-    """Tune parameters; a resumed job keeps its answers and has the remaining time."""
+    """Tune parameters; a resumed job keeps its answers and gets the remaining time."""
     parameters, spent = assignment.job.parameters, assignment.job.done  # the job's progress counts seconds
     seconds, metric = as_number(parameters["seconds"]), as_text(parameters["metric"])
     test_set = TestSetStore(wb).load(as_text(parameters["dataset"]))
@@ -184,7 +184,7 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
         leads = f"{tied} settings tie on held-out questions"
     tried = (
         f"Tried {outcome.tried} settings in {outcome.seconds:.0f} s of {seconds:g}, "
-        f"{outcome.varied} of them not the defaults"
+        f"{outcome.varied} of them non-default"
     )
     message = " ".join([f"{tried}; {leads}.", *outcome.notes])
     return Outcome(outcome.to_dict() | {"scope": test_set.over}, message)

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=PATH",
-        help="also measure a run file, in TREC form or a CSV with query, document and score; may be repeated",
+        help="also measure a run file, in TREC format or a CSV with query, document and score; may be repeated",
     )
     parser.add_argument(
         "--set",
@@ -92,8 +92,8 @@ def evaluate(
     ``scope`` replaces the test set's own, unless it is everything.
 
     Raises:
-        InvalidInput: invalid arguments, an unreadable test set, or a baseline of another corpus.
-        ScopeError: an unknown name in the scope, or a part of the test set's scope has been deleted.
+        InvalidInput: Invalid arguments, an unreadable test set, or a baseline of another corpus.
+        ScopeError: An unknown name in the scope, or a part of the test set's scope has been deleted.
     """
     from evals.experiments import report, runs
     from evals.experiments.runs import add_run_files
@@ -147,7 +147,7 @@ def _load_run_files(
     metrics: Sequence[str],
     say: Callable[[str], None],
 ) -> list[RunFile]:
-    """Return the run files of NAME=PATH, and report their gaps."""
+    """Return the run files given as NAME=PATH, and report their gaps."""
     from evals.experiments.runs import load_run_file
     from evals.measures.metrics import max_ranking_depth
 

@@ -1,4 +1,4 @@
-"""Results of ``wb.evaluate``, and ``wb.test_sets``: evaluation as notebooks and scripts use it."""
+"""Results of ``wb.evaluate``, and ``wb.test_sets``: evaluation for notebooks and scripts."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ class Evaluation:
     """Strategies and run files, measured on the same questions; a notebook shows it as a leaderboard.
 
     Attributes:
-        run: All answers and values.
+        run: All answers and metric values.
         metric: The metric that orders the leaderboard.
-        notes: Sentences on what was left out, failed, or weakens a conclusion.
+        notes: Sentences about anything that was left out, failed, or weakens a conclusion.
     """
 
     run: EvalRun
@@ -100,7 +100,7 @@ class Evaluation:
 
     @property
     def questions(self) -> pandas.DataFrame:
-        """One row per question with its text, and the value of each run in a column of its own."""
+        """One row per question with its text, and one column per run with its value."""
         check_extra("app")
         import pandas as pd
 
@@ -191,7 +191,7 @@ class TestSets(TestSetStore):
     __test__ = False
 
     def read(self, test_set: AnyTestSet, scope: Scope | None = None) -> TestSet:
-        """Return a test set: a stored one by title or id, a folder, "sample", or a test set as it is.
+        """Return a test set: a stored one by title or id, a folder, "sample", or a test set object, unchanged.
 
         Raises:
             InvalidInput: There is no such test set.
@@ -203,7 +203,7 @@ class TestSets(TestSetStore):
         return load_named_test_set(self._wb, key, scope)
 
     def from_folder(self, folder: str | Path, title: str | None = None) -> TestSetInfo:
-        """Store the test set of a folder in BEIR's form, or with questions.jsonl, and its corpus.
+        """Store the test set, with its corpus, from a folder in BEIR format or with questions.jsonl.
 
         Raises:
             InvalidInput: The folder is unreadable.
@@ -211,7 +211,7 @@ class TestSets(TestSetStore):
         return self.add(load_test_set(folder), title)
 
     def from_pairs(self, title: str, pairs: Iterable[tuple[str, str | Sequence[str]]]) -> TestSetInfo:
-        """Store (question, relevant document or documents) pairs as a test set over your own documents.
+        """Store (question, relevant documents) pairs as a test set over your own documents.
 
         Args:
             title: Title of the test set.
@@ -219,7 +219,7 @@ class TestSets(TestSetStore):
 
         Raises:
             InvalidInput: A pair has another form, or no document is known.
-            Conflict: There is a test set of this title.
+            Conflict: There is a test set with this title.
         """
         rows: list[Mapping[str, object]] = []
         for pair in pairs:
@@ -242,7 +242,7 @@ class TestSets(TestSetStore):
 
         Raises:
             InvalidInput: A column is unknown, or no row can be used.
-            Conflict: There is a test set of this title.
+            Conflict: There is a test set with this title.
         """
         unknown = [name for name in map(str, frame.columns) if name not in CSV_COLUMNS]
         if unknown:
@@ -264,7 +264,7 @@ class TestSets(TestSetStore):
 
 
 def _read_cell(value: object) -> object:
-    """Return a table's value; whole numbers are floats in a column that has gaps."""
+    """Return a table's value; pandas turns whole numbers into floats in a column with gaps."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

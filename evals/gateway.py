@@ -1,4 +1,4 @@
-"""How evaluation reaches the workbench: the corpus of a test set is a source and indexes of its own."""
+"""How evaluation reaches the workbench: a test set's corpus is a separate source with separate indexes."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def resolve_scope(wb: Workbench, measured: MeasuredScope) -> ResolvedScope:
     """Resolve a test set's scope. Raises ScopeError if a part of it has been deleted."""
     if lost := describe_deleted(wb, measured):
         raise ScopeError(
-            f"The scope of this test set has lost {lost}, which has been deleted, so it can no longer be searched; "
-            "make a new test set over documents that exist."
+            f"The scope of this test set included {lost}, now deleted, so it can no longer be searched; "
+            "create a new test set over existing documents."
         )
     return wb.requests.resolve(measured.scope)
 
 
 def describe_deleted(wb: Workbench, measured: MeasuredScope) -> str:
-    """Return the parts of a scope that were deleted, such as "the project Shop"; "" if it is whole."""
+    """Return the parts of a scope that were deleted, such as "the project Shop"; "" if nothing was deleted."""
     scope = measured.scope
     if measured.is_everything:
         return ""
@@ -98,7 +98,7 @@ def describe_deleted(wb: Workbench, measured: MeasuredScope) -> str:
 
 
 def list_agent_queries(wb: Workbench, limit: int, *, zero_only: bool = False) -> list[str]:
-    """Return the distinct queries among the last ``limit`` of agents; ``zero_only``: those without results."""
+    """Return the distinct queries among the last ``limit`` by agents; ``zero_only`` selects those without results."""
     calls = wb.tool_calls.list(queries_only=True, zero_only=zero_only, limit=limit)
     return list(dict.fromkeys(" ".join(call.query.split()) for call in calls if call.query and call.query.strip()))
 
@@ -108,7 +108,7 @@ def list_agent_queries(wb: Workbench, limit: int, *, zero_only: bool = False) ->
 
 @dataclass(frozen=True, slots=True)
 class QuestionFeatures:
-    """The features of a question's candidates; ``orders`` are their rows by fixed strategy, best first."""
+    """The features of a question's candidates; ``orders`` has their rows by fixed strategy, best first."""
 
     sheet: FeatureSheet
     orders: dict[str, tuple[int, ...]]
@@ -146,8 +146,8 @@ def _find_rows(rows: dict[int, int], ids: Sequence[int]) -> tuple[int, ...]:
 class IndexedCorpus:
     """The index in which a test set is searched; ``keys`` maps document ids to the keys used by judgments.
 
-    ``documents`` is the number indexed, ``failures`` describe the others; ``pages`` returns a document's pages by
-    its id. ``scope`` narrows every search; the default is the whole index.
+    ``documents`` is the number indexed, and ``failures`` describes the others; ``pages`` returns a document's pages,
+    given its id. ``scope`` narrows every search; the default is the whole index.
     """
 
     index: Index
@@ -193,8 +193,8 @@ def index_corpus(
     can be read, nothing is kept.
 
     Raises:
-        NotFound: no such index. Cancelled: ``should_stop`` returned True. UnreadableDocument: no document can be read.
-        ScopeError: a part of the test set's scope has been deleted.
+        NotFound: No such index. Cancelled: ``should_stop`` returned True. UnreadableDocument: No document can be read.
+        ScopeError: A part of the test set's scope has been deleted.
     """
     model = wb.corpus.index(like)
     corpus = test_set.corpus
@@ -224,7 +224,7 @@ def index_corpus(
 
 
 def make_page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
-    """Return a lookup of a document's pages by its id, each document read once; ()() for formats without pages."""
+    """Return a lookup of a document's pages by its id, each document is read once; empty for formats without pages."""
 
     @cache
     def pages(document_id: str) -> tuple[PageSpan, ...]:
@@ -234,7 +234,7 @@ def make_page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:
 
 
 def map_document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
-    """Return the key that judgments name -> the document's id; empty if judgments name ids."""
+    """Return {key used by judgments: document id}; empty if judgments use ids."""
     if not isinstance(test_set.corpus, StoredCorpus):
         return {}
     indexed = wb.corpus.documents.by_key(test_set.corpus.source_id, wb.corpus.index().name)
@@ -242,7 +242,7 @@ def map_document_ids(wb: Workbench, test_set: TestSet) -> dict[str, str]:
 
 
 def ensure_source(wb: Workbench, name: str, corpus: FolderCorpus) -> Source:
-    """Return the source that holds a test set's documents, made if there is none."""
+    """Return the source that holds a test set's documents, creating it if there is none."""
     title = f"{name} {corpus.hash[:12]}"
     for _ in range(2):
         for source in wb.corpus.sources.list(source_type=DATASET):
@@ -270,7 +270,7 @@ def _fill_index(
     on_progress: OnProgress | None,
     should_stop: ShouldStop | None,
 ) -> tuple[str, ...]:
-    """Bring the documents in, or cut and embed those that are there; returns what could not be read."""
+    """Ingest the documents, or chunk and embed those already stored; return what could not be read."""
     if isinstance(corpus, StoredCorpus):
         wb.indexes.build(index.name, on_progress=on_progress, should_stop=should_stop)
         return ()
@@ -293,7 +293,7 @@ def _fill_index(
 
 
 def _delete_if_empty(wb: Workbench, source_id: str) -> bool:
-    """Delete a corpus that holds no document, with its indexes; return whether it did."""
+    """Delete a corpus that has no documents, with its indexes; return whether it was deleted."""
     empty = wb.corpus.documents.count(source_id=source_id) == 0
     if empty:
         delete_corpus(wb, source_id)
@@ -301,10 +301,10 @@ def _delete_if_empty(wb: Workbench, source_id: str) -> bool:
 
 
 def hash_documents(wb: Workbench, measured: MeasuredScope) -> str:
-    """Hash the user's own documents in a scope, and the scope: any of them added, changed or deleted changes it.
+    """Hash the user's own documents in a scope, and the scope; adding, changing or deleting one changes the hash.
 
     Raises:
-        ScopeError: a part of the scope has been deleted.
+        ScopeError: A part of the scope has been deleted.
     """
     scope = resolve_scope(wb, measured)
     digest = hashlib.sha256()

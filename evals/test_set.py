@@ -55,7 +55,7 @@ class Judgment(Value):
 
 
 def best_span_grades(spans: Iterable[Judgment]) -> dict[tuple[str, str], int]:
-    """Return (question id, document) -> the grade of its best span, as qrels need."""
+    """Return {(question id, document): grade of the best span}, as qrels require."""
     best: dict[tuple[str, str], int] = {}
     for span in spans:
         place = (span.question_id, span.document)
@@ -115,7 +115,7 @@ class MeasuredScope(Value):
     def text(self) -> str:
         """The scope as text, such as "project Shop, source Manuals"."""
         scope = self.scope
-        parts = ["sources of no project"] if scope.kind == "global" else []
+        parts = ["sources without a project"] if scope.kind == "global" else []
         if scope.project:
             only = "only " if scope.kind == "project" else ""
             folder = f", folder {self.title(scope.folder)}" if scope.folder else ""
@@ -142,7 +142,7 @@ class MeasuredScope(Value):
 
     @classmethod
     def from_stored(cls, stored: Mapping[str, JsonValue]) -> MeasuredScope:
-        """Return a scope from its stored form; a missing field does not narrow."""
+        """Return a scope from its stored form; a missing field excludes nothing."""
         known = {item.name for item in fields(Scope)}
         values: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in stored.items() if name in known
@@ -164,10 +164,10 @@ def _format_list(noun: str, names: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class TestSet:
-    """Questions with judgments over a corpus; ``corpus`` None means the person's own sources.
+    """Questions with judgments over a corpus; ``corpus`` None means the user's own sources.
 
-    With a corpus of its own a judgment names a document by its key there; without one, by the document's id.
-    ``scope`` is the part of the person's own sources that is searched; with a corpus of its own it is everything.
+    With its own corpus, a judgment names a document by its key there; without one, by the document's id. ``scope`` is
+    the part of the user's own sources that is searched; with its own corpus, it is everything.
     """
 
     __test__: ClassVar = False  # not a pytest class
@@ -182,7 +182,7 @@ class TestSet:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """Lines of its files and of its own corpus that could not be read and were left out, a sentence each."""
+        """A sentence for each line of its files or corpus that could not be read and was left out."""
         found = self.read_problems
         if isinstance(self.corpus, FolderCorpus):
             _ = self.corpus.documents  # read once
@@ -211,7 +211,7 @@ class TestSet:
 
     @cached_property
     def qrels(self) -> dict[str, dict[str, int]]:
-        """Question id -> document key -> grade, the best of a document's spans."""
+        """{question id: {document key: grade}}; the grade is that of the document's best span."""
         grades: dict[str, dict[str, int]] = {}
         for judgment in self.judgments:
             of_question = grades.setdefault(judgment.question_id, {})
@@ -220,7 +220,7 @@ class TestSet:
 
     @cached_property
     def spans(self) -> dict[str, tuple[Judgment, ...]]:
-        """Question id -> its judged spans that are relevant."""
+        """{question id: relevant spans}."""
         by_question: dict[str, list[Judgment]] = {}
         for judgment in self.judgments:
             if judgment.is_span and judgment.grade > 0:
@@ -229,7 +229,7 @@ class TestSet:
 
     @cached_property
     def pages(self) -> dict[str, tuple[tuple[str, int], ...]]:
-        """Question id -> the (document, page) pairs that answer it, if pages were judged."""
+        """{question id: (document, page) pairs that answer it}, if pages were judged."""
         places: dict[str, list[tuple[str, int]]] = {}
         for judgment in self.judgments:
             if judgment.grade > 0 and judgment.pages:
@@ -253,7 +253,7 @@ class TestSet:
         return tuple(key for key in wanted if key not in keys)
 
     def only(self, ids: Sequence[str]) -> TestSet:
-        """Return the test set with some of its questions, in its own order."""
+        """Return the test set restricted to some of its questions, in its own order."""
         wanted = set(ids)
         return replace(
             self,
@@ -274,6 +274,6 @@ MAX_PROBLEMS_SHOWN = 20
 
 
 def _judgment_fields(judgment: Judgment) -> list[str | int | list[int] | None]:
-    """Return a judgment's fields for hashing; pages only if there are some, so that older hashes stay valid."""
+    """Return a judgment's fields for hashing; pages only if there are any, so that older hashes stay valid."""
     values: list[str | int | list[int] | None] = [judgment.question_id, judgment.document, judgment.grade]
     return [*values, judgment.start, judgment.end, *([list(judgment.pages)] if judgment.pages else [])]

@@ -1,4 +1,4 @@
-"""The workbench with evaluation: what notebooks and scripts get from ``from workbench import Workbench``."""
+"""The workbench with evaluation: notebooks and scripts get it with ``from workbench import Workbench``."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ class Workbench(workbench.workbench.Workbench):
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> Evaluation:
-        """Measure strategies, retrievers of your own and run files on a test set.
+        """Measure strategies, your own retrievers and run files on a test set.
 
         Args:
             test_set: A test set, the title or id of a stored one, a folder, or "sample".
-            strategies: Names of strategies, and retrievers as ``wb.strategies.add`` takes them, or these by name. A
-                retriever is added under its name, or that of its class.
-            metrics: Metrics, the first of which orders the leaderboard; those of ``workbench eval`` if None.
+            strategies: Names of strategies, and retrievers as accepted by ``wb.strategies.add``, optionally by name. A
+                retriever is added under its name, or its class's name.
+            metrics: Metrics, the first of which orders the leaderboard; the defaults of ``workbench eval`` if None.
             run_files: Paths of run files (TREC or CSV) by name.
             parameters: Parameters by strategy and name.
             index: Index whose chunker and model are used; the default one if None.
@@ -115,7 +115,7 @@ class Workbench(workbench.workbench.Workbench):
         )
 
     def _name_all(self, strategies: str | Sequence[object] | Mapping[str, object]) -> list[str]:
-        """Return the names of strategies; those that are retrievers are added."""
+        """Return the names of strategies; retrievers are added first."""
         if isinstance(strategies, Mapping):
             for name, retriever in strategies.items():
                 row = STRATEGIES.get(name)

@@ -1,1 +1,1 @@
-"""The MCP server: the tools of agents, over stdio and HTTP, and the plain HTTP routes."""
+"""The MCP server: tools for agents, over stdio and HTTP, and the plain HTTP routes."""

@@ -2,7 +2,7 @@
 
 Unknown names, wrong types and numbers out of range are errors. Known differences between clients are accepted: null
 means absent, lists and objects may be JSON strings, numbers may be strings and strings numbers. Arguments that clients
-add for their own use are ignored with a note. Pydantic validates values; the messages are those of the contract.
+add for their own use are ignored with a note. Pydantic validates values; the messages follow the contract.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Refused(Exception):
     Args:
         error: What is wrong.
         suggestion: What to do instead.
-        fields: Further fields of the answer, for families whose errors are JSON.
+        fields: Additional fields of the answer, for families whose errors are JSON.
     """
 
     def __init__(self, error: str, suggestion: str = "", fields: JsonObject | None = None) -> None:
@@ -100,7 +100,7 @@ class Argument:
         return self.default if self.unset is None else self.unset
 
     def read(self, value: object) -> JsonValue:
-        """Return the value in its type.
+        """Return the value converted to its type.
 
         Raises:
             Refused: The value is invalid; the message names the valid ones.
@@ -116,7 +116,7 @@ class Argument:
         return read
 
     def refusal(self, value: object) -> Refused:
-        """Return the error for a value, in the words of the specification."""
+        """Return the error for a value, as worded in the specification."""
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         text = text if len(text) <= 100 else text[:97] + "..."
         if self.choices and isinstance(value, str):
@@ -212,7 +212,7 @@ def find_ignored_arguments(declared: Sequence[Argument], given: Mapping[str, obj
 
 
 def select_repeated(declared: Sequence[Argument], given: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments that the next call must repeat, without empty optional and ignored ones."""
+    """Return the arguments that the next call must repeat, without empty optional ones and ignored ones."""
     required = {argument.name: argument.required for argument in declared}
     known = {name: value for name, value in given.items() if name in required}
     return {name: value for name, value in known.items() if required[name] or value not in (None, "")}

@@ -110,7 +110,7 @@ class ToolAnswer:
 
 @dataclass(frozen=True, slots=True)
 class CallDependencies:
-    """What calls need besides the workbench; available before it is open."""
+    """What calls need in addition to the workbench; available before it is open."""
 
     settings: Settings
     articles: ArticleFolder
@@ -160,7 +160,7 @@ class Boundary:
     async def _answer(
         self, tool: Tool, given: Mapping[str, object], client: ProgressClient | None
     ) -> tuple[ToolAnswer, str | None]:
-        """Return the tool's answer, and its error message or None."""
+        """Return the tool's answer and its error message, or None."""
         with measure(TOOL, tool.name) as call:
             try:
                 arguments = read_arguments(tool.name, tool.arguments, given)
@@ -218,7 +218,7 @@ class Boundary:
         return self._dependencies
 
     def _get_limiter(self, reads: bool, connections: int) -> anyio.CapacityLimiter:
-        """Return the limiter of reading or writing calls, created here because it belongs to the running loop."""
+        """Return the limiter for reading or writing calls; created here because it belongs to the running loop."""
         if not self._limiters:
             self._limiters = {
                 True: anyio.CapacityLimiter(max(2, connections - _MAX_WRITERS)),

@@ -41,7 +41,7 @@ class CallNote:
 
 
 class CallLog:
-    """Logs calls to the database in a thread of its own."""
+    """Logs calls to the database in a separate thread."""
 
     def __init__(self, opening: Opening) -> None:
         """Args:
@@ -63,7 +63,7 @@ class CallLog:
         error: str | None,
         client: str | None = None,
     ) -> None:
-        """Queue a call; of its arguments only the sizes, the scope and the query are logged."""
+        """Queue a call; only the sizes of its arguments, the scope and the query are logged."""
         if self._opening.is_ready and not self._opening.workbench.settings.mcp_log_calls:
             return
         self._start_thread()

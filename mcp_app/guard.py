@@ -1,4 +1,4 @@
-"""Access control of the HTTP server: Host, Origin, bearer token and size of the body."""
+"""Access control of the HTTP server: Host, Origin, bearer token and body size."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def is_loopback(host: str) -> bool:
 
 
 class HostMiddleware:
-    """ASGI middleware that rejects requests by the access policy, with errors in JSON.
+    """ASGI middleware that rejects requests according to the access policy, with errors in JSON.
 
     Host and Origin are checked first. The token is checked after CORS preflight requests are answered, because browsers
     send those without it.
@@ -135,7 +135,7 @@ def format_too_large(largest: int) -> str:
 
 
 def is_allowed(value: str, allowed: Sequence[str]) -> bool:
-    """Return whether a Host or Origin is allowed; ``:*`` at the end of an allowed one means any port."""
+    """Return whether a Host or Origin is allowed; ``:*`` at the end of an allowed value means any port."""
     lowered = value.lower()
     if lowered in allowed:
         return True

@@ -1,6 +1,6 @@
-"""Cutting of long answers to a token budget, with totals and the exact next call.
+"""Cuts long answers to a token budget, with totals and the exact next call.
 
-An answer within the budget stays as it is. A longer one loses items from the end of its declared list, or characters
+An answer within the budget is unchanged. A longer one loses items from the end of its declared list, or characters
 from the end of its declared text. Nothing else is shortened.
 """
 
@@ -87,7 +87,7 @@ def tokens(text: str) -> int:
     """Estimate the tokens of a text; errs on the high side.
 
     Prose is counted by letters, at a rate for English and one for other languages. Keys, hashes and runs that are not
-    words have rates of their own, and other scripts are counted by character.
+    words have separate rates, and other scripts are counted by character.
     """
     escapes = _ESCAPE.findall(text)
     count: float = sum(5 if len(escape) > 2 else 1 for escape in escapes)
@@ -126,9 +126,9 @@ def find_largest_fit(most: int, text: Callable[[int], str], budget: int = TOKEN_
     """Return the largest size whose text is within the budget, by bisection.
 
     Args:
-        most: Largest size; the result is at least 1 unless this is 0.
-        text: Returns the text of a size; longer for larger sizes.
-        budget: Tokens.
+        most: Maximum size; the result is at least 1 unless this is 0.
+        text: Returns the text for a size; it grows with the size.
+        budget: Maximum tokens.
     """
     if fits(text(most), budget):
         return most
@@ -149,7 +149,7 @@ PAGE_ARGUMENTS = ("page",)  # left out of the next call, which has an offset
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A list in an answer whose items are reached by ``offset``."""
+    """A list in an answer whose items are paged by ``offset``."""
 
     key: str = "results"  # field of the list
     count: str = "count"  # field with the number of items shown
@@ -171,7 +171,7 @@ class RankedPage:
 
     @property
     def limit(self) -> int:
-        """Items to rank: up to the end of the page, and one more to know whether others follow."""
+        """Number of items to rank: up to the end of the page, plus one to detect whether others follow."""
         return min(self.most, self.offset + self.count + 1)
 
     def items(self, ranked: Sequence[T]) -> Sequence[T]:
@@ -183,7 +183,7 @@ class RankedPage:
         return len(ranked) > self.offset + self.count
 
     def is_under_filled(self, ranked: Sequence[object]) -> bool:
-        """Return whether the scope holds fewer items than were asked for."""
+        """Return whether the scope holds fewer items than requested."""
         return len(ranked) < min(self.most, self.offset + self.count)
 
     def end(self, ranked: Sequence[object], kind: str, narrow: str) -> JsonObject:
@@ -209,7 +209,7 @@ class TextPart:
 
 
 def explain_past_end(offset: int, ranked: Sequence[object]) -> str:
-    """Return a suggestion if the offset is past the last item; "" if nothing was found at all."""
+    """Return a suggestion if the offset is past the last item; "" if there are no items at all."""
     return f"Only {len(ranked)} found. Use an offset below {len(ranked)}" if offset and ranked else ""
 
 
@@ -239,7 +239,7 @@ def cut_to_budget(
 
 
 def count_skipped(arguments: Mapping[str, JsonValue]) -> int:
-    """Return how many items precede the answer's first, from ``offset`` or ``page``."""
+    """Return how many items precede the answer's first one, given ``offset`` or ``page``."""
     offset = arguments.get("offset")
     if isinstance(offset, int):
         return offset
@@ -301,7 +301,7 @@ def _cut_items(
 
 
 def _is_nothing_close(answer: JsonObject, items: Sequence[JsonObject]) -> bool:
-    """Return whether a search reported that nothing is close; then further results do not help."""
+    """Return whether a search reported that nothing is close; in which case further results do not help."""
     metadata = answer.get("metadata")
     reported = answer.get("nothing_close") or (isinstance(metadata, dict) and metadata.get("nothingClose"))
     return bool(reported or (items and items[0].get("nothing_close")))
@@ -330,7 +330,7 @@ def _check_items(value: JsonValue, name: str, key: str) -> list[JsonObject]:
 
 
 def _append_note(item: JsonObject, note: str) -> JsonObject:
-    """Append a note to an item, which may already have one of its own."""
+    """Append a note to an item, which may already have one."""
     own = item.get("note")
     return {**item, "note": f"{own}. {note}" if own else note}
 
@@ -381,7 +381,7 @@ def count_above_cutoff(scores: Sequence[float], strategy: str, share: float) -> 
 def apply_cutoff(
     items: Sequence[JsonObject], scores: Sequence[float], strategy: str, share: float, *, close: bool
 ) -> tuple[list[JsonObject], JsonObject]:
-    """Return the results for a caller who gave no count, and a note on the cutoff.
+    """Return the results for a caller that gave no count, and a note on the cutoff.
 
     Args:
         items: The default number of results, best first.

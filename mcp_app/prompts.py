@@ -64,7 +64,7 @@ def complete_argument(wb: Workbench, name: str, typed: str, context: dict[str, s
 
 
 def _complete_document(wb: Workbench, contains: str | None, context: dict[str, str]) -> Completion:
-    """Return the ids of documents, those of the context's project and global ones if it names a project."""
+    """Return the ids of documents; if the context names a project, only its own and global ones."""
     source_id = context.get("source_id") or None
     if context.get("project_id"):
         inside = {source.id for source in _list_sources(wb, context)}

@@ -1,4 +1,4 @@
-"""Resources: documents as text, sources as lists of documents, PDF pages of passages as images."""
+"""Resources: documents as text, sources as lists of documents, and passages' PDF pages as images."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Content = TypeVar("Content", str, bytes)
 
 
 class ResourceReader(Protocol):
-    """Reads a resource in a thread, with errors of the workbench as errors of the protocol."""
+    """Reads a resource in a thread, converting the workbench's errors to protocol errors."""
 
     def __call__(self, work: Callable[[Workbench], Content], /) -> Awaitable[Content]:
         """Return the result of ``work``."""
@@ -135,7 +135,7 @@ def _add_sources(server: MCPServer[dict[str, object]], read: ResourceReader) -> 
 def list_source_resources(wb: Workbench, cursor: str | None = None) -> ListResourcesResult:
     """Return a page of 100 sources as resources, newest first.
 
-    A cursor is the position of the last source listed, so that sources added or deleted in between shift no others.
+    A cursor is the position of the last source listed, so sources added or deleted in between do not shift the others.
 
     Raises:
         MCPError: The cursor is invalid.

@@ -58,7 +58,7 @@ EmptyState = dict[str, object]
 
 
 class WorkbenchServer(MCPServer[EmptyState]):
-    """An MCPServer whose tools come from a table and whose calls all pass the boundary."""
+    """An MCPServer whose tools come from a table and whose calls all go through the boundary."""
 
     def __init__(
         self, boundary: Boundary, tools: Sequence[Tool], *, read_only: bool, client: str | None = None
@@ -213,7 +213,7 @@ def create_server(
 
 
 def _get_client_name(context: Context[EmptyState] | None) -> str | None:
-    """Return the name that the client sent on connecting."""
+    """Return the name that the client sent when it connected."""
     parameters = context.session.client_params if context is not None else None
     return parameters.client_info.name if parameters is not None else None
 

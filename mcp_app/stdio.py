@@ -1,7 +1,7 @@
 """Standard input and output, read and written by the event loop without threads.
 
 The SDK uses worker threads, which costs four thread switches per call. Streams other than pipes and sockets (a
-terminal, a file, Windows) use threads here too.
+terminal, a file, Windows) also use threads here.
 
 The SDK ignores a line that is not a protocol message. Here it is answered with a JSON-RPC error, and the session
 continues.
@@ -48,7 +48,7 @@ async def open_standard_streams() -> AsyncGenerator[Streams]:
 
 
 async def cancel_on_signal(scope: anyio.CancelScope) -> None:
-    """Cancel a scope on a signal to end; a KeyboardInterrupt would be raised in an arbitrary task."""
+    """Cancel a scope on a termination signal, because a KeyboardInterrupt would be raised in an arbitrary task."""
     try:
         with anyio.open_signal_receiver(*STOP_SIGNALS) as signals:
             async for _ in signals:
@@ -110,7 +110,7 @@ class MessageReader:
 
 
 def make_errors(line: str) -> Sequence[str]:
-    """Return the JSON-RPC errors for a line; none if it is a protocol message.
+    """Return the JSON-RPC errors for a line; [] if it is a protocol message.
 
     Each request of a batch gets an error. An error has the id of its request, or null if that is unknown.
     """
@@ -142,9 +142,9 @@ def _make_error(key: object, code: int, message: str) -> str:
 
 
 def replace_unpaired_surrogates(line: str) -> str:
-    """Replace escaped unpaired surrogates in a line of JSON by U+FFFD.
+    """Replace escaped unpaired surrogates in a line of JSON with U+FFFD.
 
-    JavaScript writes them if a string was cut inside an emoji, and the SDK would not answer the call at all.
+    JavaScript writes them if a string was cut inside an emoji, and the SDK would not answer such a call at all.
     """
     if not _ESCAPED_SURROGATE.search(line):
         return line
@@ -208,7 +208,7 @@ class ThreadWriter:
 
 
 def _can_wait_on_streams() -> bool:
-    """Return whether the event loop can wait for both streams, and stderr, which must stay blocking, is another one."""
+    """Return whether the event loop can wait for both streams, and stderr, which must stay blocking, is separate."""
     if sys.platform == "win32":
         return False
     try:
@@ -229,7 +229,7 @@ def _claim_stream(descriptor: int, instead: str | None, *, blocking: bool = True
 
     Args:
         descriptor: 0 or 1.
-        instead: File that stray reads and prints get; None for stderr.
+        instead: File for stray reads and prints; None for stderr.
         blocking: False makes the duplicate non-blocking.
     """
     private = os.dup(descriptor)

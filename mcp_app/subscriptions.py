@@ -50,7 +50,7 @@ class ChangeBus(InMemorySubscriptionBus):
         return self._count
 
     def subscribe(self, listener: Callable[[ServerEvent], None], *, lists_only: bool = False) -> Callable[[], None]:
-        """Register a listener and start polling if it is the first.
+        """Register a listener, and start polling if it is the first.
 
         Args:
             listener: Receives events.
@@ -196,5 +196,5 @@ async def _await_message(message: Awaitable[None]) -> None:
 
 
 def _get_connection(ctx: Context) -> Connection:
-    """Return the client's connection, which outlives the request (private: see docs/decisions/027-mcp.md)."""
+    """Return the client's connection, which outlives the request (private API: see docs/decisions/027-mcp.md)."""
     return ctx.session._connection  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""A tool as a row of a table, and what its function receives."""
+"""A tool as a row of a table, and the input of its function."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def format_resume(call: Call, job: Job) -> str:
 
 
 def delegate_to_job(call: Call, folder: SearchedFolder) -> JsonObject:
-    """Start a job for a folder to be searched if many of its files changed.
+    """Start a job for a folder that is about to be searched, if many of its files have changed.
 
     Returns:
         ``job`` and ``message`` for the answer from the indexed files; empty if no job is needed.
@@ -91,7 +91,7 @@ START_TIMEOUT_S = 180.0  # seconds that a call waits for the workbench; the firs
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a tool's function receives besides its arguments."""
+    """What a tool's function receives in addition to its arguments."""
 
     opening: Opening
     articles: ArticleFolder
@@ -114,7 +114,7 @@ class Call:
         return wb
 
     def work_jobs(self) -> None:
-        """Start this process's worker, so that it picks up a new job."""
+        """Start this process's worker so that it picks up new jobs."""
         self.opening.work_jobs()
 
     def offers(self, name: str) -> bool:
@@ -128,7 +128,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class ToolFamily:
-    """How the tools of one specification write answers and errors."""
+    """The form of answers and errors for the tools of one specification."""
 
     render: Callable[[JsonValue], str]
     failure: Callable[[str, str, Mapping[str, object]], str]  # error, suggestion, arguments as sent

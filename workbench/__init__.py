@@ -1,6 +1,6 @@
 """RAG Workbench: compare retrieval strategies on one corpus, with evidence for which one is best.
 
-Importing this package takes under 0.3 s; engines, models and the database are loaded at first use.
+Importing this package takes under 0.3 s; engines, models and the database are loaded on first use.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> type[Settings] | type[Workbench]:
-    """Load the heavy names at first use (PEP 562)."""
+    """Load the heavy names on first use (PEP 562)."""
     if name == "Workbench":
         from evals.workbench import Workbench
 

@@ -44,7 +44,7 @@ _STYLE = """<style>
 
 
 def result_frame(result: SearchResult) -> pandas.DataFrame:
-    """Return one row per passage: rank, score, title, heading, text, and the score of each leg in its own column."""
+    """Return one row per passage: rank, score, title, heading, text, and a column with the score of each leg."""
     check_extra("app")
     import pandas as pd
 
@@ -67,7 +67,7 @@ def result_frame(result: SearchResult) -> pandas.DataFrame:
 
 
 def comparison_frame(comparison: Comparison) -> pandas.DataFrame:
-    """Return one row per passage and one rank column per strategy, empty if it was not found; best ranks first."""
+    """Return one row per passage and one rank column per strategy, empty if not found; best ranks first."""
     check_extra("app")
     import pandas as pd
 
@@ -88,7 +88,7 @@ def comparison_frame(comparison: Comparison) -> pandas.DataFrame:
 
 
 def result_html(result: SearchResult) -> str:
-    """Return a table of the passages: rank, score, heading, and the text with the question's words marked."""
+    """Return a table of the passages: rank, score, heading, and the text with question words marked."""
     head = f"{len(result)} passages by {result.strategy} in {result.timings_ms.get('total', 0):.0f} ms"
     if not result.results:
         return _page(result.query, head, "<p>Nothing was found.</p>", result.notes)
@@ -102,7 +102,7 @@ def result_html(result: SearchResult) -> str:
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """Return the strategies as columns; each passage shows its movement against the first column."""
+    """Return the strategies as columns; each passage shows its change in rank from the first column."""
     results = comparison.strategies
     first = next(iter(results.values()), ())
     before = {passage.passage_id: passage.rank for passage in first}
@@ -137,7 +137,7 @@ def report_html(report: IngestReport) -> str:
 def leaderboard_html(
     title: str, head: str, names: Sequence[str], rows: Sequence[Sequence[str]], notes: tuple[str, ...]
 ) -> str:
-    """Return runs as a table with the columns ``names``."""
+    """Return runs as a table with the columns given in ``names``."""
     heads = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return _page(title, head, f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>", notes)
@@ -153,7 +153,7 @@ def result_text(result: SearchResult) -> str:
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Return the strategies' results for a console, one after the other."""
+    """Return the strategies' results for a console, one after another."""
     return "\n\n".join(result_text(result) for result in comparison.strategies.values())
 
 

@@ -20,14 +20,14 @@ class InvalidInput(WorkbenchError):
 
 
 class NotFound(WorkbenchError):
-    """No object has the id, title or path that was asked for."""
+    """No object has the requested id, title or path."""
 
     def __init__(self, kind: str, key: str, hint: str = "") -> None:
         """Build the message.
 
         Args:
             kind: Noun for the object, such as "source".
-            key: The id, title or path that was asked for.
+            key: The requested id, title or path.
             hint: Sentence on how to list the valid ones.
         """
         self.kind = kind
@@ -36,14 +36,14 @@ class NotFound(WorkbenchError):
 
 
 class Ambiguous(WorkbenchError):
-    """Several objects have the title or URL that was asked for; the message lists the id of each."""
+    """Several objects have the requested title or URL; the message lists the id of each."""
 
     def __init__(self, kind: str, key: str, ids: Mapping[str, str]) -> None:
         """Build the message.
 
         Args:
             kind: Noun for the object, such as "source".
-            key: The title or URL that was asked for.
+            key: The requested title or URL.
             ids: For each id, a text that distinguishes the object from the others.
         """
         self.kind = kind
@@ -86,7 +86,7 @@ class CrawlRefused(WorkbenchError):
 
 
 class Cancelled(WorkbenchError):
-    """The caller stopped the work; what is finished is kept."""
+    """The caller stopped the work; finished parts are kept."""
 
 
 def list_choices(values: Iterable[str], limit: int = 12, ids: Mapping[str, str] | None = None) -> str:
@@ -95,7 +95,7 @@ def list_choices(values: Iterable[str], limit: int = 12, ids: Mapping[str, str] 
     Args:
         values: Valid values, or titles if ``ids`` is given.
         limit: Number of values that are listed.
-        ids: Id of each title, listed behind it since either is accepted: ``'A' (a), 'B' (b)``.
+        ids: Id of each title, listed after it because either is accepted: ``'A' (a), 'B' (b)``.
     """
     names = [f"'{value}'" + (f" ({ids[value]})" if ids else "") for value in values]
     listed = ", ".join(names[:limit]) or "none yet"

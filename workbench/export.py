@@ -16,7 +16,7 @@ from workbench.types import Comparison, JsonObject, ParameterValue, Passage, Sco
 
 
 def notebook_json(introduction: str, sources: Sequence[str]) -> str:
-    """Return the JSON of a notebook (nbformat 4.5): the introduction as Markdown, then one code cell per source."""
+    """Return the JSON of a notebook (nbformat 4.5): the introduction as Markdown, then a code cell per source text."""
     cells = [_cell("markdown", 0, introduction)]
     cells += [_cell("code", number, source) for number, source in enumerate(sources, start=1)]
     notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
@@ -56,7 +56,7 @@ class CompareArguments:
 
 
 def comparison_markdown(comparison: Comparison, asked: CompareArguments) -> str:
-    """Return the rankings one after the other, each passage quoted under its title."""
+    """Return the rankings one after another, each passage quoted under its title."""
     parts = [f"# {_escape_markdown(comparison.query)}", *(f"> {_escape_markdown(note)}" for note in comparison.notes)]
     for name in comparison.strategies:
         result = comparison.strategies[name]

@@ -1,4 +1,4 @@
-"""Formatting for people: progress bars, sizes and counts; and reading of ``name=value`` options."""
+"""Human-readable formatting: progress bars, sizes and counts; also parsing of ``name=value`` options."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.types import Countdown, OnProgress, Progress, time_left_text
 
 
 def parse_assignments(texts: Sequence[str], option: str) -> dict[str, str]:
-    """Read ``name=value`` texts.
+    """Parse ``name=value`` texts.
 
     Raises:
         InvalidInput: A text has another form; the message names the option.
@@ -33,7 +33,7 @@ def progress_bar(title: str, instead: OnProgress | None = None, *, unit: str = "
 
     Args:
         title: Text before the bar.
-        instead: Callback of a caller that shows progress itself; it is used instead of a bar.
+        instead: Callback of a caller that shows progress itself; it replaces the bar.
         unit: Name of what is counted; empty if that changes during the work.
     """
     if instead is not None:
@@ -61,7 +61,7 @@ KB, MB, GB = 1_000, 1_000_000, 1_000_000_000  # bytes
 
 
 def size_text(count: int) -> str:
-    """Return a size for people: ``812 bytes``, ``12.3 MB``."""
+    """Return a human-readable size: ``812 bytes``, ``12.3 MB``."""
     for unit, name in ((GB, "GB"), (MB, "MB"), (KB, "kB")):
         if count >= unit:
             return f"{count / unit:,.1f} {name}"

@@ -1,6 +1,6 @@
 """The words of a passage that match a question, for highlighting; every interface highlights the same ones.
 
-A word matches if its stem is a stem of the question; the stemmer is Snowball's, as in the keyword index.
+A word matches if the question contains the same stem; the stemmer is Snowball, as in the keyword index.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def match_spans(query: str, text: str, language: str = "english") -> tuple[tuple
     Args:
         query: The question.
         text: The text to mark.
-        language: Language of the stemmer, by Snowball's name.
+        language: Snowball's name for the stemmer's language.
     """
     wanted = _stems(query, language)
     initials = (
@@ -47,7 +47,7 @@ def match_spans(query: str, text: str, language: str = "english") -> tuple[tuple
 
 
 def content_stems(query: str, language: str = "english") -> set[str]:
-    """Return the stems of a query's content words, and its grams in unspaced scripts."""
+    """Return the stems of a query's content words, and its n-grams in unspaced scripts."""
     return _stems(query, language) | split_grams(query.lower())
 
 
@@ -57,7 +57,7 @@ def _stems(query: str, language: str) -> set[str]:
 
 
 def _is_wanted(word: str, language: str, wanted: Collection[str], initials: Collection[str] | None) -> bool:
-    """Return whether a word's stem is wanted; other initials are skipped, since stemming takes .1 ms per new word."""
+    """Return whether a word's stem is wanted; words with other initials are skipped, as stemming takes 0.1 ms."""
     return (initials is None or word[0] in initials) and stem(word, language) in wanted
 
 
@@ -143,7 +143,7 @@ class TableExcerpt:
         return [_line(self.names, row) for row in self.rows]
 
     def is_figures(self, column: int) -> bool:
-        """Return whether all non-empty cells of a column are figures, which are aligned right."""
+        """Return whether all non-empty cells of a column are figures, which are right-aligned."""
         said = [row[column] for row in self.rows if row[column]]
         return bool(said) and all(map(FIGURE.fullmatch, said))
 
@@ -173,8 +173,8 @@ def table_excerpt(query: str, text: str, header: str = "") -> TableExcerpt | Non
         header: Header of a table that the passage continues.
 
     Returns:
-        None if no table row contains a word of the question, or a line of prose contains more of them. For a passage
-        that consists of a table only, its first rows.
+        None if no table row contains a question word, or if a line of prose contains more of them. For a passage that
+        consists only of a table, its first rows.
     """
     lines = _lines(query, text, header)
     holding = Counter(word for line in lines for word in line.words)
@@ -243,7 +243,7 @@ def _pad_row(row: Sequence[str], width: int) -> list[str]:
 
 
 def _columns(query: str, rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the columns to show: labels, columns with words of the question, and their neighbours."""
+    """Return the columns to show: labels, columns that contain question words, and their neighbours."""
     said = [place for place in range(len(rows[0])) if not place or any(row[place] for row in rows[1:])]
     asked = [place for place in said if place and any(_words(query, row[place]) for row in rows)]
 

@@ -1,7 +1,7 @@
 """Opens the workbench in the background, so that the app and the MCP server can serve requests while it starts.
 
-Opening has two steps in one thread. After the first the database is available: lists and files can be shown. After the
-second the model is loaded, so that the first search is as fast as later ones.
+Opening has two steps, both in one thread. After the first, the database is available: lists and files can be shown.
+After the second, the model is loaded, so that the first search is as fast as later ones.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class Opening:
             self._may_warm.clear()
 
     def start(self) -> Future[Workbench]:
-        """Start opening unless it has started; an error is kept until ``again`` is called."""
+        """Start opening unless already started; an error is kept until ``again`` is called."""
         with self._lock:
             return self._future if self._future is not None else self._begin()
 
     def again(self) -> Future[Workbench]:
-        """Start opening, also after an error."""
+        """Start opening, even after an error."""
         with self._lock:
             return self._begin() if self._future is None or _has_failed(self._future) else self._future
 
@@ -146,18 +146,18 @@ class Opening:
         return self._may_warm.is_set()
 
     def warm_now(self) -> None:
-        """Start the second step as soon as the first is done: requests that it would have delayed are served."""
+        """Start the second step as soon as the first is done, because the requests it would have delayed are served."""
         self._may_warm.set()
 
     def work_jobs(self) -> None:
-        """Keep a child process that runs jobs as soon as there are some, if the settings allow it."""
+        """Keep a child process that runs jobs when there are any, if the settings allow it."""
         workbench = self.workbench
         with self._lock:  # two calls at once must not start two workers
             if workbench.settings.run_worker:
                 workbench.work_beside()
 
     def close(self, *, waits: bool = True) -> bool:
-        """Close the workbench if one was opened; waits for one that is opening.
+        """Close the workbench if it was opened; if it is still opening, wait for that first.
 
         Args:
             waits: Whether to wait for the worker's process and for a model that is loading.
@@ -210,7 +210,7 @@ class Opening:
 def open_configured(
     home: Path | str | None = None, database_url: str | None = None, settings: Settings | None = None
 ) -> Workbench:
-    """Open the workbench that the arguments and the environment describe, and let it run jobs if that is set.
+    """Open the workbench described by the arguments and the environment, and let it run jobs if configured.
 
     Raises:
         ConfigurationError: A setting is invalid.

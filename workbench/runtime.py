@@ -1,4 +1,4 @@
-"""The extras of the package, and the sentence that names the one which a piece of work needs."""
+"""The extras of the package, and process-wide settings: signals, garbage collection and BLAS threads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def ignore_signals() -> None:
 
 
 def exit_now(code: int = 0) -> NoReturn:
-    """Exit although threads still run: their native code would crash during the interpreter's shutdown."""
+    """Exit even though threads are still running: their native code would crash during the interpreter's shutdown."""
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # closed, without a reader, or on a full disk
@@ -91,7 +91,7 @@ class Extra:
 
     @property
     def sentence(self) -> str:
-        """The sentence that asks to install it."""
+        """A sentence asking the user to install it."""
         return f"{self.work} needs the extra '{self.name}'; run: pip install 'rag-workbench[{self.name}]'."
 
 
@@ -147,7 +147,7 @@ def relax_gc() -> None:
 
 @contextmanager
 def pause_gc() -> Generator[None]:
-    """Collect nothing inside the block; what it made then counts as old, which only full collections examine."""
+    """Disable collection inside the block; objects made in it count as old, so only full collections examine them."""
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -15,7 +15,7 @@ from workbench.errors import ConfigurationError
 
 
 def default_home() -> Path:
-    """Return the platform's user data folder; ``/var/lib`` for root, since the embedded server opens its parents."""
+    """Return the platform's user data folder; ``/var/lib`` for root, since the server's user must enter its parents."""
     if sys.platform != "win32" and os.geteuid() == 0:
         return Path("/var/lib/rag-workbench")
     return Path(platformdirs.user_data_dir("rag-workbench", appauthor=False))
@@ -67,14 +67,14 @@ class Settings(BaseSettings):
     llm_timeout: float = Field(60.0, gt=0, description="Timeout of a request to the language model, in seconds.")
 
     config_file: Path | None = Field(
-        None, description="File that declares strategies of your own; empty means HOME/workbench.toml."
+        None, description="File that declares your own strategies; empty means HOME/workbench.toml."
     )
     strategy_seconds: float = Field(
-        30.0, gt=0, le=3600, description="Time limit of a question to a strategy of your own, in seconds."
+        30.0, gt=0, le=3600, description="Time limit for a question to one of your own strategies, in seconds."
     )
     strategy_headers: SecretStr | None = Field(
         None,
-        description="HTTP headers for endpoints that are strategies, as JSON by the beginning of their URL: "
+        description="HTTP headers for strategies that are endpoints, as JSON keyed by URL prefix: "
         '{"https://host/": {"Authorization": "Bearer TOKEN"}}.',
     )
 
@@ -157,7 +157,7 @@ class Settings(BaseSettings):
 
 
 class _OwnDotEnvVariables(DotEnvSettingsSource):
-    """The workbench's variables in ``.env``: those with its prefix, and SEARCH_DB_PATH if there is one of them."""
+    """The workbench's variables in ``.env``: those with its prefix, and SEARCH_DB_PATH if there is any of those."""
 
     def _read_env_file(self, file_path: Path) -> Mapping[str, str | None]:
         if b"\0" in file_path.read_bytes():  # such as UTF-16 without a byte order mark
@@ -199,7 +199,7 @@ def provider_variables() -> dict[str, str]:
 
 
 def make_environment(settings: Settings) -> dict[str, str]:
-    """Return this process's environment plus the variables from which another process reads the same settings."""
+    """Return this process's environment plus variables that give a child process the same settings."""
     environment = dict(os.environ)  # noqa: TID251 - this module owns access to the environment
     for name in Settings.model_fields:
         value = getattr(settings, name)

@@ -1,7 +1,7 @@
 """OpenTelemetry traces and metrics: a span and a duration for searches, their steps, ingests, jobs and tool calls.
 
-Nothing is recorded until ``export`` is called or the embedding program sets a provider. Recorded are names of
-strategies, indexes, tools and kinds of jobs, never words of questions or documents.
+Nothing is recorded until ``export`` is called or the embedding program sets a provider. Names of strategies, indexes,
+tools and kinds of jobs are recorded, but never words of questions or documents.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ TOOL = Operation("tool", "tool", "Duration of a tool call over MCP or HTTP.")
 
 
 class Measurement:
-    """A running operation; it takes attributes that are known only at its end."""
+    """A running operation, to which attributes known only at its end can be added."""
 
     def __init__(self, span: trace.Span) -> None:
         self._span = span
@@ -112,7 +112,7 @@ def suppress_telemetry() -> Generator[None]:
 def measure(operation: Operation, target: str, **attributes: AttributeValue) -> Generator[Measurement]:
     """Record a block as a span such as "search hybrid" and as ``workbench.search.duration`` in seconds.
 
-    Without a provider no span is made, since a search takes a few milliseconds and has ten steps.
+    Without a provider no span is created, because a search takes only a few milliseconds and has ten steps.
     """
     if _is_suppressed.get() or not is_enabled():
         yield Measurement(trace.INVALID_SPAN)
@@ -157,7 +157,7 @@ class _WarnOnce(logging.Handler):
 
 
 def export() -> None:
-    """Send everything by OTLP over HTTP, once per process; the standard variables (``OTEL_*``) set where and how often.
+    """Send everything by OTLP over HTTP, once per process; the standard variables (``OTEL_*``) configure the export.
 
     The default is port 4318 of this machine. A provider that the program has already set is kept.
 

@@ -120,7 +120,7 @@ def to_plain(value: object) -> JsonValue:
 
 
 class Value:
-    """Mixin of frozen values; ``to_dict`` returns the JSON form that the interfaces specify."""
+    """Mixin for frozen values; ``to_dict`` returns the JSON form that the interfaces specify."""
 
     def to_dict(self) -> JsonObject:
         """Return the value as JSON types, in field order; fields that are hidden in ``repr`` are omitted."""
@@ -165,7 +165,7 @@ class Parameter(Value):
     choices: tuple[str, ...] = ()
 
     def read(self, value: object) -> ParameterValue:
-        """Return the value in its type, converted from text if necessary.
+        """Return the value with its type, converted from text if necessary.
 
         Raises:
             InvalidInput: The value is invalid; the message names the valid ones.
@@ -292,7 +292,7 @@ class ResolvedScope(Value):
 
     @property
     def place(self) -> ResolvedScope:
-        """The filters alone, without preferences and without the documents that this search excludes."""
+        """Only the filters, without preferences and without the documents that this search excludes."""
         return ResolvedScope(
             source_ids=self.source_ids,
             document_ids=self.document_ids,
@@ -347,7 +347,7 @@ ARTICLE_CATEGORIES = ("concepts", "patterns", "practices")  # folders of article
 
 @dataclass(frozen=True, slots=True)
 class Project(Value):
-    """A named body of work; sources may belong to one."""
+    """A named body of work, to which sources may belong."""
 
     id: str
     title: str
@@ -413,7 +413,7 @@ class Document(Value):
 
 @dataclass(frozen=True, slots=True)
 class Index(Value):
-    """All documents split by one chunker and embedded by one model, with tables of its own."""
+    """All documents split by one chunker and embedded by one model, in separate tables."""
 
     name: str
     chunker: str
@@ -432,7 +432,7 @@ class Index(Value):
 
 @dataclass(frozen=True, slots=True)
 class Promotion(Value):
-    """A strategy that serves, or served, a scope if a search names none."""
+    """A strategy that is or was used in a scope if a search names none."""
 
     scope: str  # "everywhere", "project:ID", "folder:ID" or "source:ID"
     version: int  # from 1 within the scope
@@ -492,7 +492,7 @@ MAX_NOTES = 200  # sentences about documents in the report of an ingest
 
 
 def format_left_out(counts: Mapping[str, int]) -> str:
-    """Return counts as a list, the largest first: "comments (12), hidden rows (3)"."""
+    """Return counts as a list, largest first: "comments (12), hidden rows (3)"."""
     ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{what} ({count:,})" for what, count in ordered)
 
@@ -503,7 +503,7 @@ class DocumentNotes:
 
     Attributes:
         sentences: Sentences about its pages and what was left out.
-        left_out: Counts of what was left out, by a plural noun.
+        left_out: Counts of what was left out, by plural noun.
     """
 
     sentences: tuple[str, ...] = ()
@@ -511,7 +511,7 @@ class DocumentNotes:
 
 
 def sum_notes(notes: Sequence[DocumentNotes]) -> tuple[str, ...]:
-    """Return the sentences of all documents, up to a limit, after one that adds up what was left out of them."""
+    """Return the sentences of all documents, up to a limit, preceded by one that totals what was left out."""
     total: Counter[str] = Counter()
     for each in notes:
         total.update(each.left_out)
@@ -526,7 +526,7 @@ def sum_notes(notes: Sequence[DocumentNotes]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class IngestReport(Value):
-    """The changes of an ingest."""
+    """The changes made by an ingest."""
 
     source_id: str  # "" if nothing was stored and the source was therefore not created
     added: int = 0
@@ -538,7 +538,7 @@ class IngestReport(Value):
     seconds: float = 0.0
     document_ids: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)  # skipped files of unsupported types, by suffix
-    offer: str = ""  # index to build, with its duration, if documents are in languages the model was not trained for
+    offer: str = ""  # index to build, with its duration, if documents are in languages the model was not trained on
     notes: tuple[str, ...] = ()  # sentences on documents with unread pages or uncertain scans
 
     @property
@@ -554,7 +554,7 @@ class IngestReport(Value):
 
     @property
     def counts(self) -> dict[str, int]:
-        """Numbers of documents and passages, without any text of a document or path."""
+        """The numbers of documents and passages, without any document's text or path."""
         documents = {"added": self.added, "updated": self.updated, "unchanged": self.unchanged}
         return documents | {"failed": len(self.failures), "passages": self.passages, "embedded": self.embedded}
 
@@ -590,7 +590,7 @@ class IngestReport(Value):
 
 @dataclass(frozen=True, slots=True)
 class Progress(Value):
-    """A step of long work."""
+    """A step of long-running work."""
 
     done: int
     total: int  # 0 if unknown
@@ -608,7 +608,7 @@ class Progress(Value):
         return min(1.0, (self.done + self.part * self.under_way) / self.total) if self.total else 0.0
 
     def count_active_items(self) -> Progress:
-        """Return it with the finished share of items in progress counted in ``done``, as if they ran one at a time."""
+        """Return this progress with the finished share of running items added to ``done``, as if run one at a time."""
         far = self.done + self.part * self.under_way
         return replace(self, done=int(far), part=far - int(far), under_way=1)
 
@@ -623,7 +623,7 @@ def duration_text(seconds: float | None) -> str:
 
 
 def progress_text(share: float, done: int, total: int) -> str:
-    """Return progress in percent and in items: "73%, 0 of 80"; 100% only once everything is done."""
+    """Return progress as a percentage and in items: "73%, 0 of 80"; 100% only once everything is done."""
     if not total:
         return f"{done:,}"
     percent = 100 if done >= total and share >= 1 else min(99, int(share * 100))
@@ -636,7 +636,7 @@ def time_left_text(seconds: float | None) -> str:
 
 
 class Countdown:
-    """The time left for display: an estimate counts down from the last change of the numbers until it has passed."""
+    """The time left, for display: an estimate counts down from the last change of the numbers until it has passed."""
 
     def __init__(self) -> None:
         self._numbers: tuple[object, ...] = ()
@@ -658,7 +658,7 @@ class Countdown:
 
 
 class SlowSteps:
-    """Running steps of a job that may take minutes without progress, but end by themselves or by a timeout."""
+    """Running steps of a job that may take minutes without progress, but end on their own or by a timeout."""
 
     def __init__(self) -> None:
         self._count, self._lock = 0, threading.Lock()
@@ -681,7 +681,7 @@ SLOW_STEPS: ContextVar[SlowSteps | None] = ContextVar("slow_steps", default=None
 def mark_slow_step() -> Generator[None]:
     """Mark a step that may run for minutes without progress, so that its job does not count as stalled.
 
-    Only for steps that end by themselves, not for waiting for another worker or a lock.
+    Use it only for steps that end on their own, not for waiting for another worker or a lock.
     """
     steps = SLOW_STEPS.get()
     if steps is None:
@@ -720,7 +720,7 @@ def preference_text(names: Iterable[DocumentName]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Leg(Value):
-    """The score that one way of matching gives a passage."""
+    """The score that one way of matching assigns to a passage."""
 
     score: float  # in the leg's own unit (cosine, BM25, MaxSim)
     rank: int | None = None  # from 1; None if the leg did not retrieve the passage itself
@@ -757,7 +757,7 @@ class Passage(Value):
         Raises:
             NotFound: The document has no page images.
             UnreadableDocument: Rendering the page failed.
-            InvalidInput: The hit came without a workbench.
+            InvalidInput: The hit was created without a workbench.
         """
         if self.draw_page is None:
             raise InvalidInput("This hit is not connected to a workbench; call wb.pages.of_passage(hit) for its page.")
@@ -857,7 +857,7 @@ class SearchResult(ResultSequence["Passage"], Value):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """The notes except on preferred documents."""
+        """The notes, except those on preferred documents."""
         return (*filter(None, [self.nothing_close]), *self.scope.notes, *self.degraded, *self._limit_reached())
 
     def _limit_reached(self) -> list[str]:
@@ -894,12 +894,12 @@ class Comparison(Value):
 
     @property
     def preferring(self) -> tuple[DocumentName, ...]:
-        """The names in the query whose documents any of the strategies preferred."""
+        """The names in the query whose documents were preferred by any of the strategies."""
         return tuple(dict.fromkeys(name for result in self.strategies.values() for name in result.preferring))
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of all results without repetition; a note on one strategy only is prefixed with its name."""
+        """The distinct notes of all results; a note about a single strategy is prefixed with its name."""
         notes = [(name, note) for name, result in self.strategies.items() for note in result.remarks]
         texts = [note for _, note in notes]
         return tuple(
@@ -946,7 +946,7 @@ def _preferred(names: Iterable[DocumentName]) -> tuple[str, ...]:
 class WordPlace:
     """A word in a text and on the page's image.
 
-    A word that is divided at the end of a line has one place per line.
+    A word that is hyphenated at the end of a line has one place per line.
     """
 
     start: int  # characters of the text
@@ -958,13 +958,13 @@ class WordPlace:
     confidence: float  # of the OCR engine, 0..1
 
     def shift(self, by: int) -> WordPlace:
-        """Return the place shifted by a number of characters."""
+        """Return the place, shifted by a number of characters."""
         return replace(self, start=self.start + by, end=self.end + by)
 
 
 @dataclass(frozen=True, slots=True)
 class ScannedPage:
-    """A page that OCR read; if the page has text of its own, only the words in its images."""
+    """A page that OCR read; if the page has embedded text, only the words in its images."""
 
     number: int  # from 1
     confidence: float  # mean of the words, 0..1
@@ -988,7 +988,7 @@ TOTAL = "total"  # key of the whole search in ``timings_ms``; the steps need not
 
 
 class TimedStep(StrEnum):
-    """A timed step; its value is the key in ``timings_ms``."""
+    """A timed step; its value is its key in ``timings_ms``."""
 
     LLM = "llm"
     EMBED = "embed"

@@ -55,7 +55,7 @@ BUILT_IN_RERANKER = "late-interaction"
 
 
 def open_corpus(settings: Settings) -> Corpus:
-    """Start or join the database and apply its migrations; start telemetry if the settings ask for it.
+    """Start or join the database and apply its migrations; start telemetry if the settings enable it.
 
     Raises:
         StorageError: The database is unreachable.
@@ -87,7 +87,7 @@ def open_corpus(settings: Settings) -> Corpus:
 
 
 def declare_strategies(settings: Settings) -> OwnStrategies:
-    """Return the strategies, with those that packages and ``workbench.toml`` declare, which are read at first need."""
+    """Return the strategies, including those declared by packages and ``workbench.toml``, read when needed."""
     headers = settings.strategy_headers.get_secret_value() if settings.strategy_headers else ""
     config = settings.config_file or settings.home / "workbench.toml"
     return OwnStrategies(config, settings.strategy_seconds, headers)
@@ -193,7 +193,7 @@ class Workbench:
         return self._worker
 
     def work_beside(self) -> None:
-        """Run a worker process alongside this one, which starts when jobs are queued, until the workbench is closed."""
+        """Run a worker process alongside this one until the workbench is closed; it starts when jobs are queued."""
         from workbench.jobs.worker import WorkerProcess
         from workbench.settings import make_environment
 
@@ -229,7 +229,7 @@ class Workbench:
         """Return running jobs to the queue and close all connections.
 
         Args:
-            waits: False to let the worker process finish by itself, shortly after this one.
+            waits: False to let the worker process finish on its own, shortly after this one.
         """
         if self.beside is not None:
             self.beside.stop(waits=waits)
@@ -302,7 +302,7 @@ class Workbench:
 
         Args:
             query: Question or keywords.
-            strategy: Name of a strategy, or NAME@INDEX; by default the one that serves the scope.
+            strategy: Name of a strategy, or NAME@INDEX; by default the one promoted for the scope.
             limit: Maximum number of passages, 1 to 200.
             scope: Part of the corpus to search; everything if None.
             index: Index to search; the default index if None.
@@ -356,7 +356,7 @@ class Workbench:
 
         Args:
             query: Question to answer.
-            strategy: Name of a strategy, or NAME@INDEX; by default the one that serves the scope.
+            strategy: Name of a strategy, or NAME@INDEX; by default the one promoted for the scope.
             limit: Maximum number of passages to answer from, 1 to 20.
             scope: Part of the corpus to search; everything if None.
             stream: True to return an iterator over the pieces, whose ``answer()`` returns the complete answer.
@@ -390,7 +390,7 @@ class Workbench:
             query: Question or keywords.
             passage_id: Passage to explain; give either this or ``document_id``.
             document_id: Document to explain, by its best passage.
-            strategy: Name of a strategy, or NAME@INDEX; by default the one that serves the scope.
+            strategy: Name of a strategy, or NAME@INDEX; by default the one promoted for the scope.
             limit: Number of passages that count as found, 1 to 200.
             scope: Part of the corpus to search; everything if None.
             index: Index to search; the default index if None.

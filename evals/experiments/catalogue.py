@@ -1,8 +1,8 @@
-"""Experiments: a matrix of indexes, strategies and parameters on one test set, stored as it goes.
+"""Experiments: a matrix of indexes, strategies and parameters on one test set, stored as it runs.
 
 A cell of the matrix is a run. A run is stored under the hash of everything it depends on, so an unchanged cell is
-never run again, in this experiment or another. Each answer is stored at once, so a stopped or killed experiment
-can resume.
+never run again, in this experiment or another. Each answer is stored immediately, so a stopped or killed experiment can
+resume.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Experiments:
         ``experiment_id`` defaults to a new id.
 
         Raises:
-            NotFound: no such test set or index. InvalidInput: an unknown metric, or no answerable question.
-            ScopeError: a part of the test set's scope has been deleted.
+            NotFound: No such test set or index. InvalidInput: An unknown metric, or no answerable question.
+            ScopeError: A part of the test set's scope has been deleted.
         """
         info = self.test_sets.info(test_set)
         chosen = self.test_sets.load(info.id).first(limit_queries)
@@ -98,11 +98,11 @@ class Experiments:
         return parse_experiment(self._experiments.get(experiment_id))
 
     def add_run_file(self, experiment_id: str, name: str, content: str) -> RunFile:
-        """Add a run file (TREC or CSV) to an experiment that is not running, in place of one of the same name.
+        """Add a run file (TREC or CSV) to an experiment that is not running, replacing any with the same name.
 
         Raises:
-            NotFound: no such experiment. InvalidInput: the name is a strategy's, or the file is unreadable.
-            Conflict: the experiment is running, or the user's documents changed since it began.
+            NotFound: No such experiment. InvalidInput: The name is a strategy's, or the file is unreadable.
+            Conflict: The experiment is running, or the user's documents changed since it began.
         """
         experiment = self.get(experiment_id)
         if experiment.status == "running":
@@ -130,7 +130,7 @@ class Experiments:
         self._experiments.delete(self.get(experiment_id).id)
 
     def test_set(self, experiment: Experiment) -> TestSet:
-        """Return the test set in the version of the experiment."""
+        """Return the version of the test set that the experiment uses."""
         stored = self.test_sets.load(experiment.test_set_id, experiment.test_set_version)
         return stored.first(experiment.limit_queries)
 
@@ -144,10 +144,10 @@ class Experiments:
     ) -> Experiment:
         """Run the unfinished cells. If a cell fails, its error is stored and the others continue.
 
-        ``ask_all`` runs all shares in another way than sequentially, with its own progress and stops.
+        ``ask_all`` replaces the sequential run of all shares, and handles progress and stops itself.
 
         Raises:
-            Conflict: the user's documents changed since the experiment started.
+            Conflict: The user's documents changed since the experiment started.
             Cancelled: ``should_stop`` returned True; ``run`` resumes from there.
         """
         experiment = self.get(experiment_id)
@@ -174,7 +174,7 @@ class Experiments:
         return [self._result(experiment, test_set, row) for row in self._experiments.runs(experiment.id)]
 
     def winners(self, experiments: Sequence[Experiment]) -> dict[str, Winner]:
-        """Return the best run of each finished experiment by the experiment's id, computed once and stored."""
+        """Return the best run of each finished experiment, by experiment id; it is computed once and stored."""
         kept = self._experiments.winners()
         best: dict[str, Winner] = {}
         for experiment in experiments:
@@ -186,12 +186,12 @@ class Experiments:
         return best
 
     def state(self, experiment_id: str) -> dict[str, str]:
-        """Return what results depend on: each started run with its status and verdicts."""
+        """Return what results depend on: the status and verdicts of each started run."""
         rows = self._experiments.runs(experiment_id)
         return {row["id"]: f"{row['status']} {sorted(row['extra'])}" for row in rows}
 
     def note(self, experiment: Experiment, result: CellResult, extra: Verdicts) -> None:
-        """Store the verdicts on a run besides its metrics."""
+        """Store the verdicts on a run in addition to its metrics."""
         self._experiments.add_run(experiment.id, result.position, result.run_id, result.cell.label, extra)
 
     def _result(self, experiment: Experiment, test_set: TestSet, row: Row) -> CellResult:
@@ -206,7 +206,7 @@ class Experiments:
 
 
 def _run_sequentially(runs: CellRuns) -> list[ShareOutcome]:
-    """Run every share in this process, except those of failed cells."""
+    """Run every share in this process, except shares of failed cells."""
     outcomes: list[ShareOutcome] = []
     for share in runs.shares():
         if not any(outcome.failed and outcome.cell == share.cell for outcome in outcomes):
@@ -229,8 +229,8 @@ def _summarise(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
 def run_shared(wb: Workbench, experiment_id: str, assignment: Assignment) -> Experiment:
     """Run the unfinished cells of an experiment, or help another worker with them.
 
-    A helper returns when no share is left for it, though others may still be working. Raises what
-    ``Experiments.run`` raises, and PartLost if another worker took over a share of this one.
+    A helper returns when no share is left for it, though others may still be working. Raises what ``Experiments.run``
+    raises, and PartLost if another worker took over one of its shares.
     """
     experiments = Experiments(wb)
 

@@ -22,9 +22,9 @@ PASSAGE_LIMITS = (50, 200)  # passages per search; the second is used if the fir
 
 @dataclass(frozen=True, slots=True)
 class DocumentCutoff(Value):
-    """The documents left of the first ten at a cutoff, a share 0..1 of the best one's score.
+    """The documents among the first ten that pass a cutoff, a fraction (0..1) of the best one's score.
 
-    ``documents`` is their mean number, ``recall`` the mean share 0..1 of the relevant documents among them.
+    ``documents`` is their mean number; ``recall`` is the mean fraction (0..1) of the relevant documents among them.
     """
 
     cutoff: float
@@ -42,10 +42,10 @@ def measure_cutoffs(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> list[DocumentCutoff]:
-    """Ask every question once, and apply each cutoff to the documents' scores (those of their best passages).
+    """Ask every question once, and apply each cutoff to the documents' scores, which are those of their best passages.
 
     Raises:
-        InvalidInput: a cutoff outside 0..1. Cancelled: ``should_stop`` returned True.
+        InvalidInput: A cutoff outside 0..1. Cancelled: ``should_stop`` returned True.
     """
     for cutoff in cutoffs:
         if not 0 <= cutoff <= 1:
@@ -93,9 +93,8 @@ PASSAGES_READ = 6  # passages per answer, as in the app
 class ReferenceAnswers(Value):
     """Answers compared with reference answers.
 
-    ``holding``: the share 0..1 of answers that contain the reference answer word by word; ``words``: the mean number
-    of words; ``longest``: the 90th percentile of that number; ``refused``: the share
-    of refusals.
+    ``holding`` is the share (0..1) of answers that contain the reference answer verbatim, ``words`` the mean number of
+    words, ``longest`` the 90th percentile of that number, and ``refused`` the share of refusals.
     """
 
     questions: int
@@ -117,7 +116,7 @@ def measure_answers(
     """Answer every question that has a reference answer, by extracts if no LLM is configured.
 
     Raises:
-        InvalidInput: no question has a reference answer. Cancelled: ``should_stop`` returned True.
+        InvalidInput: No question has a reference answer. Cancelled: ``should_stop`` returned True.
     """
     questions = [question for question in test_set.answerable if question.reference_answer]
     if not questions:

@@ -27,7 +27,7 @@ SCORE_DIGITS = 6
 class LeaderboardLine(Value):
     """One run on the leaderboard; ``interval`` is the 95% bootstrap interval of the first metric.
 
-    ``against_best`` is None for the best run. ``on_front``: no other run is both better and faster (at the median).
+    ``against_best`` is None for the best run. ``on_front`` if no other run is both better and faster (at the median).
     """
 
     label: str
@@ -62,7 +62,7 @@ def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[Leaderb
     """Return the runs, best first, each compared with the best and corrected for the number of runs.
 
     Raises:
-        InvalidInput: the metric was not measured.
+        InvalidInput: The metric was not measured.
     """
     measured = [result for result in results if result.run is not None]
     _check_measured(measured, metric)
@@ -93,10 +93,10 @@ def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[Leaderb
 
 
 def compare_with_run(results: Sequence[CellResult], metric: str, run_id: str) -> dict[str, Difference]:
-    """Return run id -> difference from the given run, corrected for the number of runs.
+    """Return {run id: difference from the given run}, corrected for the number of runs.
 
     Raises:
-        InvalidInput: that run or the metric was not measured.
+        InvalidInput: That run or the metric was not measured.
     """
     measured = {result.run_id: result for result in results if result.run is not None}
     reference = measured.pop(run_id, None)
@@ -116,7 +116,7 @@ def compare_with_run(results: Sequence[CellResult], metric: str, run_id: str) ->
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """Return the positions of (quality, cost) pairs that no other pair beats in both, one of equal pairs."""
+    """Return the positions of (quality, cost) pairs that no other pair beats in both, without duplicates."""
     front = []
     for place, (quality, cost) in enumerate(points):
         beaten = any(
@@ -131,7 +131,7 @@ def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
 
 
 def scores_by_question(results: Sequence[CellResult], metric: str) -> dict[str, dict[str, float]]:
-    """Return question id -> run label -> value (the heat map). Raises InvalidInput for an unmeasured metric."""
+    """Return {question id: {run label: value}} for the heat map. Raises InvalidInput for an unmeasured metric."""
     _check_measured(results, metric)
     values: dict[str, dict[str, float]] = {}
     for result in results:
@@ -145,7 +145,7 @@ def find_changes(first: CellResult, second: CellResult, metric: str) -> list[Cha
     """Return the questions whose value differs between two runs, the greatest losses first.
 
     Raises:
-        InvalidInput: a run is not finished, the metric was not measured, or the questions differ.
+        InvalidInput: A run is not finished, the metric was not measured, or the questions differ.
     """
     if first.run is None or second.run is None:
         raise InvalidInput("A run is not finished, so there is nothing to compare; finish the experiment first.")
@@ -259,13 +259,13 @@ def find_shared_metrics(first: Sequence[CellResult], second: Sequence[CellResult
 def pair_runs(
     first: Sequence[CellResult], second: Sequence[CellResult], metric: str, *, paired: bool = True
 ) -> list[Pair]:
-    """Match the runs of two experiments by label; return them by the better value, best first.
+    """Match the runs of two experiments by label; return them by the better value of each pair, best first.
 
     The differences are corrected for their number (Holm); ``paired=False`` omits them, as is required if the
     questions or their judgments differ.
 
     Raises:
-        InvalidInput: the metric was not measured in both.
+        InvalidInput: The metric was not measured in both.
     """
     if metric not in find_shared_metrics(first, second):
         raise InvalidInput(f"{metric} was not measured in both experiments; choose a shared metric.")
@@ -375,9 +375,9 @@ def load_winner(experiment: Experiment, stored: JsonObject) -> Winner:
 
 
 def winner_trend(winners: Iterable[Winner], test_set_id: str) -> list[Winner]:
-    """Return the winners of a test set's experiments, the oldest first; those with another first metric are omitted.
+    """Return the winners of a test set's experiments, oldest first; those with another first metric are omitted.
 
-    The metric is that of the newest experiment.
+    The metric is taken from the newest experiment.
     """
     own = [win for win in winners if win.test_set_id == test_set_id]
     dated = sorted(own, key=lambda win: (win.created_at is not None, win.created_at))
@@ -421,9 +421,9 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
     own = max((sum(answer.has_lost_itself for answer in run.answers.values()) for run in runs.values()), default=0)
     if own:
         sentences.append(
-            f"{count_text(own, 'question')} found itself as a document, which is left out of its own ranking."
+            f"{count_text(own, 'question')} retrieved itself as a document, which is left out of its own ranking."
             if own == 1
-            else f"{own:,} questions found themselves as documents, which are left out of their own rankings."
+            else f"{own:,} questions retrieved themselves as documents, which are left out of their own rankings."
         )
     means = [run.means[metric] for run in runs.values() if metric in run.values]
     if means and min(means) >= SATURATION_SCORE:
@@ -435,7 +435,7 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
 
 
 def _describe_faults(runs: Mapping[str, StrategyRun]) -> list[str]:
-    """Return a sentence on each strategy of a user's own that failed on some questions."""
+    """Return a sentence on each of the user's own strategies that failed on some questions."""
     sentences: list[str] = []
     for name, run in runs.items():
         faults = [note for answer in run.answers.values() for note in answer.degraded if note.endswith(FAULT_END)]

@@ -73,9 +73,10 @@ TABLE_WIDTH = 140  # columns of the tables on stderr
 
 
 class RunJson(TypedDict):
-    """The JSON of ``workbench eval``; ``hashes`` are of the corpus, the index and the test set.
+    """The JSON of ``workbench eval``; ``hashes`` has those of the corpus, the index and the test set.
 
-    ``scope`` is the part of the user's documents that was searched, with its text; None for a corpus of its own.
+    ``scope`` is the part of the user's documents that was searched, with its text; None for a test set with its own
+    corpus.
     """
 
     dataset: str
@@ -117,7 +118,7 @@ def to_json(run: EvalRun, significance: list[JsonObject] | None = None) -> RunJs
 
 
 def strategy_to_json(run: StrategyRun) -> dict[str, object]:
-    """Return one strategy's metrics, latency, parameters and further measures."""
+    """Return one strategy's metrics, latency, parameters and other measures."""
     metrics: dict[str, object] = {name: round(value, 6) for name, value in run.means.items()}
     return metrics | {"latency_ms": run.latency_ms, "parameters": dict(run.parameters)} | dict(run.extra)
 
@@ -215,7 +216,7 @@ def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
 
 
 def make_cutoff_table(cutoffs: Mapping[str, Sequence[DocumentCutoff]]) -> Table:
-    """Return a table of the documents and the recall that each cutoff leaves of the first ten."""
+    """Return a table of the documents and the recall that remain of the first ten at each cutoff."""
     table = Table(title="Of the first ten documents", title_justify="left")
     for name in ("strategy", "cutoff", "documents", "recall@10"):
         table.add_column(name, justify="left" if name == "strategy" else "right")
@@ -231,7 +232,7 @@ BASELINE_DIGITS = 9  # finer than any difference that counts
 
 
 class Baseline(TypedDict):
-    """The compared fields of a saved run; ``questions`` is strategy -> metric -> question id -> value."""
+    """The compared fields of a saved run; ``questions`` is {strategy: {metric: {question id: value}}}."""
 
     hashes: dict[str, str]
     strategies: dict[str, dict[str, object]]
@@ -270,12 +271,12 @@ def save_baseline(run: EvalRun, path: Path) -> None:
 
 
 def check_baseline(run: EvalRun, path: Path) -> BaselineCheck:
-    """Test for each strategy in both whether the baseline's first metric is now lower.
+    """Test, for each strategy in both, whether the baseline's first metric is now lower.
 
     The test is one-sided and corrected for the number of strategies.
 
     Raises:
-        InvalidInput: the file is not a baseline, or has another corpus or other questions.
+        InvalidInput: The file is not a baseline, or has another corpus or other questions.
     """
     baseline, measured = read_baseline(path), next(iter(run.strategies.values())).values
     shared = _find_shared_strategies(
@@ -291,7 +292,7 @@ def check_baseline(run: EvalRun, path: Path) -> BaselineCheck:
 
 
 def check_comparable(path: Path, test_set: TestSet, strategies: Sequence[str], metrics: Sequence[str]) -> None:
-    """Raise before a run what ``check_baseline`` would raise after it."""
+    """Raise, before a run, what ``check_baseline`` would raise after it."""
     corpus_hash = test_set.corpus.hash if test_set.corpus is not None else None
     _find_shared_strategies(read_baseline(path), path, test_set, corpus_hash, strategies, metrics)
 
@@ -304,7 +305,7 @@ def _find_shared_strategies(
     strategies: Sequence[str],
     metrics: Sequence[str],
 ) -> list[str]:
-    """Return the strategies of both. Raises InvalidInput if corpus or questions differ."""
+    """Return the strategies in both. Raises InvalidInput if corpus or questions differ."""
     hashes = baseline["hashes"]
     again = f"save it again with --save {path.name}"
     if corpus_hash is not None and hashes.get("corpus") != corpus_hash:

@@ -90,7 +90,7 @@ def list_ranking_files() -> list[Path]:
 
 
 def hash_strategy(strategy: str, parameters: Mapping[str, ParameterValue]) -> str:
-    """Hash a strategy with its parameters and code; of a user's own strategy, with its version."""
+    """Hash a strategy with its parameters and code; a user's own strategy is hashed with its version."""
     own = STRATEGIES[strategy].own
     return hash_json([strategy, sorted(parameters.items()), hash_code(), *([own.version] if own else [])])
 
@@ -108,7 +108,7 @@ DEEPER_LIMITS = (50, 200)  # passages of the deeper searches; 200 is the maximum
 
 @dataclass(frozen=True, slots=True)
 class RankedPassage(Value):
-    """One passage of a ranking, with what the drill-down shows."""
+    """One passage of a ranking, with the fields that the drill-down shows."""
 
     document: str
     passage_id: str
@@ -122,7 +122,7 @@ class RankedPassage(Value):
 class Ranking(Value):
     """The ranking of one strategy for one question: documents best first, the first passages, and the time in ms.
 
-    ``within`` are the first passages of a search within the document of the answer, if pages were judged.
+    ``within`` holds the first passages of a search within the answer's document, if pages were judged.
     """
 
     question_id: str
@@ -134,7 +134,7 @@ class Ranking(Value):
     has_lost_itself: bool = False  # whether the question is a document, which was left out of its own ranking
 
     def without_itself(self) -> Ranking:
-        """Return the ranking without the document that is the question, by BEIR's rule for equal ids."""
+        """Return the ranking without the document that is the question, following BEIR's rule for equal ids."""
         if self.question_id not in self.documents:
             return self
         return replace(
@@ -147,7 +147,7 @@ class Ranking(Value):
 
 @dataclass(frozen=True)
 class StrategyRun:
-    """One strategy with its parameters over all questions; ``values`` is metric -> question id -> value."""
+    """One strategy with its parameters over all questions; ``values`` is {metric: {question id: value}}."""
 
     strategy: str
     parameters: Mapping[str, ParameterValue]
@@ -192,10 +192,10 @@ def run_strategies(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> EvalRun:
-    """Run strategies over a test set's answerable questions, one after the other.
+    """Run strategies over a test set's answerable questions, one after another.
 
     Raises:
-        InvalidInput: an unknown strategy, parameter or metric, or no question with a relevant document.
+        InvalidInput: An unknown strategy, parameter or metric, or no question with a relevant document.
         Cancelled: ``should_stop`` returned True.
     """
     names = list(dict.fromkeys(strategies or default_strategies()))
@@ -228,7 +228,10 @@ def score_answers(
     answers: Mapping[str, Ranking],
     metrics: Sequence[str] = DEFAULT_METRICS,
 ) -> StrategyRun:
-    """Measure a strategy's answers. A question that is a document is left out of its own ranking if not relevant."""
+    """Measure a strategy's answers.
+
+    A question that is itself a document is left out of its ranking unless relevant.
+    """
     qrels = {question.id: test_set.qrels[question.id] for question in test_set.answerable}
     answers = {
         key: answer if qrels.get(key, {}).get(key, 0) > 0 else answer.without_itself()
@@ -291,7 +294,7 @@ def ask_question(
 ) -> Ranking:
     """Ask one question and return at least ``documents`` documents if available.
 
-    With ``pages`` (question id -> (document, page)), also search within the documents of the answer.
+    With ``pages`` ({question id: (document, page)}), also search within the documents that contain the answer.
 
     The first search has the app's limit and is timed. If its passages come from too few documents,
     deeper searches add more below them.
@@ -396,7 +399,7 @@ class Experiment(Value):
 
 @dataclass(frozen=True)
 class CellResult:
-    """The outcome of a cell: its measured run, or the reason for a missing one; ``extra`` has ragas verdicts."""
+    """The outcome of a cell: its measured run, or the reason for a missing one; ``extra`` has the ragas verdicts."""
 
     cell: Cell
     run_id: str
@@ -417,7 +420,7 @@ def make_cells(
     """Return every combination of strategy, its parameter sets (default: the defaults) and index.
 
     Raises:
-        InvalidInput: an unknown strategy or parameter, no cells, or more than 500.
+        InvalidInput: An unknown strategy or parameter, no cells, or more than 500.
     """
     cells = [
         Cell(strategy, values, index)
@@ -513,7 +516,7 @@ STORE_BATCH_ANSWERS = 8  # answers per transaction: at most this many are lost b
 
 @dataclass(frozen=True, slots=True)
 class Share(Value):
-    """Some questions of the cell at a position: from ``first`` to before ``last``."""
+    """Some of a cell's questions, from ``first`` up to but excluding ``last``."""
 
     cell: int
     first: int
@@ -541,7 +544,7 @@ class _OpenRun:
 
 
 class CellRuns:
-    """The runs of an experiment in this process; a cell is opened with its first share."""
+    """The runs of an experiment in this process; a cell is opened when its first share starts."""
 
     def __init__(
         self,
@@ -566,21 +569,21 @@ class CellRuns:
                 yield Share(cell, first, min(first + SHARE_QUESTIONS, questions))
 
     def open(self, position: int) -> _OpenRun:
-        """Index a cell's corpus and start its run, unless already done.
+        """Index a cell's corpus and start its run, unless that has already been done.
 
         Raises:
-            Conflict: the user's documents changed since the experiment started. Cancelled.
+            Conflict: The user's documents changed since the experiment started. Cancelled.
         """
         if position not in self._open:
             self._open[position] = self._open_cell(position)
         return self._open[position]
 
     def answer(self, share: Share) -> ShareOutcome:
-        """Ask the unanswered questions of a share; if a search fails, the cell fails and its run has the reason.
+        """Ask the unanswered questions of a share; if a search fails, the cell fails and its run records the reason.
 
         Raises:
-            Conflict: the user's documents changed since the experiment started.
-            Cancelled: a stop was requested; the answers so far are stored.
+            Conflict: The user's documents changed since the experiment started.
+            Cancelled: A stop was requested; the answers so far are stored.
         """
         self._begin(share, share.first, self._experiment.cells[share.cell].label)
         run = self.open(share.cell)
@@ -600,7 +603,7 @@ class CellRuns:
         return ShareOutcome(share.cell, len(open_questions), len(questions) - len(open_questions))
 
     def end(self) -> None:
-        """Report that all is done; it is too late to stop."""
+        """Report that all work is done; it is too late to stop."""
         self._done = len(self._experiment.cells) * len(self._test_set.answerable)
         self._tell("done")
 
@@ -653,7 +656,7 @@ class CellRuns:
             self._on_progress(Progress(self._done, total, message, self._part, share=self._done / max(1, total)))
 
 
-# Run files: rankings of a system that is not here, measured like a strategy
+# Run files: rankings from an external system, measured like a strategy
 #
 # Two forms are read. TREC's has six columns without a header: query id, Q0, document, rank, score, tag. A CSV or TSV
 # has a header: query (id or text) and document, and score or rank unless its rows are in order.
@@ -681,10 +684,10 @@ class _RunRow:
 
 
 def load_run_file(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, spec: str, depth: int) -> RunFile:
-    """Return the run file of ``NAME=PATH``.
+    """Load the run file given as ``NAME=PATH``.
 
     Raises:
-        InvalidInput: the file or a part of ``spec`` is missing, or the file is unreadable.
+        InvalidInput: The file or a part of ``spec`` is missing, or the file is unreadable.
     """
     name, _, place = spec.partition("=")
     if not name.strip() or not place.strip():
@@ -696,25 +699,23 @@ def load_run_file(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, spec:
         content = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InvalidInput(f"{path} cannot be read ({reason}); give a run file in TREC form or a CSV.") from error
+        raise InvalidInput(f"{path} cannot be read ({reason}); give a run file in TREC format or a CSV.") from error
     return read_run_file(wb, test_set, corpus, name, content, depth)
 
 
 def read_run_file(
     wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, name: str, content: str, depth: int
 ) -> RunFile:
-    """Return the answers of a run file, the first ``depth`` documents each.
+    """Return the answers in a run file, with the first ``depth`` documents of each.
 
     Documents are named by the keys of the test set's corpus, or by id, path or URL of the user's documents.
 
     Raises:
-        InvalidInput: the name is not valid, or the content is in neither form.
+        InvalidInput: The name is not valid, or the content is in neither form.
     """
     name = " ".join(name.split())
     if not _RUN_FILE_NAME.fullmatch(name) or name in STRATEGIES:
-        raise InvalidInput(
-            f"Invalid name {name!r} of a run file: use up to 60 letters and digits, not a strategy's name."
-        )
+        raise InvalidInput(f"Invalid run file name {name!r}: use up to 60 letters and digits, not a strategy's name.")
     keys = _read_document_keys(wb, test_set, corpus)
     ids = {question.id for question in test_set.questions}
     texts = {_fold_text(question.text): question.id for question in test_set.questions}
@@ -729,7 +730,9 @@ def read_run_file(
             documents[row.document] = None
     if not rows:
         asked = list_choices([question.id for question in test_set.answerable], 5)
-        raise InvalidInput(f"The run file {name!r} has none of the questions of {test_set.name!r}, such as {asked}.")
+        raise InvalidInput(
+            f"The run file {name!r} contains none of the questions of {test_set.name!r}, such as {asked}."
+        )
     answers = {
         question.id: Ranking(question.id, _rank_documents(rows.get(question.id, ()), keys, depth), (), 0.0)
         for question in test_set.answerable
@@ -747,7 +750,7 @@ def read_run_file(
             "counted as not relevant."
         )
     if test_set.spans or test_set.pages:
-        notes.append(f"{name} ranks documents, so its measures of passages and pages are 0.")
+        notes.append(f"{name} ranks documents, so its passage and page metrics are 0.")
     return RunFile(name, answers, tuple(notes))
 
 
@@ -755,17 +758,17 @@ def add_run_files(run: EvalRun, files: Sequence[RunFile], metrics: Sequence[str]
     """Return a run with run files measured next to its strategies.
 
     Raises:
-        InvalidInput: two run files have one name.
+        InvalidInput: Two run files have the same name.
     """
     names = [file.name for file in files]
     if len(set(names)) < len(names):
-        raise InvalidInput(f"The run files are called {list_choices(names)}; give each a name of its own.")
+        raise InvalidInput(f"The run files are called {list_choices(names)}; give each a unique name.")
     measured = {file.name: score_answers(run.test_set, file.name, {}, file.answers, metrics) for file in files}
     return replace(run, strategies={**run.strategies, **measured})
 
 
 def _read_document_keys(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus) -> dict[str, str]:
-    """Return what a run file may call a document -> the key that judgments name."""
+    """Return {name that a run file may use for a document: key used by judgments}."""
     if corpus.keys:
         return {key: key for key in corpus.keys.values()} | dict(corpus.keys)
     listed = list_documents(wb, resolve_scope(wb, test_set.scope))
@@ -798,8 +801,8 @@ def _read_trec_run(name: str, content: str) -> Iterator[_RunRow]:
             yield _RunRow(query, document, (-_read_number(score), number))
         except ValueError:
             raise InvalidInput(
-                f"Line {number} of the run file {name!r} is not in TREC form; it has six columns (query, Q0, document, "
-                "rank, score, tag), or the file is a CSV with the columns query, document and score."
+                f"Line {number} of the run file {name!r} is not in TREC format; it has six columns (query, Q0, "
+                "document, rank, score, tag), or the file is a CSV with the columns query, document and score."
             ) from None
 
 

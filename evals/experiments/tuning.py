@@ -1,8 +1,8 @@
 """Tuning of parameters within a time limit: successive halving over the strategies' parameter tables.
 
 Jamieson and Talwalkar, "Non-stochastic Best Arm Identification and Hyperparameter Optimization" (AISTATS 2016): many
-candidates on few questions, the best third on three times as many, and so on. The questions are split once: the
-search uses one half, and the reported scores come from the other, so that luck does not count as quality.
+candidates are tried on few questions, the best third on three times as many, and so on. The questions are split once:
+the search uses one half, and the reported scores come from the other, so that luck does not count as quality.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Candidate(Value):
 
     @property
     def key(self) -> str:
-        """A key of the settings."""
+        """A key for the settings."""
         return repr((self.strategy, sorted(self.parameters.items())))
 
 
@@ -61,7 +61,7 @@ def make_defaults(strategies: Sequence[str]) -> list[Candidate]:
 
 
 def draw_candidates(strategies: Sequence[str]) -> Iterator[Candidate]:
-    """Yield up to 2,000 random candidates, the strategies in turn, without those that have no parameters."""
+    """Yield up to 2,000 random candidates, taking strategies in turn and skipping those without parameters."""
     rng = random.Random(0)  # fixed, so that a resumed search draws the same
     tunable = [name for name in dict.fromkeys(strategies) if strategy_named(name).parameters]
     for name in itertools.islice(itertools.cycle(tunable), MAX_CANDIDATES):
@@ -83,7 +83,7 @@ def draw_value(parameter: Parameter, rng: random.Random) -> str | int | float | 
 
 
 def split_questions(questions: Sequence[Question]) -> tuple[list[Question], list[Question]]:
-    """Return (search half, held-out half), split by a hash of the id, always the same."""
+    """Return (search half, held-out half), always split the same way, by a hash of the id."""
     ordered = sorted(questions, key=lambda question: hashlib.sha256(question.id.encode()).hexdigest())
     half = len(ordered) // 2
     return ordered[:half], ordered[half:]
@@ -145,7 +145,7 @@ class StoredAnswers:
             self._answers.setdefault(candidate.key, {}).update({answer.question_id: answer for answer in added})
 
     def close(self) -> None:
-        """Delete the answers at the end of the search, except runs of experiments."""
+        """Delete the answers at the end of the search, except those of experiment runs."""
         self._tables.forget_unused(list(self._runs.values()))
 
     def _run(self, candidate: Candidate) -> str:
@@ -162,12 +162,12 @@ FIRST_ROUND_QUESTIONS = 12  # questions of the first round
 
 
 class OutOfTime(Exception):
-    """An event, not an error: the time is over, and this candidate is optional."""
+    """An event, not an error: the time is up, and this candidate is optional."""
 
 
 @dataclass(frozen=True)
 class Timer:
-    """The time of a search in seconds of ``clock``; for a resumed search, ``began`` is that much earlier."""
+    """Times a search by ``clock``, in seconds; for a resumed search, ``began`` is earlier by the time already spent."""
 
     clock: Callable[[], float]
     began: float
@@ -180,7 +180,7 @@ class Timer:
 
 
 class Rounds:
-    """The rounds of one search within its time; ``known`` has all candidates tried, ``tuned`` their values."""
+    """The rounds of one search within its time; ``known`` has all candidates tried, and ``tuned`` their values."""
 
     def __init__(
         self,
@@ -202,7 +202,7 @@ class Rounds:
     def halve(
         self, defaults: list[Candidate], more: Iterable[Candidate], questions: list[Question], until: float
     ) -> list[Candidate]:
-        """Return the candidates of the last finished round, best first; rounds end at ``until`` seconds."""
+        """Return the candidates of the last finished round, best first; rounds end after ``until`` seconds."""
         sizes = [FIRST_ROUND_QUESTIONS]
         while sizes[-1] * HALVING_FACTOR < len(questions):
             sizes.append(sizes[-1] * HALVING_FACTOR)
@@ -222,7 +222,7 @@ class Rounds:
     def _round(
         self, pool: Iterable[Candidate], questions: Sequence[Question], least: int, until: float, end: float
     ) -> list[Candidate]:
-        """Measure candidates until the round's time is over, at least ``least``; return them best first."""
+        """Measure candidates, at least ``least``, until the round's time is up; return them best first."""
         values: dict[str, float] = {}
         for candidate in pool:
             needed = len(values) < least
@@ -254,7 +254,7 @@ class Rounds:
         """Ask a candidate its remaining questions and measure it on all of them.
 
         Raises:
-            OutOfTime: the time is over, and the candidate is not ``needed``. Cancelled: A stop was requested.
+            OutOfTime: The time is up, and the candidate is not ``needed``. Cancelled: A stop was requested.
         """
         answers = dict(self._book.load_answers(candidate))
         if answers and candidate.strategy not in self._costs:  # a resumed search knows their durations
@@ -317,9 +317,9 @@ class Finalist(Value):
 
 @dataclass(frozen=True, slots=True)
 class TuningResult(Value):
-    """The outcome of a search, best on the held-out half first; ``tried`` settings in ``seconds``.
+    """The outcome of a search, best on the held-out half first; it ``tried`` that many settings in ``seconds``.
 
-    ``varied`` counts the settings that differ from the defaults; ``notes`` list what the time did not allow.
+    ``varied`` counts the settings that differ from the defaults; ``notes`` lists what there was no time for.
     """
 
     metric: str
@@ -352,7 +352,7 @@ def tune(
     continues with the answers in ``book`` of an earlier one that took ``spent`` seconds.
 
     Raises:
-        InvalidInput: too few answerable questions to split, no time, or an unknown strategy or metric.
+        InvalidInput: Too few answerable questions to split, no time, or an unknown strategy or metric.
         Cancelled: ``should_stop`` returned True.
     """
     check_metrics([metric])
@@ -388,7 +388,7 @@ def tune(
 
 
 def _count_affordable(rounds: Rounds, defaults: Sequence[Candidate], seconds: float) -> int:
-    """Return how many questions of a half fit the defaults' share of the time, at least 12."""
+    """Return how many questions of a half the defaults can answer in their share of the time, at least 12."""
     pace = sum(rounds.pace(default.strategy) for default in defaults)
     return max(FIRST_ROUND_QUESTIONS, int(seconds * (1 - ROUNDS_TIME_SHARE) / max(pace, 1e-9)))
 
@@ -488,7 +488,7 @@ class StoredDifference(TypedDict):
 
 
 class StoredFinalist(TypedDict):
-    """A candidate on the held-out questions; ``interval`` has two ends, ``latency_ms`` p50 and p95."""
+    """A candidate on the held-out questions; ``interval`` has two ends, ``latency_ms`` has p50 and p95."""
 
     candidate: StoredCandidate
     held_out: float
@@ -501,7 +501,7 @@ class StoredFinalist(TypedDict):
 
 
 class StoredTuningResult(TypedDict):
-    """A finished search; ``seconds`` is its duration, ``scope`` the searched documents."""
+    """A finished search; ``seconds`` is its duration and ``scope`` the searched documents."""
 
     metric: str
     finalists: list[StoredFinalist]

@@ -1,4 +1,4 @@
-"""Grades of an LLM for judgments made by a person, and how far the two agree."""
+"""An LLM's grades for judgments made by a person, and how well the two agree."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def grade_judgments(
     text_of: Callable[[Judgment], str],
     should_stop: ShouldStop | None = None,
 ) -> Grading:
-    """Grade the same spans with an LLM; ``questions`` by id, ``text_of`` returns the judged text."""
+    """Grade the same spans with an LLM; ``questions`` are by id; ``text_of`` returns the judged text."""
     verdicts = run_judging(lambda: _grade_all(endpoint, judged, questions, text_of), should_stop)
     graded = [
         replace(judgment, grade=value)
@@ -59,7 +59,7 @@ def grade_judgments(
 
 
 def measure_agreement(human: Sequence[Judgment], llm: Sequence[Judgment]) -> Agreement:
-    """Return the agreement of two judges on what both judged: the share of equal verdicts, and Cohen's kappa.
+    """Return the agreement of two judges on items that both judged: the share of equal verdicts, and Cohen's kappa.
 
     A verdict is relevant or not (grade above 0). kappa = (observed - expected) / (1 - expected), where expected is
     the chance agreement of judges with the same rates of "relevant" (Cohen 1960); None if undefined.
@@ -197,7 +197,7 @@ def measure_judge_agreement(
     most: int = MAX_JUDGMENTS,
     should_stop: ShouldStop | None = None,
 ) -> JudgeAgreement:
-    """Return the agreement of the endpoint's grades with the test set's, and the reasons for missing ones."""
+    """Return how well the endpoint's grades agree with the test set's, and the reasons for missing ones."""
     questions = {question.id: question.text for question in test_set.questions}
     judgeable = [
         judgment

@@ -1,4 +1,4 @@
-"""A judge at an OpenAI-compatible endpoint, with limits of time, calls and tokens."""
+"""A judge at an OpenAI-compatible endpoint, with limits on time, calls and tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.workbench import Workbench
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of judging; the first one reached ends it, and values measured by then are kept."""
+    """The limits of judging; the first limit reached ends it, and values measured by then are kept."""
 
     seconds: float = 600.0
     calls: int = 2_000
@@ -31,7 +31,7 @@ class Limits:
         """Return the limits of the settings; ``own`` overrides ``seconds``, ``calls`` or ``tokens``.
 
         Raises:
-            InvalidInput: a limit of 0 or less.
+            InvalidInput: A limit of 0 or less.
         """
         overrides = {name: value for name, value in (own or {}).items() if value is not None}
         for name, value in overrides.items():
@@ -47,7 +47,7 @@ class Limits:
 
 @dataclass(slots=True)
 class Spending:
-    """The cost of judging so far; ``began`` is the time of the first call on the endpoint's clock."""
+    """The cost of judging so far; ``began`` is the time of the first call by the endpoint's clock."""
 
     calls: int = 0
     tokens: int = 0
@@ -74,8 +74,8 @@ class Endpoint:
     ) -> None:
         """``base_url`` ends before ``/chat/completions``, as for OpenAI's client.
 
-        It may be a function that starts a local model. ``writes_by_grammar``: the model can constrain answers
-        to a JSON schema.
+        It may be a function that starts a local model. ``writes_by_grammar`` if the model can constrain answers to a
+        JSON schema.
         """
         self.model, self.limits, self.spent = model, limits or Limits(), Spending()
         self._base_url, self._api_key, self._clock = base_url, api_key, clock
@@ -96,7 +96,7 @@ class Endpoint:
     def share(self, parts: int) -> Endpoint:
         """Return this judge for the first of ``parts`` unjudged runs, with an equal part of the remaining limits.
 
-        What a run leaves goes to the later ones.
+        Whatever one run does not use is available to later runs.
         """
         spent, limits = self.spent, self.limits
         elapsed = self._elapsed()
@@ -136,11 +136,11 @@ class Endpoint:
         await self._client.close()
 
     async def complete(self, prompt: str, temperature: float = 0.0, schema: JsonObject | None = None) -> str:
-        """Return the answer to a prompt; ``schema`` constrains its JSON if the model writes by grammar.
+        """Return the answer to a prompt; ``schema`` constrains its JSON if the model supports grammars.
 
         Raises:
-            LimitReached: time, calls or tokens are used up.
-            ModelError: the endpoint did not answer, refused, or did not send a chat message.
+            LimitReached: Time, calls or tokens are used up.
+            ModelError: The endpoint did not answer, refused, or did not send a chat message.
         """
         assert self._gate is not None, "use the endpoint in 'async with'"
         async with self._gate:

@@ -29,10 +29,10 @@ def judge_run(
     should_stop: ShouldStop | None = None,
     parts: int = 0,
 ) -> dict[str, dict[str, JudgedMetric]]:
-    """Return strategy -> metric -> ragas scores of the first ``questions``; with an endpoint, also those of the LLM.
+    """Return ragas scores of the first ``questions`` by strategy and metric; with an endpoint, LLM-based ones too.
 
-    Each strategy gets an equal part of the endpoint's remaining limits; ``parts`` is the number of runs still
-    to be judged with it (default: the strategies).
+    Each strategy gets an equal part of the endpoint's remaining limits; ``parts`` is the number of runs still to be
+    judged with it (by default, the number of strategies).
 
     Raises:
         Cancelled: ``should_stop`` returned True.
@@ -97,7 +97,7 @@ def judge_experiment(
 
 
 def _offset_progress(on_progress: OnProgress | None, label: str, before: int, total: int) -> OnProgress | None:
-    """Return a callback that reports one run's progress as a part of all runs'."""
+    """Return a callback that reports one run's progress as part of the progress of all runs."""
     if on_progress is None:
         return None
     return lambda part: on_progress(Progress(before + part.done, total, f"{label}: {part.message}"))

@@ -1,6 +1,6 @@
 """ragas: context metrics without an LLM, and metrics with a judge.
 
-An unmeasurable value is None with a reason, and is counted; means are over the others and have their number.
+An unmeasurable value is None with a reason, and is counted; means are over the others and come with their number.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_TEXT_CHARS, MAX_LIST_ITEMS = 240, 8  # maximum length of texts and lists wri
 
 @dataclass(frozen=True, slots=True)
 class Ragas:
-    """The parts of ragas used besides its metrics."""
+    """The parts of ragas that are used in addition to its metrics."""
 
     SingleTurnSample: Callable[..., object]
     RagasOutputParserException: type[Exception]
@@ -44,7 +44,7 @@ class Scorer(Protocol):
     """One of ragas' metrics."""
 
     async def single_turn_ascore(self, sample: object) -> float:
-        """Return the metric of one question, 0..1 or NaN; errors of ragas pass through."""
+        """Return the metric of one question, 0..1 or NaN; errors from ragas pass through."""
         ...
 
 
@@ -72,7 +72,7 @@ def extract_schema(prompt: str) -> JsonObject | None:
 
 
 def _bound_schema(schema: JsonObject) -> JsonObject:
-    """Return a schema with bounded texts and lists: a small model may never stop writing."""
+    """Return a schema with bounded texts and lists: a small model might never stop writing."""
     bounds: dict[JsonValue, JsonObject] = {
         "string": {"maxLength": MAX_TEXT_CHARS},
         "array": {"maxItems": MAX_LIST_ITEMS},
@@ -89,7 +89,7 @@ def _bound_value(value: JsonValue) -> JsonValue:
 
 
 def judge_llm(endpoint: Endpoint) -> object:
-    """Return the endpoint as ragas' LLM; the endpoint retries, so ragas does not."""
+    """Return the endpoint as ragas' LLM; ragas does not retry, because the endpoint does."""
     ragas()
     from langchain_core.outputs import Generation, LLMResult
     from langchain_core.prompt_values import PromptValue
@@ -97,7 +97,7 @@ def judge_llm(endpoint: Endpoint) -> object:
     from ragas.run_config import RunConfig
 
     class JudgeLlm(BaseRagasLLM):
-        """The endpoint as an LLM of ragas."""
+        """The endpoint as a ragas LLM."""
 
         def generate_text(self, prompt: PromptValue, n: int = 1, *args: object, **more: object) -> LLMResult:
             raise NotImplementedError("ragas' metrics ask asynchronously")
@@ -196,7 +196,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class JudgedMetric(Value):
-    """One metric over all samples; ``values`` has None if unmeasurable, ``reasons`` the reasons with counts."""
+    """One metric over all samples; ``values`` has None if unmeasurable; ``reasons`` has the reasons with counts."""
 
     metric: str
     values: Mapping[str, float | None]
@@ -232,7 +232,7 @@ def measure_samples(
 
     Raises:
         Cancelled: ``should_stop`` returned True.
-        InvalidInput: an unknown metric, or one that needs a judge or an encoder without one.
+        InvalidInput: An unknown metric, or one that needs a judge or an encoder without one.
     """
     unknown = [name for name in metrics if name not in (*FREE_METRICS, *JUDGED_METRICS)]
     if unknown:

@@ -1,12 +1,12 @@
 """Fitting the weights of a ranker: a listwise logistic model over documents with a prior on the weights.
 
-For a question with candidates d, gains g (grades) and features x the model wants softmax(w . x) to be g / sum(g):
+For a question with candidates d, gains g (grades) and features x, the model fits softmax(w . x) to g / sum(g):
 
     loss(w) = - sum over questions and d of g_d / sum(g) * log softmax(w . x)_d  +  penalty / 2 * |w - prior|^2
 
 (ListNet's top-one probabilities: Cao et al., ICML 2007.) A document is represented by its best passage, as
-in the metrics, so fitting alternates with choosing passages. In between the loss is convex, and Newton's method finds
-its only minimum: without randomness, always the same weights.
+in the metrics, so fitting alternates with choosing passages. Between these steps the loss is convex, and Newton's
+method finds its only minimum, so the weights are deterministic.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from workbench.workbench import Workbench
 
 @dataclass(frozen=True)
 class QuestionSheet:
-    """One question: rows are candidate passages, with their ``documents``' keys and ``grades`` (0 or more).
+    """One question: rows are candidate passages, with the keys of their ``documents`` and their ``grades`` (0 or more).
 
-    ``eligible`` rows may represent their document: if spans were judged, only passages that touch one.
-    ``orders`` are rows, best first, by fixed strategy.
+    ``eligible`` rows may represent their document; if spans were judged, only passages that touch one are eligible.
+    ``orders`` has the rows, best first, by fixed strategy.
     """
 
     question_id: str
@@ -91,7 +91,7 @@ def rank_documents(sheet: QuestionSheet, rows: Sequence[int]) -> list[str]:
 
 
 def rank_by_weights(sheet: QuestionSheet, weights: FeatureArray) -> list[str]:
-    """Return the documents ranked by weights, ties as in rerank."""
+    """Return the documents ranked by weights, with ties as in rerank."""
     scores = sheet.scaled @ weights
     return rank_documents(sheet, [int(row) for row in np.argsort(-scores, kind="stable")])
 
@@ -114,7 +114,7 @@ NDCG_CUTOFF = 10  # the penalty is chosen by nDCG@10
 
 @dataclass(frozen=True, slots=True)
 class FittedWeights:
-    """Weights by ``NAMES``, with the chosen penalty and prior (its number)."""
+    """Weights by ``NAMES``, with the chosen penalty and the number of the chosen prior."""
 
     weights: FeatureArray
     penalty: float
@@ -122,7 +122,7 @@ class FittedWeights:
 
 
 def make_rerank_prior() -> FeatureArray:
-    """Return weights that rank as rerank does."""
+    """Return weights that rank like rerank."""
     return np.array([PRIOR_SHARPNESS if name == BEFORE else 0.0 for name in NAMES])
 
 
@@ -144,7 +144,7 @@ def fit_weights(sheets: Sequence[QuestionSheet], prior: FeatureArray, penalty: f
 
 
 def fit_best(sheets: Sequence[QuestionSheet], priors: Sequence[FeatureArray]) -> FittedWeights:
-    """Fit with the prior and penalty of the best held-out nDCG@10; among equals, the largest penalty."""
+    """Fit with the prior and penalty that give the best held-out nDCG@10; the largest penalty wins ties."""
     settings = [(number, penalty) for penalty in sorted(PENALTIES, reverse=True) for number in range(len(priors))]
     parts = split_folds(len(sheets), INNER_FOLDS)
     values = [0.0] * len(settings)

@@ -1,4 +1,4 @@
-"""Training by the names of test sets, and the learning curve."""
+"""Training on named test sets, and the learning curve."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ TRAINING_SHARES = (0.25, 0.5, 0.75, 1.0)  # of the training half
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint(Value):
-    """Mean nDCG@10 on the held-out halves; ``spread`` is the standard deviation of their differences."""
+    """Mean nDCG@10 on the held-out halves; ``spread`` is the standard deviation of the differences."""
 
     questions: int
     learned: float
@@ -110,12 +110,12 @@ def learn(
 ) -> tuple[TrainingResult, list[CurvePoint]]:
     """Train a ranker on stored test sets (title or id), folders or the sample; ``wb.rankers.save`` stores it.
 
-    ``scope`` replaces the stored test sets' own. The second value is the learning curve, empty unless
+    ``scope`` replaces that of the stored test sets. The second value is the learning curve, empty unless
     ``with_curve``.
 
     Raises:
-        InvalidInput: no such test set, or fewer than 30 judged questions. NotFound: no such index. Cancelled.
-        ScopeError: an unknown name in the scope, or a part of a test set's scope has been deleted.
+        InvalidInput: No such test set, or fewer than 30 judged questions. NotFound: No such index. Cancelled.
+        ScopeError: An unknown name in the scope, or a part of a test set's scope has been deleted.
     """
     given = [load_named_test_set(wb, key, scope) for key in ([test_sets] if isinstance(test_sets, str) else test_sets)]
     named = list({(test_set.name, test_set.questions_hash): test_set for test_set in given}.values())  # each once

@@ -37,7 +37,7 @@ WEIGHT_DECIMALS = 6  # of stored weights
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult(Value):
-    """The outcome of training: the ranker, its cross-validated scores and those of fixed strategies, and the verdict.
+    """The result of training: the ranker, its cross-validated scores and those of fixed strategies, and the verdict.
 
     ``figures`` are nDCG@10, 0..1: "learned" by weights trained without the question's fold, "default"
     by the shipped ranker. ``difference`` compares the first with rerank, paired by question.
@@ -54,7 +54,7 @@ class TrainingResult(Value):
 
 @dataclass(frozen=True)
 class Material:
-    """Judged questions of one or more test sets; ``version`` is that of the first."""
+    """Judged questions of one or more test sets; ``version`` is the first one's."""
 
     titles: str
     version: int
@@ -79,7 +79,7 @@ def has_seen_test_set(ranker: Ranker, titles: str) -> bool:
 
 
 def make_priors(*, afresh: bool) -> list[FeatureArray]:
-    """Return the priors of training: the weights of rerank, and unless ``afresh`` the shipped ones."""
+    """Return the priors for training: the weights of rerank and, unless ``afresh``, the shipped ones."""
     return [make_rerank_prior()] if afresh else [make_rerank_prior(), make_weight_row(load_default_ranker().weights)]
 
 
@@ -122,8 +122,8 @@ def train(
     """Cross-validate and train; the ranker is not stored (see ``wb.rankers.save``).
 
     Weights are regularised towards those of rerank or of the shipped ranker, whichever does better on held-out
-    questions. ``afresh`` excludes the shipped one, as does a test set that it was trained on: its questions
-    would not be unseen. Raises Cancelled.
+    questions. The shipped ranker is excluded by ``afresh``, and for test sets that it was trained on, because it has
+    seen their questions. Raises Cancelled.
     """
     afresh = afresh or has_seen_test_set(load_default_ranker(), material.titles)
     sheets, priors = material.sheets, make_priors(afresh=afresh)
@@ -145,7 +145,7 @@ def cross_validate(
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
 ) -> dict[str, dict[str, list[str]]]:
-    """Return strategy -> question id -> documents: fixed strategies, and "learned" by weights trained without its fold.
+    """Return documents by strategy and question: fixed strategies, and "learned" with weights trained on other folds.
 
     Raises Cancelled.
     """
@@ -192,7 +192,7 @@ def _make_result(
 
 
 def describe_verdict(difference: Difference) -> str:
-    """Return a sentence on whether a ranker is worth promoting, by its comparison with rerank."""
+    """Return a sentence on whether a ranker is worth promoting, based on its comparison with rerank."""
     if difference.is_tie:
         return f"Not worth promoting: ties with rerank, {describe_tie(difference)} that it was not trained on."
     how = (

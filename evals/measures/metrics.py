@@ -1,4 +1,4 @@
-"""Ranking metrics by ir-measures, which calls trec_eval's own code, and metrics of spans and pages."""
+"""Ranking metrics from ir-measures, which calls trec_eval's own code, and metrics for spans and pages."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ DEFAULT_METRICS = tuple(family.metric_names[0] for family in FAMILIES.values() i
 
 
 def find_family(metric: str) -> Family | None:
-    """Return the row of a metric such as ``ndcg@10``; None if only an old run has it."""
+    """Return the row of a metric such as ``ndcg@10``; None if it no longer exists."""
     return FAMILIES.get(metric.partition("@")[0])
 
 
@@ -95,17 +95,17 @@ def max_ranking_depth(names: Sequence[str]) -> int:
 
 
 def rank_documents(scores: Mapping[str, float]) -> list[str]:
-    """Return documents as trec_eval ranks them: by falling score, equal scores by falling document id."""
+    """Return documents as trec_eval ranks them: by descending score, then by descending document id."""
     return sorted(scores, key=lambda document: (scores[document], document), reverse=True)
 
 
 def measure_rankings(
     qrels: Qrels, rankings: Rankings, names: Sequence[str] = DEFAULT_METRICS
 ) -> dict[str, dict[str, float]]:
-    """Return metric -> question id -> value in 0..1, for every question with something relevant.
+    """Return {metric: {question id: value in 0..1}} for every question with a relevant document.
 
     A missing or empty ranking scores 0. Grades are used as gains (as in trec_eval's nDCG);
-    for other metrics, grades above 0 are relevant. A document that is ranked twice counts at its better rank.
+    for other metrics, grades above 0 are relevant. A document that is ranked twice counts only at its better rank.
     """
     check_extra("eval")
     import ir_measures
@@ -145,8 +145,8 @@ PagePlace = tuple[str, int]  # document key, page counted from 1
 def measure_page_hit(passages: Sequence[Collection[PagePlace]], truth: Collection[PagePlace], cutoff: int) -> float:
     """Return 1 if one of the first ``cutoff`` passages is on a relevant page, else 0.
 
-    A passage is given by its pages. If page 7 of a is relevant, of passages on (a, 3), (b, 7) and (a, 7)
-    the third is a hit, so @1 and @2 are 0 and @3 is 1.
+    A passage is given by its pages. If page 7 of document a is relevant and the passages are on (a, 3), (b, 7) and (a,
+    7), the third is a hit: @1 and @2 are 0, and @3 is 1.
     """
     return float(any(place in truth for places in passages[:cutoff] for place in places))
 
@@ -232,7 +232,7 @@ class Agreement(TypedDict):
 
 
 class JudgeAgreement(Agreement):
-    """Agreement of a language model with a test set; ``reasons`` has the reasons for missing grades, with counts."""
+    """Agreement of a language model with a test set; ``reasons`` explains missing grades, with counts."""
 
     model: str
     not_graded: int
@@ -240,7 +240,7 @@ class JudgeAgreement(Agreement):
 
 
 class Verdicts(TypedDict, total=False):
-    """All verdicts on a run besides its metrics; parts that were not requested are absent."""
+    """All verdicts on a run other than its metrics; parts that were not requested are absent."""
 
     ragas: dict[str, RagasSummary]
     judge: JudgeAgreement

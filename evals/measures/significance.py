@@ -1,8 +1,8 @@
 """Significance of differences between strategies: paired tests over the questions, without assuming normality.
 
-The randomisation test is Fisher's: if two strategies were equal, each question's difference could as well have
-the opposite sign (Smucker, Allan and Carterette, CIKM 2007, compare it with the t-test and the bootstrap).
-Several comparisons at once are corrected by Holm's step-down method (Scandinavian Journal of Statistics, 1979).
+The randomisation test is Fisher's: if two strategies were equal, each question's difference could equally well have the
+opposite sign (Smucker, Allan and Carterette, CIKM 2007, compare it with the t-test and the bootstrap). Several
+comparisons at once are corrected by Holm's step-down method (Scandinavian Journal of Statistics, 1979).
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def describe_tie(difference: Difference) -> str:
 
 
 def describe_difference(difference: Difference) -> str:
-    """Describe a difference of ``a`` from ``b``: its significance, questions won and lost, p before and after Holm.
+    """Describe the difference of ``a`` from ``b``: its significance, questions won and lost, p before and after Holm.
 
-    If only the correction makes it insignificant, it is not called "no clear difference".
+    A difference that is insignificant only because of the correction is not called "no clear difference".
     """
     differing = difference.wins + difference.losses
     if difference.is_tie:
@@ -125,7 +125,7 @@ def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def holm_correction(p_values: Sequence[float]) -> list[float]:
-    """Return corrected p-values: the i-th smallest of m is multiplied by (m - i + 1), monotonic, at most 1."""
+    """Return corrected p-values: the i-th smallest of m is multiplied by (m - i + 1), kept monotonic and at most 1."""
     corrected = [0.0] * len(p_values)
     highest = 0.0
     for place, index in enumerate(sorted(range(len(p_values)), key=lambda at: p_values[at])):
@@ -142,7 +142,7 @@ def compare_pairs(
     """Compare pairs (name a, values of a, name b, values of b) by question, corrected for their number.
 
     Raises:
-        InvalidInput: a pair was not measured on the same questions.
+        InvalidInput: A pair was not measured on the same questions.
     """
     differences = [_compute_differences(a, of_a, b, of_b) for a, of_a, b, of_b in pairs]
     p_values = [randomisation_p(values, alternative) for values in differences]
@@ -169,12 +169,12 @@ def compare_pairs(
 
 
 def compare_all_pairs(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
-    """Compare every pair of strategies (name -> question id -> value), corrected for the number of pairs."""
+    """Compare every pair of strategies ({name: {question id: value}}), corrected for the number of pairs."""
     return compare_pairs(metric, [(a, values[a], b, values[b]) for a, b in combinations(values, 2)])
 
 
 def compare_with_best(metric: str, values: Mapping[str, Mapping[str, float]]) -> list[Difference]:
-    """Compare every strategy with the one of the highest mean, corrected for the number of the others."""
+    """Compare every strategy with the one that has the highest mean, corrected for the number of comparisons."""
     best = max(values, key=lambda name: sum(values[name].values()))
     return compare_pairs(metric, [(name, values[name], best, values[best]) for name in values if name != best])
 

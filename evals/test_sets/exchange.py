@@ -1,4 +1,4 @@
-"""Import and export of test sets: CSV with quotes, queries of agents, and folders in BEIR format."""
+"""Import and export of test sets: CSV with quotes, agents' queries, and folders in BEIR format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workbench.workbench import Workbench
 def locate_quote(text: str, quote: str, near: int = 0) -> tuple[int, int] | None:
     """Return (start, end) of the quote's occurrence that starts nearest to ``near``; None if not found.
 
-    Matches are tried verbatim, then normalised as on reading, then with any whitespace between words.
+    The quote is searched for verbatim, then normalised like read documents, then with any whitespace between words.
     """
     if not quote.strip():
         return None
@@ -53,11 +53,11 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> Impor
     """Add questions and judgments from CSV; rows with the same question are merged.
 
     Columns: question, and any of id, reference_answer, source, document (id, path, title or URL; or its key in the
-    test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant). A quote
-    is enough if only one document contains it; of several occurrences, the one nearest to ``start`` is used.
+    test set's own corpus), quote, start, end, grade (relevant, partly, not, or a number; default relevant). A quote is
+    enough if only one document contains it; if it occurs several times, the occurrence nearest to ``start`` is used.
 
     Raises:
-        InvalidInput: no header, or an unknown column.
+        InvalidInput: No header, or an unknown column.
     """
     rows = _read_csv_rows(text)
     test_set = store.load(key)
@@ -84,7 +84,7 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> Impor
 
 
 def add_agent_queries(wb: Workbench, store: TestSetStore, key: str, *, zero_only: bool = False) -> ImportReport:
-    """Add the distinct queries of agents over MCP; ``zero_only``: those without results."""
+    """Add the distinct queries that agents made over MCP; ``zero_only`` selects those without results."""
     queries = list_agent_queries(wb, MAX_AGENT_QUERIES, zero_only=zero_only)
     return ImportReport(len(store.add_questions(key, queries, origin="agent")), 0)
 
@@ -116,7 +116,7 @@ def export_folder(wb: Workbench, test_set: TestSet, folder: Path) -> Path:
     """Write a stored test set in BEIR format, with spans in spans.jsonl; ``load_test_set`` reads it.
 
     Raises:
-        InvalidInput: the folder is not empty or not writable.
+        InvalidInput: The folder is not empty or not writable.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder} exists and is not empty; choose another folder.")
@@ -205,7 +205,7 @@ def _read_csv_rows(text: str) -> list[tuple[int, dict[str, str]]]:
 
 
 def _parse_question(row: Mapping[str, str], ids: dict[str, str], texts: dict[str, str]) -> Question:
-    """Return a row's question; ``ids`` (text -> id) and ``texts`` (id -> text) are updated."""
+    """Return a row's question; ``ids`` ({text: id}) and ``texts`` ({id: text}) are updated."""
     text = clean_question(row["question"])
     folded = _fold(text)
     key = ids.get(folded) or row.get("id") or new_id("question")

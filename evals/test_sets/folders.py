@@ -21,7 +21,7 @@ _Value = TypeVar("_Value")
 
 
 def read_json_lines(path: Path, parse: Callable[[int, JsonObject], _Value], problems: list[str]) -> list[_Value]:
-    """Return what ``parse`` returns for (line number from 1, object) of every non-empty line.
+    """Call ``parse`` with (line number from 1, object) for every non-empty line, and return its results.
 
     A line without a valid value is left out and added to ``problems``.
 
@@ -89,11 +89,11 @@ def is_page_folder(folder: Path) -> bool:
 def read_page_folder(folder: Path) -> TestSet:
     """Return the folder's questions with their relevant pages.
 
-    A document is named by its path below the folder, or by its file name if only one has it. A line without text,
+    A document is named by its path below the folder, or by its file name if that is unique. A line without text,
     document or pages is left out and named in the test set's problems.
 
     Raises:
-        InvalidInput: none of the lines can be read.
+        InvalidInput: None of the lines can be read.
     """
     documents = list_page_documents(folder)
     keys: dict[str, list[str]] = {}
@@ -133,7 +133,7 @@ def read_page_folder(folder: Path) -> TestSet:
 
 
 def list_page_documents(folder: Path) -> list[IngestItem]:
-    """Return the readable files below the folder, each under its name, or its path if several have that name."""
+    """Return the readable files below the folder, each under its name, or its path if several share the name."""
     items = list_files([folder]).items
     own = [item for item in items if item.name != QUESTIONS_FILE and item.name != "SOURCE.md"]
     times = Counter(item.name for item in own)
@@ -169,12 +169,12 @@ def load_test_set(name: str | Path) -> TestSet:
     """Return the sample ("sample"), or the test set in a folder.
 
     A folder holds corpus.jsonl (``_id`` or ``id``, title, text, metadata), queries.jsonl (``_id`` or ``id``, text,
-    reference_answer) and one of ``QRELS_FILES`` (query, document, grade; with or without a header, between tabs or
-    spaces). A folder of files with questions.jsonl has judged pages (``read_page_folder``). An unreadable line is left
+    reference_answer) and one of ``QRELS_FILES`` (query, document, grade, separated by tabs or spaces, with or without a
+    header). A folder of files with questions.jsonl has judged pages (``read_page_folder``). An unreadable line is left
     out and named in the test set's problems.
 
     Raises:
-        InvalidInput: no such folder, a missing file, or a file without any readable line.
+        InvalidInput: No such folder, a missing file, or a file without any readable line.
     """
     from workbench.sample import questions_dir
 
@@ -261,12 +261,12 @@ def read_questions(path: Path, problems: list[str]) -> tuple[Question, ...]:
 
 
 def read_judgments(folder: Path, question_ids: Collection[str], problems: list[str]) -> tuple[Judgment, ...]:
-    """Return the judgments of a folder's qrels; if the first line is not a judgment it may be a header.
+    """Return the judgments of a folder's qrels; if the first line is not a judgment, it may be a header.
 
     A first line that starts with one of ``question_ids`` is not a header.
 
     Raises:
-        InvalidInput: no qrels, or none of their lines is a judgment.
+        InvalidInput: No qrels, or none of their lines is a judgment.
     """
     paths = [folder / name for name in QRELS_FILES if (folder / name).is_file()]
     if not paths:
@@ -293,7 +293,8 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
         except ValueError:
             if not first or cells[0] in question_ids:  # a header has column names, never a question id
                 broken.append(
-                    f"{path.name}, line {number}: expected query, document and grade between tabs, not {line[:80]!r}."
+                    f"{path.name}, line {number}: expected query, document and grade separated by tabs, not "
+                    f"{line[:80]!r}."
                 )
         first = False
     if broken and not judgments:
@@ -303,7 +304,7 @@ def read_judgments(folder: Path, question_ids: Collection[str], problems: list[s
 
 
 def read_spans(path: Path, problems: list[str]) -> tuple[Judgment, ...]:
-    """Return the judged spans of a spans.jsonl (question_id, document, grade, start, end); none without the file."""
+    """Return the judged spans of a spans.jsonl (question_id, document, grade, start, end); empty without the file."""
     if not path.is_file():
         return ()
 

@@ -1,4 +1,4 @@
-"""Import of a test set with its corpus as a job: a folder in BEIR format by its path, or an uploaded zip."""
+"""Import of a test set with its corpus as a job: from a folder in BEIR format, or from an uploaded zip."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def enqueue_import(
     on the imported test set; ``evals.background`` writes and reads it.
 
     Raises:
-        InvalidInput: neither or both were given, there is no such folder, or the zip is not readable.
+        InvalidInput: Neither or both were given, there is no such folder, or the zip is not readable.
     """
     if (path is None) == (archive is None):
         raise InvalidInput("Choose a zip, or enter the path of a folder on this machine.")
@@ -69,7 +69,7 @@ def run_import(wb: Workbench, assignment: Assignment) -> Outcome:
 def _import_folder(
     wb: Workbench, assignment: Assignment, folder: Path | str, title: str | None
 ) -> tuple[TestSetInfo, int]:
-    """Import a folder; return the test set and how many problems its files have."""
+    """Import a folder; return the test set and the number of problems in its files."""
 
     def tell(progress: Progress) -> None:
         assignment.progress(

@@ -1,4 +1,4 @@
-"""Test sets in the database; every edit makes a new version, and old ones are kept."""
+"""Test sets in the database; every edit creates a new version, and old ones are kept."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MAX_QUESTION_CHARS = 10_000  # as for a search
 
 @dataclass(frozen=True, slots=True)
 class TestSetInfo(Value):
-    """Summary of a stored test set; ``source_id`` None means it covers the user's own sources, within ``scope``.
+    """Summary of a stored test set; with ``source_id`` None, it covers the user's own sources within ``scope``.
 
     ``answerable`` is the number of questions with a relevant judgment; only they can be measured or trained on.
     """
@@ -68,12 +68,12 @@ class TestSetInfo(Value):
 
     @property
     def label(self) -> str:
-        """The title, with the scope if it is narrowed."""
+        """The title, with the scope unless it is everything."""
         return self.title if self.scope.is_everything else f"{self.title} (over {self.scope.text})"
 
 
 class TestSetStore:
-    """Operations on stored test sets; every edit makes a new version and returns its number."""
+    """Operations on stored test sets; every edit creates a new version and returns its number."""
 
     __test__: ClassVar = False  # not a pytest class
 
@@ -90,16 +90,16 @@ class TestSetStore:
         return _parse_info(self._tables.get(key))
 
     def create(self, title: str, description: str = "", *, scope: Scope | None = None) -> TestSetInfo:
-        """Create an empty test set over the user's own sources, or a scope of them.
+        """Create an empty test set over the user's own sources, or over a scope of them.
 
         Raises:
-            InvalidInput: the title is not valid. Conflict: it is taken. ScopeError: an unknown name in the scope.
+            InvalidInput: The title is not valid. Conflict: It is taken. ScopeError: An unknown name in the scope.
         """
         measured = describe_scope(self._wb, scope or Scope())
         return _parse_info(self._tables.create(check_title(title), description, None, "", measured.to_stored()))
 
     def update(self, key: str, *, title: str | None = None, description: str | None = None) -> TestSetInfo:
-        """Change title or description; this does not make a new version."""
+        """Change the title or description; this does not create a new version."""
         checked = None if title is None else check_title(title)
         return _parse_info(self._tables.update(self.info(key).id, checked, description))
 
@@ -124,7 +124,7 @@ class TestSetStore:
         """Store a test set that was read from a folder, with its corpus; an existing title gets a new version.
 
         Raises:
-            InvalidInput: the title belongs to a test set over another corpus.
+            InvalidInput: The title belongs to a test set over another corpus.
             Cancelled: ``should_stop`` returned True; the documents indexed so far are kept.
         """
         name = check_title(title or test_set.name)
@@ -155,7 +155,7 @@ class TestSetStore:
         """Return the current or a given version of a test set, without judgments by an LLM.
 
         Raises:
-            NotFound: no such test set or version.
+            NotFound: No such test set or version.
         """
         row = self._tables.get(key)
         at = row["version"] if version is None else version
@@ -176,7 +176,7 @@ class TestSetStore:
         """Add questions, or replace those with the same id; plain texts get an id, and existing ones are skipped.
 
         Raises:
-            InvalidInput: an empty or overlong question.
+            InvalidInput: An empty or overlong question.
         """
         info = self.info(key)
         texts = {question.text.casefold() for question in self.load(info.id).questions}
@@ -217,7 +217,7 @@ class TestSetStore:
         """Grade a document (or its span ``start``..``end``) for a question: relevant, partly, not; None clears it.
 
         Raises:
-            NotFound: no such question. InvalidInput: an unknown grade.
+            NotFound: No such question. InvalidInput: An unknown grade.
         """
         self._question(key, question_id)
         judgment = Judgment(question_id, document, 0 if grade is None else parse_grade(grade), start, end, quote)
@@ -302,11 +302,11 @@ def load_named_test_set(wb: Workbench, key: str, scope: Scope | None = None) -> 
     """Load a stored test set by title or id, else a folder, else the sample.
 
     Args:
-        scope: Searched in place of the test set's own scope, unless it is None or everything.
+        scope: Scope to search instead of the test set's own, unless it is None or everything.
 
     Raises:
-        InvalidInput: no such test set, or a scope for one with a corpus of its own.
-        ScopeError: an unknown name in the scope.
+        InvalidInput: No such test set, or a scope for one that has its own corpus.
+        ScopeError: An unknown name in the scope.
     """
     try:
         test_set = TestSetStore(wb).load(TestSetStore(wb).info(key).id)

@@ -62,7 +62,7 @@ def select_tools(toolsets: Iterable[str] | None, *, read_only: bool = False) -> 
 def filter_clauses(text: str, offered: Collection[str]) -> str:
     """Remove the clauses that mention a tool that is not offered.
 
-    Clauses end with ";" or with the sentence.
+    Clauses end with ";" or at the end of the sentence.
     """
     lines = (_filter_line(line, offered) for line in text.split("\n"))
     return "\n".join(line for line in lines if line is not None)

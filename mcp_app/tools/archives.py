@@ -66,7 +66,7 @@ def search_local_archives(
     offset: int,
     citationOffset: int,
 ) -> JsonObject:
-    """Search the archives; if there are too many citations, show the nearest and the call for the others."""
+    """Search the archives; if there are too many citations, show the nearest and the call that returns the others."""
     wanted, limit = limit, limit or DEFAULT_COUNT
     left = delegate_to_job(call, call.wb.archives)
     page = RankedPage(offset, limit, MAX_RANKED)
@@ -121,7 +121,7 @@ def fetch_titles(call: Call, result: ArchiveResult) -> dict[str, str]:
 def answer_json(
     result: ArchiveResult, titles: Mapping[str, str], metadata: JsonObject, detail: CitationDetail, asked: ArchiveQuery
 ) -> JsonObject:
-    """Return the answer with citations as far as ``detail`` allows; the graph has only those shown."""
+    """Return the answer with as many citations as ``detail`` allows; the graph has only those shown."""
     first, last = asked.skipped, asked.skipped + detail.each
     shown = replace(result, results=tuple(_slice_citations(hit, first, last) for hit in result.results))
     answer: JsonObject = {

@@ -91,7 +91,7 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
 def _search_words(
     articles: ArticleFolder, query: str, content: bool, left: JsonObject, limit: int, offset: int
 ) -> JsonObject:
-    """Search by words only, while no article is embedded.
+    """Search by words only, as long as no article is embedded.
 
     Raises:
         Refused: No article contains a word of the query.
@@ -124,7 +124,7 @@ def page_json(
 
 
 def article_json(article: Article) -> JsonObject:
-    """Return an article as specified; a long content is cut, with a note for the rest."""
+    """Return an article as specified; long content is cut, with a note on how to get the rest."""
     answer = article.to_dict() | {
         "title": cut(article.title, MAX_TITLE_CHARS),
         "description": cut(article.description, MAX_TEXT_CHARS),

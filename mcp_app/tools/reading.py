@@ -1,4 +1,4 @@
-"""The reading tools: texts, code, explanations, web pages, projects, jobs, and the form of hosted connectors."""
+"""The reading tools: texts, code, explanations, web pages, projects, jobs, and the tools of hosted connectors."""
 
 from __future__ import annotations
 
@@ -149,8 +149,8 @@ def explain(call: Call, query: str, chunk_id: str, page_id: str, strategy: str) 
 def explanation_json(why: Explanation, language: str) -> JsonObject:
     """Return an explanation.
 
-    It has scores and ranks by leg, matched words with their shares of the keyword score, for a learned ranker the
-    shares of its features (0..1), and a note.
+    It has scores and ranks by leg, matched words with their shares of the keyword score, the shares (0..1) of a learned
+    ranker's features, and a note.
     """
     words: JsonObject = {
         find_own_word(why.query, term.term, language): {"times": term.frequency, "share": round(term.share, 2)}
@@ -176,7 +176,7 @@ def explanation_json(why: Explanation, language: str) -> JsonObject:
 def legs_json(why: Explanation) -> JsonObject:
     """Return the legs of the strategy.
 
-    ``adds`` is a leg's contribution to the score, ``rank`` its rank of the passage in the scope.
+    ``adds`` is a leg's contribution to the score, ``rank`` is the passage's rank in the scope by that leg.
     """
     counted = STRATEGIES[why.strategy].legs
     legs: JsonObject = {}
@@ -652,7 +652,7 @@ class CodeExample(Value):
 def find_code(
     read: Callable[[str], Document], passages: Mapping[str, Sequence[Passage]], language: str = ""
 ) -> Iterator[CodeExample]:
-    """Yield code in or near passages, by document in the given order, nearest first, each block once.
+    """Yield code in or near passages: by document in the given order, nearest first, without duplicates.
 
     Args:
         read: Returns a document with its text; may raise NotFound.

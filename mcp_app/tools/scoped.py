@@ -146,12 +146,12 @@ def _make_results(
 
 
 def is_reranked(passages: Iterable[Passage]) -> bool:
-    """Return whether a reranker ordered the passages, which then have its leg."""
+    """Return whether a reranker ordered the passages, in which case they have its leg."""
     return any(not RERANKERS.isdisjoint(passage.attribution) for passage in passages)
 
 
 def page_json(hit: DocumentHit) -> JsonObject:
-    """Return a document found; ``aggregate_similarity`` (0..1) falls with rank."""
+    """Return a document found; ``aggregate_similarity`` (0..1) decreases with rank."""
     return {
         "page_id": hit.document_id,
         "url": hit.best.url,
@@ -222,7 +222,7 @@ def search(
     language: str = "",
     names: str = "prefer",
 ) -> JsonObject:
-    """Search any scope; shared by the three tools and POST /api/rag/query."""
+    """Search any scope; used by the three tools and by POST /api/rag/query."""
     if scope == "project" and not project_id:
         raise make_missing_error(
             "project_id", "scope='project' requires a project; without one use scope='all' or 'global'."
@@ -317,7 +317,7 @@ def clean_tags(tags: list[str] | None) -> tuple[str, ...]:
 
 
 def cap_tags(tags: list[str] | None) -> list[JsonValue] | None:
-    """Return the tags of a search for its answer; None if there are none."""
+    """Return a search's tags for its answer; None if there are none."""
     return [cut(tag, MAX_TITLE_CHARS) for tag in clean_tags(tags)[:ITEMS_PER_PAGE]] or None
 
 

@@ -122,7 +122,7 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
 
 
 def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
-    """Report what is embedded, and which files differ from it."""
+    """Report what is embedded, and which files have changed since."""
     workspace = resolve_workspace(call.files, workspace_path)
     status = call.wb.workspaces.status(workspace)
     pending = call.wb.workspaces.find_changes(workspace)

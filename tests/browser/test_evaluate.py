@@ -188,7 +188,7 @@ def test_tune_begins_with_the_persons_own_test_set_and_tells_what_it_did_in_its_
     page.get_by_label("Minutes").fill("0.1")
     page.get_by_label("Minutes").press("Tab")
     page.get_by_role("button", name="Start tuning").click()
-    told = re.compile(r"Tried \d+ settings in \d+ s of 6, \d+ of them not the defaults")
+    told = re.compile(r"Tried \d+ settings in \d+ s of 6, \d+ of them non-default")
     expect(page.get_by_text(told)).to_be_visible(timeout=FIRST)
     finalists = page.get_by_role("table", name="Finalists")
     expect(finalists.locator("tbody tr").first).to_be_visible()

@@ -270,7 +270,7 @@ def test_a_sitemap_that_ends_early_is_read_and_counted(wb: Workbench, site: Test
     site.put({"/sitemap.xml": f"<sitemapindex>{index}</sitemapindex>"})
     crawled = crawl(f"{site.url}/")
     assert outcomes(wb, crawled) == {"": "added", "a": "added", "b": "failed", "c": "added"}
-    assert crawled["not_fetched"] == {"a sitemap that is damaged or too large, of which a part was read": 2}
+    assert crawled["not_fetched"] == {"a damaged or oversized sitemap, of which only a part was read": 2}
 
 
 def test_an_address_in_a_sitemap_keeps_its_ampersand() -> None:

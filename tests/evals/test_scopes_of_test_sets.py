@@ -164,7 +164,7 @@ def test_a_deleted_project_is_named_and_the_figures_are_kept(two_projects: Workb
     key = made(wb, Scope(project="Shop"))
     experiment = experiments.run(experiments.create("", key, make_cells(["keyword"])).id)
     wb.projects.delete("Shop")
-    lost = "The scope of this test set has lost the project Shop, which has been deleted"
+    lost = "The scope of this test set included the project Shop, now deleted"
     with pytest.raises(ScopeError, match=lost):
         experiments.create("", key, make_cells(["keyword"]))
     with pytest.raises(ScopeError, match=lost):

@@ -76,7 +76,7 @@ def test_a_stream_that_breaks_off_says_so_after_what_came(llm: Ask) -> None:
 def test_json_is_found_in_prose_and_prose_without_any_is_refused(llm: Ask) -> None:
     prompt = "Answer with a JSON object.\n\nQuestion: cats sleep\n\n[1]\nCats sleep.\n\n[2]\nDogs bark."
     assert llm("plain").read_json("system", prompt) == {"1": 6, "2": 0}
-    with pytest.raises(ModelError, match="was asked for JSON and answered 'With pleasure"):
+    with pytest.raises(ModelError, match="did not return the requested JSON but 'With pleasure"):
         llm("chatty").read_json("system", prompt)
 
 

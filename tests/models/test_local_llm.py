@@ -107,7 +107,7 @@ def test_an_answer_that_is_broken_off_by_the_end_of_the_process_says_what_to_do(
     pieces = llm.stream(*ESSAY)
     next(pieces)
     os.kill(llm.process_id or 0, signal.SIGKILL)
-    with pytest.raises(ModelError, match="ended while it wrote the answer; try again, which restarts it"):
+    with pytest.raises(ModelError, match="exited while writing the answer; try again, which restarts it"):
         list(pieces)
 
 

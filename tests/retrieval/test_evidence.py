@@ -107,14 +107,14 @@ def test_a_right_passage_in_a_language_that_the_model_cannot_read_is_not_said_to
 def test_what_a_model_cannot_read_means_for_the_passages_is_said_by_strategy(corpus: Workbench) -> None:
     by_meaning, *by_words = (corpus.search("検索エンジン", name).degraded for name in ("vector", "keyword", "hybrid"))
     for notes in by_words:
-        assert "(trained for English) cannot read this question" in notes[0]
+        assert "(trained on English) cannot read this question" in notes[0]
         assert "passages are found by the question's words" in notes[0]
     assert "this order means little; keyword, hybrid and rerank use" in by_meaning[0]
 
 
 def test_a_question_in_a_language_that_the_model_was_not_trained_for_says_so(corpus: Workbench) -> None:
     german = corpus.search("Wie hoch sind die Steuern für den Handel mit Holz?", "rerank").evidence
-    assert german.reason.endswith("The question seems to be in German, and the model was trained for English.")
+    assert german.reason.endswith("The question seems to be in German, but the model was trained on English.")
     for english in ("what are the taxes on the trade with wood?", "qwzx vbnk plorf", "price of crude oil in 1986"):
         assert "seems to be in" not in corpus.search(english, "rerank").evidence.reason
 

@@ -150,9 +150,9 @@ def test_each_fault_is_reported_and_the_other_columns_are_there(animals: Workben
     assert [hit.document_title for hit in compared["odd"]] == ["Owls", "Bees"]
     assert [hit.score for hit in compared["odd"]] == [1.0, 0.5]
     assert set(compared["odd"].degraded) == {
-        "retriever: its scores do not fall with rank, so its order is kept and passages are scored by rank",
+        "retriever: its scores do not decrease with rank, so its order is kept and passages are scored by rank",
         "retriever: 1 hit could not be read (the first: a hit cannot be an int)",
-        "retriever: it returned 4 hits instead of the 2 that were asked for",
+        "retriever: it returned 4 hits instead of the 2 requested",
         "retriever: 1 hit left out as repeated",
     }
     assert compared["keyword"][0].document_title == "Owls"
@@ -305,7 +305,7 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
         ([20.0, 10.0, 5.0], [1.0, 0.5, 0.25], ""),
         ([1.0, 0.0, -1.0], [1.0, 0.5, 0.0], ""),
         ([None, None], [1.0, 0.5], ""),
-        ([1.0, 3.0], [1.0, 0.5], "its scores do not fall with rank"),
+        ([1.0, 3.0], [1.0, 0.5], "its scores do not decrease with rank"),
         ([3.0, None], [1.0, 0.5], "1 hit had no score"),
         ([], [], ""),
     ],

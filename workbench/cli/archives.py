@@ -22,7 +22,7 @@ _MARK_TAG = re.compile(r"(</?mark>)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verbs."""
+    """Declare the subcommands."""
     verbs = Subcommands(parser)
     search = verbs.add("search", "Find archived documents by words, typos and meaning.", _run_search)
     search.add_argument("query", metavar="QUERY")

@@ -20,7 +20,7 @@ run = run_subcommand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verbs."""
+    """Declare the subcommands."""
     verbs = Subcommands(parser)
     listing = verbs.add("list", "List articles with the status Live or Experimental.", _run_list)
     listing.add_argument("--category", choices=ARTICLE_CATEGORIES)

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> int:
-    """Print the answer; a refusal, if the documents do not contain one, is a success too."""
+    """Print the answer; a refusal because the documents do not contain one is also a success."""
     with open_workbench() as wb:
         stream = wb.answers.ask(
             arguments.query,

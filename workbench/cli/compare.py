@@ -103,7 +103,7 @@ def _print_comparison(console: Console, comparison: Comparison) -> None:
 
 
 def _make_cell(passage: Passage, query: str, own: str, ranks: dict[str, dict[str, int]]) -> Text:
-    """Return the cell of a passage, with the change of rank from the first column."""
+    """Return a passage's cell, with its change in rank from the first column."""
     from rich.text import Text
 
     first = next(iter(ranks))

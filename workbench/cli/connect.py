@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="restore the client's file from its backup, or remove the entry if the file has changed since",
     )
-    parser.add_argument("--file", type=Path, metavar="FILE", help="the client's file, such as one of a project")
+    parser.add_argument("--file", type=Path, metavar="FILE", help="the client's file, such as a project's")
     from mcp_app.__main__ import TOOLSETS_HELP
 
     parser.add_argument("--toolsets", default="", metavar="A,B", help=TOOLSETS_HELP)
@@ -94,7 +94,7 @@ def _describe_written(change: FileChange) -> str:
 
 
 def _describe_undone(change: FileChange, settings: Settings) -> str:
-    """Describe what was undone, and in which other files the client still has this workbench."""
+    """Describe what was undone, and which other files of the client still contain this workbench."""
     from workbench.app.connect.clients import SERVER_NAME
     from workbench.app.connect.connections import read_notes
 

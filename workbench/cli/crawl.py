@@ -126,7 +126,7 @@ def print_crawl(console: Console, crawl: JsonObject) -> None:
 
 
 def _print_reasons(console: Console, reasons: Mapping[str, JsonValue]) -> None:
-    """Print why addresses are not fetched, with counts; reasons beyond the rows shown are counted together."""
+    """Print why addresses are not fetched, with counts; reasons beyond the last row are counted together."""
     rows = list(reasons.items())
     rest = sum(as_integer(count) for _, count in rows[MAX_ROWS_SHOWN:])
     rows = rows[:MAX_ROWS_SHOWN] + ([("other reasons", rest)] if rest else [])

@@ -21,7 +21,7 @@ run = run_subcommand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verbs."""
+    """Declare the subcommands."""
     verbs = Subcommands(parser)
     listing = verbs.add("list", "List documents, oldest first.", _run_list)
     listing.add_argument("--source", metavar="ID", help="only documents of this source (id or title)")

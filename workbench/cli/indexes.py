@@ -19,7 +19,7 @@ run = run_subcommand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verbs."""
+    """Declare the subcommands."""
     verbs = Subcommands(parser)
     verbs.add("list", "List indexes with their counts.", _run_list)
     verbs.add("show", "Show one index.", _run_show).add_argument("name", metavar="NAME")

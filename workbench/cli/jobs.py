@@ -27,7 +27,7 @@ FAILED_STATUSES = ("failed", "cancelled")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verbs."""
+    """Declare the subcommands."""
     verbs = Subcommands(parser)
     listing = verbs.add("list", "List jobs, newest first.", _run_list)
     listing.add_argument("--kind", metavar="K", help="only jobs of this kind, such as crawl")

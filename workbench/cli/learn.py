@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
     name = check_name(arguments.save or arguments.name)
     with open_workbench() as wb, out.progress("Learn") as show, cancel_on_sigint(out) as should_stop:
         if arguments.save:
-            name = wb.rankers.check_new(name)  # before the training, which would be lost
+            name = wb.rankers.check_new(name)  # fail before the training rather than lose it
         learned, curve = learn(
             wb,
             arguments.test_sets,

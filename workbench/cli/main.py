@@ -124,7 +124,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _read_own_strategies() -> dict[str, Never]:
-    """Declare the strategies of packages and of ``workbench.toml``, for a command that has not opened the workbench."""
+    """Register strategies from packages and ``workbench.toml``, for a command that has not opened the workbench."""
     from workbench.settings import load_settings
     from workbench.workbench import declare_strategies
 
@@ -242,7 +242,7 @@ def _print_version(as_json: bool) -> int:
 
 
 def _list_options(words: Sequence[str]) -> list[str]:
-    """Return the words before ``--``, after which nothing is an option."""
+    """Return the arguments before ``--``, since those after it are not options."""
     return list(words[: words.index("--")]) if "--" in words else list(words)
 
 
@@ -273,7 +273,7 @@ def _check_text(words: Sequence[str]) -> None:
 
 
 def _replace_closed_streams() -> None:
-    """Open the null device for closed standard streams (``2>&-``); otherwise a socket would get their number."""
+    """Open the null device for closed standard streams (``2>&-``); otherwise a socket could get their descriptor."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -284,7 +284,7 @@ def _replace_closed_streams() -> None:
 
 
 def _set_utf8() -> None:
-    """Write UTF-8 regardless of the locale: JSON is UTF-8, and passages contain any character."""
+    """Write UTF-8 regardless of the locale: JSON is UTF-8, and passages may contain any character."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # pyright: ignore[reportAttributeAccessIssue]

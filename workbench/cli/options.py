@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
     """An argument parser that raises InvalidInput instead of printing its usage and exiting."""
 
     def __init__(self, *, prog: str | None = None, description: str | None = None, help: str | None = None) -> None:
-        del help  # shown by the parent parser
+        del help  # the parent parser documents them
         super().__init__(prog=prog, description=description, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
@@ -61,7 +61,7 @@ class Parser(argparse.ArgumentParser):
         raise InvalidInput(f"{text}; see '{self.prog} --help'.")
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        """Write a help text; argparse's own method ignores errors, such as those of a full disk."""
+        """Write a help text; argparse's own method ignores errors, such as a full disk."""
         (file or sys.stderr).write(message)
 
 
@@ -95,7 +95,7 @@ def run_subcommand(arguments: argparse.Namespace, out: Output) -> int:
 
 
 def parse_number(text: str) -> int | float | str:
-    """Parse a number; return other text unchanged, for the check of the option to reject."""
+    """Parse a number; return other text unchanged, so that the option's check rejects it."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -111,7 +111,7 @@ NAME_MODES = ("prefer", "only", "ignore")
 
 
 def add_scope(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a scope to a parser."""
+    """Add the scope options to a parser."""
     group = parser.add_argument_group("scope")
     group.add_argument(
         "--scope", choices=SCOPE_KINDS, default="all", help="everything, global sources only, or one project only"
@@ -144,7 +144,7 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
 
 
 def read_scope(arguments: argparse.Namespace) -> Scope:
-    """Return the scope of the options.
+    """Return the scope given by the options.
 
     Raises:
         InvalidInput: A date is invalid.
@@ -211,7 +211,7 @@ def read_parameters(strategy: str | None, texts: Sequence[str]) -> dict[str, Par
 
 
 def parse_strategies(text: str) -> list[str]:
-    """Return the strategies of ``a,b@index,c``.
+    """Parse strategies such as ``a,b@index,c``.
 
     Raises:
         InvalidInput: A strategy is unknown, or none is given; the message lists valid ones.

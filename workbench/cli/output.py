@@ -75,7 +75,7 @@ class Output:
         countdown = Countdown()
 
         class TimeLeftColumn(ProgressColumn):
-            """The time left, which also counts down between updates."""
+            """The remaining time, which counts down between updates."""
 
             def render(self, task: Task) -> Text:
                 return Text(time_left_text(countdown.seconds_left))
@@ -123,7 +123,7 @@ def print_table(
 ) -> None:
     """Print a table, with numbers right-aligned.
 
-    The first column is never wrapped; with ``yielding``, only the column of this number is.
+    The first column is never wrapped; with ``yielding``, only the column with this number wraps.
     """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

@@ -13,7 +13,7 @@ run = run_subcommand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verbs."""
+    """Declare the subcommands."""
     verbs = Subcommands(parser)
     verbs.add("list", "List projects.", _run_list)
     verbs.add("show", "Show one project with its folders.", _run_show).add_argument("id", metavar="ID")

@@ -15,7 +15,7 @@ run = run_subcommand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verbs."""
+    """Declare the subcommands."""
     verbs = Subcommands(parser)
     verbs.add("list", "List rankers with their training data.", _run_list)
     verbs.add("show", "Show one ranker with its weights.", _run_show).add_argument("name", metavar="NAME")

@@ -59,7 +59,7 @@ def _explanation_lines(why: Explanation) -> list[tuple[str, str]]:
         ("legs", ", ".join(legs)),
         ("features", ", ".join(features)),
         ("preferring", " · ".join(name.text for name in why.preferring)),
-        ("terms", ", ".join(terms) or "none of the question's"),
+        ("terms", ", ".join(terms) or "none of the question's terms"),
         ("missing", ", ".join(why.missing_terms)),
         ("similar", ", ".join(likes)),
         ("elsewhere", ", ".join(ranks)),

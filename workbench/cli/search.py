@@ -41,7 +41,7 @@ def _quote_words(words: Sequence[str]) -> str:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> int:
-    """Search and print the results; finding nothing is a success."""
+    """Search and print the results; an empty result is also a success."""
     check_limit(arguments.limit)
     if not 0 <= arguments.offset < MAX_RESULTS:
         raise InvalidInput(f"Invalid offset {arguments.offset}: a search ranks {MAX_RESULTS} passages; use 0 to 199.")

@@ -14,7 +14,7 @@ CREATABLE_TYPES = tuple(kind for kind in SOURCE_TYPES if kind != DATASET)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verbs."""
+    """Declare the subcommands."""
     verbs = Subcommands(parser)
     listing = verbs.add("list", "List sources with their counts of documents and passages.", _run_list)
     listing.add_argument("--scope", choices=("global", "project"))

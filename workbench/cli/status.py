@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state shown by one refresh."""
+    """The state that one refresh shows."""
 
     replica: ReplicaState | None
     work: Workload

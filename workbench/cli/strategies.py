@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def add_promotions(verbs: Subcommands) -> None:
-    """Declare the verbs."""
+    """Declare the subcommands."""
     promote = verbs.add("promote", "Make a strategy the default of a scope.", _run_promote)
     promote.add_argument("name", metavar="NAME", help="strategy, or STRATEGY@INDEX")
     promote.add_argument("--index", metavar="INDEX", help="index to search, instead of the default one")
@@ -96,7 +96,7 @@ run = run_subcommand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verbs."""
+    """Declare the subcommands."""
     verbs = Subcommands(parser)
     verbs.add("list", "List all strategies.", _run_list)
     show = verbs.add("show", "Show a strategy with its parameters.", _run_show)

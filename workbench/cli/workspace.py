@@ -22,7 +22,7 @@ run = run_subcommand
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the verbs."""
+    """Declare the subcommands."""
     verbs = Subcommands(parser)
     embed = _add_command(
         verbs, "embed", "Embed new and changed conversations of a workspace or of one path in it.", _run_embed

@@ -1,1 +1,1 @@
-"""Crawling of websites within rate limits and access rules, and storage of their pages as documents."""
+"""Crawl websites within rate limits and access rules, and store their pages as documents."""

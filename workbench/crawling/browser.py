@@ -1,4 +1,4 @@
-"""Rendering of pages that need JavaScript, by Chromium over CDP with crawl4ai's browser strategy."""
+"""Render pages that need JavaScript in Chromium, over CDP with crawl4ai's browser strategy."""
 
 from __future__ import annotations
 
@@ -168,8 +168,8 @@ class Browser:
 
     Every request of its context, including loopback, goes through the guarding proxy. The browser is used only after a
     test
-    request of that context has reached the proxy, so an existing browser must run where it reaches this process's
-    loopback.
+    request of that context has reached the proxy, so an existing browser must be able to reach this process's loopback
+    address.
     """
 
     def __init__(self, guard: Guard, *, timeout: float, max_bytes: int, cdp_url: str = "") -> None:
@@ -268,7 +268,7 @@ class Browser:
         return strategy
 
     async def _keep_robots_lines(self, _: Page, *, url: str, response: PageResponse | None, **__: object) -> None:
-        """Keep each X-Robots-Tag header apart: joined, the robot that one names would seem to be meant by all."""
+        """Keep X-Robots-Tag headers separate: if joined, a robot named in one would seem to apply to all."""
         headers = await response.headers_array() if response is not None else []
         self._robots_lines[url] = "\n".join(h["value"] for h in headers if h["name"].lower() == "x-robots-tag")
 

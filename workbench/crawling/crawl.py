@@ -1,4 +1,4 @@
-"""A crawl, from its start or from where a stopped worker left it. Each step is stored before the next."""
+"""A crawl, from its start or from where a stopped worker left off. Each step is stored before the next."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def find_repeats(pages: Sequence[PageBlocks]) -> dict[str, str]:
     """Return {address: reason} of pages that only repeat others, given pages in crawl order.
 
     Of two nearly equal pages, the later one is a duplicate if all of its text is in the earlier one. Pages that differ
-    in a line, such as two data sheets, are both kept. A collection (a print page with a whole book) is dropped if at
-    least three other pages together cover all of it after its cover and table of contents.
+    in a line, such as two data sheets, are both kept. A collection (such as a print page with a whole book) is dropped
+    if at least three other pages together contain everything after its cover and table of contents.
     """
     reasons: dict[str, str] = {}
     holders: dict[int, list[int]] = defaultdict(list)
@@ -72,7 +72,7 @@ def find_repeats(pages: Sequence[PageBlocks]) -> dict[str, str]:
 
 
 def _find_shared_blocks(place: int, page: PageBlocks, holders: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
-    """Return {other page's index: paragraphs in common with this page}."""
+    """Return {index of another page: number of paragraphs it shares with this page}."""
     shared: dict[int, list[int]] = defaultdict(list)
     for block in page.blocks:
         for other in holders[block]:
@@ -153,8 +153,8 @@ class Crawl:
         crawls: Table of crawls.
         site: Access to the network.
         storing: Writes pages.
-        memory: What an earlier crawl stored about pages, by address.
-        remove: Called with (document id, keep); deletes a document, or marks it as gone if it is to be kept.
+        memory: Data about pages from an earlier crawl, by address.
+        remove: Called with (document id, keep); deletes a document, or marks it as gone if ``keep`` is true.
         should_stop: Returns whether to stop.
         on_progress: Receives the progress.
         log: Called with (line, level).
@@ -179,7 +179,7 @@ class Crawl:
         """Crawl until nothing is left.
 
         Raises:
-            Cancelled: ``should_stop`` returned true. Everything is kept so that the crawl can be resumed.
+            Cancelled: ``should_stop`` returned true. All data is kept so that the crawl can be resumed.
         """
         try:
             while True:
@@ -263,7 +263,7 @@ class Crawl:
             entry.in_flight = False
 
     async def _answer(self, entry: Entry) -> PageReply:
-        """Visit a page. Unexpected errors are this page's failure and do not end the crawl."""
+        """Visit a page. An unexpected error is recorded for this page and does not end the crawl."""
         try:
             return await visit_page(self._site, entry, self._memory.get(entry.url), self.options)
         except (TryAgain, WorkbenchError):
@@ -291,7 +291,7 @@ class Crawl:
         return replace(answer, outcome="held", metadata=metadata)
 
     async def _settle_removals(self) -> None:
-        """Remove the documents whose removal was held, unless they are too many to remove unconfirmed."""
+        """Carry out the held removals, unless there are too many to remove without confirmation."""
         pages = self.frontier.entries
         alive = {
             e.document_key or self._document_key(e) for e in pages if e.outcome not in ("held", "removed", "forbidden")
@@ -300,7 +300,7 @@ class Crawl:
         for entry in pages:
             if entry.outcome == "held" and self._document_key(entry) in alive:  # its page has another address
                 outcome = "failed" if entry.metadata.get("removal") == "removed" else "forbidden"
-                await self._settle(entry, outcome, "Its document is kept, as another address still has it.")
+                await self._settle(entry, outcome, "Its document is kept because another address still has it.")
             elif entry.outcome == "held":
                 held.append(entry)
         unasked = [e for e in held if not (e.metadata.get("accepted") or self._is_marked(e))]
@@ -329,7 +329,7 @@ class Crawl:
         entry.state, entry.outcome, entry.has_body = "done", outcome, False
 
     def _is_marked(self, entry: Entry) -> bool:
-        """Return whether the document of a missing page is kept and marked. For a forbidden page it is removed."""
+        """Return whether a missing page's document is kept and marked. A forbidden page's document is removed."""
         return self.options.gone == "keep" and entry.metadata.get("removal") == "removed"
 
     def _document_key(self, entry: Entry) -> str:
@@ -370,7 +370,7 @@ class Crawl:
             self.frontier.discount_redirect()
 
     async def _admit(self, links: Sequence[PageLink], depth: int, parent: str | None) -> list[NewPage]:
-        """Admit addresses after reading the robots.txt of each host within bounds."""
+        """Admit addresses after reading the robots.txt of each host that is within the crawl's limits."""
         assert self._bounds is not None
         inside = [link for link in links if self._bounds.contains(link[0]) and link[0] not in self.frontier]
         for url in {url_host(link[0]): link[0] for link in inside}.values():
@@ -378,13 +378,13 @@ class Crawl:
         return self.frontier.admit(inside, depth=depth, parent=parent, bounds=self._bounds, refusal=self._refusal)
 
     def _refusal(self, url: str) -> Refusal | None:
-        """Return why an address is not fetched. A page with a document is visited anyway, which removes it."""
+        """Return why an address is not fetched. A page with a document is visited anyway, to remove it."""
         refusal = self._site.refusal(url)
         is_known = refusal is not None and refusal.outcome == "forbidden" and url in self._memory
         return None if is_known else refusal
 
     async def _list_addresses(self, url: str) -> tuple[list[PageLink], list[PageLink]]:
-        """Return the addresses that the site lists, and the lists that were not read."""
+        """Return the addresses that the site lists, and the sitemaps and lists that were not read."""
         if not (self.options.recursive and self.options.sitemaps):
             return [], []
         listed, unread = await self._site.list_addresses(url)
@@ -451,7 +451,7 @@ class Crawl:
         entry.state, entry.outcome, entry.has_body = "done", "duplicate", False
 
     async def _remember_the_rest(self) -> bool:
-        """Visit pages stored by an earlier crawl that no link leads to any more; they may be gone."""
+        """Visit pages from an earlier crawl that are no longer linked; they may be gone."""
         if not self.options.recursive or self._bounds is None:
             return False
         rest: list[PageLink] = [
@@ -505,9 +505,9 @@ class Crawl:
                 self._log(f"{entry.url}: left out: it {reasons[entry.url]}.", "info")
 
     async def _refuse_stand_ins(self) -> None:
-        """Keep documents whose pages differed before and now share one text: maintenance, login or a block.
+        """Keep documents whose pages used to differ and now share one text, such as a maintenance, login or block page.
 
-        Numbers and words of a page's own address may differ between such pages.
+        Numbers, and words from a page's own address, may differ between such pages.
         """
         if self.options.accept_removals:
             return
@@ -531,7 +531,7 @@ class Crawl:
                 self._log(f"{reason} {entries[0].url} is one of them.", "warning")
 
     async def _refetch_unknown(self) -> bool:
-        """Fetch pages again that answered 304 but whose text is not stored; return whether there are any."""
+        """Refetch pages that returned 304 but whose text is not stored; return whether there were any."""
         again = [e for e in self.frontier.entries if e.state == "fetched" and not e.has_body]
         for entry in again:
             await asyncio.to_thread(self._crawls.requeue, self._job_id, entry.position, {"afresh": True})
@@ -564,5 +564,5 @@ class Crawl:
         failed = sum(entry.outcome == "failed" for entry in entries)
         total = done + queued + waiting
         message = describe_progress(done, total, stored_next=waiting, fetched_next=queued, failed=failed)
-        share = (done + waiting / 2) / total if total else 0.0  # a fetched page that is not stored counts half
+        share = (done + waiting / 2) / total if total else 0.0  # a fetched page that is not stored counts as half
         self._on_progress(Progress(done, total, message, share=share))

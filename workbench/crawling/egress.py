@@ -1,6 +1,6 @@
 """Addresses that the crawler may connect to: public ones and allowed hosts, checked before every connection.
 
-A name is resolved once per connection, and only the approved addresses are connected to, which prevents DNS rebinding.
+A name is resolved once per connection, and only approved addresses are used, which prevents DNS rebinding.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def resolve_by_system(host: str) -> list[str]:
 
 
 class Guard:
-    """Decides which hosts may be connected to; ``resolve`` is its only access to DNS."""
+    """Decides which hosts the crawler may connect to; ``resolve`` is its only access to DNS."""
 
     def __init__(self, allow_hosts: Iterable[str] = (), resolve: Resolve = resolve_by_system) -> None:
         """Args:
@@ -81,9 +81,9 @@ class Guard:
             raise _private_refusal(host, "this machine")
 
     def check_name(self, url: str, within: float = LOOKUP_TIMEOUT_S) -> None:
-        """Check whether a host's name leads to a private address, if DNS answers within ``within`` seconds.
+        """Check whether a host's name resolves to a private address, if DNS answers within ``within`` seconds.
 
-        A name without an answer passes; the worker may be able to resolve it and checks again before it connects.
+        A name that does not resolve passes; the worker may be able to resolve it, and checks again before connecting.
 
         Raises:
             CrawlRefused: The host is private and not in ``allow_hosts``.
@@ -110,7 +110,7 @@ class Guard:
             raise refusal
 
     def addresses(self, host: str, port: int | None = None) -> tuple[str, ...]:
-        """Return the addresses to connect to for a host.
+        """Return the approved addresses of a host.
 
         Raises:
             CrawlRefused: One of them is not public, and the host is not in ``allow_hosts``.
@@ -132,7 +132,7 @@ class Guard:
 
 def _private_refusal(host: str, place: str) -> CrawlRefused:
     return CrawlRefused(
-        f"{host} leads to {place}, which is not on the public internet. "
+        f"{host} resolves to {place}, which is not on the public internet. "
         "To allow it, add the host to WORKBENCH_CRAWL_ALLOW_HOSTS."
     )
 
@@ -144,7 +144,7 @@ def is_loopback_name(host: str) -> bool:
 
 
 def parse_literal_address(host: str) -> Address | None:
-    """Return the address that a host literally is, in any notation that systems accept, or None for a name.
+    """Return the IP address that a host spells out, in any notation that systems accept, or None for a name.
 
     These are decimal (2130706433), hexadecimal, octal and short (127.1) forms, and IPv6 with or without brackets.
     """
@@ -208,13 +208,13 @@ class GuardingProxy:
 
     @property
     def url(self) -> str:
-        """The address that it listens on."""
+        """The address it listens on."""
         assert self._server is not None
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     @property
     def proof_url(self) -> str:
-        """A loopback address that only answers a browser behind this proxy."""
+        """A loopback address that only a browser behind this proxy can reach."""
         return f"{self.url}/{self._nonce}"
 
     async def start(self) -> None:

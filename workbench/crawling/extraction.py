@@ -38,7 +38,7 @@ PIECE_SIZE = 64_000  # characters or bytes; a regular expression takes milliseco
 
 
 def split_text(text: str, size: int = PIECE_SIZE) -> Iterator[str]:
-    """Yield a text in pieces of about ``size`` characters, cut at line ends if possible."""
+    """Yield a text in pieces of about ``size`` characters, split at line breaks if possible."""
     start = 0
     while start < len(text):
         end = start + size
@@ -124,7 +124,7 @@ MIN_BOILERPLATE_SHARE = 0.6  # of the sample
 
 
 def find_boilerplate(texts: Sequence[str]) -> frozenset[int]:
-    """Return the hashes of the lines that most of these pages have."""
+    """Return the hashes of the lines that most of these pages share."""
     if len(texts) < MIN_SAMPLE_PAGES:
         return frozenset()
     pages_with: Counter[int] = Counter()
@@ -277,7 +277,7 @@ def extract_page(fetched: Response) -> Page:
 
 
 def _parse_html(fetched: Response) -> Page:
-    """Parse HTML. A parser error is this page's failure and does not end the crawl."""
+    """Parse HTML. A parser error is recorded for this page and does not end the crawl."""
     try:
         return _extract_html(fetched)
     except UnreadableDocument:
@@ -339,7 +339,7 @@ def _read_page_facts(root: HtmlElement) -> dict[str, JsonValue]:
 
 
 def _waits_for_script(root: HtmlElement) -> bool:
-    """Return whether a page has an empty element for a script to fill, or asks for JavaScript."""
+    """Return whether a page has an empty element that a script fills, or asks for JavaScript."""
     for element in root.iter("div", "main", "app-root", "noscript"):
         text = "".join(element.itertext()).strip()
         if element.tag == "noscript":
@@ -355,7 +355,7 @@ def _meta_contents(root: HtmlElement, name: str) -> list[str]:
 
 
 def _find_refreshes(root: HtmlElement) -> list[tuple[float, str]]:
-    """Return (seconds, address) of each redirect of the page by refresh."""
+    """Return (seconds, address) for each refresh redirect of the page."""
     return _destinations(
         tag.get("content", "")
         for tag in root.iterfind(".//meta")
@@ -365,7 +365,7 @@ def _find_refreshes(root: HtmlElement) -> list[tuple[float, str]]:
 
 
 def _destinations(values: Iterable[str]) -> list[tuple[float, str]]:
-    """Return (seconds, address) for each value of a refresh, in a meta tag or a header, that names an address."""
+    """Return (seconds, address) for each refresh value, from a meta tag or a header, that names an address."""
     targets: list[tuple[float, str]] = []
     for value in values:
         match = REFRESH_CONTENT.match(value)
@@ -376,7 +376,7 @@ def _destinations(values: Iterable[str]) -> list[tuple[float, str]]:
 
 
 def _redirect_target(base: str, refreshes: list[tuple[float, str]], length: int) -> str | None:
-    """Return the address that a page redirects to, or None if it is a page to read with a later refresh."""
+    """Return the address that a page redirects to, or None if it is readable content that refreshes later."""
     for seconds, target in refreshes:
         if seconds <= IMMEDIATE_REFRESH_S or (seconds <= SHORT_REFRESH_S and length < THIN_PAGE_CHARS):
             return canonicalize(target, base)
@@ -390,7 +390,7 @@ def _robots_lines(fetched: Response) -> list[str]:
 def parse_robots_directives(lines: Iterable[str]) -> tuple[bool, bool]:
     """Return whether a page may be indexed and followed, from X-Robots-Tag headers and robots meta tags.
 
-    A name before a colon is the robot that the rest of the line applies to, unless it is a directive with a value
+    A name before a colon is the robot to which the rest of the line applies, unless it is a directive with a value
     (https://developers.google.com/search/docs/crawling-indexing/robots-meta-tag).
     """
     index = follow = True
@@ -429,7 +429,7 @@ def _is_past(text: str) -> bool:
 
 
 def _unique_links(base: str, hrefs: Iterable[str]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the canonical addresses of links, and those that are not valid with the reason."""
+    """Return the canonical addresses of links, and the invalid links with the reason."""
     written = [href for href in hrefs if not href.startswith("#")]
     keeps_sessions = not names_sessions(written)
     links: dict[str, None] = {}
@@ -444,13 +444,13 @@ def _unique_links(base: str, hrefs: Iterable[str]) -> tuple[tuple[str, ...], dic
 
 
 def _is_web_address(href: str) -> bool:
-    """Return whether a link leads to a web page, and not to a mail address, a script or data."""
+    """Return whether a link leads to a web page rather than to an email address, a script or data."""
     scheme = SCHEME.match(href)
     return bool(href.strip()) and (scheme is None or scheme.group(1).lower() in ("http", "https"))
 
 
 def _file_name(fetched: Response) -> str:
-    """Return a file name whose suffix selects the reader, from the content type or else the address."""
+    """Return a file name whose suffix selects the reader, based on the content type or else the address."""
     path = PurePosixPath(unquote(urlsplit(fetched.url).path))
     by_type, by_suffix = READERS_BY_MEDIA_TYPE.get(fetched.media_type), READERS_BY_SUFFIX.get(path.suffix.lower())
     if (

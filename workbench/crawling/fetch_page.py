@@ -1,4 +1,4 @@
-"""Visits of single pages, and the storing of fetched pages."""
+"""Visit single pages and store the fetched ones."""
 
 from __future__ import annotations
 
@@ -127,7 +127,8 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
     Args:
         site: Access to the network.
         entry: The page.
-        memory: What an earlier crawl stored. Its validators are sent, so that an unchanged page answers 304.
+        memory: What an earlier crawl stored. Its validators are sent, so that the server answers 304 if the page is
+            unchanged.
         options: Options of the crawl.
 
     Raises:
@@ -165,8 +166,9 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
 def is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
     """Return whether a sitemap's date is the same as before and earlier than the last visit.
 
-    A date without a time ends when it has ended everywhere on Earth (noon of the next day in UTC), and a time a minute
-    later, because some sites write no seconds. Until then the page may have been changed after the visit.
+    A date without a time counts as over once it has ended everywhere on Earth (noon UTC of the next day), and a time
+    counts as over a minute later, because some sites omit seconds. Before that, the page may have changed after the
+    visit.
     """
     if not lastmod or lastmod != memory.lastmod or memory.fetched_at is None:
         return False
@@ -245,7 +247,7 @@ def _reply_with_page(fetched: Response, page: Page, entry: Entry, options: Crawl
     skipped = dict(page.skipped) | ({} if page.follow else dict.fromkeys(page.links, NOFOLLOW_REASON))
     extra: dict[str, object] = {SKIPPED_LINKS: skipped} if skipped and options.recursive else {}
     if not page.body.strip():
-        hint = "without JavaScript it is empty" if page.needs_script else "it has no text"
+        hint = "it is empty without JavaScript" if page.needs_script else "it has no text"
         return PageReply("done", "failed", f"{hint[0].upper()}{hint[1:]}.", links=links, metadata=extra)
     metadata = dict(page.metadata) | extra | ({} if page.is_html else {"file_name": page.name})
     text = page.body.decode("utf-8", "replace") if is_prose(page.name) else ""
@@ -274,8 +276,8 @@ def _reply_with_page(fetched: Response, page: Page, entry: Entry, options: Crawl
 def _document_key(page: Page, url: str) -> str:
     """Return the address that identifies a document: the page's, or its canonical one with the same path.
 
-    Other canonical addresses are ignored: many sites give their front page for every page, and real duplicates are
-    recognised by their text. One without the query is a claim, which ``Crawl`` checks.
+    Other canonical addresses are ignored: many sites name their front page on every page, and real duplicates are
+    recognised by their text. An address without the query is a claim that ``Crawl`` checks.
     """
     canonical_url = page.canonical_url
     if canonical_url is None:

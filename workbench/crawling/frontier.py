@@ -1,7 +1,7 @@
-"""The frontier: the pages of a crawl in order, and which are next; without network or database.
+"""The frontier: the pages of a crawl in order, and which are next. It uses neither network nor database.
 
-The order is breadth-first as if pages were fetched one by one: a page's links are admitted only after those of every
-page before it. So an interrupted crawl has the same result, and ``max_pages`` always cuts at the same page.
+The order is breadth-first, as if pages were fetched one by one: a page's links are admitted only after the links of all
+earlier pages. So an interrupted crawl has the same result, and ``max_pages`` always cuts at the same page.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DIGITS = re.compile(r"\d+")
 
 @dataclass(slots=True)
 class Entry:
-    """A page in the frontier, as in the database."""
+    """A page in the frontier, as stored in the database."""
 
     position: int
     url: str
@@ -74,7 +74,7 @@ class Frontier:
 
     @property
     def admitted(self) -> int:
-        """The number of addresses to fetch or fetched."""
+        """The number of addresses that are fetched or to be fetched."""
         return self._admitted
 
     def waiting(self, now: float) -> Iterator[Entry]:
@@ -86,7 +86,7 @@ class Frontier:
                 yield entry
 
     def next_to_expand(self) -> Entry | None:
-        """Return the first page whose links are not admitted yet if it has been fetched, else None."""
+        """Return the first page whose links have not been admitted, if it has been fetched; else None."""
         while self._first_unexpanded < len(self.entries) and self.entries[self._first_unexpanded].expanded:
             self._first_unexpanded += 1
         if self._first_unexpanded == len(self.entries):
@@ -96,7 +96,7 @@ class Frontier:
 
     @property
     def is_exhausted(self) -> bool:
-        """True if every page has been fetched and its links admitted."""
+        """True if every page has been fetched and all links have been admitted."""
         self._skip_fetched()
         self.next_to_expand()
         return self._first_queued == self._first_unexpanded == len(self.entries)
@@ -127,8 +127,8 @@ class Frontier:
     ) -> list[NewPage]:
         """Admit new (address, via, lastmod) in order; those not to be fetched are stored with the reason.
 
-        Addresses out of bounds are not stored, nor more than ``MAX_STORED_REFUSALS`` others; ``skip_reason``
-        explains them.
+        Addresses out of bounds are not stored, and at most ``MAX_STORED_REFUSALS`` others are; ``skip_reason`` explains
+        them.
         """
         pages: list[NewPage] = []
         for url, via, lastmod in urls:
@@ -143,7 +143,7 @@ class Frontier:
         return pages
 
     def admit_target(self, url: str, entry: Entry, refusal: Callable[[str], Refusal | None]) -> list[NewPage]:
-        """Admit the address that the start page redirects to, also out of bounds."""
+        """Admit the address that the start page redirects to, even if it is out of bounds."""
         if url in self._by_url:
             return []
         refused = refusal(url)

@@ -1,7 +1,7 @@
-"""Plain HTTP through crawl4ai's strategy, with the guard at the connection and limits on the response.
+"""Plain HTTP through crawl4ai's strategy, with a guard on the connection and limits on the response.
 
-crawl4ai's own request follows redirects, reads bodies of any size and hides headers of failures. So ``crawl`` is
-overridden: one request, one response, within limits.
+crawl4ai's own request follows redirects, reads bodies of any size and hides the headers of failed requests. ``crawl``
+is therefore overridden: one request, one response, within limits.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Refusal:
 
 
 class FetchFailed(Exception):
-    """No usable response; ``retry`` if a retry may help, after ``retry_after`` seconds if the host gave them."""
+    """No usable response; ``retry`` if a retry may help, after ``retry_after`` seconds if the host specified them."""
 
     def __init__(
         self, reason: str, *, retry: bool, retry_after: float | None = None, status: int | None = None
@@ -108,7 +108,7 @@ SocketFactory = Callable[[AddrInfoType], socket.socket]
 
 
 class GuardedResolver(AbstractResolver):
-    """A resolver for aiohttp that returns exactly the addresses approved by the guard on connecting."""
+    """A resolver for aiohttp that returns only the addresses that the guard approves at connection time."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -156,7 +156,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
         self._socket_factory = socket_factory
 
     async def start(self) -> None:
-        """Open the session; nothing is connected yet."""
+        """Open the session without connecting."""
         if self._session is None:
             connector = aiohttp.TCPConnector(
                 limit=32,
@@ -175,7 +175,7 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
             )
 
     async def crawl(self, url: str, config: object = None, **kwargs: object) -> AsyncCrawlResponse:
-        """Implement crawl4ai's interface: return the text, decoded by its header."""
+        """Implement crawl4ai's interface: return the text, decoded with the charset from its header."""
         fetched = await self.fetch(url)
         text = fetched.body.decode(fetched.charset or "utf-8", errors="replace")
         return AsyncCrawlResponse(
@@ -230,8 +230,8 @@ class GuardedHTTPStrategy(AsyncHTTPCrawlerStrategy):
 def _decode_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return headers by name in lower case, as text without surrogates.
 
-    Of repeated headers the last counts, except that X-Robots-Tag headers are joined. aiohttp returns bytes that are not
-    UTF-8 as surrogates; they are escaped in addresses and decoded as Latin-1 elsewhere.
+    The last of repeated headers is kept, except that X-Robots-Tag headers are joined. aiohttp returns bytes that are
+    not UTF-8 as surrogates; they are escaped in addresses and decoded as Latin-1 elsewhere.
     """
     readable: dict[str, str] = {}
     for name, value in headers:

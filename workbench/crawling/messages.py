@@ -1,4 +1,4 @@
-"""Status messages of a crawl, for every face."""
+"""Status messages of a crawl, for every interface."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def describe_held_removals(count: int, documents: int) -> str:
 
 
 def describe_result(done: int, total: int, outcomes: Mapping[str, int]) -> str:
-    """Return the final status of a crawl: pages done by outcome, which add up, then pages not fetched."""
+    """Return the final status of a crawl: pages by outcome, which add up to those done, then pages not fetched."""
     counts = {name: count for name, count in outcomes.items() if count}
     settled = ", ".join(
         f"{count:,} {outcome_label(name)}" for name, count in counts.items() if name not in UNFETCHED_OUTCOMES

@@ -43,14 +43,14 @@ class CrawlOptions(Value):
         gone: What to do with a document whose page answers 404 or 410.
         refresh: Whether to fetch every page in full, even if unchanged since an earlier crawl.
         accept_removals: Whether the crawl may remove or replace a large share of a source.
-        rate: Requests per second and host; 0 is a polite rate, unlimited for allowed local hosts. A delay in robots.txt
-            also applies.
+        rate: Requests per second and host; 0 selects a polite rate, which is unlimited for allowed local hosts. A delay
+            in robots.txt also applies.
         concurrency: Simultaneous requests over all hosts.
         timeout: Seconds for a whole page.
         max_bytes: Maximum size of a decompressed body.
         retries: Number of retries.
-        backoff: Seconds before the first retry, doubled for each further one.
-        longest_wait: Longest Retry-After in seconds that is obeyed.
+        backoff: Seconds before the first retry; doubled for each subsequent one.
+        longest_wait: Longest Retry-After, in seconds, that is honoured.
     """
 
     recursive: bool = True
@@ -87,14 +87,14 @@ class CrawlOptions(Value):
         return replace(cls(), **checked)  # pyright: ignore[reportArgumentType] - types are checked above
 
     def excludes(self, url: str) -> str | None:
-        """Return a message with the pattern that excludes an address, or None. Also applies to the start page."""
+        """Return a message with the pattern that excludes an address, or None. The start page is checked, too."""
         for pattern in self.exclude:
             if matches_pattern(pattern, url):
                 return f"excluded by the pattern {pattern!r}"
         return None
 
     def refuses(self, url: str) -> str | None:
-        """Return why the patterns leave an address out, or None."""
+        """Return why the patterns exclude an address, or None."""
         if excluded := self.excludes(url):
             return excluded
         if self.include and not any(matches_pattern(pattern, url) for pattern in self.include):

@@ -45,13 +45,13 @@ class HostRateLimiter:
             yield
 
     def slow_down(self, interval: float) -> None:
-        """Allow one request at a time, at least ``interval`` seconds apart, as robots.txt asks."""
+        """Allow one request at a time, at least ``interval`` seconds apart, as robots.txt requires."""
         if interval > self.interval:
             self.interval, self.concurrency = interval, 1
             self._room = asyncio.Semaphore(1)
 
     def pause(self, seconds: float) -> None:
-        """Allow no requests for ``seconds``, as the host asked."""
+        """Allow no requests for ``seconds``, as the host requested."""
         self._paused_until = max(self._paused_until, time.monotonic() + seconds)
 
 
@@ -61,8 +61,8 @@ class RateLimiters:
     def __init__(self, concurrency: int, rate: float, is_ours: Callable[[str], bool]) -> None:
         """Args:
         concurrency: Simultaneous requests per host.
-        rate: Requests per second and host; 0 is a polite rate.
-        is_ours: Returns whether a host is ours, so that it needs no default limit.
+        rate: Requests per second and host; 0 selects a polite rate.
+        is_ours: Returns whether a host is the user's own and needs no default limit.
         """
         self._concurrency, self._rate, self._is_ours = concurrency, rate, is_ours
         self._hosts: dict[str, HostRateLimiter] = {}
@@ -79,7 +79,7 @@ class RateLimiters:
 
 
 def parse_retry_delay(header: str | None) -> float | None:
-    """Return the seconds of a Retry-After header, given as a number or a date, or None."""
+    """Parse a Retry-After header, a number or a date, as seconds; None if invalid."""
     if not header:
         return None
     try:
@@ -123,7 +123,7 @@ class Robots:
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The sitemaps that it names, as written."""
+        """The sitemaps named in robots.txt, as written."""
         return tuple(self._protego.sitemaps)
 
     def refuses(self, url: str) -> str | None:
@@ -139,11 +139,10 @@ class Robots:
 
     @cached_property
     def _rules(self) -> list[tuple[str, Protego]]:
-        """The rules for this agent, each as a parser of its own.
+        """The rules for this agent, each in a separate parser.
 
-        Protego only reports whether an address is forbidden. So each rule's path is replaced by a number, and the
-        forbidden
-        numbers are the rules of the groups that apply.
+        Protego only reports whether an address is forbidden. Each rule's path is therefore replaced with a number; the
+        forbidden numbers identify the rules of the groups that apply.
         """
         rules = [match.group(2).strip() for match in DISALLOW_LINE.finditer(self.text)][:MAX_NAMED_RULES]
         numbers = iter(range(len(rules) + 1))
@@ -182,7 +181,7 @@ class ListedAddress:
 
 
 def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str], bool]:
-    """Return (pages, further sitemaps, whether all of it was read) of a sitemap, a sitemap index or a plain list.
+    """Read a sitemap, sitemap index or plain list; return (pages, further sitemaps, whether it was read completely).
 
     Session parameters are kept, because a sitemap is written for crawlers, which have no session.
 

@@ -66,11 +66,10 @@ def estimate_crawl(
 
 
 def estimate_fetch_seconds(hosts: Iterable[HostLoad], concurrency: int, seconds: float) -> float:
-    """Return the time for requests of ``seconds`` each, at most ``concurrency`` at once over all hosts.
+    """Return the time for requests that take ``seconds`` each, at most ``concurrency`` at once over all hosts.
 
     A host accepts the next request after its interval if a slot is free. Hosts are crawled in parallel, so the result
-    is
-    max(max over hosts of n * max(interval, seconds / slots), N * seconds / concurrency).
+    is max(max over hosts of n * max(interval, seconds / slots), N * seconds / concurrency).
     """
     loads = list(hosts)
     slowest = max((load.requests * max(load.interval, seconds / load.concurrency) for load in loads), default=0.0)
@@ -110,7 +109,7 @@ class TextSample(TypedDict):
 
 
 class DryRun(TypedDict):
-    """The report of a dry run; ``scope`` are the bounds, ``estimate`` is ``Estimate.to_dict``.
+    """The report of a dry run; ``scope`` holds the bounds, ``estimate`` is ``Estimate.to_dict``.
 
     ``not_fetched`` counts all addresses found so far that would not be fetched, by reason.
     """
@@ -128,7 +127,7 @@ class DryRun(TypedDict):
 
 
 async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> DryRun:
-    """Fetch the first pages and report.
+    """Fetch the first pages and return the report.
 
     Raises:
         CrawlRefused: Fetching the start page failed.

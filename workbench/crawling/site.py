@@ -34,7 +34,7 @@ MAX_REDIRECTS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (R
 
 # Why a sitemap was not read, as the counts of a crawl name it
 UNREADABLE_SITEMAP_REASON = "unreadable sitemap"
-PARTIAL_SITEMAP_REASON = "a sitemap that is damaged or too large, of which a part was read"
+PARTIAL_SITEMAP_REASON = "a damaged or oversized sitemap, of which only a part was read"
 SURPLUS_SITEMAP_REASON = f"a sitemap beyond the first {MAX_SITEMAPS}"
 
 
@@ -70,7 +70,7 @@ class Site:
             await self._browser.close()
 
     async def page(self, url: str, validators: Mapping[str, str]) -> tuple[Response, Page | None]:
-        """Fetch and read a page; the page is None for a 304 or any status but success.
+        """Fetch and read a page; the page is None for a 304 or any unsuccessful status.
 
         Raises:
             CrawlRefused: It may not be fetched.
@@ -103,11 +103,11 @@ class Site:
         return self._robots[place]
 
     async def turnstile(self, url: str) -> HostRateLimiter:
-        """Return the rate limiter of an address's host, with the delay of its robots.txt."""
+        """Return the rate limiter of an address's host, with the delay from its robots.txt."""
         return self._manners.get(url_host(url), (await self.robots(url)).crawl_delay)
 
     def refusal(self, url: str) -> Refusal | None:
-        """Return why an address may not be fetched, from the guard and robots.txt, if already read; else None."""
+        """Return why the guard or an already read robots.txt forbids an address, or None."""
         parts = urlsplit(url)
         try:
             self._guard.check(url)
@@ -125,7 +125,7 @@ class Site:
         return Refusal("failed", robots.trouble) if robots.trouble else self.refusal(url)
 
     async def list_addresses(self, url: str) -> tuple[list[ListedAddress], dict[str, str]]:
-        """Return the addresses that the site lists, and why each sitemap that was not read was not.
+        """Return the addresses that the site lists, and the reason for each sitemap that was not read.
 
         Addresses are ordered by source: sitemaps, llms.txt, llms-full.txt.
         """
@@ -221,7 +221,7 @@ class Site:
         return parse_robots(fetched.body.decode("utf-8", "replace"), AGENT_TOKEN)
 
     async def _small(self, url: str) -> bytes | None:
-        """Fetch a file for crawlers, or return None if the site has none."""
+        """Fetch a small file meant for crawlers; return None if the site has none."""
         try:
             robots = await self.robots(url)
             fetched = None if await self.refusal_after_asking(url) else await self._fetch_redirected(url, robots)

@@ -38,11 +38,11 @@ DOCUMENT_SUFFIX = re.compile(
 
 
 def canonicalize(url: str, base: str | None = None, *, keeps_sessions: bool = False) -> str | None:
-    """Return the canonical form of an address, resolved against ``base``, or None if it is not a web page's.
+    """Return the canonical form of an address, resolved against ``base``, or None if it does not lead to a web page.
 
     Scheme and host are in lower case (IDNA), without default port, fragment, dot segments, tracking and session
     parameters, and unnecessary escapes. The order of parameters is kept, because it matters to some sites.
-    ``keeps_sessions`` keeps values that look like session ids, if they are known to be something else.
+    ``keeps_sessions`` keeps values that look like session ids but are known to be something else.
     """
     if len(url) > MAX_RAW_URL_CHARS:
         return None
@@ -68,20 +68,20 @@ def canonicalize(url: str, base: str | None = None, *, keeps_sessions: bool = Fa
 
 
 def url_host(url: str) -> str:
-    """Return host and port of a canonical address."""
+    """Return the host and port of a canonical address."""
     return urlsplit(url).netloc
 
 
 def url_path(url: str) -> str:
-    """Return path and query of a canonical address, as robots.txt rules see it."""
+    """Return the path and query of a canonical address, as matched by robots.txt rules."""
     parts = urlsplit(url)
     return parts.path + (f"?{parts.query}" if parts.query else "")
 
 
 def file_suffix(url: str) -> str | None:
-    """Return the suffix of an address of a file without text (image, script, archive), or None.
+    """Return an address's suffix if it names a file without text (image, script, archive), or None.
 
-    ``/wiki/Node.js`` and ``/index.php/File:Plan.png`` are pages whose titles end like a file.
+    ``/wiki/Node.js`` and ``/index.php/File:Plan.png`` are pages whose titles look like file names.
     """
     folder, _, name = unquote(urlsplit(url).path).rpartition("/")
     match = FILE_SUFFIX.search(name)
@@ -91,7 +91,7 @@ def file_suffix(url: str) -> str | None:
 
 
 def is_folder(url: str) -> bool:
-    """Return whether an address without final slash is a folder: ``/docs`` and ``/docs/v1.2``, not ``/a.html``."""
+    """Return whether an address without a trailing slash is a folder: ``/docs`` and ``/docs/v1.2``, not ``/a.html``."""
     name = urlsplit(url).path.rpartition("/")[2]
     return bool(name) and not (DOCUMENT_SUFFIX.search(name) or FILE_SUFFIX.search(name))
 
@@ -114,10 +114,10 @@ def _canonical_query(query: str, keeps_sessions: bool) -> str:
 
 
 def names_sessions(hrefs: Sequence[str]) -> bool:
-    """Return whether the session parameters of a page's links are the visitor's session.
+    """Return whether the session parameters in a page's links identify the visitor's session.
 
-    A site that tracks visitors by address writes the same value into most of a page's links. Different values, or one
-    in few links, name something else, such as the talks of a conference.
+    A site that tracks visitors by address writes the same value into most links of a page. Different values, or a value
+    in only a few links, mean something else, such as the talks of a conference.
     """
     queries = [parse_qsl(href.partition("?")[2].partition("#")[0]) for href in hrefs if "?" in href]
     values = [value for pairs in queries for name, value in pairs if SESSION_PARAMETER.match(name)]
@@ -125,7 +125,7 @@ def names_sessions(hrefs: Sequence[str]) -> bool:
 
 
 def _is_noise(piece: str, keeps_sessions: bool) -> bool:
-    """Return whether a parameter is for tracking: campaigns, clicks, sessions."""
+    """Return whether a parameter is used for tracking: campaigns, clicks, sessions."""
     pairs = parse_qsl(piece, keep_blank_values=True)
     name, value = pairs[0] if pairs else ("", "")
     is_session = SESSION_PARAMETER.match(name) and SESSION_VALUE.match(value) and not keeps_sessions
@@ -173,7 +173,7 @@ class CrawlBounds(Value):
     subdomains: bool = False
 
     def contains(self, url: str) -> bool:
-        """Return whether a canonical address is inside; http and https are equal."""
+        """Return whether a canonical address is inside; http and https are equivalent."""
         parts = urlsplit(url)
         bare, own = parts.netloc.removeprefix("www."), self.host.removeprefix("www.")
         if bare != own and not (self.subdomains and bare.endswith("." + own)):

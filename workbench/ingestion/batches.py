@@ -39,7 +39,7 @@ class PreparedItem:
         document: The document as read.
         cut: Its passages.
         refills: True if the source had this version already and only the index lacked it.
-        notes: Sentences about what its reader could not read, for the report.
+        notes: Sentences for the report about what its reader could not read.
     """
 
     place: int
@@ -56,7 +56,7 @@ class PartEnd:
 
     Attributes:
         part: The part.
-        room: Bytes that it takes of the prefetch budget.
+        room: Bytes of the prefetch budget that it uses.
     """
 
     part: Part
@@ -65,13 +65,13 @@ class PartEnd:
 
 @dataclass(frozen=True, slots=True)
 class ItemBatch:
-    """Documents of one transaction.
+    """Documents that are written in one transaction.
 
-    Without documents and part, it signals that the next batch will take long.
+    Without documents and without a part, it signals that the next batch will take a long time.
 
     Attributes:
         items: The documents.
-        room: Bytes that they take of the prefetch budget.
+        room: Bytes of the prefetch budget that they use.
         settled: Items of the same part that need no embedding.
         part: The part of a shared job.
     """
@@ -93,7 +93,7 @@ class ItemBatch:
 
 
 def document_change(prepared: PreparedItem, stored: WrittenDocument) -> DocumentChange:
-    """Return what a write did to the document: "unchanged" if another process stored the same version first."""
+    """Return how a write changed the document; "unchanged" if another process stored the same version first."""
     if stored.added:
         return "added"
     return "unchanged" if stored.same and not prepared.refills else "changed"
@@ -107,8 +107,8 @@ def batch_items(
 ) -> Iterator[ItemBatch]:
     """Group documents into batches of at least ``full`` passages; settle items that need no embedding.
 
-    A key occurs once per batch. Of two files with the same key, the later one replaces the earlier in a batch of its
-    own.
+    A key occurs once per batch. If two files have the same key, the later one replaces the earlier one in a separate
+    batch.
     """
     batch: dict[str, PreparedItem] = {}
     size = 0

@@ -73,7 +73,7 @@ def write_citations(
 def reread_citations(
     database: Database, documents: Documents, citations: Citations, document_ids: Sequence[str]
 ) -> None:
-    """Extract the links of stored documents again. Documents deleted in the meantime are skipped."""
+    """Re-extract the links of stored documents. Documents deleted in the meantime are skipped."""
     for document_id in document_ids:
         try:
             record = documents.record(document_id)

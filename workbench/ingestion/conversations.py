@@ -58,9 +58,8 @@ def list_conversations(workspace: Path) -> list[Conversation]:
 def find_conversations(path: Path, workspace: Path) -> list[Conversation]:
     """Return the conversations at a path inside a workspace.
 
-    A path in a conversation gives that conversation, and a folder above conversations gives all of them. Any other file
-    is
-    returned as a document of its own.
+    A path inside a conversation selects that conversation, and a folder above conversations selects all of them. Any
+    other file is returned as a separate document.
     """
     for parent in (path, *path.parents):
         if parent == workspace:

@@ -1,4 +1,4 @@
-"""Vectors of new passages, reused from stored passages with the same text or computed by the model."""
+"""Vectors for new passages, reused from stored passages with the same text or computed by the model."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class SharedEmbedding:
         """Args:
         encoder: The model.
         stores: Indexes of the same model whose vectors are reused.
-        hands: Table of the parts that are offered to workers.
+        hands: Table of the parts offered to workers.
         on_batch: Called with the number of passages that this or another worker embedded; may raise to stop.
         on_known: Called with the number of passages that needed no embedding.
         """
@@ -264,7 +264,7 @@ def embed_part(hands: EmbeddingLease, part: EmbeddingPart, encoder: Encoder, ask
 
 
 def help_to_embed(hands: EmbeddingLease, encoder: Encoder, ask: OnBatch) -> None:
-    """Embed one waiting part for another worker; ``ask`` as in ``embed_part``."""
+    """Embed one waiting part for another worker; ``ask`` is as in ``embed_part``."""
     part = hands.take(encoder.name)
     if part is not None:
         embed_part(hands, part, encoder, ask)
@@ -273,7 +273,7 @@ def help_to_embed(hands: EmbeddingLease, encoder: Encoder, ask: OnBatch) -> None
 def embed_waiting_parts(
     hands: EmbeddingLease, index_encoder: Callable[[str], Encoder], should_stop: ShouldStop
 ) -> None:
-    """Embed parts for other workers until none waits.
+    """Embed parts for other workers until none is waiting.
 
     Raises:
         Cancelled: ``should_stop`` returned true.

@@ -61,12 +61,12 @@ class ZipMember:
 
 
 def is_zip(name: str) -> bool:
-    """Return whether a file name is that of a zip archive."""
+    """Return whether a file name has the suffix of a zip archive."""
     return name.lower().endswith(ZIP_SUFFIX)
 
 
 def list_zip_members(archive: Path | bytes) -> tuple[list[ZipMember], list[str]]:
-    """Return the readable files of an archive, and the paths of the others without hidden ones.
+    """Return the readable files of an archive, and the paths of the others, except hidden ones.
 
     Raises:
         UnreadableDocument: It is damaged or not a zip archive.
@@ -158,9 +158,8 @@ SCAN_READER_VERSION = "scans 4"  # added if the extra ``ocr`` is installed, so t
 class IngestItem:
     """An item to ingest.
 
-    The given title, URL, metadata and document type take precedence over the reader's. A crawled page, for example,
-    comes as
-    Markdown but has the type HTML.
+    A title, URL, metadata and document type given here take precedence over the reader's. A crawled page, for example,
+    arrives as Markdown but has the type HTML.
 
     Attributes:
         key: Identifies the document within its source.
@@ -190,7 +189,7 @@ class IngestItem:
 
     @property
     def room(self) -> int:
-        """Estimated bytes of text while it waits. Only part of a file whose original is kept is text."""
+        """Estimated bytes of its text while it waits. If a file's original is kept, only part of it is text."""
         return self.size // BYTES_PER_TEXT_BYTE if self.keep_file else self.size
 
 
@@ -245,9 +244,9 @@ def read_item(
 def list_files(paths: Iterable[Path | str]) -> PathContents:
     """Return the readable files under paths, keyed by path, and failures for unreadable ones.
 
-    Keys of files below a folder are relative to it, so they stay the same if the folder is moved. If several paths give
-    the
-    same key, keys are relative to the common parent of these paths. A zip archive is read like a folder.
+    Keys of files below a folder are relative to it, so they stay the same if the folder is moved. If files under
+    several paths have the same key, keys are relative to the common parent of these paths. A zip archive is read like a
+    folder.
     """
     from workbench.ingestion.readers import discover
 
@@ -309,7 +308,7 @@ def _list_zip_files(path: Path) -> PathContents:
 
 
 def _make_keys_unique(keys: Mapping[Path, str]) -> dict[Path, str]:
-    """Lengthen equal keys: two ``notes.md`` become ``2023/notes.md`` and ``2024/notes.md``."""
+    """Lengthen duplicate keys: two ``notes.md`` become ``2023/notes.md`` and ``2024/notes.md``."""
     times = Counter(keys.values())
     shared = {path: Path.cwd() / path for path, key in keys.items() if times[key] > 1}
     if not shared:
@@ -432,7 +431,7 @@ _HEAD_BYTES = 2_048  # bytes of a saved page searched for its address
 def list_archive_items(folder: Path) -> list[IngestItem]:
     """Return the files below an archive folder as items, with archive, date and address.
 
-    ``folder`` must be resolved already. Links that lead out of it are skipped.
+    ``folder`` must already be resolved. Links that lead out of it are skipped.
     """
     items = list_files([folder]).items
     return [_add_metadata(item, folder) for item in items if is_inside(folder / item.key, folder)]

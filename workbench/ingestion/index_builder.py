@@ -32,7 +32,7 @@ class CutBatch:
 
     @property
     def is_pause(self) -> bool:
-        """True if there is nothing to do but wait for other workers."""
+        """True if all that is left is to wait for other workers."""
         return not self.documents and self.part is None
 
 
@@ -51,7 +51,7 @@ class BuildProgress:
         self._batch_bytes = self._begun_bytes = self._written_bytes = 0
 
     def begin(self, batch: CutBatch) -> None:
-        """Record that a batch is being embedded. The one before it is being written."""
+        """Record that a batch is being embedded. The previous batch is being written."""
         self._begun_bytes += self._batch_bytes
         self._before, self._passages = self._embedded, sum(len(document.passages) for document in batch.documents)
         self._batch_bytes, self._under_way = _batch_bytes(batch), len(batch.documents)
@@ -63,7 +63,7 @@ class BuildProgress:
         self._tell(f"{self._embedded:,} of {self._before + self._passages:,} passages embedded")
 
     def wrote(self, batch: CutBatch, count: int) -> None:
-        """Count the documents of a batch that has been written."""
+        """Count the documents in a batch that has been written."""
         self.done += count
         self._written_bytes += _batch_bytes(batch)
         self._tell(f"{self.done:,} of {self._total:,} documents")
@@ -108,7 +108,7 @@ class IndexBuilder:
     ) -> int:
         """Add or update missing documents; return the number of documents done by this call.
 
-        With ``parts`` of a shared job, each part is a transaction.
+        With ``parts`` of a shared job, each part is one transaction.
 
         Raises:
             Cancelled: ``should_stop`` returned true. Finished documents are kept, and the next build continues from
@@ -159,7 +159,7 @@ class IndexBuilder:
             yield CutBatch(batch)
 
     def _part_batches(self, parts: PartsLease, stop_if_asked: Callable[[int], None]) -> Iterator[CutBatch]:
-        """Yield each part as a batch, and an empty batch while other workers still have parts."""
+        """Yield each part as a batch, and an empty batch while other workers still hold parts."""
         for part in parts.all_taken():
             stop_if_asked(0)
             if part is None:

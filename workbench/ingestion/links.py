@@ -49,7 +49,7 @@ def document_keys(
 
 
 def target_keys(kind: str, target: str, path: str | None, url: str | None) -> tuple[list[str], str | None]:
-    """Return the keys a link may refer to, most likely first, and its absolute URL or None.
+    """Return the keys that a link may refer to, most likely first, and its absolute URL or None.
 
     A path from the site root is tried with every folder above the citing document as root, outermost first. A relative
     path
@@ -92,7 +92,7 @@ def target_keys(kind: str, target: str, path: str | None, url: str | None) -> tu
 
 
 def url_key(url: str) -> str | None:
-    """Return the key of a URL. Scheme, www., default port, fragment, index name and final slash are ignored."""
+    """Return the key of a URL. Scheme, www., default port, fragment, index name and trailing slash are ignored."""
     try:
         parts = urlsplit(url.strip())
         host = (parts.hostname or "").removeprefix("www.")
@@ -109,12 +109,12 @@ def url_key(url: str) -> str | None:
 
 
 def page_key(path: str) -> str | None:
-    """Return the key of a path as a site would serve it."""
+    """Return the key of a path, as a website would serve it."""
     return _make_key("page", _page_path(_clean_path(path)))
 
 
 def name_key(name: str) -> str | None:
-    """Return the key of a file name without suffix. Spaces, hyphens and underscores are equal."""
+    """Return the key of a file name without suffix. Spaces, hyphens and underscores are equivalent."""
     stem = _strip_suffix(name)
     return _make_key("name", _SEPARATORS.sub("-", _fold_title(stem)).strip("-"))
 
@@ -293,7 +293,7 @@ def extract_links(text: str) -> list[Link]:
 
 
 def _split_parts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield a text in parts that end with a blank line outside code and comments, to bound the size of copies."""
+    """Yield a text in parts that end at a blank line outside code and comments, to limit the size of copies."""
     start = closed = 0
     for opening, closing in chain((match.span() for match in _UNSPLITTABLE.finditer(text)), [(len(text), len(text))]):
         while (blank := text.find("\n\n", max(start + PART_CHARS, closed), opening)) >= 0:
@@ -330,7 +330,7 @@ def _note_definitions(part: _Part, definitions: dict[str, tuple[str, int, int]])
 
 
 def link_context(text: str, link: Link) -> str:
-    """Return the sentence that contains a link, as written, at most 300 characters."""
+    """Return the sentence around a link, as written, in at most 300 characters."""
     half = MAX_CONTEXT_CHARS
     before, after = text[max(0, link.start - half) : link.start], text[link.end : link.end + half]
     starts = [match.end() for match in _SENTENCE_END.finditer(before)]
@@ -429,7 +429,7 @@ def _blank_matches(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _blank_spans(text: str, spans: list[tuple[int, int]]) -> str:
-    """Blank out spans, so that nothing inside a link is found again."""
+    """Blank out spans, so that nothing inside a link is matched again."""
     pieces, at = [], 0
     for start, end in sorted(spans):
         if end > at:

@@ -1,4 +1,4 @@
-"""Facts about a document apart from its text: words of its file name, description, keywords, date and headings."""
+"""Metadata of a document: words from its file name, description, keywords, date and headings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class About:
 
 
 def about_document(title: str, path: str | None, metadata: Mapping[str, object]) -> About:
-    """Return what names and describes a document, without repetitions."""
+    """Return a document's names and description, without repetition."""
     name = file_name_words(path or "")
     if name and title == PurePosixPath(path or "").stem:
         return About(name, "", _join_descriptions(name, metadata))
@@ -64,7 +64,7 @@ def file_name_words(path: str) -> str:
 
 
 def _join_descriptions(title: str, metadata: Mapping[str, object]) -> str:
-    """Join the descriptions, without those contained in the title or in another one."""
+    """Join the descriptions, except those contained in the title or in another description."""
     sayings: list[str] = []
     for saying in (_value_words(metadata.get(key)) for key in DESCRIPTION_KEYS):
         if saying and not _is_contained(saying, " ".join([title, *sayings])):
@@ -99,7 +99,7 @@ def context_header(title: str, heading_path: Sequence[str], budget: int = MAX_HE
 
     If they do not fit, middle headings are replaced by an ellipsis, then the ends are cut. Repeated headings are
     dropped.
-    Returns "" without title and headings.
+    Returns "" if there is neither a title nor a heading.
     """
     parts = _drop_repeats([title, *heading_path])
     if not parts or budget <= 0:
@@ -222,7 +222,7 @@ MAX_PAGES_SHOWN = 20  # page numbers listed in a note
 
 
 def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """Return one sentence each for failed pages, failed images, uncertain pages, and what was left out."""
+    """Return one sentence each on failed pages, failed images, uncertain pages, and what was left out."""
     notes: list[str] = []
     if pages := _format_pages(metadata.get("unreadable_pages")):
         notes.append(f"{name}: {pages} could not be read.")
@@ -238,7 +238,7 @@ def page_notes(name: str, metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
 
 
 def left_out_counts(metadata: Mapping[str, JsonValue]) -> dict[str, int]:
-    """Return how many parts of each kind a reader left out, by a plural noun."""
+    """Return how many parts of each kind a reader left out, keyed by plural noun."""
     return _counts(metadata, "left_out")
 
 
@@ -256,7 +256,7 @@ def left_out_note(metadata: Mapping[str, JsonValue]) -> str:
 
 
 def scan_note(metadata: Mapping[str, JsonValue]) -> str:
-    """Return which pages OCR read and its confidence: "pages 1, 2 read by OCR, 99% confidence", or ""."""
+    """Describe which pages OCR read and its confidence: "pages 1, 2 read by OCR, 99% confidence", or ""."""
     pages, sure = _format_pages(metadata.get("scanned_pages")), metadata.get("ocr_confidence")
     if not pages:
         return ""

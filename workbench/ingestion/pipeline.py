@@ -2,8 +2,8 @@
 
 Reading and chunking run ahead in one thread and writing runs behind in another, so the embedding model, which takes
 most
-of the time, never waits. An unchanged document (same content hash) costs only its hash. The bytes that run ahead are
-limited; a larger document is read after all those before it have been embedded.
+of the time, never waits. For an unchanged document (same content hash), only the hash is computed. The prefetched bytes
+are limited; a larger document is read after all those before it have been embedded.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ AfterWrite = Callable[[Connection, str, NewDocument], None]  # (connection, docu
 
 @dataclass(frozen=True, slots=True)
 class _PreparationContext:
-    """What all items of an ingest need for reading and chunking."""
+    """Settings that all items of an ingest need for reading and chunking."""
 
     source_id: str
     known_documents: dict[str, KnownDocument]
@@ -145,8 +145,8 @@ class Pipeline:
     ) -> Iterator[PreparedItem | SettledItem | None]:
         """Yield the prepared items, small ones first.
 
-        None comes before a large item is chunked and before one that waits for room, so that earlier ones can be
-        written.
+        None is yielded before a large item is chunked and before an item that waits for room, so that earlier ones can
+        be written.
         """
         for place, item in sort_small_first(items):
             if not room.fits(item.room):
@@ -160,7 +160,7 @@ class Pipeline:
     ) -> Iterator[PreparedItem | SettledItem | PartEnd | None]:
         """Yield the items of each part and its end; None while waiting for other workers' parts.
 
-        A part is not claimed before the previous one is in the model, to leave the others for other workers.
+        A part is not claimed until the previous one is being embedded, which leaves the others for other workers.
         """
         taking = shared.parts.all_taken()
         while room.take(1):
@@ -226,7 +226,7 @@ class Pipeline:
         before: KnownDocument | None,
         on_page: OnPage,
     ) -> NewDocument | KnownDocument:
-        """Read an item; return the stored document if it is the same.
+        """Read an item; return the stored document if it is unchanged.
 
         Raises:
             UnreadableDocument: The item is unreadable.
@@ -315,7 +315,7 @@ class Pipeline:
 def _make_report(
     source_id: str, tally: IngestProgress, shared: SharedItems | None, failures: list[IngestFailure], seconds: float
 ) -> IngestReport:
-    """Return the report of an ingest; of a shared one, that of all workers."""
+    """Return the report of an ingest; for a shared job, it covers all workers."""
     if shared is None:
         return tally.report(source_id, seconds)
     return combine_reports([result for _, result in shared.parts.results()], source_id, failures, seconds)

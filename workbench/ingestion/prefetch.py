@@ -20,7 +20,7 @@ CANCEL_CHECK_INTERVAL_S = 0.1  # seconds between checks for cancellation
 
 
 def prefetch(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | None = None) -> Generator[T, None, None]:
-    """Yield items in order while a thread computes up to ``depth`` further ones; exceptions are raised in order.
+    """Yield items in order while a thread computes up to ``depth`` more; exceptions are also raised in order.
 
     ``ask`` is called repeatedly while waiting and may raise to stop. Closing the generator stops the thread after its
     current item, but waits only briefly, as that may be a large document.
@@ -100,7 +100,7 @@ class ByteBudget:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Stop all waiting; nothing more is needed."""
+        """Wake all waiting threads; no further items are needed."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

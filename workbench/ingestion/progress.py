@@ -1,4 +1,4 @@
-"""Progress of an ingest: counts for its report, a forecast, progress messages and events of each item."""
+"""Progress of an ingest: counts for its report, a forecast, progress messages and the events of each item."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TRIAL_PASSAGES, TRIAL_WORDS = 12, 160  # passages, and words of each, embedded t
 
 
 class Forecast:
-    """Forecast of the passages and seconds left, from those so far. Not thread-safe."""
+    """Forecast of the passages and seconds left, based on progress so far. Not thread-safe."""
 
     def __init__(self, sizes: Sequence[int], pace: float | None = None) -> None:
         """Args:
@@ -104,9 +104,8 @@ class Forecast:
     def seconds_left(self) -> float | None:
         """Estimated seconds left, or None if the pace of the model is unknown.
 
-        Storing runs in parallel to embedding, so the slower of the two counts. The last item, which is the largest, is
-        chunked
-        before and stored after them. OCR pages are added.
+        Storing runs in parallel with embedding, so the slower of the two determines the time. The last item, which is
+        the largest, is chunked before and stored after them. Time for OCR pages is added.
         """
         to_embed = max(0, self.total - self._embedded)
         if not self._model_passages and to_embed:
@@ -147,7 +146,7 @@ class Forecast:
 
     @property
     def _seconds_to_embed(self) -> float:
-        """Seconds per passage in the model. The first batches, still cold, weigh less than the known pace."""
+        """Seconds per passage in the model. The first batches run cold and weigh less than the known pace."""
         if self._pace is None:
             return self._model_seconds / max(1, self._model_passages)
         known = max(0.0, self._pace - INITIAL_STORE_SECONDS_PER_PASSAGE)
@@ -242,7 +241,7 @@ class IngestProgress:
         self._total, self._on_progress, self._failures, self._on_items = len(sizes), on_progress, failures, on_items
         self._added = self._updated = self._unchanged = self._passages = self._embedded = 0
         self._batches: dict[int, _BatchInProgress] = {}  # by index of the first item, until written
-        self._batch: _BatchInProgress | None = None  # the latest one in the model, until written
+        self._batch: _BatchInProgress | None = None  # the latest batch in the model, until written
         self._vectors = 0  # passages with a vector
         self._ids: list[str] = []
         self._notes: list[DocumentNotes] = []
@@ -256,7 +255,7 @@ class IngestProgress:
         return self._forecast.has_rate
 
     def report_settled(self, place: int, name: str, known_id: str | None, error: str | None) -> None:
-        """Count an item that needs no embedding: unchanged (``known_id``) or unreadable (``error``)."""
+        """Count an item that needs no embedding because it is unchanged (``known_id``) or unreadable (``error``)."""
         with self._lock:
             self._forecast.record_settled(place)
             if error is not None:
@@ -269,7 +268,7 @@ class IngestProgress:
         self._tell(name)
 
     def report_reading(self, name: str) -> None:
-        """Report from time to time that an item is being read, while no batch is in the model."""
+        """Report from time to time that an item is being read, while no batch is being embedded."""
         if not self._batch and time.monotonic() - self._told > MESSAGE_INTERVAL_S:
             self._tell(f"reading {name}, {self._of_passages(self._vectors)} embedded")
 
@@ -305,7 +304,7 @@ class IngestProgress:
         self._tell(f"{self._of_passages(self._vectors)} embedded")
 
     def count_embedded(self, count: int, seconds: float = 0.0, is_new: bool = True) -> None:
-        """Count passages with vectors; ``is_new`` if models spent ``seconds`` on computing them."""
+        """Count passages with vectors; ``is_new`` is true if models spent ``seconds`` on computing them."""
         with self._lock:
             if is_new:
                 self._forecast.record_model_time(count, seconds)
@@ -317,7 +316,7 @@ class IngestProgress:
         self._tell(f"{self._of_passages(self._vectors)} embedded")
 
     def count_stored(self, place: int, count: int) -> None:
-        """Count further passages written in the transaction of this item's batch."""
+        """Count more passages written in the transaction of this item's batch."""
         with self._lock:
             self._forecast.record_stored(count)
             batch = self._batches[place]

@@ -1,4 +1,4 @@
-"""The result of a reader: the text to store and the facts known about it."""
+"""The result of a reader: the text to store and its metadata."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def place_scans(scans: tuple[ScannedPage, ...], pages: tuple[PageSpan, ...]) -> 
 
 
 def to_json_metadata(metadata: Mapping[str, object]) -> JsonObject:
-    """Return metadata as JSON types: dates as ISO strings, other types as text, strings normalised."""
+    """Return metadata as JSON types: dates as ISO strings, other types as text, and strings normalised."""
     return {normalise(str(key)): _to_json(value) for key, value in metadata.items()}
 
 

@@ -1,4 +1,4 @@
-"""The items of an ingest shared by several workers: divided into parts, and combined into a report."""
+"""The items of an ingest shared by several workers: dividing them into parts, and combining the results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class SharedItems:
 
 
 def divide_items(items: Sequence[IngestItem]) -> list[list[int]]:
-    """Return the indexes of items by part, in ingest order. A large item is a part of its own.
+    """Return the indexes of items by part, in ingest order. A large item is a separate part.
 
     If two items have the same key, there is only one part, because the later one must be stored last.
     """
@@ -102,7 +102,7 @@ def part_result(batch: ItemBatch, written: Sequence[tuple[str, DocumentChange]],
 def combine_reports(
     results: Sequence[JsonObject], source_id: str, failures: Iterable[IngestFailure], seconds: float
 ) -> IngestReport:
-    """Combine the results of all parts; ``failures`` are those from before the items were divided."""
+    """Combine the results of all parts; ``failures`` are those that occurred before the items were divided."""
     failed = [as_object(failure) for result in results for failure in as_items(result["failures"])]
 
     def total(name: str) -> int:

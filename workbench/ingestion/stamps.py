@@ -1,4 +1,4 @@
-"""File stamps, which show changes without reading, and links that lead out of a folder."""
+"""File stamps, which reveal changes without reading files, and links that lead out of a folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def is_inside(path: Path, folder: Path) -> bool:
-    """Return whether a path, after following every link, is below ``folder``, which must be resolved already."""
+    """Return whether a path, after following every link, is below ``folder``, which must already be resolved."""
     try:
         return path.resolve().is_relative_to(folder)
     except (OSError, RuntimeError):  # a circular link

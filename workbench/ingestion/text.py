@@ -28,8 +28,8 @@ class Reading:
     Attributes:
         encoding: Encoding of its text; "" to detect it.
         skip_hidden: True to leave out hidden sheets, rows and columns instead of marking them as hidden.
-        left_out: Counts of what was not taken, or not taken as it is, by a plural noun: "comments".
-        hidden: Counts of what is hidden in the file and was read.
+        left_out: Counts of parts that were omitted or altered, by plural noun ("comments").
+        hidden: Counts of parts that are hidden in the file but were read, by plural noun.
         facts: Metadata found while decoding.
     """
 
@@ -61,7 +61,7 @@ def open_reading(encoding: str = "", *, skip_hidden: bool = False) -> Generator[
 
 
 def leave_out(what: str, count: int = 1) -> None:
-    """Count something that is not taken, or not as it is, for the notes of the file being read.
+    """Count parts that are omitted or altered, for the notes of the file being read.
 
     Args:
         what: A plural noun, such as "comments".
@@ -133,7 +133,7 @@ TEXT_CONTROLS = frozenset(b"\t\n\r\f\v\x1b")
 def decode_text(data: bytes, name: str, declared: str | None = None) -> str:
     """Decode by the source's encoding, byte order mark, share of valid UTF-8, declared charset, and finally a guess.
 
-    Another encoding than UTF-8 becomes metadata, and bytes that are not valid are counted in the file's notes.
+    An encoding other than UTF-8 is recorded as metadata, and invalid bytes are counted in the file's notes.
 
     Raises:
         UnreadableDocument: The bytes are not text.
@@ -186,7 +186,7 @@ def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
 
 
 def _utf8_share(data: bytes) -> float:
-    """Return the share of valid UTF-8 sequences among those outside ASCII; 1.0 if only the end is cut off."""
+    """Return the share of valid UTF-8 among non-ASCII sequences; 1.0 if only the end is cut off."""
     try:
         data.decode("utf-8")
         return 1.0
@@ -203,7 +203,7 @@ def _count_broken_utf8(data: bytes) -> int:
 
 
 def _decode_as_windows_1252(error: UnicodeError) -> tuple[str, int]:
-    """Decode the bytes of an error in UTF-8; ``codecs`` calls it."""
+    """Decode bytes that are invalid in UTF-8; called by ``codecs`` as an error handler."""
     assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("cp1252", errors="replace"), error.end
 
@@ -212,7 +212,7 @@ codecs.register_error("windows-1252", _decode_as_windows_1252)
 
 
 def _decode_leniently(data: bytes, codec: str) -> tuple[str, int]:
-    """Return the text with U+FFFD for what is not valid, and how often that happened."""
+    """Return the text with U+FFFD for invalid bytes, and the number of replacements."""
     text = _decode(data, codec, "whatwg-replace")
     if "\ufffd" not in text:
         return text, 0
@@ -223,7 +223,7 @@ def _decode_leniently(data: bytes, codec: str) -> tuple[str, int]:
 
 
 def _label_encoding(codec: str) -> str:
-    """Return the name of a codec that people know: "windows-1252", not "cp1252"."""
+    """Return the familiar name of a codec: "windows-1252", not "cp1252"."""
     import webencodings
 
     if codec in ENCODING_LABELS:
@@ -235,7 +235,7 @@ def _label_encoding(codec: str) -> str:
 def find_codec(label: str | None) -> str | None:
     """Return Python's codec for a charset label, or None if unknown.
 
-    Labels have the meaning that browsers give them (https://encoding.spec.whatwg.org/#names-and-labels): ISO-8859-1 and
+    Labels mean what they mean in browsers (https://encoding.spec.whatwg.org/#names-and-labels): ISO-8859-1 and
     ASCII mean windows-1252, GB2312 means GB18030. Other names are Python's.
     """
     import webencodings
@@ -254,7 +254,7 @@ def find_codec(label: str | None) -> str | None:
 
 
 def looks_binary(data: bytes) -> bool:
-    """Return whether more than 5% of the bytes are control characters, unless they are UTF-16 without a mark."""
+    """Return whether over 5% of the bytes are control characters, unless they are UTF-16 without a byte order mark."""
     sample = data[:SAMPLE_BYTES] + data[-SAMPLE_BYTES:]
     if not sample:
         return False
@@ -265,7 +265,7 @@ def looks_binary(data: bytes) -> bool:
 
 
 def _is_unmarked_utf16(sample: bytes) -> bool:
-    """Return whether bytes are UTF-16 without a mark, which has NULs at every second byte only."""
+    """Return whether bytes are UTF-16 without a byte order mark, with NULs only at every second byte."""
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     return len(sample) >= 8 and max(even, odd) > len(sample) * 0.2 and min(even, odd) < len(sample) * 0.01
 
@@ -285,10 +285,10 @@ def _decode(data: bytes, codec: str, errors: str) -> str:
 
 
 def _decode_missing(error: UnicodeError, replacement: str = "") -> tuple[str, int]:
-    """Decode what browsers know and Python's codec does not, as an error handler of codecs.
+    """Decode bytes that browsers accept and Python's codec does not; an error handler for ``codecs``.
 
-    These are controls in Windows' code pages, the euro sign of GBK, and rows of JIS that Windows added, such as ①,
-    which cp932 has at the place that Shift JIS gives to the two bytes.
+    These are control characters in Windows code pages, the euro sign in GBK, and the JIS rows that Windows added, such
+    as ①, which cp932 assigns to the same two bytes.
     """
     if not isinstance(error, UnicodeDecodeError):
         raise error
@@ -387,10 +387,10 @@ HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
 def guess_encoding(data: bytes) -> str:
-    """Return the likeliest encoding from the words around bytes outside ASCII: windows-1252, or a clearly better one.
+    """Guess the encoding from the words around non-ASCII bytes: windows-1252, or one that is clearly better.
 
     A single-byte encoding is judged by the share of characters that belong to the alphabet of one of its languages, in
-    words with consistent capitals; a multi-byte one by the share of frequent characters.
+    words with consistent capitalisation; a multi-byte encoding by the share of frequent characters.
     """
     windows = _sample_windows(data)
     best, best_score = "cp1252", _score_codec(windows, "cp1252", ALPHABETS[0][1]) + WIN_MARGIN
@@ -406,7 +406,7 @@ def guess_encoding(data: bytes) -> str:
 
 
 def _sample_windows(data: bytes) -> bytes:
-    """Return the words around bytes outside ASCII, up to a limit, from places spread over the data."""
+    """Return the words around non-ASCII bytes, up to a limit, sampled across the data."""
     places = [match.start() for match in NON_ASCII.finditer(data)]
     step = max(1, len(places) // MAX_WINDOWS)
     pieces: list[bytes] = []
@@ -419,7 +419,7 @@ def _sample_windows(data: bytes) -> bytes:
 
 
 def _score_codec(sample: bytes, codec: str, alphabets: tuple[str, ...]) -> float:
-    """Return the share of characters outside ASCII that the best of these alphabets explains, -1 to about 1."""
+    """Return the share of non-ASCII characters that the best of these alphabets explains, -1 to about 1."""
     text = sample.decode(codec, errors="replace")
     outside = [char for char in text if char > "\x7f"]
     if not outside:
@@ -439,7 +439,7 @@ def _score_codec(sample: bytes, codec: str, alphabets: tuple[str, ...]) -> float
 
 
 def _score_multi_byte(data: bytes, codec: str, charset: str, leads: range) -> float:
-    """Return the share of characters outside ASCII that are frequent in a multi-byte encoding, -1 to 1."""
+    """Return the share of non-ASCII characters that are frequent in a multi-byte encoding, -1 to 1."""
     text, broken = _decode_leniently(data[: 4 * SAMPLE_BYTES] if len(data) > 4 * SAMPLE_BYTES else data, codec)
     outside = [char for char in text if char > "\x7f"]
     if not outside or broken > len(outside) * MAX_BROKEN_SHARE + 1:
@@ -537,7 +537,7 @@ MIN_DATA_CHARS = 200  # of a data: address that is left out; a shorter one may b
 
 
 def drop_encoded_data(text: str) -> str:
-    """Return a text without images and files that are encoded in it, and count their size in the file's notes."""
+    """Return a text without embedded base64 images and files, and count their size in the file's notes."""
     if "data:" in text or "DATA:" in text:
         text = DATA_IMAGE.sub(lambda match: _count_data(match, match[1]), text)
         text = DATA_REFERENCE.sub(lambda match: _count_data(match, ""), text)
@@ -573,7 +573,7 @@ def _normalise_part(text: str) -> str:
 
 
 def _split_parts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield parts that start with a letter or digit at the start of a line, which no step crosses."""
+    """Yield parts that start with a letter or digit at the start of a line; no normalisation step crosses them."""
     start = 0
     while len(text) - start > PART_CHARS:
         end = text.find("\n", start + PART_CHARS) + 1
@@ -602,8 +602,8 @@ ORDINALS = frozenset(
 def format_superscript(text: str, before: str) -> str:
     """Return a superscript as plain text that does not join the word before it.
 
-    An exponent of a number, a variable or a unit stays a superscript ("10⁶", "m²", "10^(k-1)"), digits after another
-    word are a note mark ("crowns[3]"), and ordinals and trademarks are letters of their word ("5th").
+    An exponent of a number, a variable or a unit stays a superscript ("10⁶", "m²", "10^(k-1)"), digits after any other
+    word are a note mark ("crowns[3]"), and ordinals and trademarks join their word ("5th").
 
     Args:
         text: The superscript.

@@ -114,8 +114,8 @@ def cut_passages(
         document_type: Its type.
         language: Its language.
         pages: (number, start, end) of its pages.
-        path: Its path; words of its file name become context of each passage.
-        metadata: Its metadata; its description becomes context of each passage.
+        path: Its path; the words of its file name are added to each passage's context.
+        metadata: Its metadata; the description is added to each passage's context.
         on_batch: Called repeatedly with the number of texts that the model embedded, or 0; may raise to stop.
     """
 
@@ -162,7 +162,7 @@ class StoredDocument:
 
 @dataclass(frozen=True, slots=True)
 class CutDocument:
-    """A document with its passages. Those of a new document get its id when it is written."""
+    """A document with its passages. The passages of a new document get its id when it is written."""
 
     document: NewDocument | StoredDocument
     passages: Passages
@@ -175,7 +175,7 @@ class WrittenDocument:
     Attributes:
         id: Its id.
         added: True if this write stored it for the first time.
-        same: True if this version was stored already.
+        same: True if this version was already stored.
     """
 
     id: str
@@ -213,12 +213,12 @@ class IndexWriter:
 
     @property
     def embeds_here(self) -> bool:
-        """True if the model runs in this process, so that trying it is free."""
+        """True if the model runs in this process, so that a trial costs nothing."""
         return self._encoder.has_token_vectors
 
     @property
     def batch(self) -> int:
-        """Passages embedded and written together; more if other workers may help."""
+        """Number of passages embedded and written together; larger if other workers may help."""
         return BATCH_PASSAGES if self._hands is None else SHARED_BATCH_PASSAGES
 
     @property
@@ -301,7 +301,7 @@ class IndexWriter:
         return written
 
     def help(self, ask: OnBatch) -> None:
-        """Embed a waiting part for another worker of the same job; ``ask`` as ``on_batch`` of ``cut_passages``."""
+        """Embed a waiting part for another worker on the same job; ``ask`` is as ``on_batch`` of ``cut_passages``."""
         if self._hands is not None:
             help_to_embed(self._hands, self._encoder, ask)
 

@@ -1,7 +1,7 @@
 """Runners by kind of job; each is called with an assignment and returns the outcome.
 
-The entry points combine the tables: ``make_runners`` here, those of experiments in ``evals``. A worker takes only the
-kinds of jobs that it has a runner for.
+The entry points combine the tables: ``make_runners`` here and those for experiments in ``evals``. A worker takes only
+kinds of jobs for which it has a runner.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class IngestFiles:
         return {position: place for place, position in enumerate(self.positions)}
 
     def add_missing(self, names: Mapping[str, int]) -> IngestFiles:
-        """Return it with an item that fails for each further file (position by name) that is no longer there."""
+        """Return these files plus a failing item for each recorded file (position by name) that no longer exists."""
         known = set(self.positions)
         missing = {name: position for name, position in names.items() if position not in known}
         items = [*self.items, *(_make_missing_item(name) for name in missing)]
@@ -80,7 +80,7 @@ def find_ingest_files(files: JobFiles, job_id: str, paths: Sequence[str], *, res
         files: The files of all jobs.
         job_id: Id of the job.
         paths: Files and folders to ingest.
-        restart: Whether to record the files in the job. Otherwise those that were added to a folder since are omitted.
+        restart: Whether to record the files in the job. Otherwise files added to a folder since then are omitted.
     """
     found = list_files(paths)
     items = list(found.items)
@@ -111,7 +111,7 @@ def _note(files: JobFiles, job_id: str, items: Sequence[IngestItem], failures: S
 
 
 def _make_missing_item(name: str) -> IngestItem:
-    """Return an item for a file that was there when the job started but is not readable any more."""
+    """Return an item for a file that existed when the job started but is no longer readable."""
 
     def load() -> bytes:
         raise UnreadableDocument("The file was removed after the job started, or is not visible on this machine.")
@@ -157,7 +157,7 @@ MAX_NOTES_SHOWN = 3  # notes in the outcome of a job; its log has all
 def run_ingest(
     sources: SourceService, documents: DocumentService, indexes: IndexService, jobs: Jobs, assignment: Assignment
 ) -> Outcome:
-    """Ingest paths and uploads; resuming is cheap, since stored documents cost one hash."""
+    """Ingest paths and uploads; resuming is cheap, since a stored document only needs to be hashed."""
     job_id, paths = assignment.job.id, as_texts(assignment.job.parameters["paths"])
     planned = jobs.parts.are_planned(job_id)
     if not assignment.leads:
@@ -281,13 +281,13 @@ def _outcome(jobs: Jobs, assignment: Assignment, files: IngestFiles, report: Ing
 
 
 def _count_read_earlier(jobs: Jobs, job_id: str) -> int:
-    """Return how many files were read in earlier runs of the job; in a retry all others may fail again."""
+    """Return how many files earlier runs of the job have read; in a retry, all others may fail again."""
     states = jobs.files.tally(job_id).files
     return sum(states.get(state, 0) for state in ("added", "changed", "unchanged"))
 
 
 def _describe_nothing_read(count: int, report: IngestReport) -> str:
-    """Return the sentence that no file was read, with the reason of the first."""
+    """Return a sentence saying that no file was read, with the reason for the first."""
     reason = report.failures[0].error if report.failures else ""
     return f"None of the {count:,} files could be read. The first: {reason}" if count > 1 else reason
 
@@ -390,7 +390,7 @@ def make_runners(
     crawls: CrawlService,
     folders: Mapping[str, Callable[[Path], MirroredFolder]],
 ) -> dict[str, Runner]:
-    """Return the runners of the workbench's own kinds of jobs; ``folders`` as for ``run_mirrored_folder``."""
+    """Return the runners for the workbench's own kinds of jobs; ``folders`` is as for ``run_mirrored_folder``."""
 
     def ingest(assignment: Assignment) -> Outcome:
         if "document" in assignment.job.parameters:
@@ -409,7 +409,7 @@ def make_runners(
 
 
 def run_index_build(indexes: IndexService, jobs: Jobs, assignment: Assignment) -> Outcome:
-    """Build an index; documents that it already holds are skipped."""
+    """Build an index; documents that it already contains are skipped."""
     name = as_text(assignment.job.parameters["index"])
     with share_parts(jobs, assignment, lambda: indexes.plan(name, jobs.parts, assignment.job.id)) as parts:
         tell = make_progress_reporter(assignment, parts, "documents")

@@ -1,4 +1,4 @@
-"""Sharing of one job by several workers: one leads it, others take parts of it; a part is done completely or not."""
+"""Sharing of one job among several workers: one leads, others take parts; a part is done entirely or not at all."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Assignment:
             job: The job.
             jobs: The queue.
             stopping: Set when the worker stops.
-            leads: False for a worker that only helps the one that runs the job.
-            is_wanted_elsewhere: Whether other work waits for this worker; a helper then takes no further part.
+            leads: False for a worker that only helps another one run the job.
+            is_wanted_elsewhere: Returns whether other work waits for this worker; a helper then takes no more parts.
         """
         self.job, self.leads, self.is_wanted_elsewhere = job, leads, is_wanted_elsewhere
         self._jobs, self._stopping = jobs, stopping
@@ -65,11 +65,11 @@ class Assignment:
 
     @property
     def worker_stops(self) -> bool:
-        """True if the worker stops although the job was not cancelled."""
+        """True if the worker is stopping although the job was not cancelled."""
         return self._stopping.is_set() and not self._cancelled
 
     def should_stop(self) -> bool:
-        """Return whether to stop now; cheap enough to call often."""
+        """Return whether to stop now; cheap enough to be called often."""
         with self._lock:
             if not self._cancelled and time.monotonic() - self._last_look > CANCEL_CHECK_INTERVAL_S:
                 self._cancelled = self._jobs.cancel_requested(self.job.id)
@@ -87,7 +87,7 @@ class Assignment:
         self._jobs.progress(self.job.id, replace(progress, share=share, seconds_left=left))
 
     def _left_at_pace(self, share: float) -> float | None:
-        """Return the seconds left at this worker's pace so far; None until that is known."""
+        """Return the seconds left at this worker's pace so far; None until the pace is known."""
         now = time.monotonic()
         if self._first is None or share < self._first[1]:
             self._first = (now, share)
@@ -100,7 +100,7 @@ class Assignment:
 
     @contextmanager
     def send_heartbeats(self) -> Generator[None]:
-        """Send heartbeats for slow steps (``slow_step``) in the block, so that the job does not count as stalled."""
+        """Send heartbeats during slow steps (``slow_step``) in the block, so that the job is not considered stalled."""
         steps, ended = SlowSteps(), threading.Event()
 
         def beat() -> None:
@@ -130,7 +130,7 @@ class Assignment:
 def share_parts(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) -> Generator[PartsLease]:
     """Yield the parts of a job for this worker; unfinished ones are released at the end.
 
-    ``plan`` writes the parts once: a worker that takes over from a dead one finds them and their results.
+    ``plan`` writes the parts once; a worker that takes over from a dead one finds them with their results.
     """
     job = assignment.job
     with _open_lease(jobs, assignment) as (holder, embedding):
@@ -157,7 +157,7 @@ def share_parts(jobs: Jobs, assignment: Assignment, plan: Callable[[], None]) ->
 
 @contextmanager
 def share_embedding(jobs: Jobs, assignment: Assignment) -> Generator[EmbeddingLease]:
-    """Yield the embedding parts of a job without other parts, for all workers that share it."""
+    """Yield the embedding parts of a job that has no other parts, for all workers that share it."""
     with _open_lease(jobs, assignment) as (_, embedding):
         yield embedding
 
@@ -184,7 +184,8 @@ def _open_lease(jobs: Jobs, assignment: Assignment) -> Generator[tuple[str, Embe
 def make_progress_reporter(assignment: Assignment, parts: PartsLease, unit: str) -> OnProgress | None:
     """Return the callback that reports the progress of the whole job; None for helpers, which report nothing.
 
-    Once others have done some parts, the time left follows from the pace of all workers, not from this one's estimate.
+    Once other workers have done parts, the remaining time is based on the pace of all workers, not on this one's
+    estimate.
     """
     if not assignment.leads:
         return None
@@ -213,7 +214,7 @@ def make_progress_reporter(assignment: Assignment, parts: PartsLease, unit: str)
 
 
 def make_embedding_reporter(assignment: Assignment, hands: EmbeddingLease) -> OnProgress:
-    """Return the callback that reports the progress of a job without parts and the number of workers that embed."""
+    """Return the callback that reports the progress of a job without parts, and how many workers embed."""
     told, holders = float("-inf"), 0
 
     def tell(progress: Progress) -> None:

@@ -1,8 +1,8 @@
 """The worker: takes jobs from the queue and runs them; any number of workers may share a database.
 
 A long job consists of parts; the worker that runs it invites others through the queue to take some of them.
-A job of a dead worker is found by its missing heartbeat and taken up by another, which resumes it.
-A job that a living process holds is never run twice, whatever the heartbeats say (``Jobs.hold``).
+If a worker dies, another one notices the missing heartbeat and resumes its job. A job held by a live process is never
+run twice, regardless of heartbeats (``Jobs.hold``).
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class WorkerHandle:
     def __init__(
         self, jobs: Jobs, queue: Queue, runners: Runners, concurrency: int, heartbeat: float, stalled: float
     ) -> None:
-        """Internal; call ``start_worker``."""
+        """Internal; use ``start_worker``."""
         self.name = f"{socket.gethostname()}/{os.getpid()}"
         self._jobs, self._queue, self._runners, self._concurrency = jobs, queue, runners, concurrency
         self._heartbeat, self._stalled = heartbeat, stalled
@@ -155,11 +155,11 @@ class WorkerHandle:
 
     @property
     def is_alive(self) -> bool:
-        """True while the worker takes jobs."""
+        """True while the worker accepts jobs."""
         return self._thread.is_alive()
 
     def start(self) -> None:
-        """Start the thread; returns once it takes jobs.
+        """Start the thread; returns once it accepts jobs.
 
         Raises:
             StorageError: The queue is unreachable.
@@ -183,10 +183,10 @@ class WorkerHandle:
         """Stop before the process ends.
 
         Args:
-            patience: Seconds until jobs that still run are returned to the queue.
+            patience: Seconds after which jobs that are still running are returned to the queue.
 
         Returns:
-            False if a job still runs here: no other worker takes it up until this process ends.
+            False if a job is still running here; no other worker resumes it until this process ends.
         """
         self.stop(patience)
         loop, manager = self._loop, self._manager
@@ -351,7 +351,7 @@ class WorkerProcess:
         return process.pid if process is not None and process.poll() is None else None
 
     def stop(self, *, waits: bool = True) -> None:
-        """Stop the worker, which releases its jobs; without ``waits`` it does so after this process has ended."""
+        """Stop the worker, which releases its jobs; without ``waits``, that may take until after this process ends."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join(STOP_TIMEOUT_S if waits else FAST_STOP_TIMEOUT_S)

@@ -72,7 +72,7 @@ class Encoder(Protocol):
         ...
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a question."""
+        """Encode a query."""
         ...
 
     def token_spans(self, text: str) -> list[Span]:
@@ -83,7 +83,7 @@ class Encoder(Protocol):
         """Return the share (0..1) of the text's letters and digits that the model can distinguish.
 
         It is 1 if all words are known pieces, and near 0 if they are split into single letters or unknown pieces, so
-        that similarities are meaningless. Only the first 4000 characters are examined; a question takes below a
+        that similarities are meaningless. Only the first 4000 characters are examined; a query takes less than a
         millisecond. A model without an accessible tokenizer returns 1.
         """
         ...
@@ -99,7 +99,7 @@ def check_scores(name: str, scores: list[float], count: int) -> list[float]:
     """Return the scores if there is one finite number for each text.
 
     Raises:
-        ModelError: There is not.
+        ModelError: The scores have another form.
     """
     if len(scores) != count or not all(math.isfinite(score) for score in scores):
         raise ModelError(f"The reranker {name!r} did not return one number for each passage.")
@@ -163,7 +163,7 @@ _TOKEN = re.compile(r"\w{1,6}|[^\w\s]")
 
 
 def estimate_token_spans(text: str) -> list[Span]:
-    """Return pieces of at most six letters: an upper estimate of a model's own tokens."""
+    """Return pieces of at most six letters, an upper estimate of the model's own tokens."""
     return [match.span() for match in _TOKEN.finditer(text)]
 
 
@@ -171,7 +171,7 @@ def estimate_token_spans(text: str) -> list[Span]:
 
 
 class CompanionEncoder:
-    """A dense model from elsewhere, next to a built-in model that adds token vectors for late interaction.
+    """An external dense model combined with a built-in model that adds token vectors for late interaction.
 
     The built-in model also splits texts into tokens, so that token vectors and spans agree.
     """
@@ -217,7 +217,7 @@ class CompanionEncoder:
         return self._tokens.token_spans(text)
 
     def reads(self, text: str) -> float:
-        """Return the share of the text that the dense model can distinguish."""
+        """Return the share of the text's letters and digits that the dense model can distinguish."""
         return self._dense.reads(text)
 
 

@@ -74,7 +74,7 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address of a model, and how its requests are authorised."""
+    """The address of a model, and how to authorise requests to it."""
 
     model: ModelName
     url: str  # base URL
@@ -91,7 +91,7 @@ class Endpoint:
 
 
 class JsonClient:
-    """Posts JSON to one endpoint: with retries, a rate limit and one sentence for each failure. Thread-safe."""
+    """Posts JSON to one endpoint, with retries, a rate limit and a one-sentence error for each failure. Thread-safe."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
@@ -163,7 +163,7 @@ class JsonClient:
 
 
 def _retry_delay(response: httpx.Response | None, attempt: int) -> float:
-    """Return the seconds that the endpoint asks to wait, otherwise .5, 1, 2, ... with up to a quarter more."""
+    """Return the seconds to wait: as the endpoint requests, otherwise 0.5, 1, 2, ... plus up to a quarter."""
     try:
         wanted = float(response.headers["retry-after"]) if response is not None else math.nan
     except (KeyError, ValueError):
@@ -175,7 +175,7 @@ def _retry_delay(response: httpx.Response | None, attempt: int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """The address of a provider's models."""
+    """The address and authorisation of a provider's models."""
 
     title: str
     url: str = ""  # base URL; "" if every user has another one
@@ -207,7 +207,7 @@ def find_endpoint(model: ModelName, provider: Provider, variables: Mapping[str, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingProvider(Provider):
-    """How the embedding models of one provider are asked."""
+    """The request and response format of one provider's embedding models."""
 
     path: str  # of the request; may contain {model}
     body: Callable[[ModelName, list[str], bool], JsonObject]  # of a request, for texts, and whether they are questions
@@ -283,7 +283,7 @@ def _tei_body(model: ModelName, texts: list[str], is_query: bool) -> JsonObject:
 
 
 def _read_data(answer: JsonValue) -> list[JsonValue]:
-    """Return the vectors of OpenAI's shape, in the order of their ``index``."""
+    """Return the vectors from an OpenAI-style response, in the order of their ``index``."""
     rows = sorted(map(as_object, as_items(as_object(answer)["data"])), key=lambda row: as_integer(row["index"]))
     return [row["embedding"] for row in rows]
 
@@ -293,7 +293,7 @@ def _read_data(answer: JsonValue) -> list[JsonValue]:
 # embeddings" and Text Embeddings Inference "/embed".
 EMBEDDING_PROVIDERS: dict[str, EmbeddingProvider] = {
     "openai": EmbeddingProvider(
-        title="OpenAI, or any endpoint that speaks its protocol by OPENAI_API_BASE",
+        title="OpenAI, or the compatible endpoint in OPENAI_API_BASE",
         url="https://api.openai.com/v1",
         path="/embeddings",
         body=_openai_body,
@@ -427,7 +427,7 @@ class EndpointEncoder:
         return estimate_token_spans(text)
 
     def reads(self, text: str) -> float:
-        """Return 1: an endpoint does not show its tokenizer."""
+        """Return 1, because an endpoint does not expose its tokenizer."""
         del text
         return 1.0
 
@@ -450,7 +450,7 @@ def read_vectors(
     """Return the vectors of an answer, scaled to length 1, of shape (count, dimensions).
 
     Raises:
-        ModelError: There is not one finite vector of the same length for each text.
+        ModelError: The answer does not have one finite vector of the same length for each text.
     """
     try:
         lists = [list(map(as_number, as_items(row))) for row in read(answer)]
@@ -467,7 +467,7 @@ def read_vectors(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankProvider(Provider):
-    """How the rerankers of one provider are asked."""
+    """The request and response format of one provider's rerankers."""
 
     path: str = "/rerank"
     body: Callable[[str, str, list[str]], JsonObject]  # of a request, for a model, a question and texts
@@ -512,7 +512,7 @@ RERANK_PROVIDERS: dict[str, RerankProvider] = {
         key="VOYAGE_API_KEY",
     ),
     "endpoint": RerankProvider(
-        title="vLLM, Infinity, LiteLLM and others with Cohere's shape; needs ?url=",
+        title="vLLM, Infinity, LiteLLM and others with a Cohere-compatible API; needs ?url=",
         body=_rerank_body,
         rows=_read_results,
         key=OWN_KEY,

@@ -1,4 +1,4 @@
-"""A model without weights: hashed bags of words, so that the nearest text shares most words."""
+"""A model without weights: hashed bags of words, so that the nearest text shares the most words."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class HashEncoder:
     """A deterministic model for tests: the same words give the same vectors on every machine.
 
     A text's vector counts its words (case folded, square root of the count), each as plus or minus 1/2 in 4 of 511
-    hashed dimensions, so that words which share a dimension still differ. The last dimension means "no word", so that
-    an empty text has a direction. A token's 128 bits are the hash of its word: equal words have MaxSim 1, different
-    ones about 0.
+    hashed dimensions, so that words that share a dimension still differ. The last dimension means "no word", so that an
+    empty text has a direction. A token's 128 bits are the hash of its word: equal words have MaxSim 1, different ones
+    about 0.
     """
 
     name = "hash"
@@ -61,7 +61,7 @@ class HashEncoder:
         return [match.span() for match in WORD.finditer(text)]
 
     def reads(self, text: str) -> float:
-        """Return 1: a hash distinguishes all words."""
+        """Return 1, because a hash distinguishes all words."""
         return 1.0
 
     def _words(self, text: str) -> list[str]:

@@ -17,17 +17,17 @@ MIN_CJK_SHARE = 0.2  # minimum share of CJK letters; Chinese texts also contain 
 
 
 def is_cjk(text: str) -> bool:
-    """Return whether a text is Chinese, Japanese or Korean by its letters."""
+    """Return whether a text is Chinese, Japanese or Korean, judged by its characters."""
     return len(CJK.findall(text)) > MIN_CJK_SHARE * max(1, len(LETTERS.findall(text)))
 
 
 def rank_codes(text: str) -> dict[str, float]:
-    """Return ISO 639-1 code -> probability (0..1) for all known languages; they sum to 1."""
+    """Return {ISO 639-1 code: probability} for all known languages; the probabilities sum to 1."""
     return {code: float(probability) for code, probability in load_identifier().rank(text)}
 
 
 def rank_configurations(text: str) -> dict[str, float]:
-    """Return the probabilities (0..1) by the keyword index's language names: "english", "cjk", "simple"."""
+    """Return the probabilities (0..1), keyed by the keyword index's language names: "english", "cjk", "simple"."""
     if is_cjk(text):
         return {"cjk": 1.0}
     shares: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""LlamaIndex's embeddings as encoders: packages behind an extra, and objects of one's own by a dotted path."""
+"""LlamaIndex's embeddings as encoders: packages installed by an extra, and the user's own objects by dotted path."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FRAMEWORK_BATCH_SIZE = 32
 
 @dataclass(frozen=True, slots=True)
 class ModelPackage:
-    """A package of LlamaIndex with embedding models."""
+    """A LlamaIndex package of embedding models."""
 
     module: str  # to import
     class_name: str
@@ -50,7 +50,7 @@ PACKAGES: dict[str, ModelPackage] = {
 
 
 def load_package_encoder(model: ModelName) -> FrameworkEncoder:
-    """Return a model of a row of PACKAGES.
+    """Return a model from a row of PACKAGES.
 
     Raises:
         ConfigurationError: The package is not installed; the message names what to install.
@@ -66,7 +66,7 @@ def load_package_encoder(model: ModelName) -> FrameworkEncoder:
     create = getattr(module, package.class_name)
     query, passage = model.prefixes
     own: dict[str, str] = {}
-    if model.family == "huggingface":  # the class would add what it knows itself
+    if model.family == "huggingface":  # the class would add its own prefixes
         own = {"query_instruction": query, "text_instruction": passage}
         query = passage = ""
     arguments = {"model_name": model.model, **{key: value for key, value in own.items() if value}}
@@ -82,7 +82,7 @@ def load_own_encoder(model: ModelName) -> Encoder:
     that returns one of them.
 
     Raises:
-        ConfigurationError: There is no such attribute, or it is neither.
+        ConfigurationError: There is no such attribute, or it has another type.
     """
     place, _, attribute = model.model.rpartition(".")
     try:
@@ -116,7 +116,7 @@ class FrameworkEncoder:
     def __init__(
         self, name: str, create: Callable[[], BaseEmbedding], max_tokens: int, prefixes: tuple[str, str] = ("", "")
     ) -> None:
-        """Set ``create``, which returns the ``BaseEmbedding``, and what goes before a question and before a passage."""
+        """Set ``create``, which returns the ``BaseEmbedding``, and the prefixes of queries and passages."""
         self.name = name
         self.max_tokens = max_tokens
         self._create, self._prefixes = create, prefixes
@@ -125,7 +125,7 @@ class FrameworkEncoder:
 
     @property
     def dimensions(self) -> int:
-        """Length of a vector, found by asking the model once."""
+        """Length of a vector, found by encoding one text."""
         return self._vector_length
 
     @cached_property
@@ -154,7 +154,7 @@ class FrameworkEncoder:
         return estimate_token_spans(text)
 
     def reads(self, text: str) -> float:
-        """Return 1: these packages rarely expose their tokenizer."""
+        """Return 1, because these packages rarely expose their tokenizer."""
         return 1.0
 
     def _vectors(self, method: str, argument: str | list[str]) -> FloatArray:

@@ -1,4 +1,4 @@
-"""A chat model at any OpenAI-compatible endpoint; every failure becomes a one-sentence ModelError."""
+"""A chat model behind any OpenAI-compatible endpoint; every failure becomes a one-sentence ModelError."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ T = TypeVar("T")
 MAX_ATTEMPTS = 3  # for status 429 and 5xx
 MAX_RETRY_DELAY_S = 20.0  # seconds, whatever Retry-After requests
 CONTEXT_TOKENS = 8192  # reported to LlamaIndex, which cannot ask the endpoint; our prompts are far shorter
-SETUP_HINT = "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or the latter alone to the path of a GGUF file"
+SETUP_HINT = "set WORKBENCH_LLM_BASE_URL and WORKBENCH_LLM_MODEL, or only the latter, to the path of a GGUF file"
 _JSON = re.compile(r"\[.*\]|\{.*\}", re.DOTALL)
 
 
 class Llm:
-    """One chat model; connects at the first question. Thread-safe."""
+    """One chat model; it connects when first used. Thread-safe."""
 
     writes_by_grammar = False  # whether JSON output is constrained to its schema
 
@@ -47,7 +47,7 @@ class Llm:
         Args:
             system: System prompt.
             prompt: User prompt.
-            schema: JSON schema of the answer, for models that write by grammar.
+            schema: JSON schema of the answer, for models with grammar-constrained output.
 
         Raises:
             ModelError: The endpoint did not answer, rejected the request, or did not return a chat message.
@@ -86,7 +86,7 @@ class Llm:
         """Return the JSON value in the answer, which may be inside prose or a code fence; ``schema`` as above.
 
         Raises:
-            ModelError: The answer contains no JSON, or as for ``complete``.
+            ModelError: The answer contains no JSON, or ``complete`` failed.
         """
         answer = self.complete(system, prompt, schema)
         match = _JSON.search(answer)
@@ -95,12 +95,13 @@ class Llm:
         except ValueError as error:
             beginning = " ".join(answer.split())[:80]
             raise ModelError(
-                f"The LLM {self.name!r} was asked for JSON and answered {beginning!r}; try again or another model."
+                f"The LLM {self.name!r} did not return the requested JSON but {beginning!r}; try again, or use another "
+                "model."
             ) from error
 
     @cached_property
     def framework(self) -> OpenAI:
-        """The same model as LlamaIndex's LLM, for its engines.
+        """The same model as a LlamaIndex LLM, for its engines.
 
         Raises:
             ConfigurationError: The extra ``llm`` is not installed.
@@ -190,7 +191,7 @@ def _is_transient(error: Exception) -> bool:
 
 
 def _retry_delay(error: Exception, attempt: int) -> float:
-    """Return the seconds that the endpoint asks to wait, otherwise 1, 2, ..."""
+    """Return the seconds to wait: as the endpoint requests, otherwise 1, 2, ..."""
     response = getattr(error, "response", None)
     try:
         wanted = float(response.headers["retry-after"]) if response is not None else float(2 ** (attempt - 1))

@@ -22,7 +22,7 @@ KILL_TIMEOUT_S = 5.0  # seconds to wait for a killed process
 
 
 class LlamaServer:
-    """The process of one model, started at the first question and restarted if it has died. Thread-safe."""
+    """The process of one model, started on first use and restarted if it has died. Thread-safe."""
 
     def __init__(self, model: Path) -> None:
         """Set the path of the model's file."""
@@ -40,7 +40,7 @@ class LlamaServer:
         """Return the URL of its API, once the model is loaded.
 
         Raises:
-            ModelError: llama.cpp cannot load the file.
+            ModelError: Llama.cpp cannot load the file.
         """
         with self._lock:
             if self._process is None or self._process.poll() is not None:
@@ -49,7 +49,7 @@ class LlamaServer:
             return f"http://127.0.0.1:{self._port}/v1"
 
     def close(self) -> None:
-        """End the process; the next question starts another."""
+        """End the process; the next question starts a new one."""
         with self._lock:
             self._end()
 
@@ -112,7 +112,7 @@ class LocalLlm(Llm):
         """Return the URL of the model's process, which is started if necessary.
 
         Raises:
-            ModelError: llama.cpp cannot load the file.
+            ModelError: Llama.cpp cannot load the file.
         """
         return self._server.url()
 
@@ -127,7 +127,7 @@ class LocalLlm(Llm):
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}}
 
     def _unreachable(self) -> str:
-        return "ended while it wrote the answer; try again, which restarts it"
+        return "exited while writing the answer; try again, which restarts it"
 
 
 def _load_failure_text(model: Path, code: int) -> str:
@@ -151,7 +151,7 @@ MIN_REPEATED_TOKENS, REPETITION_WINDOW_TOKENS = 8, 256  # tokens
 
 
 def find_free_port(wanted: int) -> int:
-    """Return the wanted port if it is free, otherwise 0, which means any."""
+    """Return the requested port if it is free, otherwise 0, which means any port."""
     try:
         with socket.create_server((HOST, wanted)):
             return wanted

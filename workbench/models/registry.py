@@ -113,7 +113,7 @@ NAME_FORMS = ("OWNER/MODEL", *(f"{family}:MODEL" for family in FAMILIES))
 
 
 def find_thresholds(name: str, *, alone: bool = False) -> EvidenceThresholds | None:
-    """Return the thresholds of a model, or of its first part ``alone``; None if it is not built in."""
+    """Return the thresholds of a model, or of its first component ``alone``; None if it is not built in."""
     model = BUILT_IN.get(name)
     return model and (model.alone if alone and model.alone else model.nearness)
 

@@ -1,4 +1,4 @@
-"""Token vectors on 128 principal axes: float directions for a query, one bit per axis for a passage."""
+"""Token vectors projected onto 128 principal axes: float directions for a query, one bit per axis for a passage."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fit_token_axes(tokens: FloatArray) -> TokenAxes:
     """Fit mean and principal axes to token vectors of shape (tokens, dimensions).
 
     The axes are the eigenvectors of the covariance with the largest eigenvalues (Pearson 1901), strongest first. The
-    largest component of each is positive, so that a second fit gives the same bits.
+    largest component of each axis is made positive, so that refitting gives the same bits.
 
     Measured nDCG@10 by MaxSim alone over passages of 200 tokens (100 questions on documentation; 150 claims on 1500
     abstracts): full floats .744 and .865, bits on these axes .735 and .859. Whitening the query's coordinates, rotating
@@ -54,7 +54,7 @@ def fit_token_axes(tokens: FloatArray) -> TokenAxes:
 
 
 def save_token_axes(fitted: TokenAxes, path: Path = AXES_FILE) -> None:
-    """Write the axes as float16, about 100 kB; this hardly changes the bits."""
+    """Write the axes as float16, about 100 kB; this rarely changes a bit."""
     halves: dict[str, NDArray[np.float16]] = {"mean": fitted.mean.astype("f2"), "axes": fitted.axes.astype("f2")}
     np.savez_compressed(path, allow_pickle=False, **halves)
 

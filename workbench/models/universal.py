@@ -136,7 +136,7 @@ def read_pieces(path: Path | None = None) -> PieceVocabulary:
 
 
 def _iter_fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield number and content of the fields of a message, except integers."""
+    """Yield the number and content of each field of a message, except integers."""
     at = 0
     while at < len(data):
         tag, at = _read_varint(data, at)
@@ -191,7 +191,7 @@ class _UniversalGraph(GraphBlocks):
         self.weights = weights
 
     def words(self) -> str:
-        """Look up the words' vectors, which stay in 8 bits until then."""
+        """Look up the words' vectors, which are stored in 8 bits until then."""
         numbers, scales, shifts = (
             self.node("Gather", [self.constant(table), "input_ids"])
             for table in (self.weights.words, self.weights.scales, self.weights.shifts)
@@ -199,7 +199,7 @@ class _UniversalGraph(GraphBlocks):
         return self.node("Add", [self.node("Mul", [self.node("Cast", [numbers], to=FLOAT), scales]), shifts])
 
     def branch(self, branch: Branch, inward: str, place: int) -> str:
-        """Add one branch, whose input is the given part of ``inward``."""
+        """Add one branch whose input is the given part of ``inward``."""
         size = len(branch.first.bias)
         start, end, axis = (self.constant(np.array([number])) for number in (place * size, (place + 1) * size, 2))
         own = self.node("Slice", [inward, start, end, axis])
@@ -219,7 +219,7 @@ class _UniversalGraph(GraphBlocks):
         return self.node("Add", [self.node("Relu", [self.dense(dense, window, self.quantise(window))]), hidden])
 
     def add_sum(self, hidden: str) -> str:
-        """Add the sum over tokens divided by the root of their number, projected to the dimensions of a text.
+        """Add the sum over tokens divided by the square root of their number, projected to a text's dimensions.
 
         The bias is part of each summand, so it is multiplied by the number of tokens.
         """
@@ -230,7 +230,7 @@ class _UniversalGraph(GraphBlocks):
         return self.node("Div", [self.node("Add", [projected, biases]), self.node("Sqrt", [tokens])])
 
     def perceptron(self, text: str) -> None:
-        """Add the layers for a whole text, every second one with a residual connection, and scale to length 1."""
+        """Add the layers for a whole text, every second with a residual connection; scale the output to length 1."""
         first = self.node("Relu", [self._times(text, "d0")])
         second = self.node("Relu", [self.node("Add", [self._times(text, "p1"), self._times(first, "d1")])])
         third = self.node("Relu", [self._times(second, "d2")])
@@ -252,7 +252,7 @@ MAX_LANGUAGE_SAMPLE_CHARS = 500  # characters of a text from which its language 
 
 
 def read_universal_tokenizer() -> Tokenizer:
-    """Make the tokenizer from the vocabulary: the likeliest pieces (Kudo 2018, arXiv:1804.10959) of normalised text."""
+    """Build the tokenizer from the vocabulary: likeliest pieces (Kudo 2018, arXiv:1804.10959) of normalised text."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
     vocabulary = read_pieces()
@@ -274,7 +274,7 @@ PUBLISHED = PublishedWeights(NAME, WEIGHTS_SHA256, _graph)
 
 
 class UniversalEncoder:
-    """The model; weights and tokenizer are read, and graphs are built, at the first text. Thread-safe.
+    """The model; weights and tokenizer are read, and graphs built, when the first text is encoded. Thread-safe.
 
     Queries are encoded in full precision, passages in 8 bits if that is faster.
     """

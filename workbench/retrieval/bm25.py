@@ -1,4 +1,4 @@
-"""BM25 weights, computed per term so that postings only need to be multiplied and added.
+"""BM25 weights, computed per term, so that postings only need to be multiplied and added.
 
     score(q, p) = sum over terms t of idf(t) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / average length))
     idf(t) = ln(1 + (N - df + 0.5) / (df + 0.5))
@@ -21,21 +21,21 @@ B = 0.75  # 0: ignore length, 1: full length normalisation
 
 
 def idf(df: float, passages: int) -> float:
-    """Return the inverse document frequency of a term in ``df`` of ``passages`` passages, at least 0."""
+    """Return the inverse document frequency (at least 0) of a term that occurs in ``df`` of ``passages`` passages."""
     return math.log(1 + (max(passages, df) - df + 0.5) / (df + 0.5))
 
 
 def term_idf(term: QueryTerm, passages: int) -> float:
-    """Return the idf of a term in a scope of ``passages`` passages, its frequency taken within its languages.
+    """Return the idf of a term in a scope of ``passages`` passages, with its frequency within its own languages.
 
-    An English stop word that is only indexed for a few passages in another language is in most of *those*: it counts
-    as a common word, not as a rare one.
+    An English stop word that is indexed only for a few passages in another language occurs in most of those, so it
+    counts as common rather than rare.
     """
     return idf(term.df * passages / max(1, term.passages), passages)
 
 
 def weigh_terms(terms: Sequence[QueryTerm], totals: ScopeTotals, k1: float = K1, b: float = B) -> TermWeights:
-    """Return the weights of the terms that the scope knows."""
+    """Return the weights of the terms that occur in the scope."""
     from workbench.storage.passages import TermWeights  # here, because the table of legs is read before any database is
 
     indexed = [term for term in terms if term.id is not None]
@@ -50,7 +50,7 @@ def weigh_terms(terms: Sequence[QueryTerm], totals: ScopeTotals, k1: float = K1,
 
 
 def max_score(weights: TermWeights) -> float:
-    """Return the upper bound of scores: every term infinitely often; 0 without known terms.
+    """Return the upper bound of scores, reached if every term occurs infinitely often; 0 without known terms.
 
     Dividing by it scales BM25 to 0..1 independently of the other results.
     """

@@ -1,4 +1,4 @@
-"""Evidence that results are about the question: below a threshold they are marked, and answers refused.
+"""Evidence that results are about the question: below a threshold they are marked, and answers are refused.
 
 A passage is evidence if its similarity is high, or if it contains most of the question's words:
 
@@ -7,11 +7,10 @@ A passage is evidence if its similarity is high, or if it contains most of the q
     coverage = sum of idf over the question's words in the passage / sum of idf over all its words
 
 Cosines of unrelated texts differ between models, so ``near`` and ``far`` are in the model's row in
-``workbench.models.registry``. If the row has none, or the model cannot read the question, the words
-decide alone.
+``workbench.models.registry``. If the row has none, or the model cannot read the question, only the words are used.
 
-For answers, sentences are checked too: one with at least the model's cosine for sentences is evidence,
-because a long passage can hide the one line that answers. Searches skip this, as it takes a third of a second.
+For answers, sentences are checked too: a sentence that reaches the model's sentence threshold is evidence, because a
+long passage can hide the one line that answers. Searches skip this, as it takes a third of a second.
 
 In scripts that the model cannot read, relevant passages match fewer words: Arabic joins articles and
 prepositions to words, and in Chinese every pair of characters counts as a word. For XQuAD questions with the relevant
@@ -57,8 +56,8 @@ def is_evidence(
 ) -> bool:
     """Return whether a passage with this cosine (None if unknown) and coverage is about the question.
 
-    ``nearness`` is the model's, or None. ``readable``: the model can read the question;
-    ``has_code``: the passage contains a word of the question that has digits.
+    ``nearness`` is the model's thresholds, or None. ``readable`` is true if the model can read the question;
+    ``has_code`` is true if the passage contains a question word with digits.
     """
     if not readable:
         return coverage >= MIN_COVERAGE_UNREADABLE
@@ -77,7 +76,7 @@ def is_sentence_evidence(query: Query, cosines: Iterable[float | None]) -> bool:
 
 
 def judge_evidence(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
-    """Return whether any of the first nodes is about the question, with a reason if not."""
+    """Return whether any of the first nodes is about the question, and the reason if none is."""
     hits = [node_hit(node) for node in nodes[:MAX_PASSAGES_CHECKED]]
     if not hits:
         return Evidence(False, "Nothing was found.")
@@ -112,10 +111,10 @@ def judge_evidence(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
 
 
 def compute_coverage(query: str, words: Words, term_ids: Collection[int]) -> float:
-    """Return the share of the question's idf whose terms are in ``term_ids``, 0..1; 0 without words.
+    """Return the share (0..1) of the question's idf that the terms in ``term_ids`` cover; 0 without words.
 
-    A word that languages stem differently counts once, by its rarest form; English function words, which are
-    terms in other languages, do not count.
+    A word that languages stem differently counts once, by its rarest form; English function words, which may be terms
+    in other languages, do not count.
     """
     whole: dict[int, float] = {}
     shares: dict[int, float] = {}
@@ -144,7 +143,7 @@ def _has_code(query: str, words: Words, term_ids: Collection[int]) -> bool:
 
 
 def _describe_foreign_language(connection: Connection, query: str, trained: Collection[str] | None) -> str:
-    """Return a sentence if the question seems to be in a language that the model was not trained for, else "".
+    """Return a sentence if the question seems to be in a language that the model was not trained on, else "".
 
     Short questions are identified by function words: at least two stop words of a language, and more than
     of any language that the model knows.
@@ -155,7 +154,7 @@ def _describe_foreign_language(connection: Connection, query: str, trained: Coll
     if not language or language in native or common[language] < MIN_FUNCTION_WORDS:
         return ""
     names = " and ".join(sorted(name.capitalize() for name in native))
-    return f"The question seems to be in {language.capitalize()}, and the model was trained for {names}."
+    return f"The question seems to be in {language.capitalize()}, but the model was trained on {names}."
 
 
 def _get_nearness(query: Query) -> EvidenceThresholds | None:
@@ -164,9 +163,9 @@ def _get_nearness(query: Query) -> EvidenceThresholds | None:
 
 
 def _format_reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:
-    """Return why nothing is close; ``meaning`` is the clause on similarity, "" if the model was not used.
+    """Return why no result is close; ``meaning`` is the clause on similarity, "" if the model was not used.
 
-    ``covered`` is None if the question has only very common words.
+    ``covered`` is None if the question consists of very common words.
     """
     enough = MIN_COVERAGE if readable else MIN_COVERAGE_UNREADABLE
     words = "the question has only very common words"

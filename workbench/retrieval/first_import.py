@@ -1,4 +1,4 @@
-"""First import of the retrieval framework, one thread at a time.
+"""The first import of the retrieval framework, by one thread at a time.
 
 LlamaIndex's packages import each other in cycles. If two threads import them at once, one sees a partly initialised
 module and fails with an ImportError. So every entry point (a store, a request, a search) starts here.

@@ -1,7 +1,7 @@
 """Snippets with matched words marked: HTML-escaped text in which ``<mark>`` is the only markup.
 
-A word is marked if one of its terms, by the keyword index's own analysis, was searched, so
-exactly the words that matched are marked, in their original form.
+A word is marked if the search used one of its terms, as analysed by the keyword index. So exactly the matching words
+are marked, in their original form.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_PLACES = 30  # per word and text
 class QueryWord:
     """A word of the question, for matching in lower-case text; ``weight`` is its idf.
 
-    ``is_whole``: only whole words match; ``is_gram``: it matches inside text of a script without spaces.
+    ``is_whole`` is true if only whole words match; ``is_gram`` if it matches inside text of a script without spaces.
     """
 
     text: str
@@ -58,7 +58,7 @@ def query_words(query: str, words: Words) -> tuple[QueryWord, ...]:
 
 
 def compute_coverage(text: str, asked: Sequence[QueryWord]) -> float:
-    """Return the share 0..1 of the words' weight in a lower-case text; 0 without words."""
+    """Return the share (0..1) of the words' total weight that a lower-case text contains; 0 without words."""
     text = ungroup_numbers(text)
     total = sum(word.weight for word in asked)
     return (
@@ -69,10 +69,10 @@ def compute_coverage(text: str, asked: Sequence[QueryWord]) -> float:
 
 
 def compute_coverage_and_closeness(text: str, asked: Sequence[QueryWord]) -> tuple[float, float]:
-    """Return the share of the words' weight in a lower-case text, and the closeness of the words.
+    """Return the share of the words' total weight that a lower-case text contains, and the closeness of the words.
 
-    Closeness is the sum over pairs of words that are neighbours anywhere of the smaller weight / (1 + gap / 12
-    characters) at the best position, divided by the weight of all words.
+    Closeness is a sum over all pairs of words that are adjacent anywhere: the smaller weight / (1 + gap / 12
+    characters) at the best position. It is divided by the weight of all words.
     """
     total = sum(word.weight for word in asked)
     if not total:
@@ -119,7 +119,7 @@ _CAMEL = re.compile(r"[a-z][A-Z]")
 
 @dataclass(frozen=True, slots=True)
 class MarkableText:
-    """A text to mark, and the language to analyse its words in."""
+    """A text to mark, and the language for analysing its words."""
 
     text: str
     language: str
@@ -128,7 +128,7 @@ class MarkableText:
 def find_matched_spans(
     connection: Connection, texts: Sequence[MarkableText], terms: Collection[str]
 ) -> list[list[Span]]:
-    """Return for each text the spans of words whose terms are in ``terms``, in one database call."""
+    """Return, for each text, the spans of words whose terms are in ``terms``, with one database call."""
     wanted = set(terms)
     heads = {term[:2] for term in wanted}  # a stem starts like its word, except for the article in Arabic
     pairs = {term for term in wanted if is_unspaced(term)}

@@ -56,9 +56,9 @@ Contributions = dict[int, dict[str, float]]
 
 
 def scale_min_max(scores: Scores, floor: float | None = None) -> dict[int, float]:
-    """Scale scores to 0..1: (s - min) / (max - min); all equal gives 1. ``floor`` replaces the minimum.
+    """Scale scores to 0..1: (s - min) / (max - min); if all are equal, each gives 1. ``floor`` replaces the minimum.
 
-    With a floor (0 for BM25) a single candidate keeps its strength, and the lowest score does not become 0.
+    With a floor (0 for BM25), a single candidate keeps its strength and the lowest score does not become 0.
     """
     if not scores:
         return {}
@@ -82,7 +82,7 @@ def fuse_convex(legs: Mapping[str, Scores], weights: Mapping[str, float]) -> Con
 
 
 def fuse_reciprocal_rank(legs: Mapping[str, Scores], weights: Mapping[str, float], k: int = 60) -> Contributions:
-    """Combine by ranks: w / (k + rank), scaled so that rank 1 in all legs gives 1; a leg without the passage adds 0.
+    """Combine ranks: w / (k + rank), scaled so that rank 1 in all legs gives 1; a leg without the passage adds 0.
 
     Cormack, Clarke & Buettcher, "Reciprocal Rank Fusion outperforms Condorcet" (2009); equal scores share a rank.
     """
@@ -152,12 +152,11 @@ def add_leg(
     trust: Mapping[int, float] | None = None,
     untouched: tuple[str, float] = ("", 0.0),
 ) -> list[Hit]:
-    """Rescore hits as (1 - weight) * score + weight * scaled, best first; unjudged ones get 0 from ``leg``.
+    """Rescore hits as (1 - weight) * score + weight * scaled, best first; unscored ones get 0 from ``leg``.
 
     ``raw`` are the reranker's scores in its own unit, ``scaled`` the same in 0..1, both by internal id; without
-    ``scaled`` the raw ones are scaled over the candidates. ``trust`` (0..1, default 1) scales the weight for single
-    passages. ``untouched`` is a leg that the reranker does not affect, with its
-    share of the score, which it keeps.
+    ``scaled``, the raw scores are scaled over the candidates. ``trust`` (0..1, default 1) scales the weight for single
+    passages. ``untouched`` is a leg that the reranker does not affect, and the share of the score that it keeps.
     """
     trust = trust or {}
     scaled = scale_min_max(raw) if scaled is None else scaled

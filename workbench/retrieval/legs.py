@@ -30,7 +30,7 @@ FULLY_READ_SHARE = 0.8  # full confidence from here; none up to MAX_UNREADABLE_S
 # Spreads (see ``compute_spread``). Medians of XQuAD's questions: English 2.9, German 2.3, Chinese 1.8, Arabic
 # 1.3; of fifty random numbers 1.9.
 CHANCE_SPREAD, CLEAR_SPREAD = 1.5, 2.5
-MAX_FOREIGN_CONFIDENCE = 0.7  # maximum for a language that the model can tokenise but was not trained for
+MAX_FOREIGN_CONFIDENCE = 0.7  # maximum for a language that the model can tokenise but was not trained on
 NEAREST_COUNT = 3  # top similarities compared with the others
 
 # Shares of a question's idf that the index has words for. 150 questions each of XQuAD on its English paragraphs,
@@ -49,9 +49,9 @@ def full_confidence(query: Query) -> float:
 
 
 def vector_confidence(query: Query) -> float:
-    """Return the confidence in similarity, by the share of the question that the model can read, and typos.
+    """Return the confidence in similarity, based on typos and the share of the question that the model can read.
 
-    If the index has none of the words, the result is 1: no other leg could find anything.
+    If the index has none of the words, the result is 1, because no other leg could find anything.
     """
     words = query.words
     if not words.weights.ids:
@@ -66,8 +66,8 @@ def vector_confidence(query: Query) -> float:
 def keyword_confidence(query: Query) -> float:
     """Return the confidence in keyword matches, reduced for a language that the index does not have.
 
-    Words of another language match by accident: numbers, names, and identical spellings. It needs a model that
-    reads both languages; without one, words are all there is.
+    Words of another language match by accident: numbers, names, and identical spellings. The reduction needs a model
+    that reads both languages; without one, there are only words.
     """
     words, trained = query.words, query.request.encoder.languages
     if not words.terms or words.totals.passages == 0:
@@ -77,14 +77,14 @@ def keyword_confidence(query: Query) -> float:
 
 
 def late_confidence(query: Query) -> float:
-    """Return the confidence in late interaction: that of similarity, reduced across languages."""
+    """Return the confidence in late interaction: the confidence in similarity, reduced across languages."""
     return vector_confidence(query) * (
         CROSS_LANGUAGE_CONFIDENCE + (1 - CROSS_LANGUAGE_CONFIDENCE) * keyword_confidence(query)
     )
 
 
 def compute_known_share(words: Words) -> float:
-    """Return the share 0..1 of the idf of a question's words that the index has; 1 without words."""
+    """Return the share (0..1) of a question's idf whose words are in the index; 1 without words."""
     whole: dict[int, float] = {}
     known: dict[int, float] = {}
     for term in words.terms:
@@ -109,9 +109,9 @@ def _needs_translation(query: str, indexed: tuple[str, ...], trained: frozenset[
 
 
 def compute_reading_confidence(share_read: float, spread: float | None, *, is_foreign: bool) -> float:
-    """Return the confidence (0..1) in a model that reads a share (0..1) of the question.
+    """Return the confidence (0..1) in a model that can read a given share (0..1) of the question.
 
-    In a foreign language it also decreases with the spread of similarities, down to that of chance.
+    In a foreign language it also decreases with the spread of similarities, down to the spread expected by chance.
     """
     from workbench.models.encoder import MAX_UNREADABLE_SHARE  # imports numpy, which the command line avoids
 
@@ -124,7 +124,7 @@ def compute_reading_confidence(share_read: float, spread: float | None, *, is_fo
 def compute_spread(similarities: Collection[float]) -> float | None:
     """Return the spread of the top similarities: (mean of the first 3 - mean of all) / standard deviation.
 
-    None for fewer than ten similarities, or equal ones.
+    None for fewer than ten similarities, or if they are equal.
     """
     if len(similarities) < 10:
         return None
@@ -135,11 +135,11 @@ def compute_spread(similarities: Collection[float]) -> float | None:
 
 
 def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | None) -> bool:
-    """Return whether a question is in a language that the model was not trained for.
+    """Return whether a question is in a language that the model was not trained on.
 
     ``indexed`` are the languages of the index as Postgres names them, ``trained`` the model's ISO 639-1 codes (None:
-    any language). An index in foreign languages gets foreign questions; in one that also has the model's language,
-    accents and other alphabets identify them.
+    any language). An index in foreign languages receives foreign questions; in an index that also has the model's
+    language, accents and other alphabets identify them.
     """
     if trained is None:
         return False
@@ -153,7 +153,7 @@ def is_foreign(query: str, indexed: Sequence[str], trained: Collection[str] | No
 def _typo_factor(query: Query) -> float:
     """Return a factor that decreases with the share of misspelled words, which models cannot read.
 
-    Only for typo-tolerant strategies: for others it did not improve any ranking.
+    It applies only to typo-tolerant strategies; for others it did not improve any ranking.
     """
     if not query.request.strategy.typo_tolerant:
         return 1.0
@@ -180,7 +180,7 @@ class LegKind:
         unit: Unit of ``Leg.score``.
         hue: Colour in charts.
         match: Match type of passages found by this leg; None if it only reranks.
-        reranks: True if it only reorders the results of others.
+        reranks: True if it only reorders the results of other legs.
         vote: Confidence in the leg for a question, 0 (ignored) to 1 (full).
     """
 

@@ -41,7 +41,7 @@ def grades_schema(count: int) -> JsonObject:
 
 
 def questions_schema(count: int) -> JsonObject:
-    """Return the JSON schema of a list of ``count`` questions of bounded length: a small model may never stop."""
+    """Return the JSON schema of a list of ``count`` questions of bounded length: a small model might never stop."""
     question: JsonObject = {"type": "string", "minLength": 1, "maxLength": MAX_QUESTION_CHARS}
     return {"type": "array", "items": question, "minItems": count, "maxItems": count}
 

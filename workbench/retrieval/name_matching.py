@@ -1,4 +1,4 @@
-"""Document names in a question: which documents they prefer, how strongly, and which names are shown."""
+"""Document names in a question: which documents they favour, how strongly, and which names are shown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def name_confidence(share: float) -> float:
 
 
 def normalize_for_names(query: str) -> str:
-    """Return a question's words, with fiscal years as years, and each pair of neighbours joined."""
+    """Return a question's words, with fiscal years as years, plus each pair of adjacent words joined."""
     words = [_expand_fiscal_year(word) for word in _WORD.findall(_POSSESSIVE.sub("", query))]
     joined = [first + second for first, second in pairwise(words)] if len(words) <= MAX_JOINED_WORDS else []
     return " ".join([*words, *joined])
@@ -71,7 +71,7 @@ def read_names(query: Query, connection: Connection) -> QuestionNames:
 def compute_name_confidences(query: Query, connection: Connection, ids: Sequence[int]) -> dict[int, float]:
     """Return the confidence (0.5..1) that a question means the document of each given passage, by passage id.
 
-    It comes from the matched share of the title or file name, or from the other names in the question.
+    It is based on the matched share of the title or file name, or on the other names in the question.
     Passages of documents that are not named are omitted. Matched titles are stored in ``query.titles``.
     """
     scope = query.request.scope
@@ -95,7 +95,7 @@ def compute_name_confidences(query: Query, connection: Connection, ids: Sequence
 
 
 def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, every: bool) -> dict[int, MatchedName]:
-    """Return the matched share of each passage's document name; all passages if ``every``, else only if any matches."""
+    """Return the matched share of each passage's document name; for all if ``every``, else only if any matches."""
     request, index, totals = query.request, query.request.index.name, query.read_words(connection).totals
     spelt = normalize_for_names(read_names(query, connection).asked)
     documents = find_named_documents(connection, index, spelt, totals.languages, ids, every=every)
@@ -114,7 +114,7 @@ def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, ev
 
 
 def list_preferred_names(query: Query) -> tuple[DocumentName, ...]:
-    """Return the names by which documents were preferred, most confident first."""
+    """Return the names that caused documents to be preferred, most confident first."""
     if query.names is None:
         return ()
     titles = [DocumentName(title.name, "title") for title in (query.titles or ())[:MAX_TITLES_SHOWN]]
@@ -170,9 +170,9 @@ def _document_confidences(table: NamesTable, mentions: Sequence[Mention]) -> dic
 
 
 def _content_words(query: str, words: Words) -> frozenset[str]:
-    """Return the folded words of a question that are stop words in no language of the index.
+    """Return the folded words of a question that are not stop words in any language of the index.
 
-    Otherwise a few passages in German, which has no stop word "the", would make it a name.
+    Otherwise a few German passages would make "the" a name, because it is not a German stop word.
     """
     reach = Counter[int]()
     for term in words.terms:

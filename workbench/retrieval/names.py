@@ -1,4 +1,4 @@
-"""The table of names of an index: values that identify documents in a question, rebuilt when documents change."""
+"""The table of an index's names: values that identify documents in a question. It is rebuilt when documents change."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ def squeeze(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DocumentValues:
-    """(kind, text) of every value that can identify a document, and the years and quarters of its labels.
+    """(kind, text) of every value that can identify a document, and the years and quarters in its labels.
 
-    A date only gives a year, not a quarter.
+    A date gives only a year, not a quarter.
     """
 
     values: list[tuple[str, str]]
@@ -93,7 +93,7 @@ class DocumentValues:
 
 
 def collect_values(document: DocumentNames) -> DocumentValues:
-    """Return the values that can identify a document: title, file name, their periods and the rest of them."""
+    """Return the values that can identify a document: title and file name, their periods, and the remaining parts."""
     labels = {text: find_periods(text) for text in (document.title, document.file) if _is_short(text)}
     told = [period for periods in labels.values() for period in periods]
     values = [part for text, periods in labels.items() if periods for part in _iter_label_parts(text, periods)]
@@ -183,7 +183,7 @@ class Mention:
 
 
 class NamesTable:
-    """The values of an index's documents, by their letters and digits."""
+    """The values of an index's documents, keyed by their letters and digits."""
 
     def __init__(self, documents: Iterable[DocumentNames]) -> None:
         """Collect the documents' values."""
@@ -200,14 +200,14 @@ class NamesTable:
                 self._add(kind, text, document.id)
 
     def within(self, documents: frozenset[str]) -> NamesTable:
-        """Return the table of some of its documents, without any name, text or count of others."""
+        """Return the table for a subset of its documents, without any name, text or count from others."""
         table = NamesTable(())
         table._entries, table._periods_told, table._within = self._entries, self._periods_told, documents
         table.documents = len(documents)
         return table
 
     def weight(self, name: DocumentName) -> float:
-        """Return how well a name identifies a single document, 0..1: its idf relative to that of a unique name."""
+        """Return how well a name identifies a single document, 0..1: its idf relative to the idf of a unique name."""
         if self.documents < 2:
             return 0.0
         return min(1.0, math.log(self.documents / name.documents) / math.log(self.documents))
@@ -216,8 +216,8 @@ class NamesTable:
         """Return the names in a question, in order; a longer name replaces those within it.
 
         ``telling`` are the folded words of the question that are not stop words: a one-word name must be one of them. A
-        proper noun only matches capitalised words, unless the question has none. A name that more than half of the
-        documents have is omitted.
+        proper noun only matches capitalised words, unless the question has none. A name shared by more than half of the
+        documents is omitted.
         """
         lower = question == question.lower()
         said = [
@@ -235,7 +235,7 @@ class NamesTable:
         return sorted(apart, key=lambda mention: (mention.start, mention.name.kind))
 
     def of_other_periods(self, question: str) -> frozenset[str]:
-        """Return the documents whose labels have other periods than the question.
+        """Return the documents whose labels have different periods from the question.
 
         These are labels with a quarter if the question has only a year, and labels without its quarters or years.
         """
@@ -346,7 +346,7 @@ class NamesCache:
     def table(self, version: object, load: Callable[[], Iterable[DocumentNames]]) -> NamesTable:
         """Return the table of a version of the documents.
 
-        If building takes long, the table may be stale for twenty times that, so that a growing corpus is not read
+        The table may be stale for up to twenty times as long as it takes to build, so that a growing corpus is not read
         for every question.
         """
         with self._lock:
@@ -398,8 +398,8 @@ class MatchedName:
 class QuestionNames:
     """The names in a question that are not ignored; ``asked`` is the question without the ignored ones.
 
-    ``strengths`` are the confidences 0..1 that a document is meant, by document id; ``others`` are
-    documents whose labels have other periods than the question.
+    ``strengths`` are the confidences (0..1) that a document is meant, by document id; ``others`` are documents whose
+    labels have different periods from the question.
     """
 
     asked: str

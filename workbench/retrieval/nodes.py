@@ -1,4 +1,4 @@
-"""Conversion between hits and LlamaIndex nodes, which have internal id and attribution in their metadata."""
+"""Conversion between hits and LlamaIndex nodes, which carry the internal id and attribution in their metadata."""
 
 from __future__ import annotations
 
@@ -118,6 +118,6 @@ def _passage(rank: int, node: NodeWithScore, draw_page: Callable[[Passage], Imag
 
 
 def match_type(legs: Mapping[str, Leg]) -> str:
-    """Return how a passage was found: "vector" (only by legs of meaning), "keyword", or "hybrid" for both."""
+    """Return how a passage was found: "vector" (only by semantic legs), "keyword", or "hybrid" for both."""
     matches = {leg_kind(name).match for name, leg in legs.items() if leg.rank is not None} - {None}
     return str(matches.pop()) if len(matches) == 1 else "hybrid"

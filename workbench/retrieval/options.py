@@ -1,4 +1,4 @@
-"""Options of a search, and parameters of strategies as typed: ``hybrid.fusion=rrf`` or ``fusion=rrf``."""
+"""Options of a search, and parameters of strategies as typed by users: ``hybrid.fusion=rrf`` or ``fusion=rrf``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def parameters_by_strategy(names: Sequence[str], texts: Sequence[str]) -> dict[s
     """Return parameters by strategy: ``hybrid.fusion=rrf`` for one, ``fusion=rrf`` for each that has it.
 
     Raises:
-        InvalidInput: a strategy that is not compared, an unknown parameter, or a value out of range.
+        InvalidInput: A strategy that is not compared, an unknown parameter, or a value out of range.
     """
     by_strategy: dict[str, dict[str, ParameterValue]] = {name: {} for name in names}
     for key, value in parse_assignments(texts, "--set").items():
@@ -78,7 +78,7 @@ def _has(strategy: str, parameter: str) -> bool:
 
 
 def split_strategy(strategy: str, index: str | None) -> tuple[str, str | None]:
-    """Return strategy and index of "strategy" or "strategy@index". Raises InvalidInput if two indexes are named."""
+    """Split "strategy" or "strategy@index" into strategy and index. Raises InvalidInput if two indexes are named."""
     if not isinstance(strategy, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a notebook may give anything
         raise InvalidInput(f"Invalid strategy {strategy!r}: use one of {list_choices(STRATEGIES, 20)}.")
     name, at, own = strategy.partition("@")
@@ -94,7 +94,7 @@ def combine_with_indexes(strategies: Sequence[str], indexes: Sequence[str]) -> l
     """Return every strategy on every index as "strategy@index", grouped by strategy; unchanged without indexes.
 
     Raises:
-        InvalidInput: a strategy names an index, and ``indexes`` are given too.
+        InvalidInput: A strategy names an index, and ``indexes`` are given too.
     """
     if not indexes:
         return list(strategies)

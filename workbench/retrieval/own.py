@@ -1,4 +1,4 @@
-"""Foreign retrievers: what a strategy that a user has added asks, and the hits that it returns.
+"""Foreign retrievers: what a user's own strategy calls, and the hits that it returns.
 
 A retriever is a LlamaIndex retriever or query engine, a LangChain retriever, a function, or an HTTP endpoint. Its hits
 are matched to stored passages by ``workbench.retrieval.retrievers.foreign``.
@@ -48,7 +48,7 @@ class OwnHit(Value):
     """A hit as a foreign retriever returned it, before it is matched to a stored passage.
 
     Attributes:
-        ids: Ids that may be of a passage or a document, the most specific first.
+        ids: Ids that may belong to a passage or a document, the most specific first.
         url: URL of its document.
         path: Path of its document's file.
         text: Text of the hit; "" if it has none.
@@ -159,10 +159,10 @@ Ask = Callable[[str, int, Mapping[str, ParameterValue]], object]
 
 
 def make_ask(retriever: object, headers: Mapping[str, str]) -> tuple[str, Ask]:
-    """Return what a retriever is, in words, and the function that asks it.
+    """Return a description of a retriever, and the function that calls it.
 
     Raises:
-        InvalidInput: It is nothing that can be asked.
+        InvalidInput: It is not a kind of retriever that can be called.
     """
     if isinstance(retriever, str) and urlsplit(retriever).scheme in ("http", "https"):
         return "HTTP endpoint", _Endpoint(retriever, headers).ask
@@ -191,7 +191,7 @@ def _ask_llama_index(given: object, question: str) -> object:
 
 
 def _make_function_ask(function: Callable[..., object]) -> Ask:
-    """Return what asks a function; one without parameters makes the retriever, which it does at the first question."""
+    """Return what calls a function; one without parameters makes the retriever when the first question is asked."""
     try:
         declared = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # a builtin
@@ -205,7 +205,7 @@ def _make_function_ask(function: Callable[..., object]) -> Ask:
 
 
 class _Made:
-    """A retriever that a function makes at the first question."""
+    """A retriever that a function makes when the first question is asked."""
 
     def __init__(self, make: Callable[[], object]) -> None:
         self._make, self._lock = make, threading.Lock()
@@ -275,15 +275,15 @@ class OwnAnswer:
 
 @dataclass(frozen=True, eq=False)
 class OwnRetrieval:
-    """What a user's strategy asks.
+    """The retriever behind a user's strategy.
 
     Attributes:
         retriever: The retriever as it was given.
-        kind: What it is, in words.
-        ask_raw: Asks it.
-        postprocessors: LlamaIndex node postprocessors that its hits pass.
-        seconds: Time limit of a question.
-        version: Part of the key of stored runs: answers of another version are not used again.
+        kind: Description of what it is.
+        ask_raw: Calls it.
+        postprocessors: LlamaIndex node postprocessors that are applied to its hits.
+        seconds: Time limit for one question.
+        version: Part of the key of stored runs: answers of another version are not reused.
     """
 
     retriever: object
@@ -362,7 +362,7 @@ def _list_items(found: object) -> Sequence[object]:
 
 
 def _make_node(item: object) -> NodeWithScore:
-    """Return a hit as a LlamaIndex node; one that is a node stays as it is."""
+    """Return a hit as a LlamaIndex node; a hit that is already a node is unchanged."""
     from llama_index.core.schema import NodeWithScore, TextNode
 
     if isinstance(item, NodeWithScore):

@@ -110,7 +110,12 @@ TERM_WEIGHT = Parameter(
     "term_weight", "float", 0.05, "Total weight of those words relative to the question's own.", 0.0, 1.0
 )
 HYDE_WEIGHT = Parameter(
-    "weight", "float", 1.0, "Weight of the imagined answer relative to the question; 1 weights both equally.", 0.0, 5.0
+    "weight",
+    "float",
+    1.0,
+    "Weight of the hypothetical answer relative to the question; 1 weights both equally.",
+    0.0,
+    5.0,
 )
 QUERIES = Parameter("queries", "int", 3, "Number of rephrasings the LLM writes; each is searched.", 1, 8)
 GRADED_PASSAGES = Parameter("graded", "int", 10, "Top passages that the LLM grades; each costs tokens.", 2, 40)
@@ -119,7 +124,7 @@ RERANKER = Parameter(
     "reranker",
     "text",
     "",
-    "Cross-encoder of this run, such as cohere:rerank-v3.5 or a folder; empty takes WORKBENCH_RERANKER.",
+    "Cross-encoder for this run, such as cohere:rerank-v3.5 or a folder; if empty, WORKBENCH_RERANKER.",
 )
 CROSS_WEIGHT = Parameter(
     "cross_weight", "float", 0.8, "Weight of the cross-encoder's scores relative to earlier scores.", 0.0, 1.0

@@ -85,8 +85,8 @@ def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -
     """Assemble the strategy of one request; ``retrieve`` ranks, ``query`` also answers with the synthesizer.
 
     Raises:
-        ScopeError: the strategy needs a scope and the request names none.
-        ConfigurationError: the strategy needs a model that is not configured.
+        ScopeError: The strategy needs a scope and the request names none.
+        ConfigurationError: The strategy needs a model that is not configured.
     """
     strategy = request.strategy
     if strategy.needs_scope and request.scope.is_everything:
@@ -108,8 +108,8 @@ def build_engine(request: Request, synthesizer: BaseSynthesizer | None = None) -
 def extend_results(query: Query, first: list[NodeWithScore]) -> list[NodeWithScore]:
     """Return the nodes of a search, and more if the limit exceeds the candidates.
 
-    These are in the order of a deeper search to ``MAX_DEPTH``, with scores no higher than the last one's, so
-    that the limit never changes the first results. Nodes that are already covered are omitted.
+    The additional nodes are in the order of a deeper search to ``MAX_DEPTH``, and their scores do not exceed the last
+    one's, so that the limit never changes the first results. Nodes that are already covered are omitted.
     """
     request, trace = query.request, query.request.trace
     if not first or len(first) + trace.cut >= request.limit or not trace.has_more:
@@ -161,7 +161,7 @@ def add_checkpoints(request: Request, stages: Sequence[Stage]) -> list[Stage]:
 
 @cache
 def _silent_synthesizer() -> BaseSynthesizer:
-    """Return a synthesizer without answers or state, for engines that only retrieve.
+    """Return a synthesizer that gives no answers and has no state, for engines that only retrieve.
 
     It never counts tokens, so its helpers get a word counter: the default tokenizer loads 100,000 tokens.
     """
@@ -223,14 +223,14 @@ def note_lost_replica(request: Request) -> None:
 
 
 def _describe_unreadable(request: Request) -> str:
-    """Add a note that the model cannot read the question, and its effect on the results."""
+    """Add a note that the model cannot read the question, and how that affects the results."""
     names = sorted(language_title(CONFIGURATIONS.get(code, code)) for code in request.encoder.languages or ())
     reads = " and ".join(names) or "other languages"
     if request.strategy.uses_words:
         rest = "similarities mean little; passages are found by the question's words"
     else:
         rest = "this order means little; keyword, hybrid and rerank use the question's words"
-    model = f"the model {request.index.embedding_model!r} (trained for {reads})"
+    model = f"the model {request.index.embedding_model!r} (trained on {reads})"
     return f"vector: {model} cannot read this question, so {rest}"
 
 

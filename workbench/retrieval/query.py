@@ -1,4 +1,4 @@
-"""A search request and its question, shared by legs and stages.
+"""A search request and its question, which legs and stages share.
 
 Both are created per search, so no scope carries over to another search.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Guess(Value):
-    """A typed word and a known one that it may mean; ``distance`` is the number of typos between them."""
+    """A typed word and a known word that it may mean; ``distance`` is the number of typos between them."""
 
     typed: str
     meant: str
@@ -47,13 +47,13 @@ class Guess(Value):
 
     @property
     def similarity(self) -> float:
-        """1 for equal words, less for each typo, much less for short words."""
+        """1 for equal words; lower for each typo, and much lower for short words."""
         return 1 - self.distance / max(len(self.typed), len(self.meant), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The question's terms, weighted against the scope; ``guesses`` replace words that no passage there has."""
+    """The question's terms, weighted against the scope; ``guesses`` replace words missing from the scope."""
 
     terms: tuple[QueryTerm, ...]
     totals: ScopeTotals
@@ -86,7 +86,7 @@ class Trace:
             self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + (time.perf_counter() - began) * 1000
 
     def charge_shared(self, step: TimedStep, milliseconds: float) -> None:
-        """Add the time of a step that another request did for this one too."""
+        """Add the time of a step that another request ran for this one as well."""
         self.timings_ms[step.value] = self.timings_ms.get(step.value, 0.0) + milliseconds
         self.shared_ms += milliseconds
 
@@ -142,7 +142,7 @@ class Request:
         kept_names: The index's table of names; None to treat names as plain words.
         draw_page: Draws the page of a passage.
         ranker: Weights of the strategy ``learned``.
-        correct: Adds corrections of unknown words; None to look up words as typed.
+        correct: Adds corrections for unknown words; None to look up words as typed.
         depth: Minimum number of passages that each leg fetches.
     """
 
@@ -171,7 +171,7 @@ class Request:
 
     @property
     def same_as(self) -> Index | None:
-        """The cached index row that must be unchanged for passages to be shown; None if it was just looked up."""
+        """The cached index row that must still be current for passages to be shown; None if it was just looked up."""
         return self.store.index if self.remembered else None
 
     def question(self, asked: str | QueryBundle, encodings: dict[str, Encoding] | None = None) -> Query:
@@ -221,7 +221,7 @@ class Request:
 
 
 class Query(QueryBundle):
-    """A question of one request: LlamaIndex's query bundle with the state of the search.
+    """A question in one request: LlamaIndex's query bundle with the state of the search.
 
     Words, names and encoding are computed on first use and cached.
 
@@ -229,9 +229,9 @@ class Query(QueryBundle):
         request: The request.
         encodings: Encodings of the question by model, shared between requests with the same question.
         names: Names in the question (``name_matching.read_names``), once read.
-        reply: Text by an LLM for the question: an imagined answer, or a list of rephrasings.
+        reply: Text that an LLM wrote for the question: a hypothetical answer, or a list of rephrasings.
         spread: Spread of the nearest candidates (``legs.compute_spread``); None until both legs are read.
-        titles: Titles in the question by which documents were preferred; None if not looked up.
+        titles: Titles in the question that caused documents to be preferred; None if not looked up.
         token_similarities: Token similarities of the candidates that late interaction compared.
         sheet: Features of the candidates of the learned ranker.
     """
@@ -286,7 +286,7 @@ class Query(QueryBundle):
     def encoded(self) -> EncodedQuery:
         """The question encoded by the index's model.
 
-        A vector computed by another request is charged with its time there, so that the timings of compared
+        If another request computed the vector, the time it took there is charged, so that the timings of compared
         strategies contain the same steps.
 
         Raises:
@@ -307,7 +307,7 @@ class Query(QueryBundle):
 
     @property
     def share_read(self) -> float:
-        """Share 0..1 of the question that the index's model can read; 1 if the model does not load."""
+        """Share (0..1) of the question that the index's model can read; 1 if the model does not load."""
         if self._share_read is None:
             try:
                 self._share_read = self.request.encoder.reads(self.text)
@@ -340,7 +340,7 @@ class Query(QueryBundle):
         return self._words
 
     def read_words(self, connection: Connection) -> Words:
-        """Return the terms of the question, weighted against the scope, with corrections of unknown ones."""
+        """Return the terms of the question, weighted against the scope, with corrections for unknown ones."""
         if self._words is None:
             words = _read_words(self.request, connection, self.text)
             correct = self.request.correct if self._corrects_typos else None
@@ -366,7 +366,7 @@ def _read_words(request: Request, connection: Connection, query: str) -> Words:
 
 
 def _note_no_terms(request: Request, query: str, words: Words) -> None:
-    """Note why the words find nothing; corrections count as words that do."""
+    """Add a note on why the words find nothing; corrections count as words that are found."""
     place = "index" if request.scope.place.is_everything else "scope"
     if not words.totals.passages:
         request.trace.note(f"keyword: the {place} has no passages")
@@ -377,7 +377,7 @@ def _note_no_terms(request: Request, query: str, words: Words) -> None:
 def _explain_no_terms(query: str, terms: Sequence[QueryTerm], totals: ScopeTotals, place: str) -> str:
     """Explain why no term of the question can be looked up.
 
-    A word that is not a term in one of the languages there is a stop word there: it occurs, but is not looked up.
+    A word that is not a term in one of the scope's languages is a stop word there: it occurs, but is not looked up.
     """
     if not _WORD.search(query):
         return "the question has no words to look up"

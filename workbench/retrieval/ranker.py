@@ -159,7 +159,7 @@ FeatureArray = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FeatureSheet:
-    """The features of a question's candidates: rows are candidates in their order, columns ``NAMES``.
+    """The features of a question's candidates: one row per candidate, in order, and the columns ``NAMES``.
 
     ``raw`` are the features in their own units, ``scaled`` in 0..1; ``documents`` and ``spans`` locate each
     candidate.
@@ -173,7 +173,7 @@ class FeatureSheet:
 
 
 def scale_features(raw: FeatureArray, votes: Sequence[float]) -> FeatureArray:
-    """Scale each column to 0..1 over the rows, times its leg's confidence (0..1); a constant column becomes 0."""
+    """Scale each column to 0..1 over the rows, then multiply by its leg's confidence; a constant column becomes 0."""
     low, high = raw.min(axis=0), raw.max(axis=0)
     width = high - low
     told = width > 1e-12
@@ -194,7 +194,7 @@ def compute_shares(scaled: FeatureArray, weights: FeatureArray) -> FeatureArray:
 def stretch_scores(scores: FeatureArray, low: float, high: float) -> FeatureArray:
     """Scale scores linearly to the range ``low``..``high``; equal scores all become ``high``.
 
-    So learned scores have the range of rerank's, and cutoffs relative to the best score still work.
+    Learned scores thus have the same range as rerank's, and cutoffs relative to the best score still work.
     """
     width = float(scores.max() - scores.min())
     if width < 1e-12:

@@ -1,4 +1,4 @@
-"""The names of a scope as ids, failing closed: an unknown name is an error, an empty scope finds nothing."""
+"""Resolving the names of a scope to ids, failing closed: an unknown name is an error, an empty scope finds nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
     """Resolve a scope to source ids, which every search statement applies as a bound predicate before ranking.
 
     Raises:
-        ScopeError: an unknown project, folder or source, or contradictory fields; the message lists
+        ScopeError: An unknown project, folder or source, or contradictory fields; the message lists
             the valid choices. An unknown tag is not an error: it matches nothing, and a note reports it.
     """
     _check(scope)
@@ -133,7 +133,7 @@ def _languages(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _sources_with_most_tags(scoped: Sequence[ScopedSource], tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the sources with the most of the given tags, which win ties; empty if all have the same number."""
+    """Return the sources that have the most of the given tags, which win ties; empty if all have the same number."""
     if not tags or not scoped:
         return ()
     wanted = {tag.lower() for tag in tags}
@@ -153,7 +153,7 @@ def _list_tags(
 
 
 def _note_undated(scope: Scope, source_ids: tuple[str, ...] | None, sources: Sources) -> tuple[str, ...]:
-    """Return a sentence on the documents that a filter by date leaves out because they have none."""
+    """Return a sentence on the documents that a date filter excludes because they have no date."""
     if (scope.since is None and scope.until is None) or source_ids == ():
         return ()
     count = sources.count_undated(

@@ -46,7 +46,7 @@ class Lexicon:
 
     @classmethod
     def from_words(cls, words: Iterable[str]) -> Lexicon:
-        """Arrange words."""
+        """Build the lexicon from words."""
         arranged: dict[int, list[str]] = {}
         for word in words:
             arranged.setdefault(len(word), []).append(word)
@@ -75,8 +75,8 @@ def guess_words(
 ) -> dict[str, list[Guess]]:
     """Return the likeliest corrections of each term, best first.
 
-    Fewest typos come first, then the same first letter. Terms without corrections are omitted. A term that is
-    known is not its own correction.
+    Fewest typos come first, then the same first letter. Terms without corrections are omitted. A known term is not its
+    own correction.
     """
     words = lexicon if isinstance(lexicon, Lexicon) else Lexicon.from_words(lexicon)
     guesses: dict[str, list[Guess]] = {}
@@ -113,7 +113,7 @@ _lock = threading.Lock()
 
 
 def correct_words(request: Request, connection: Connection, query: str, words: Words) -> Words:
-    """Return the words of a question with corrections of unknown ones.
+    """Return the words of a question with corrections for unknown ones.
 
     Without unknown words this is free; a word that the scope lacks is unknown.
     """
@@ -124,7 +124,7 @@ def correct_words(request: Request, connection: Connection, query: str, words: W
 
 
 def add_guesses(request: Request, connection: Connection, query: str, words: Words) -> Words:
-    """Return the words with corrections in ``words.guesses`` for those that no passage in scope has."""
+    """Return the words, with corrections in ``words.guesses`` for those that no passage in scope contains."""
     unknown = _unknown_terms(words)[:MAX_UNKNOWN_WORDS]
     if not unknown or request.scope.is_empty:
         return words
@@ -146,7 +146,7 @@ def add_guesses(request: Request, connection: Connection, query: str, words: Wor
 
 
 def _unknown_terms(words: Words) -> list[QueryTerm]:
-    """Return the terms of words that no passage in scope has, in any language."""
+    """Return the terms of words that no passage in scope contains, in any language."""
     placed = {term.position for term in words.terms if term.id is not None}
     reach: dict[int, int] = {}
     for term in words.terms:
@@ -160,9 +160,9 @@ def _unknown_terms(words: Words) -> list[QueryTerm]:
 def _choose_guesses(
     request: Request, connection: Connection, query: str, unknown: Sequence[QueryTerm]
 ) -> list[tuple[QueryTerm, list[tuple[Guess, KnownTerm]]]]:
-    """Return the likeliest words of the scope for each unknown one: those one slip away, or else two.
+    """Return the likeliest words in the scope for each unknown one: those with one typo, or else two.
 
-    Words are looked up in the scope before any is left out, so that words outside it cannot take their place.
+    Words are looked up in the scope before any is dropped, so that words outside it cannot take their place.
     """
     index, scope = request.index.name, request.scope.place
     size = request.scope_size(connection)

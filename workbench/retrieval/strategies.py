@@ -1,8 +1,8 @@
 """The table of strategies.
 
 A strategy is a LlamaIndex retriever, followed by stages (node postprocessors). Screens, tool enums, the README,
-the tests and the evaluation all read this table. A new one is a file in ``retrievers`` or ``stages``, the
-function in ``makers`` that imports it, and a row here. Users add rows of their own (``workbench.retrieval.own``).
+the tests and the evaluation all read this table. A new strategy is a file in ``retrievers`` or ``stages``, a function
+that imports it, and a row here. Users add their own rows (``workbench.retrieval.own``).
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def cluster(request: Request) -> Stage:
 
 
 def auto_merge(request: Request) -> Stage:
-    """Make a ``AutoMerge``."""
+    """Make an ``AutoMerge``."""
     from workbench.retrieval.stages.context import AutoMerge
 
     return AutoMerge.make(request)
@@ -123,7 +123,7 @@ def window(request: Request) -> Stage:
 
 
 def mmr(request: Request) -> Stage:
-    """Make a ``Mmr``."""
+    """Make an ``Mmr``."""
     from workbench.retrieval.stages.similarity import Mmr
 
     return Mmr.make(request)
@@ -137,7 +137,7 @@ def learned(request: Request) -> Stage:
 
 
 def llm_rerank(request: Request) -> Stage:
-    """Make a ``LlmRerank``."""
+    """Make an ``LlmRerank``."""
     from workbench.retrieval.stages.model_rerank import LlmRerank
 
     return LlmRerank.make(request)
@@ -341,8 +341,8 @@ BUILT_IN_STRATEGIES: Mapping[str, Strategy] = {strategy.name: strategy for strat
 class StrategyTable(Mapping[str, Strategy]):
     """Strategies by name: the built-in ones and those that users have added to this process; thread-safe.
 
-    Declared ones, of packages and of ``workbench.toml``, are read when a name is unknown or all names are listed, so
-    that a process that needs none of them never looks for them.
+    Strategies declared by packages or in ``workbench.toml`` are read when a name is unknown or all names are listed, so
+    a process that needs none of them never looks for them.
     """
 
     def __init__(self) -> None:
@@ -426,7 +426,7 @@ UNPROMOTED_TOOL_STRATEGY = BOTH_LEGS  # default of the tool search_knowledge_bas
 
 
 def describe_unregistered(strategy: str) -> str:
-    """Return the sentence on a stored choice of a strategy that this process does not have."""
+    """Return a sentence about a stored choice of a strategy that this process does not have."""
     return (
         f"The strategy {strategy!r} is not registered in this process; declare it in workbench.toml or by an entry "
         "point, add it with wb.strategies.add, or choose another one."
@@ -441,6 +441,6 @@ def strategy_named(name: str) -> Strategy:
 
 
 def check_parameters(name: str, given: Mapping[str, object] | None) -> ParametersOf:
-    """Return all parameters of a strategy, the given ones checked. Raises InvalidInput."""
+    """Return all parameters of a strategy, after checking the given ones. Raises InvalidInput."""
     strategy = strategy_named(name)
     return ParametersOf(name, read_parameters(f"The strategy {name!r}", strategy.parameters, given or {}))

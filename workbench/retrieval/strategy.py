@@ -27,10 +27,10 @@ class Strategy(Value):
         name: Name in calls and URLs.
         title: Display name.
         summary: One sentence for users.
-        retriever: Factory of the retriever.
+        retriever: Factory for the retriever.
         legs: Possible keys in the attribution of its passages (``workbench.retrieval.legs``).
-        parameters: Parameters that it takes.
-        stages: Factories of the stages, in order.
+        parameters: Its parameters.
+        stages: Factories for the stages, in order.
         has_keyword_leg: Whether keyword search alone can serve if the embedding model fails.
         pools: Whether the candidates are the fused top passages of both legs (``hybrid.leg_depth``).
         is_one_leg: Whether they are the top passages of a single leg, without stages.
@@ -38,7 +38,7 @@ class Strategy(Value):
         needs_scope: Whether it requires a scope.
         needs_llm: Whether it needs a language model.
         needs_reranker: Whether it needs a cross-encoder.
-        own: What a strategy that a user has added asks; None for a built-in one.
+        own: The retriever behind a user's strategy; None for a built-in one.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Strategy(Value):
 
 
 class ParametersOf(dict[str, ParameterValue]):
-    """Parameters of one strategy; reading one that its row does not declare is an error."""
+    """Parameters of one strategy; reading a parameter that its row does not declare is an error."""
 
     def __init__(self, strategy: str, values: Mapping[str, ParameterValue]) -> None:
         super().__init__(values)

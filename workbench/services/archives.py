@@ -1,4 +1,4 @@
-"""Archives: a folder of dated research notes and saved pages, with search by words, typos and meaning."""
+"""Archives: a folder of dated research notes and saved pages, searchable by words (with typos) and by meaning."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class ArchiveService:
         return self.open_mirror().refresh(on_progress, should_stop)
 
     def open_mirror(self, folder: Path | None = None) -> MirroredFolder:
-        """Return the configured folder, or another one, paired with its source.
+        """Return the configured folder, or the given one, paired with its source.
 
         Raises:
             ConfigurationError: No folder is set, or it does not exist.

@@ -98,9 +98,9 @@ class ArticleFolder:
         return ranked if content else [article.without_content() for article in ranked]
 
     def search_by_words(self, question: str, *, content: bool = False) -> list[Article]:
-        """Return the articles that contain any word of a question, compared by stem, most matching words first.
+        """Return the articles that contain any word of a question, compared by stem; the most matches come first.
 
-        Articles with equally many are ordered by the sum of their scores as in ``search``; the text scores 0.
+        Ties are ordered by the sum of their scores, as in ``search``; matches in the text score 0.
         """
         words = content_stems(question)
         scored = [(*_score_words(article, words), article) for article in self._all()]
@@ -120,12 +120,12 @@ class ArticleFolder:
         return folder
 
     def _all(self) -> list[Article]:
-        """Return all articles that are shown to readers, by category and title."""
+        """Return all published articles, by category and title."""
         articles = self.by_path().values()
         return sorted(articles, key=lambda article: (CATEGORIES.index(article.category), article.title, article.slug))
 
     def by_path(self) -> dict[str, Article]:
-        """Return the articles that are shown to readers, by path; only changed files are read again."""
+        """Return the published articles, by path; only changed files are reread."""
         folder = self.place()
         with self._lock:
             before, self._read = self._read, {}

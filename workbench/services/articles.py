@@ -45,7 +45,7 @@ class ArticleService(ArticleFolder):
         should_stop: ShouldStop | None = None,
         bring_in: bool = True,
     ) -> Results[Article]:
-        """Return the best articles for a question, by the default strategy, and whether any is close.
+        """Return the best articles for a question, by the default strategy, and whether any is a close match.
 
         Args:
             query: Question or keywords.
@@ -66,7 +66,7 @@ class ArticleService(ArticleFolder):
         return Results(tuple(shown), result.searched.evidence, result.searched.degraded)
 
     def open_mirror(self, folder: Path | None = None) -> MirroredFolder:
-        """Return the folder, or another one, paired with its source.
+        """Return the folder, or the given one, paired with its source.
 
         Raises:
             ConfigurationError: The folder does not exist.

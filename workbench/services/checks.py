@@ -1,4 +1,4 @@
-"""Checks of titles, URLs, tags and queries, and of the size of work, before anything is stored or run."""
+"""Checks on titles, URLs, tags, queries and the size of work, made before anything is stored or run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def check_url(url: str | None) -> str | None:
 
 
 def clean_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
-    """Return tags stripped, without duplicates and empty ones; a single str is one tag.
+    """Return stripped tags without duplicates or empty ones; a single str is one tag.
 
     Raises:
         InvalidInput: The tags are not strings.
@@ -88,7 +88,7 @@ def check_query(query: object) -> None:
     """Check the text of a query.
 
     Raises:
-        InvalidInput: The query is no str, is empty or too long, or contains an unpaired surrogate.
+        InvalidInput: The query is not a str, is empty or too long, or contains an unpaired surrogate.
     """
     if not isinstance(query, str):
         raise InvalidInput(f"Invalid query: expected str, not {type(query).__name__}.")

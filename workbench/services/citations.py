@@ -83,7 +83,7 @@ class Overview(Value):
         external: Links to the web.
         broken: Links to documents of the source that do not exist.
         unjudged: Bare paths and empty targets, which may not be meant as links.
-        most_cited: Documents with the most citations, in falling order.
+        most_cited: Documents with the most citations, in descending order.
         orphans: Documents without any citation in either direction.
     """
 
@@ -116,7 +116,7 @@ class CitationService:
     def get(
         self, document_ids: Sequence[str], depth: int = 1, *, mentions: bool = True
     ) -> dict[str, DocumentCitations]:
-        """Return the citations of documents in both directions, nearest first, each one once.
+        """Return the citations of documents in both directions, nearest first, without duplicates.
 
         Documents with 50 or more citations in one direction are not followed further in that direction.
 

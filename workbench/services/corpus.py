@@ -1,4 +1,4 @@
-"""Shared by the services: tables, models and one store per index, opened once per process."""
+"""What the services share: tables, models and one store per index, opened once per process."""
 
 from __future__ import annotations
 
@@ -170,8 +170,8 @@ class Corpus:
     def warm(self) -> None:
         """Load what the first search of the default index needs.
 
-        The model and the document names load in parallel with LlamaIndex's import: they run in native code and in the
-        database, the import in the interpreter.
+        The model and the document names load in parallel with LlamaIndex's import, because they run in native code and
+        in the database while the import runs in the interpreter.
 
         Raises:
             ModelError: Loading the model failed.
@@ -197,7 +197,7 @@ class Corpus:
 
     @property
     def has_lost_its_replica(self) -> bool:
-        """True while the replica is unavailable, so that a failed read may succeed on the primary."""
+        """True while the replica is unavailable; a failed read may then succeed on the primary."""
         return self.replica is not None and self.replica.is_away
 
     def _index_reader(self, index: str) -> Database:
@@ -216,7 +216,7 @@ class Corpus:
         return [self.store(other) for other in others if other.dimensions == index.dimensions]
 
     def open_writer(self, index: Index, hands: EmbeddingLease | None = None) -> IndexWriter:
-        """Return the writer that adds documents to an index; with ``hands`` other workers help to embed."""
+        """Return the writer that adds documents to an index; with ``hands``, other workers help to embed."""
         from workbench.ingestion.writing import IndexWriter
 
         others = self.stores_alike(index)

@@ -1,4 +1,4 @@
-"""Crawls: start, watch, cancel, resume and repeat them, and preview one with a dry run."""
+"""Crawls: start, watch, cancel, resume and repeat them, or preview one with a dry run."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class CrawlJob(CrawlCounts):
 
     @property
     def state(self) -> str:
-        """The status for people, "stalled" included."""
+        """The displayed status, which may be "stalled"."""
         return describe_state(self.status, self.stalled)
 
     @property
@@ -179,7 +179,7 @@ def make_message(job: Job, counts: CrawlCounts) -> str:
 
 
 def make_crawl_job(job: Job, plan: CrawlPlan, rows: Sequence[PageCount], reasons: Mapping[str, int]) -> CrawlJob:
-    """Return a crawl with its counts; ``reasons`` are numbers of addresses not fetched, by reason."""
+    """Return a crawl with its counts; ``reasons`` counts the addresses not fetched, by reason."""
     counts = count_pages(rows)
     return CrawlJob(
         id=job.id,
@@ -246,7 +246,7 @@ def find_plan_source(sources: SourceService, plan: CrawlPlan, job: Job) -> Sourc
 
 
 def find_crawl_source(sources: SourceService, url: str, target: CrawlTarget) -> tuple[Source, bool]:
-    """Return the source of a crawl, and whether it was created now; an empty one is removed after the crawl.
+    """Return the source of a crawl, and whether it was just created; if it stays empty, it is removed after the crawl.
 
     Raises:
         NotFound: No such source, project or folder.
@@ -428,7 +428,7 @@ class CrawlService:
         return self._with_counts(self._crawl_job(job_id))
 
     def watch(self, job_id: str) -> tuple[CrawlJob, Sequence[CrawlPage]]:
-        """Return a crawl and all its pages at the same moment, so that the counts match the pages.
+        """Return a crawl and all its pages from the same snapshot, so that the counts match the pages.
 
         Raises:
             NotFound: No such crawl.
@@ -505,7 +505,7 @@ class CrawlService:
         return self.get(job_id)
 
     def accept_removals(self, job_id: str) -> CrawlJob:
-        """Visit the pages with held removals again, and remove the documents of those still gone or forbidden.
+        """Revisit the pages with held removals, and remove the documents of those still gone or forbidden.
 
         Raises:
             NotFound: No such crawl.
@@ -635,6 +635,6 @@ class CrawlService:
 
 
 def _run_in_new_loop(start: Callable[[], Coroutine[None, None, T]]) -> T:
-    """Run a coroutine in a new event loop, even if the caller's thread runs one (a notebook)."""
+    """Run a coroutine in a new event loop, even if the caller's thread already runs one (in a notebook)."""
     with ThreadPoolExecutor(1, thread_name_prefix="crawl") as pool:
         return pool.submit(copy_context().run, lambda: asyncio.run(start())).result()

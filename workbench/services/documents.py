@@ -45,7 +45,7 @@ class Destination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestOptions:
-    """Options of ingesting items into a source."""
+    """Options for ingesting items into a source."""
 
     index: str | None = None  # None for the default index; promoted indexes are then updated too
     failures: Iterable[IngestFailure] = ()  # of items that could not be read; included in the report
@@ -97,7 +97,7 @@ class WriteResult(Value):
     """The outcome of creating or updating a document."""
 
     document: Document
-    outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already had this content
+    outcome: Literal["created", "updated", "unchanged"]  # unchanged: the source already has this content
     offer: str = ""  # as in ``IngestReport``
 
 
@@ -216,7 +216,7 @@ class DocumentService:
         )
 
     def _complete(self, report: IngestReport, items: int, index: Index, options: IngestOptions) -> IngestReport:
-        """Maintain the graph, update promoted indexes, and add an offer for a new language."""
+        """Maintain the graph, update promoted indexes, and suggest an index if there is a new language."""
         changed = bool(report.added + report.updated)
         self._corpus.store(index).maintain_graph(report_graph_progress(options.on_progress, items))
         if options.index is None:
@@ -394,9 +394,9 @@ class DocumentService:
         return self._corpus.documents.get(self._corpus.documents.at(url))
 
     def list_changed(self, moment: datetime | None, limit: int) -> tuple[Mapping[str, str], datetime]:
-        """Return the ids of documents changed after a moment with their source ids, and the current time.
+        """Return the ids of documents changed after ``moment``, with their source ids, and the current time.
 
-        No documents if ``moment`` is None.
+        If ``moment`` is None, no documents are returned.
         """
         return self._corpus.documents.list_changed(moment, limit)
 

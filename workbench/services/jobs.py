@@ -48,7 +48,7 @@ class JobService:
         """Ingest in the background.
 
         Args:
-            paths: Files and folders, as the worker's machine sees them.
+            paths: Files and folders, as seen from the worker's machine.
             files: Uploads as (name, bytes); zip archives are unpacked.
             source: Id or title of the source.
             project: Project of a new source.
@@ -56,7 +56,7 @@ class JobService:
             tags: Tags to add to the source.
             index: Index to fill; the default index and all promoted ones if None.
             title: Title of the job.
-            source_id: Source created for the job; if it is deleted, it is created again from the names.
+            source_id: Source created for the job; if it is deleted, it is recreated from the names.
             left_out: Names of files that are not ingested, for the report.
 
         Raises:
@@ -133,7 +133,7 @@ class JobService:
         return self.enqueue("index_build", f"Build index {index.name}", {"index": index.name})
 
     def enqueue_stemming(self) -> list[Job]:
-        """Update the indexes in use in the background, after the language of a source has changed."""
+        """After a change of a source's language, update the indexes in use in the background."""
         lacking = [
             index.name
             for index in self._corpus.indexes.list()
@@ -211,7 +211,7 @@ class JobService:
         return self.table.files.tally(job_id)
 
     def parts(self, job_id: str) -> PartsTally:
-        """Return the progress of a job's parts and the number of workers on them; 0 parts if it has none."""
+        """Return the progress of a job's parts and the number of workers on them."""
         return JobParts(self._corpus.database).tally(job_id)
 
     def with_parameters(
@@ -219,7 +219,7 @@ class JobService:
     ) -> Job | None:
         """Return the newest job of a kind whose parameters include the given ones, or None.
 
-        With ``unfinished``, ignore jobs that have ended.
+        With ``unfinished``, jobs that have ended are ignored.
         """
         return self.table.with_parameters(kind, parameters, unfinished=unfinished)
 
@@ -232,7 +232,7 @@ class JobService:
         return self.table.get(job_id)
 
     def log(self, job_id: str, *, after: int = 0, limit: int = 200) -> list[LogLine]:
-        """Return the last lines of a job's log, oldest first, only those with an id above ``after``."""
+        """Return the last lines of a job's log with an id above ``after``, oldest first."""
         self.table.get(job_id)
         return self.table.log_lines(job_id, after=after, limit=limit)
 
@@ -264,11 +264,11 @@ class JobService:
         return self.table.get(job_id)
 
     def resume(self, job_id: str) -> Job:
-        """Queue a cancelled or failed job again, to resume it.
+        """Requeue a cancelled or failed job to resume it.
 
         Raises:
             NotFound: No such job.
-            Conflict: It is completed or not ended yet.
+            Conflict: It has completed or has not ended yet.
         """
         job = self.table.get(job_id)
         if job.status == "completed":

@@ -64,7 +64,7 @@ def find_boxes(text: str, span: Span, lines: Sequence[PageLine]) -> list[PageBox
 
 
 def _align_words(stored: Sequence[str], drawn: Sequence[_Word], inside: range) -> list[_Word]:
-    """Return the words of the page that align with stored words in a range."""
+    """Return the words of the page that align with a range of stored words."""
     words: list[_Word] = []
     left, right = list(enumerate(stored)), list(drawn)
     for turn in range(ALIGNMENT_PASSES):
@@ -104,8 +104,8 @@ class PageImages:
     def scans(self, document_id: str, number: int | None = None) -> Sequence[ScannedPage]:
         """Return pages read by OCR, or one of them: the position of each word in the text and on the page.
 
-        Pages with embedded text have only the words in their pictures; the pages read completely are listed in the
-        document's metadata as ``scanned_pages``.
+        For pages with embedded text, only the words in pictures are included. Pages read entirely by OCR are listed in
+        the document's metadata as ``scanned_pages``.
         """
         check_key("document", document_id)
         return self._corpus.documents.scans(document_id, number)
@@ -119,7 +119,7 @@ class PageImages:
         return next(pages, None)
 
     def label(self, document_id: str, number: int) -> str:
-        """Return the printed number of a page (counted from 1); "" if it equals the count."""
+        """Return the printed number of a page (counted from 1); "" if it equals its position."""
         labels = self._corpus.documents.record(document_id).metadata.get("page_labels")
         label = labels.get(str(number)) if isinstance(labels, Mapping) else None
         return label if isinstance(label, str) and label != str(number) else ""
@@ -198,7 +198,7 @@ class PageImages:
     ) -> list[PageBox]:
         """Return the boxes of the lines of a PDF page that contain a span of the document's text.
 
-        Words that OCR read in pictures belong to no line.
+        Words that OCR found in pictures do not belong to a line.
         """
         from workbench.ingestion.readers.pdf.words import read_page_lines
 

@@ -37,7 +37,7 @@ class PromotionService:
 
         Args:
             strategy: Name of a strategy, or NAME@INDEX.
-            scope: Everything (None), a project, a folder or one source.
+            scope: All documents (None), a project, a folder or one source.
             parameters: Parameters of the strategy, by name.
             index: Index to search; the default index if None.
             note: Reason, up to 1,000 characters.
@@ -66,7 +66,7 @@ class PromotionService:
         return self._corpus.promotions.add(key, strategy, checked, chosen.name if index else None, note.strip())
 
     def undo(self, scope: Scope | None = None) -> Promotion | None:
-        """Undo a scope's newest promotion, and return the one that serves now (None for the built-in default).
+        """Undo a scope's newest promotion, and return the one now in effect (None for the built-in default).
 
         Raises:
             Conflict: The scope has no promotion.
@@ -85,7 +85,7 @@ class PromotionService:
         return [promotion for promotion in self._corpus.promotions.list() if promotion.serves]
 
     def history(self, scope: Scope | None = None) -> list[Promotion]:
-        """Return all versions of a scope's promotions, newest first; of all scopes if None."""
+        """Return all versions of a scope's promotions, newest first; all scopes if None."""
         return self._corpus.promotions.list(None if scope is None else [self.key(scope)])
 
     def key(self, scope: Scope | None) -> str:
@@ -111,7 +111,7 @@ class PromotionService:
 
     @property
     def built_in(self) -> str:
-        """The strategy that serves if nothing is promoted."""
+        """The strategy that is used if none is promoted."""
         return DEFAULT_STRATEGY
 
 

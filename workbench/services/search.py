@@ -40,7 +40,7 @@ MAX_AGE_S = 5.0  # recount after this time in any case: a write before a count m
 
 
 class MissingDocuments:
-    """Caches which indexes are complete as of which change of the documents; thread-safe."""
+    """Caches which indexes are complete, and for which version of the documents; thread-safe."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
@@ -71,12 +71,12 @@ class Requests:
     def make(self, ask: Ask, *, remembered: bool = False) -> Request:
         """Return a new request.
 
-        ``remembered`` skips the look-up of the index if an earlier request made it. The search must check whether
-        the index has changed and repeat itself, so strategies with an LLM do not use it.
+        ``remembered`` skips the index look-up if an earlier request has made it. The search must then check whether the
+        index has changed and repeat itself if so; strategies with an LLM therefore do not use it.
 
         Raises:
-            InvalidInput: an unknown strategy or parameter. ScopeError: an unknown name in the scope.
-            NotFound: no such index or ranker. ConfigurationError: a model is only partly configured.
+            InvalidInput: An unknown strategy or parameter. ScopeError: An unknown name in the scope.
+            NotFound: No such index or ranker. ConfigurationError: A model is only partly configured.
         """
         import_framework()
         from workbench.retrieval.query import Request
@@ -125,7 +125,7 @@ class Requests:
         self._ranker(parameters)
 
     def usable(self) -> dict[str, str]:
-        """Return every strategy with its missing settings; "" if it is usable."""
+        """Return every strategy with its missing settings, or "" if it is usable."""
         return {name: self._describe_missing_settings(name) for name in STRATEGIES}
 
     def _describe_missing_settings(self, strategy: str) -> str:
@@ -156,7 +156,7 @@ class Requests:
         return load_default_ranker() if name == DEFAULT_RANKER else self._corpus.rankers.get(str(name))
 
     def _encoder(self, index: Index) -> Encoder:
-        """Return the index's model, or one that raises on use: the keyword leg does not need it."""
+        """Return the index's model; if it fails to load, one that raises on use, as the keyword leg needs none."""
         from workbench.models.encoder import UnavailableEncoder
 
         try:
@@ -166,7 +166,7 @@ class Requests:
 
 
 def _reranker(parameters: Mapping[str, ParameterValue]) -> str:
-    """Return the reranker that a strategy's parameters name; "" for the configured one."""
+    """Return the reranker named in a strategy's parameters; "" for the configured one."""
     return str(dict(parameters).get(RERANKER.name, ""))
 
 
@@ -201,8 +201,8 @@ class SearchService:
             encodings: Encodings of the question by model, shared by several searches.
 
         Raises:
-            InvalidInput: an empty or overlong query, a limit outside 1..200, an unknown strategy or parameter.
-            ScopeError: the scope has an unknown name.
+            InvalidInput: An empty or overlong query, a limit outside 1..200, an unknown strategy or parameter.
+            ScopeError: The scope has an unknown name.
         """
         check_query(query)
         check_limit(ask.limit)
@@ -218,8 +218,8 @@ class SearchService:
     ) -> Comparison:
         """Search with several strategies; ``parameters`` are by strategy name.
 
-        "strategy@index" selects an index. Agreement is by passage; if the indexes differ, it
-        is by document. If a strategy fails, so does the comparison. Raises what ``search`` raises.
+        "strategy@index" selects an index. Agreement is measured by passage, or by document if the indexes differ. If
+        one strategy fails, the comparison fails. Raises what ``search`` raises.
         """
         check_query(query)
         check_limit(ask.limit)
@@ -244,7 +244,7 @@ class SearchService:
         return Comparison(query=query, strategies=results, agreement=agreement(rankings))
 
     def query_engine(self, ask: Ask = DEFAULT_ASK) -> RetrieverQueryEngine:
-        """Return a LlamaIndex query engine of a strategy; it answers like ``ask``."""
+        """Return a LlamaIndex query engine for a strategy; it answers like ``ask``."""
         from workbench.retrieval.answering.synthesis import CitingSynthesizer
         from workbench.retrieval.pipeline import build_engine
 
@@ -256,10 +256,10 @@ class SearchService:
 
     @retry_read
     def _result(self, query: str, ask: Ask, encodings: dict[str, Encoding] | None = None) -> SearchResult:
-        """Run a search; ``encodings`` are those of the question by model.
+        """Run a search; ``encodings`` holds the question's encodings by model.
 
-        If a cached index was dropped, rebuilt or is no longer the default, the search finds nothing or its tables are
-        gone: then the index is looked up again and the search repeated.
+        If a cached index was dropped, rebuilt or replaced as the default, the search finds nothing or its tables are
+        missing; the index is then looked up again and the search repeated.
         """
         import_framework()
         from workbench.retrieval.pipeline import run_search
@@ -278,7 +278,7 @@ class SearchService:
         return run_search(request.question(query, encodings))
 
     def _note_missing_documents(self, request: Request) -> None:
-        """Add a note if the index is not up to date, since an ingest only fills the default or a given index."""
+        """Add a note if the index is out of date, since an ingest fills only the default or a given index."""
         index = request.index
         if index.is_default or index.dataset is not None:
             return
@@ -298,7 +298,7 @@ MAX_DOCUMENTS = 100
 class DocumentHit(Value):
     """A found document; ``passages`` are its matches, best first.
 
-    ``score`` is that of the best passage; ``average_similarity`` is the mean cosine of the matches.
+    ``score`` is the best passage's score; ``average_similarity`` is the mean cosine of the matches.
     """
 
     document_id: str
@@ -377,5 +377,5 @@ class DocumentSearch:
 
 
 def _round(ask: Ask, scope: ResolvedScope, document_ids: Iterable[str]) -> Ask:
-    """Return the options of a search without the documents found so far, so that a long one cannot crowd out others."""
+    """Return search options that exclude the documents found so far, so that a long one cannot crowd out others."""
     return replace(ask, scope=replace(scope, without_documents=tuple(document_ids)), limit=PASSAGES_PER_ROUND)

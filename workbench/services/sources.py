@@ -21,7 +21,7 @@ from workbench.types import FAMILY_TYPES, SOURCE_TYPES, Folder, Project, Source,
 
 @dataclass(frozen=True, slots=True)
 class Deletion(Value):
-    """What was deleted, with the numbers of sources, documents, passages and citations."""
+    """A report of a deletion: what was deleted, with the numbers of sources, documents, passages and citations."""
 
     kind: str  # "source", "document" or "project"
     id: str
@@ -149,14 +149,14 @@ class ProjectService:
 
 
 class LocationNames(TypedDict):
-    """A project by its id or title, and a folder in it by its name; both None for a global source."""
+    """A project by its id or title, and a folder in it by its name; both are None for a global source."""
 
     project: str | None
     folder: str | None
 
 
 class LocationIds(TypedDict):
-    """The ids of a project and of a folder in it; both None for a global source."""
+    """The ids of a project and of a folder in it; both are None for a global source."""
 
     project_id: str | None
     folder_id: str | None
@@ -179,7 +179,7 @@ class SourceService:
     ) -> list[Source]:
         """Return sources in the order of creation.
 
-        Those of test sets, conversations, articles and archives are included only if ``source_type`` selects them.
+        Sources of test sets, conversations, articles and archives are included only if ``source_type`` selects them.
         """
         return self._corpus.sources.list(
             scope=scope, project_id=project_id, source_type=source_type, limit=limit, offset=offset
@@ -252,9 +252,9 @@ class SourceService:
         source_type: str = "upload",
         for_ingest: bool = False,
     ) -> Source:
-        """Return the source with an id or title in a project, created if there is none; tags are added to it.
+        """Return the source with an id or title in a project, creating it if necessary; tags are added to it.
 
-        If created with ``for_ingest``, it is deleted if it is empty when ``fill`` ends.
+        A source created with ``for_ingest`` is deleted if it is empty when ``fill`` ends.
         """
         place = self._place(project, folder)
         try:
@@ -278,7 +278,7 @@ class SourceService:
 
     @contextmanager
     def fill(self, source_id: str, *, unless: tuple[type[Exception], ...] = ()) -> Generator[None]:
-        """Return a context to fill a source in; if created ``for_ingest`` and empty at the end, it is deleted.
+        """Return a context in which to fill a source; if created ``for_ingest`` and empty at the end, it is deleted.
 
         Args:
             source_id: Source to fill.
@@ -325,9 +325,9 @@ class SourceService:
             tags: Tags that replace the current ones.
             language: Language for stemming all its documents, or "auto" to detect it for each text.
             encoding: Encoding of its texts, such as "windows-1251", or "auto" to detect it for each file. It applies to
-                files that are ingested, also again, after the change.
+                files that are ingested or reingested after the change.
             hidden: "read" or "skip" hidden sheets, rows and columns of its files; it applies as ``encoding`` does.
-            build: Update the indexes at once after a change of language; if False, leave that to
+            build: Update the indexes immediately after a change of language; if False, leave that to
                 ``JobService.enqueue_stemming``.
 
         Raises:
@@ -357,7 +357,7 @@ class SourceService:
         return changed
 
     def _set_language(self, source_id: str, language: str) -> int:
-        """Set the language of a source's documents, or detect each one's; return how many have changed."""
+        """Set the language of a source's documents, or detect it for each; return how many have changed."""
         documents = self._corpus.documents
         if language != AUTO:
             return documents.set_language(source_id, language)

@@ -1,4 +1,4 @@
-"""Strategies that users add: a retriever of their own under a name, compared and measured like the built-in ones."""
+"""Strategies that users add: their own retriever under a name, compared and measured like the built-in ones."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,40}")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A strategy as a package or ``workbench.toml`` declares it; ``define_strategy`` makes one."""
+    """A strategy as declared by a package or ``workbench.toml``; ``define_strategy`` makes one."""
 
     retriever: object
     postprocessors: tuple[object, ...] = ()
@@ -49,7 +49,7 @@ def define_strategy(
     seconds: float | None = None,
     version: str = "",
 ) -> Definition:
-    """Return a strategy for an entry point or ``workbench.toml``; the arguments are those of ``OwnStrategies.add``."""
+    """Return a strategy for an entry point or ``workbench.toml``; it takes the arguments of ``OwnStrategies.add``."""
     return Definition(retriever, tuple(postprocessors), title, summary, tuple(parameters), seconds, version)
 
 
@@ -65,12 +65,10 @@ def make_strategy(name: str, definition: Definition, seconds: float, headers: Ma
         )
     for stage in definition.postprocessors:
         if not callable(getattr(stage, "postprocess_nodes", None)):
-            raise InvalidInput(
-                f"A postprocessor cannot be {describe_type(stage)}; pass LlamaIndex node postprocessors."
-            )
+            raise InvalidInput(f"Invalid postprocessor {describe_type(stage)}; pass LlamaIndex node postprocessors.")
     limit_s = seconds if definition.seconds is None else definition.seconds
     if not 0 < limit_s <= MAX_SECONDS:
-        raise InvalidInput(f"The time limit cannot be {limit_s:g} s; use a number above 0, up to {MAX_SECONDS:g}.")
+        raise InvalidInput(f"Invalid time limit of {limit_s:g} s; use a number above 0, up to {MAX_SECONDS:g}.")
     kind, ask = make_ask(definition.retriever, headers)
     retrieval = OwnRetrieval(
         definition.retriever, kind, ask, definition.postprocessors, limit_s, definition.version or uuid.uuid4().hex
@@ -89,16 +87,16 @@ def make_strategy(name: str, definition: Definition, seconds: float, headers: Ma
 class OwnStrategies:
     """The strategies of a workbench: ``wb.strategies``.
 
-    Strategies belong to the process: a second workbench in it sees them too, another process does not. To have one
-    everywhere, declare it by an entry point of the group ``rag_workbench.strategies`` or in ``workbench.toml``.
+    Strategies belong to the process: a second workbench in it also sees them, but another process does not. To have one
+    everywhere, declare it with an entry point of the group ``rag_workbench.strategies`` or in ``workbench.toml``.
     """
 
     def __init__(self, config: Path, seconds: float = DEFAULT_SECONDS, headers: str = "") -> None:
-        """Declare the strategies of packages and of a file, without reading them.
+        """Register the strategies of packages and of a file, without reading them yet.
 
         Args:
             config: Path of ``workbench.toml``, which need not exist.
-            seconds: Time limit of a question.
+            seconds: Time limit for one question.
             headers: JSON object of HTTP headers by URL prefix.
         """
         self._config, self._seconds, self._headers = config, seconds, headers
@@ -118,19 +116,19 @@ class OwnStrategies:
         version: str = "",
         replace: bool = False,
     ) -> Strategy:
-        """Add a strategy of your own to this process.
+        """Add your own strategy to this process.
 
         Args:
             name: Name in calls and URLs: lowercase letters, digits, '-' and '_'.
             retriever: A LlamaIndex retriever or query engine, a LangChain retriever, a function (question, limit) that
-                returns passages, (id, text, score) tuples or the like, or the URL of an HTTP endpoint.
-            postprocessors: LlamaIndex node postprocessors that its hits pass.
-            title: Name for people.
-            summary: One sentence for people.
+                returns passages, (id, text, score) tuples or similar, or the URL of an HTTP endpoint.
+            postprocessors: LlamaIndex node postprocessors applied to its hits.
+            title: Display name.
+            summary: One sentence for users.
             parameters: Parameters of a function or an endpoint, which can then be set and tuned.
-            seconds: Time limit of a question; WORKBENCH_STRATEGY_SECONDS if None.
+            seconds: Time limit for one question; WORKBENCH_STRATEGY_SECONDS if None.
             headers: HTTP headers for an endpoint, in addition to WORKBENCH_STRATEGY_HEADERS.
-            version: Name of this version. Answers of stored runs are used again only if it is given and the same.
+            version: Name of this version. Stored answers are reused only if it is given and unchanged.
             replace: Replace another strategy of this name.
 
         Raises:
@@ -154,7 +152,7 @@ class OwnStrategies:
         return strategy
 
     def remove(self, name: str) -> None:
-        """Remove a strategy of your own from this process.
+        """Remove your own strategy from this process.
 
         Raises:
             NotFound: There is no such strategy.
@@ -185,7 +183,7 @@ class OwnStrategies:
         return make_strategy(name, definition, self._seconds, {**known, **(headers or {})})
 
     def _find_headers(self, url: str) -> dict[str, str]:
-        """Return the headers of the settings for a URL: those of its host and the beginning of its path."""
+        """Return the configured headers for a URL, matched by its host and the beginning of its path."""
         if not self._headers:
             return {}
         try:
@@ -219,7 +217,7 @@ class OwnStrategies:
 
 
 def _load(entry: EntryPoint, options: Mapping[str, Any]) -> Definition:
-    """Return the object that an entry point names; if loading fails, a strategy that always fails."""
+    """Return the object named by an entry point; if loading fails, return a strategy that always fails."""
     try:
         found: object = entry.load()
     except Exception as error:  # noqa: BLE001 - of any kind: the other strategies can still be used

@@ -47,7 +47,7 @@ class EmbeddingReport(Value):
 
     @property
     def all_failed(self) -> str:
-        """A sentence if all conversations failed; else ""."""
+        """A sentence if all conversations failed, else ""."""
         if not self.failures or self.embedded or self.skipped:
             return ""
         first = self.failures[0]
@@ -150,7 +150,7 @@ class WorkspaceService:
         date_range: str = "",
         strategy: str | None = None,
     ) -> Results[ConversationHit]:
-        """Return the best conversations, and whether any is close; none if nothing was embedded.
+        """Return the best conversations, and whether any is a close match; none if nothing was embedded.
 
         Args:
             workspace: Absolute path of the workspace.
@@ -158,7 +158,7 @@ class WorkspaceService:
             limit: Maximum number of conversations, 1 to 100.
             conversation_type: Only this type; "" for all.
             date_range: YYYY-MM or YYYY-MM-DD; "" for all.
-            strategy: Name of a strategy; by default the one that serves the scope.
+            strategy: Name of a strategy; by default the one promoted for the scope.
 
         Raises:
             InvalidInput: The query is empty, or the limit or the date range is invalid.
@@ -217,7 +217,7 @@ class WorkspaceService:
         return WorkspaceStatus(passages, documents, self._db_path, tuple((key, at.isoformat()) for key, at in recent))
 
     def find_changes(self, workspace: Path, path: Path | None = None) -> Pending:
-        """Compare conversations on disk with the embedded ones by content: all, or those of a path."""
+        """Compare conversations on disk with the embedded ones by content: all of them, or those under a path."""
         from workbench.ingestion.conversations import find_conversations, list_conversations, make_item
 
         conversations = list_conversations(workspace) if path is None else find_conversations(path, workspace)
@@ -236,7 +236,7 @@ class WorkspaceService:
             return None
 
     def _find_document(self, workspace: Path, source_id: str, source_path: str) -> str | None:
-        """Return the id of the conversation at a path: its own or a file in it, with or without suffix."""
+        """Return the id of the conversation at a path, which may also be a file in it, with or without suffix."""
         from workbench.ingestion.conversations import CONVERSATION_SUFFIXES
 
         conversations = self._workspaces.conversations(source_id)

@@ -1,7 +1,7 @@
 """Export and import of a whole database: a zip with the rows of every table in COPY format, and a manifest.
 
 Vectors, token bits and the keyword index are included, so an import embeds nothing. Tables and columns are read from
-the catalogue, so that a new migration needs no change here.
+the catalogue, so a new migration requires no change here.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Backup:
     def read(self, path: Path, on_progress: OnProgress) -> Manifest:
         """Restore a backup into an empty database, in one transaction.
 
-        The queue is not part of a backup: unfinished jobs are queued in this database again.
+        The queue is not part of a backup; unfinished jobs are requeued in this database.
 
         Raises:
             InvalidInput: The file is not a backup, is damaged, or comes from a newer version.
@@ -108,7 +108,7 @@ def _read_manifest(path: Path, archive: zipfile.ZipFile) -> Manifest:
             return manifest
     except (KeyError, ValueError, TypeError):
         pass
-    raise InvalidInput(f"{path.name} is not an export of a supported format; create one by 'workbench export FILE'.")
+    raise InvalidInput(f"{path.name} is not an export of a supported format; create one with 'workbench export FILE'.")
 
 
 def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifest, on_progress: OnProgress) -> None:

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from workbench.storage.database import Connection, Database, clean_parameters, statement
 
-PARSER_VERSION = 1  # raise it when links are parsed differently; older documents are then parsed again
+PARSER_VERSION = 1  # increase it when links are parsed differently; older documents are then parsed again
 MAX_ROWS = 1_000  # edges per step, so that a page with very many links does not slow searches down
 
 
@@ -44,7 +44,7 @@ class StoredCitation:
 
 @dataclass(frozen=True, slots=True)
 class CitingPair:
-    """A document that cites another by ``links`` links; ``confidence`` (0..1) is that of the best."""
+    """A document that cites another by ``links`` links; ``confidence`` (0..1) is the best link's."""
 
     document_id: str
     to_document: str
@@ -147,7 +147,7 @@ class Citations:
         return [row["id"] for row in rows]
 
     def pairs(self, source_ids: Sequence[str] | None, document_ids: Sequence[str] | None = None) -> list[CitingPair]:
-        """Return every pair of documents of the sources of which one cites the other."""
+        """Return every pair of documents in the sources in which one cites the other."""
         values = {"source_ids": _optional_list(source_ids), "document_ids": _optional_list(document_ids)}
         return [CitingPair(**row) for row in self._database.rows(statement("citation_pairs"), values)]
 

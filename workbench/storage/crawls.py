@@ -1,4 +1,4 @@
-"""Crawls: their tasks and every page they met, so that another worker can resume them."""
+"""Crawls: their tasks and every page they found, so that another worker can resume them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CrawlPlan:
 
 @dataclass(frozen=True, slots=True)
 class NewPage:
-    """A discovered URL; with an ``outcome`` it will not be fetched (forbidden, left out)."""
+    """A discovered URL; if it has an ``outcome`` (such as forbidden), it will not be fetched."""
 
     position: int
     url: str
@@ -44,7 +44,7 @@ class NewPage:
 
 @dataclass(frozen=True, slots=True)
 class PageReply:
-    """The response of a URL, kept until the page is stored."""
+    """The response from a URL, kept until the page is stored."""
 
     state: str
     outcome: str | None = None
@@ -129,7 +129,7 @@ class PageCount:
 
 @dataclass(frozen=True, slots=True)
 class PageBody:
-    """A fetched page that is not yet stored; ``body`` are its bytes, ``links`` the URLs it links to."""
+    """A fetched page that is not yet stored; ``body`` holds its bytes, ``links`` the URLs it links to."""
 
     position: int
     url: str
@@ -186,7 +186,7 @@ class Crawls:
         return {row["url"]: PageMemory(**row) for row in self._database.rows(statement("page_memory"), parameters)}
 
     def fetched(self, job_id: str, position: int, answer: PageReply, log: str = "") -> None:
-        """Store the response of a URL, with a line for the job's log."""
+        """Store the response from a URL, with a line for the job's log."""
         values = {name: getattr(answer, name) for name in PageReply.__dataclass_fields__ if name != "body"}
         values |= {"links": list(answer.links), "blocks": list(answer.blocks), "metadata": dict(answer.metadata)}
         values = clean_parameters(values) | {"job_id": job_id, "position": position, "body": answer.body}
@@ -259,7 +259,7 @@ class Crawls:
         self._database.rows(statement("page_rekey"), {"job_id": job_id, "position": position, "key": key})
 
     def accept_held(self, job_id: str) -> int:
-        """Queue the pages whose removal was held back for another fetch, after which they are removed."""
+        """Requeue the pages whose removal was held back; their documents are removed after the fetch."""
         return len(self._database.rows(statement("pages_accept_held"), {"job_id": job_id}))
 
     def document_keys(self, source_id: str) -> set[str]:
@@ -284,12 +284,12 @@ class Crawls:
         )
 
     def reasons(self, job_id: str) -> dict[str, int]:
-        """Return the number of URLs that were not fetched by reason, the most frequent first."""
+        """Return the number of URLs that were not fetched, by reason, the most frequent first."""
         rows = self._database.rows(statement("page_reasons"), {"job_id": job_id})
         return {row["reason"]: row["n"] for row in rows}
 
     def retry_failed(self, job_id: str) -> int:
-        """Queue the failed pages again; returns their number."""
+        """Requeue the failed pages; return their number."""
         return len(self._database.rows(statement("pages_retry_failed"), {"job_id": job_id}))
 
     def set_boilerplate(self, job_id: str, boilerplate: Iterable[int]) -> None:

@@ -73,7 +73,7 @@ def translate_errors(url: str) -> Generator[None]:
         yield
     except PoolTimeout as error:
         raise StorageError(
-            f"The database at {describe_url(url)} gave no connection within 30 s; it may be down or fully busy: "
+            f"The database at {describe_url(url)} provided no connection within 30 s; it may be down or fully busy: "
             "check it, or raise WORKBENCH_POOL_SIZE."
         ) from error
     except psycopg.errors.UniqueViolation as error:
@@ -84,7 +84,7 @@ def translate_errors(url: str) -> Generator[None]:
         ) from error
     except psycopg.errors.DiskFull as error:
         raise StorageError(
-            f"The disk of the database at {describe_url(url)} is full; free some space there, then try again."
+            f"The disk of the database at {describe_url(url)} is full; free some space on it, then try again."
             f"{quote_last_line(f'ERROR:  {error.diag.message_primary}')}"
         ) from error
     except (psycopg.OperationalError, psycopg.InternalError) as error:
@@ -109,7 +109,7 @@ _STATEMENT_REMEDIES = (  # by the beginning of the SQLSTATE
 
 
 def _statement_sentence(url: str, error: psycopg.Error) -> str:
-    """Return the sentence for a statement that failed by the state of the server, not by its text."""
+    """Return the sentence for a statement that failed because of the server's state, not because of its text."""
     remedy = next(remedy for sign, remedy in _STATEMENT_REMEDIES if (error.sqlstate or "").startswith(sign))
     line = last_line(f"ERROR:  {error.diag.message_primary}")
     return f"The database at {describe_url(url)} could not finish a statement; {remedy}.{quote_last_line(line)}"
@@ -136,7 +136,7 @@ def _connection_sentence(url: str, error: psycopg.Error) -> str:
     if re.search(away, text):
         return f"The database at {place} is unreachable; start it or correct WORKBENCH_DATABASE_URL.{end}"
     reason = "" if line else f" ({str(error).strip().splitlines()[0]})"
-    return f"The connection to the database at {place} failed{reason}; check that it runs.{end}"
+    return f"The connection to the database at {place} failed{reason}; check that it is running.{end}"
 
 
 # Public ids: a prefix for the kind, and 12 random hexadecimal digits
@@ -168,10 +168,10 @@ class PoolerTimeout(psycopg.OperationalError):
 
 
 def is_pooled(connection: psycopg.Connection[object], timeout: float = 10.0) -> bool:
-    """Return whether there is a pooler: then the server's process id differs from the one the connection reports.
+    """Return whether there is a pooler, in which case the server's process id differs from the connection's.
 
     Raises:
-        psycopg.OperationalError: No or no valid answer within ``timeout`` seconds.
+        psycopg.OperationalError: No valid answer arrived within ``timeout`` seconds.
     """
     answer = execute_with_timeout(connection, b"SELECT pg_backend_pid()", timeout)
     return int(answer.get_value(0, 0) or 0) != connection.info.backend_pid
@@ -204,7 +204,7 @@ def execute_with_timeout(connection: psycopg.Connection[object], statement: byte
         connection.close()
         raise
     if answer is None:
-        raise psycopg.OperationalError("the server gave no answer")
+        raise psycopg.OperationalError("the server did not answer")
     return answer
 
 
@@ -220,12 +220,12 @@ def hold_lock(
 ) -> Generator[bool]:
     """Hold an advisory lock inside the block; yield False if it is taken and ``waits`` is false.
 
-    The connection commits by itself and is closed afterwards; the lock ends with it or with its process. Through a
-    pooler the block is one open transaction, since the pooler then keeps the server connection; it does not prevent
+    The connection is in autocommit mode and is closed afterwards; the lock ends with it or with its process. Through a
+    pooler, the block is one open transaction, which makes the pooler keep the server connection; it does not prevent
     vacuuming.
 
     Args:
-        connection: A connection of its own.
+        connection: A dedicated connection.
         number: Expression for the lock's number, with ``key`` as its parameter.
         key: What is locked.
         waits: Whether to wait for the lock.
@@ -311,7 +311,7 @@ class Database:
             url: A libpq URL or keyword string.
             pool_size: Maximum number of connections.
             connect_timeout: Seconds.
-            revive: Restarts the server if it is ours and has become unreachable.
+            revive: Restarts the embedded server if it has become unreachable.
         """
         self._revive = revive
         self.url = url
@@ -370,7 +370,7 @@ class Database:
 
     @contextmanager
     def spare(self) -> Generator[Connection | None]:
-        """Yield a connection that is free now, or None, in which case the pool grows for the next time if it may.
+        """Yield a connection that is free now, or None; the pool then grows, if allowed, for the next call.
 
         Raises:
             StorageError: The database rejected a statement.
@@ -459,8 +459,8 @@ def _try_acquire(pool: ConnectionPool[Connection]) -> Connection | None:
 def _check_connection(connection: psycopg.Connection[Any]) -> None:
     """Check idle connections, and those with unread data, before reuse, since their server may be gone.
 
-    The server sends nothing to an idle connection except its end, so polling the socket finds a server that has just
-    died, at a thousandth of the cost of a statement.
+    The server sends nothing to an idle connection until it closes it, so polling the socket detects a dead server at a
+    thousandth of the cost of a statement.
     """
     rested = time.monotonic() - _return_times.get(id(connection), 0.0) > IDLE_CHECK_AFTER_S
     if rested or _has_pending_data(connection):
@@ -468,7 +468,7 @@ def _check_connection(connection: psycopg.Connection[Any]) -> None:
 
 
 def _check_socket(connection: psycopg.Connection[Any]) -> None:
-    """Check whether a pooler has closed a connection; a statement could wait for its server without limit."""
+    """Check whether a pooler has closed a connection; otherwise a statement could wait for the server forever."""
     if _has_pending_data(connection):
         raise psycopg.OperationalError("the pooler closed the connection")
 
@@ -487,7 +487,7 @@ def fetch_one(cursor: psycopg.Cursor[Row]) -> Row:
 
 
 def clean_parameters(parameters: Parameters) -> Parameters:
-    """Remove what Postgres cannot store from text parameters: NUL characters; lone surrogates become U+FFFD."""
+    """Clean text parameters that Postgres cannot store: remove NUL characters, replace lone surrogates with U+FFFD."""
     return cast("Parameters", _clean(parameters))
 
 
@@ -530,14 +530,14 @@ def session_arguments(pooled: bool) -> dict[str, object]:
 
 
 def startup_options(settings: Mapping[str, str]) -> str:
-    """Return settings as the ``options`` of a connection; they override those of role and database."""
+    """Return settings as the ``options`` of a connection; they override the settings of the role and the database."""
     return " ".join(f"-c {name}={value.replace(' ', _ESCAPED_SPACE)}" for name, value in settings.items())
 
 
 def connect(url: str, *, connect_timeout: float = 10.0) -> psycopg.Connection:
     """Return a connection outside the pool, with autocommit, without prepared statements, with session settings.
 
-    Through a pooler the caller applies the settings in each transaction.
+    Through a pooler, the caller applies the settings in each transaction.
 
     Raises:
         psycopg.Error: The connection failed.
@@ -650,8 +650,8 @@ def statement(name: str, index: str | None = None, **parts: str) -> sql.SQL:
     Args:
         name: Name of the statement.
         index: Name of the index whose tables it uses.
-        parts: Names of statements that replace ``{keyword}``, such as a scope's predicate. A part may contain those
-            after it.
+        parts: Names of statements that replace ``{keyword}``, such as a scope's predicate. A part may contain later
+            ones.
     """
     tables = {}
     if index is not None:

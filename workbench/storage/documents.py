@@ -184,7 +184,7 @@ class Documents:
         return (row["name"], row["media_type"], bytes(row["bytes"])) if row else None
 
     def scans(self, document_id: str, number: int | None = None) -> list[ScannedPage]:
-        """Return the pages that OCR read, in order, or the one with a number; places refer to the document's text."""
+        """Return the pages that OCR read, in order, or the one with this number; positions refer to its text."""
         rows = self._database.rows(
             statement("scanned_pages_of_document"), {"document_id": document_id, "number": number}
         )
@@ -218,7 +218,7 @@ class Documents:
         return rows[0]["id"]
 
     def list_missing(self, index: str, dataset: str | None = None) -> list[str]:
-        """Return the ids of documents whose present version is not in an index."""
+        """Return the ids of documents whose current version is not in an index."""
         rows = self._database.rows(statement("documents_missing_from_index"), {"index": index, "dataset": dataset})
         return [row["id"] for row in rows]
 
@@ -228,7 +228,7 @@ class Documents:
         return {row["id"]: row["size"] for row in rows}
 
     def list_changed(self, moment: datetime | None, limit: int) -> tuple[dict[str, str], datetime]:
-        """Return documents changed after a moment with their sources (none without a moment), and the present time."""
+        """Return documents changed after a moment, with their sources (none without a moment), and the current time."""
         rows = self._database.rows(statement("documents_changed_since"), {"since": moment, "limit": limit})
         return {row["id"]: row["source_id"] for row in rows if row["id"] is not None}, rows[0]["at"]
 
@@ -304,12 +304,12 @@ class Documents:
         return self.get(document_id)
 
     def languages(self, document_ids: Sequence[str]) -> list[str]:
-        """Return the languages of documents without repetition."""
+        """Return the distinct languages of documents."""
         rows = self._database.rows(statement("languages_of_documents"), {"ids": list(document_ids)})
         return [row["language"] for row in rows]
 
     def set_language(self, source_id: str, language: str) -> int:
-        """Set the language of a source's documents; return how many had another and are therefore in no index now."""
+        """Set the language of a source's documents; return how many had another and are thus in no index now."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 statement("documents_of_language"), {"source_id": source_id, "language": language}
@@ -339,7 +339,7 @@ class Documents:
             after = rows[-1]["id"]
 
     def set_languages(self, languages: Mapping[str, str]) -> int:
-        """Set languages by document id; return how many documents had another and are therefore in no index now."""
+        """Set languages by document id; return how many had another and are thus in no index now."""
         parameters = {"ids": list(languages), "languages": list(languages.values())}
         with self._database.transaction() as connection:
             rows = connection.execute(statement("documents_of_languages"), parameters).fetchall()
@@ -406,13 +406,13 @@ def list_document_ids(connection: Connection, index: str, scope: ResolvedScope) 
 def find_named_documents(
     connection: Connection, index: str, query: str, languages: Sequence[str], ids: Sequence[int], *, every: bool
 ) -> dict[int, NamedDocument]:
-    """Return documents of given passages with a term of a question in a name, or all of them, by passage id.
+    """Return, by passage id, the documents whose names contain a term of the question, or all of them.
 
     Args:
         connection: A connection.
         index: The index.
         query: The question.
-        languages: Languages in which the question is analysed, by Postgres' names.
+        languages: Languages in which the question is analysed, by their names in Postgres.
         ids: Internal ids of passages.
         every: Whether to include documents without such a term.
     """

@@ -43,7 +43,7 @@ class TestSetTables:
         Args:
             title: Its title.
             description: Its description.
-            source_id: Source of its own corpus; None if it is about the user's documents.
+            source_id: Source of its own corpus; None if it covers the user's documents.
             corpus_hash: Hash of that corpus.
             scope: The part of the user's documents that it measures, as written by ``MeasuredScope.to_stored``.
 
@@ -57,7 +57,7 @@ class TestSetTables:
         return self.get(test_set_id)
 
     def update(self, test_set_id: str, title: str | None, description: str | None) -> Row:
-        """Change title or description of a test set; None leaves a field as it is.
+        """Change the title or description of a test set; None leaves a field unchanged.
 
         Raises:
             Conflict: The title is taken.
@@ -81,8 +81,8 @@ class TestSetTables:
     ) -> int:
         """Change a test set in one transaction and return its new version.
 
-        A question replaces the one with the same id, a judgment the one on the same place of the same document (a
-        person's and an LLM's judgments are independent). Dropping a question drops its judgments.
+        A question replaces the one with the same id, a judgment replaces the one on the same span of the same document
+        (a person's and an LLM's judgments are independent). Dropping a question drops its judgments.
         """
         added = {row["question_id"]: dict(row) for row in questions}
         judged = {_place(row): dict(row) for row in judgments}

@@ -1,4 +1,4 @@
-"""The HNSW graph of an index that is too large for exact search: built, measured, and rebuilt if it loses passages."""
+"""The HNSW graph of an index too large for exact search: it is built, measured, and rebuilt if it loses passages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class GraphShape(Value):
-    """Parameters of building and searching a graph."""
+    """Parameters for building and searching a graph."""
 
     m: int  # links of a passage in each layer, twice as many in the lowest
     ef_construction: int  # candidates for these links
@@ -53,7 +53,7 @@ class GraphState(Value):
 
     @property
     def shape(self) -> GraphShape:
-        """The parameters of building and searching it."""
+        """The parameters for building and searching it."""
         return GraphShape(self.m, self.ef_construction, self.ef_search)
 
     @property
@@ -68,7 +68,7 @@ class GraphState(Value):
 
     @property
     def sentence(self) -> str:
-        """The state in a sentence without a full stop."""
+        """The state as a sentence without a full stop."""
         return (
             f"a graph (m {self.m}, ef_construction {self.ef_construction}, ef_search {self.ef_search}) that finds "
             f"{self.recall:.2%} of {self.asked:,} passages by their own vectors"
@@ -81,11 +81,11 @@ def parse_graph_state(graph: Mapping[str, object] | None) -> GraphState | None:
 
 
 def maintain_graph(database: Database, index: str, say: Say | None = None) -> GraphState | None:
-    """Build, measure or rebuild the graph of an index as its size requires; return its state, None without a graph.
+    """Build, measure or rebuild an index's graph as its size requires; return its state, or None if it has no graph.
 
-    This is cheap if there is nothing to do, and does nothing if another process does it. Searches continue: they are
-    exact until a graph is measured and finds its passages. Writers wait during a build. What a killed process left
-    undone is continued.
+    This is cheap if there is nothing to do, and does nothing if another process is doing it. Searches continue; they
+    are exact until a graph has been measured and finds its passages. Writers wait during a build. Work that a killed
+    process left unfinished is continued.
     """
     with database.transaction() as turn:
         if not fetch_one(turn.execute(statement("graph_turn"), {"index": index}))["is_ours"]:
@@ -146,7 +146,7 @@ def _measure(database: Database, index: str, shape: GraphShape, passages: int, s
 
 
 def measure_recall(connection: Connection, index: str, ef_search: int, passages: int) -> tuple[int, int]:
-    """Return how many passages of a sample a search by their own vector returns, and the size of the sample."""
+    """Return how many sampled passages are found when searching by their own vector, and the sample's size."""
     connection.execute(statement("graph_settings"), {"ef_search": str(ef_search)})
     values = {"passages": passages, "half": SAMPLE_SIZE // 2}
     row = fetch_one(connection.execute(statement("graph_self_recall", index), values, prepare=False))

@@ -1,4 +1,4 @@
-"""Indexes: each a (chunker, embedding model) pair over the same documents, with tables of its own."""
+"""Indexes: each is a (chunker, embedding model) pair over the same documents, with separate tables."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Indexes:
         return [_index(row) for row in rows]
 
     def get(self, name: str | None = None) -> Index:
-        """Return an index by name, or the default one, without counts, which need a scan.
+        """Return an index by name, or the default one, without counts, which require a scan.
 
         Raises:
-            NotFound: There is no such index; the message lists those there are.
+            NotFound: There is no such index; the message lists the existing ones.
         """
         row = self._database.row(
             statement("index_get", graph_serves="graph_serves"), {"name": name, **SERVING_PARAMETERS}
@@ -135,7 +135,7 @@ class Indexes:
         return [row["name"] for row in self._database.rows(statement("index_names_of_model"), {"model": model})]
 
     def take_turn(self, connection: Connection, index: str) -> None:
-        """Wait until no other transaction writes to this index; call it before passages are written."""
+        """Wait until no other transaction is writing to this index; call it before writing passages."""
         connection.execute(statement("index_turn"), {"name": index})
 
     def record_document(

@@ -52,7 +52,7 @@ class OrphanedPart:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingPartState:
-    """One part as its owner sees it; ``given_up`` if it was taken too often and nothing holds it."""
+    """One part as its owner sees it; ``given_up`` if it was taken too often and no worker holds it."""
 
     id: int
     passages: int
@@ -80,7 +80,7 @@ class EmbeddingParts:
         return [OrphanedPart(row["id"], [bytes(key) for key in row["hashes"]], row["state"] == "done") for row in rows]
 
     def take(self, job_id: str, holder: str, model: str | None) -> EmbeddingPart | None:
-        """Take the first part (of one model) that waits or whose holder is gone; the holder must have a lock."""
+        """Take the first part (for one model) that is waiting or whose holder is gone; the taker must hold a lock."""
         values = {"job_id": job_id, "holder": holder, "model": model, "most": MAX_ATTEMPTS}
         row = self._database.row(statement("embedding_part_take", gone="job_part_gone"), values)
         return None if row is None else EmbeddingPart(row["id"], row["model"], json.loads(row["texts"]))
@@ -123,7 +123,7 @@ def drop_embedding_parts(connection: Connection, ids: Sequence[int]) -> None:
 
 
 class EmbeddingLease:
-    """The embedding parts of one job as one holder offers and takes them; its process has a lock of that name."""
+    """The embedding parts of one job, as offered and taken by one holder; its process holds a lock of the same name."""
 
     def __init__(
         self,
@@ -145,11 +145,11 @@ class EmbeddingLease:
         return part_id
 
     def adopt(self, model: str, hashes: Sequence[bytes]) -> list[OrphanedPart]:
-        """Take over what a dead owner has left of these texts."""
+        """Take over the parts with these texts that a dead owner left behind."""
         return self.parts.adopt(self._job_id, self._holder, model, hashes) if hashes else []
 
     def take(self, model: str | None = None) -> EmbeddingPart | None:
-        """Take the next part: of one model, or of any model as a helper unless this worker is wanted elsewhere."""
+        """Take the next part: for one model, or as a helper for any model unless this worker is wanted elsewhere."""
         if model is None and self._is_wanted_elsewhere():
             return None
         part = self.parts.take(self._job_id, self._holder, model)
@@ -268,7 +268,7 @@ class JobFiles:
         self._database.rows(statement("job_files_forget_bytes"), {"job_id": job_id})
 
     def list(self, job_id: str, limit: int) -> list[JobFile]:
-        """Return a job's files in order; beyond ``limit`` only failed ones, those in progress and the latest."""
+        """Return a job's files in order; beyond ``limit``, only the failed, active and latest ones."""
         rows = self._database.rows(statement("job_files_list"), {"job_id": job_id, "limit": limit})
         return [JobFile(**row) for row in rows]
 
@@ -316,7 +316,7 @@ class PartsTally:
     weight_busy: int
 
     def share(self, part: float) -> float:
-        """Return the finished share of the work (0..1), given the finished share ``part`` of parts in progress."""
+        """Return the finished share (0..1) of the work, given the finished share ``part`` of the parts in progress."""
         return (self.weight_done + part * self.weight_busy) / self.weight if self.weight else 0.0
 
     def to_json(self) -> JsonObject:
@@ -333,16 +333,16 @@ class JobParts:
         self._database = database
 
     def plan(self, job_id: str, parts: Sequence[tuple[JsonValue, int]], weights: Sequence[int] | None = None) -> None:
-        """Store a job's parts (content, items) in the order in which they are to be taken.
+        """Store a job's parts (content, items) in the order in which to take them.
 
-        ``weights`` are their bytes of text; the default is the number of items.
+        ``weights`` are their bytes of text; by default, their numbers of items.
         """
         contents, items = [json.dumps(clean_parameters(content)) for content, _ in parts], [count for _, count in parts]
         values = {"job_id": job_id, "contents": contents, "items": items, "weights": list(weights or items)}
         self._database.rows(statement("job_parts_plan"), values)
 
     def plan_index(self, job_id: str, index: str, dataset: str | None, part_bytes: int) -> None:
-        """Store parts of the documents that an index lacks, each of about ``part_bytes`` bytes of text."""
+        """Split the documents that an index lacks into parts of about ``part_bytes`` bytes of text, and store them."""
         values = {"job_id": job_id, "index": index, "dataset": dataset, "part_bytes": part_bytes}
         missing = "documents_missing_from_index"
         self._database.rows(statement("job_parts_plan_index", missing=missing), values)
@@ -353,12 +353,12 @@ class JobParts:
         return bool(row and row["planned"])
 
     def is_invited(self, lock: str) -> bool:
-        """Return whether an invitation with a name waits in the queue."""
+        """Return whether an invitation with this name is waiting in the queue."""
         row = self._database.row(statement("job_parts_invited"), {"lock": lock})
         return bool(row and row["invited"])
 
     def take(self, job_id: str, holder: str) -> Part | None:
-        """Take the first part that waits or whose holder is gone; ``holder`` must be the name of a held lock."""
+        """Take the first part that is waiting or whose holder is gone; ``holder`` must be the name of a held lock."""
         values = {"job_id": job_id, "holder": holder, "most": MAX_ATTEMPTS}
         row = self._database.row(statement("job_part_take", gone="job_part_gone"), values)
         return None if row is None else Part(**row)
@@ -399,9 +399,9 @@ class JobParts:
 
 
 class PartsLease:
-    """The parts of one job as one holder takes them: the worker that runs the job, or a helper.
+    """The parts of one job as taken by one holder: the worker that runs the job, or a helper.
 
-    It is used while its process has a lock named ``holder`` (``Jobs.hold``).
+    It is used while its process holds a lock named ``holder`` (``Jobs.hold``).
     """
 
     def __init__(
@@ -423,7 +423,7 @@ class PartsLease:
             holder: Name of the lock.
             leads: True for the worker that runs the job, which waits until every part is done.
             invite: Asks another worker to help.
-            is_wanted_elsewhere: Whether a helper should take no further part.
+            is_wanted_elsewhere: Returns whether a helper should take no more parts.
             embedding: The same holder's embedding parts, for sharing a large part.
         """
         self.embedding = embedding
@@ -441,10 +441,10 @@ class PartsLease:
         return part
 
     def all_taken(self) -> Iterator[Part | None]:
-        """Yield parts until none is left; the leader gets None every .2 s while others work on theirs.
+        """Yield parts until none is left; the leader gets None every 0.2 s while others work on theirs.
 
         Raises:
-            WorkbenchError: A part was taken too often: it kills its workers.
+            WorkbenchError: A part was taken too often, because it kills its workers.
         """
         while True:
             part = self.take()

@@ -1,4 +1,4 @@
-"""Jobs: long work with its progress, outcome and log, and the queue that workers take it from."""
+"""Jobs: long work with its progress, outcome and log, and the queue from which workers take it."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Queue:
         return app
 
     def is_pooled(self) -> bool:
-        """Return whether there is a pooler, which passes on no notifications of new jobs.
+        """Return whether there is a pooler, which does not forward notifications of new jobs.
 
         Raises:
             StorageError: The database is unreachable.
@@ -180,12 +180,12 @@ class Job(Value):
 
     @property
     def is_finished(self) -> bool:
-        """True if no worker will touch it again unless asked."""
+        """True if no worker will touch it again unless requested."""
         return self.status in FINISHED_STATUSES
 
     @property
     def state(self) -> str:
-        """The status for people, "stalled" included."""
+        """The displayed status, which may be "stalled"."""
         return describe_state(self.status, self.stalled)
 
 
@@ -203,7 +203,7 @@ _COLUMNS = frozenset(each.name for each in fields(Job)) - {"stalled"}
 
 
 def parse_job(row: Row) -> Job:
-    """Return the job in a row that includes ``job_standing``, as of now."""
+    """Return the job from a row that includes ``job_standing``, as of now."""
     left, quiet = row["seconds_left"], row.get("quiet")
     if left is not None and quiet is not None:
         left = left - quiet if left > quiet else None
@@ -217,14 +217,14 @@ def parse_job(row: Row) -> Job:
 
 
 def describe_state(status: str, stalled: str | None) -> str:
-    """Return the status of a job for people, "stalled" included."""
+    """Return the displayed status of a job, which may be "stalled"."""
     return "stalled" if stalled else status.replace("_", " ")
 
 
 def describe_stall(row: Row) -> str | None:
-    """Return a sentence on a job without any change for a minute, with what to do; None otherwise.
+    """Return a sentence on a job that has not changed for a minute and what to do about it; None otherwise.
 
-    A job that waits while workers are busy with others is not stalled.
+    A job that waits while workers are busy with other jobs is not stalled.
     """
     quiet, workers = row.get("quiet"), row.get("workers")
     if quiet is None or quiet < STALLED_AFTER_S:
@@ -340,7 +340,7 @@ class Jobs:
         return None if row is None else parse_job(row)
 
     def any_queued(self, kinds: Sequence[str]) -> bool:
-        """Return whether a job of these kinds waits for a worker."""
+        """Return whether a job of these kinds is waiting for a worker."""
         row = self._database.row(statement("job_any_queued"), {"kinds": list(kinds)})
         return bool(row and row["queued"])
 
@@ -351,16 +351,16 @@ class Jobs:
                 self._queue.invite(connection, job_id, kind, seconds)
 
     def any_part_waits(self, job_id: str) -> bool:
-        """Return whether a part or an embedding part of a job waits for a worker."""
+        """Return whether a part or an embedding part of a job is waiting for a worker."""
         return bool(self.parts.tally(job_id).waiting or self.embedding.tally(job_id).waiting)
 
     def any_waiting(self) -> bool:
-        """Return whether a job waits for a worker or was left by a dead one; cheap enough for every second."""
+        """Return whether a job waits for a worker or was abandoned by a dead one; cheap enough to call every second."""
         row = self._database.row(statement("job_any_waiting"))
         return bool(row and row["waiting"])
 
     def in_view(self) -> list[Job]:
-        """Return unfinished jobs, and ingests and index builds of the last day that are not put away."""
+        """Return unfinished jobs, and ingests and index builds of the last day that were not dismissed."""
         return [parse_job(row) for row in self._database.rows(statement("job_in_view", standing="job_standing"))]
 
     def heard(self) -> dict[str, datetime]:
@@ -395,7 +395,7 @@ class Jobs:
         self._database.rows(statement("job_progress"), values)
 
     def beat(self, job_id: str) -> None:
-        """Record a heartbeat of a slow step, whose numbers do not change."""
+        """Record a heartbeat for a slow step whose numbers do not change."""
         self._database.rows(statement("job_beat"), {"id": job_id})
 
     def finish(
@@ -412,7 +412,7 @@ class Jobs:
         self._database.rows(statement("job_finish"), values | {"result": Jsonb(clean_parameters(dict(result or {})))})
 
     def release(self, job_id: str) -> None:
-        """Release a running job, because its worker stops."""
+        """Release a running job because its worker is stopping."""
         self._database.rows(statement("job_release"), {"id": job_id})
 
     def cancel(self, job_id: str) -> str | None:
@@ -443,7 +443,7 @@ class Jobs:
     def hold(self, job_id: str) -> Generator[bool]:
         """Hold a job, or any name, for this process inside the block; yields False if another process holds it.
 
-        The lock belongs to its own connection, so it ends with the process in any case.
+        The lock belongs to a separate connection, so it always ends with the process.
         """
         with (
             translate_errors(self._database.url),
@@ -533,18 +533,18 @@ class JobLoad(Value):
 
     @property
     def workers(self) -> int:
-        """Number of workers: those with a part, or the one that leads."""
+        """Number of workers: those that hold a part, or the one that runs the job."""
         return max(self.hands, 1 if self.worker else 0)
 
     @property
     def state(self) -> str:
-        """The status for people, "stalled" included."""
+        """The displayed status, which may be "stalled"."""
         return describe_state(self.status, self.stalled)
 
 
 @dataclass(frozen=True, slots=True)
 class Workload(Value):
-    """The present workload."""
+    """The current workload."""
 
     workers: int  # that are alive, on any machine
     queued: int
@@ -553,12 +553,12 @@ class Workload(Value):
 
     @property
     def stalled(self) -> tuple[JobLoad, ...]:
-        """Jobs without any change for a minute, or that no worker takes."""
+        """Jobs that have not changed for a minute, or that no worker takes."""
         return tuple(job for job in self.jobs if job.stalled)
 
     @property
     def sentence(self) -> str:
-        """The workload in a sentence."""
+        """The workload as a sentence."""
         if not (self.queued or self.running or self.workers):
             return "No job is queued or running, and no worker is needed."
         stalled = f", {len(self.stalled)} stalled" if self.stalled else ""
@@ -569,7 +569,7 @@ class Workload(Value):
 
 
 def fetch_workload(database: Database) -> Workload:
-    """Return the present workload.
+    """Return the current workload.
 
     Raises:
         StorageError: The database is unreachable.

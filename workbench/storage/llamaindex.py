@@ -1,7 +1,7 @@
 """An index as LlamaIndex's PGVectorStore over the same table, with bound filters.
 
-It serves ``llamaindex-hybrid`` and code that builds on LlamaIndex. Other strategies need neither this module nor the
-drivers and dialects that it imports.
+It is used by ``llamaindex-hybrid`` and by code that builds on LlamaIndex. Other strategies need neither this module nor
+the drivers and dialects that it imports.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ _NO_WORD = re.compile(r"(?!\b\.\b)\W+")  # as in the framework: dots inside word
 class LlamaStore(PGVectorStore):
     """The table ``data_<index>`` for LlamaIndex; its nodes have our metadata, not a serialised node.
 
-    The framework's full text is in a table of its own, ``full_text_<index>``, created by the first keyword query.
+    The framework's full text is in a separate table, ``full_text_<index>``, which the first keyword query creates.
     """
 
     _database: Database = PrivateAttr()
@@ -191,7 +191,7 @@ class LlamaStore(PGVectorStore):
         self._database, self._reader, self._index = database, reader or database, index
 
     def query(self, query: VectorStoreQuery, **kwargs: object) -> VectorStoreQueryResult:
-        """Answer as the framework does; database errors are translated as everywhere in the workbench."""
+        """Answer like the framework; database errors are translated as elsewhere in the workbench."""
         if isinstance(self._reader, Replica):
             with self._reader.reading():  # finds out whether the replica is available
                 pass
@@ -230,7 +230,7 @@ class LlamaStore(PGVectorStore):
         metadata_filters: MetadataFilters | None = None,
         **kwargs: object,
     ) -> Select[Any]:
-        """Select as the framework does, from the terms in ``full_text_<index>``."""
+        """Select like the framework, using the terms in ``full_text_<index>``."""
         words = _NO_WORD.sub(" ", query_str or "").strip().replace(" ", "|")
         asked = func.to_tsquery(cast(self.text_search_config, REGCONFIG), words)
         passages, full_text = self._table_class, self._full_text()
@@ -245,7 +245,7 @@ class LlamaStore(PGVectorStore):
         return self._apply_filters_and_limit(matching, limit, metadata_filters)
 
     def _full_text(self) -> Table:
-        """Return the table of the passages' terms, creating it at first use."""
+        """Return the table of the passages' terms, creating it on first use."""
         self._database.rows(statement("full_text_create"), {"name": self._index.name})
         columns = Column("passage_id", Integer), Column("text_search_tsv", TSVECTOR)
         return Table(f"full_text_{self._index.name}", MetaData(), *columns)

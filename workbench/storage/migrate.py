@@ -55,7 +55,7 @@ def migrate(url: str) -> list[str]:
 
 
 def _check_encoding(connection: psycopg.Connection, url: str) -> None:
-    """Refuse a database with another encoding than UTF-8, which cannot store every character."""
+    """Reject a database whose encoding is not UTF-8, because it cannot store every character."""
     encoding = connection.info.parameter_status("server_encoding") or "UTF8"
     if encoding != "UTF8":
         raise StorageError(

@@ -25,13 +25,13 @@ RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]
 
 
 def text_to_embed(context: str, text: str) -> str:
-    """Return the text that the model reads for a passage with this context ("" for none)."""
+    """Return the text that the model encodes for a passage with this context ("" for none)."""
     words = blank_table_markup(text)
     return f"{context}\n\n{words}" if context else words
 
 
 def blank_table_markup(text: str) -> str:
-    """Replace table bars and header rules by spaces; the length does not change."""
+    """Replace table bars and header rules with spaces; the length does not change."""
     if "|" not in text:
         return text
     return "\n".join(_blank_line(line) if _is_row(line) else line for line in text.split("\n"))
@@ -68,7 +68,7 @@ class NewPassage:
 
     @property
     def text_to_embed(self) -> str:
-        """The text that the model reads."""
+        """The text that the model encodes."""
         return text_to_embed(self.context, self.text)
 
     @property
@@ -77,7 +77,7 @@ class NewPassage:
         return hashlib.blake2b(self.text_to_embed.encode(), digest_size=16).digest()
 
     def node_id(self, index: str) -> str:
-        """Return the public id; a passage with the same text at the same place keeps it across rebuilds."""
+        """Return the public id; a passage with the same text at the same position keeps it across rebuilds."""
         place = f"{index}|{self.document_id}|{self.start}|{self.end}|".encode() + self.passage_hash
         return "psg_" + hashlib.blake2b(place, digest_size=9).hexdigest()
 
@@ -152,7 +152,7 @@ class ScopeTotals:
 
 @dataclass(frozen=True, slots=True)
 class TermWeights:
-    """BM25 prepared for the postings: score = sum of weight * tf / (tf + a + c * length) over the terms."""
+    """BM25 weights in the form postings need: score = sum of weight * tf / (tf + a + c * length) over the terms."""
 
     ids: tuple[int, ...]
     weights: tuple[float, ...]
@@ -162,11 +162,11 @@ class TermWeights:
     passages: int  # in scope
 
     def weight(self, term: int) -> float:
-        """Return the weight of a term by its id, summed over its occurrences in the query."""
+        """Return the weight of a term, given its id, summed over its occurrences in the query."""
         return sum(weight for of, weight in zip(self.ids, self.weights, strict=True) if of == term)
 
     def count(self, term: int) -> int:
-        """Return the number of passages with a term, by its id."""
+        """Return the number of passages with a term, given its id."""
         return self.counts[self.ids.index(term)]
 
 
@@ -201,7 +201,7 @@ def insert_passages(
 
 
 def bind_vector(vector: NDArray[np.float32]) -> HalfVector:
-    """Return a vector as a bound value of two bytes per number, which is not converted to text."""
+    """Return a vector as a bound value of two bytes per number, without converting it to text."""
     return HalfVector(vector)
 
 
@@ -245,7 +245,7 @@ HUBNESS_SAMPLE_SIZE = 2000  # passages whose mean represents an index
 def fetch_passages(
     connection: Connection, index: str, ids: Sequence[int], same_as: Index | None = None
 ) -> dict[int, StoredPassage]:
-    """Return given passages; with ``same_as`` none if the index has changed since."""
+    """Return given passages; with ``same_as``, none if the index has changed since then."""
     rows = _fetch_shown(connection, index, "passages_by_id", {"ids": bind_integers(ids)}, same_as)
     return {row["id"]: StoredPassage(**row) for row in rows}
 
@@ -275,7 +275,7 @@ def fetch_document_passages(connection: Connection, index: str, document_id: str
 
 @dataclass(frozen=True, slots=True)
 class NamedDocument:
-    """A stored document that a foreign retriever's hit may mean; ``inside``: it is in the index and the scope."""
+    """A stored document that a foreign retriever's hit may refer to; ``inside`` if it is in the index and the scope."""
 
     id: str
     key: str
@@ -288,7 +288,7 @@ class NamedDocument:
 def find_named_documents(
     connection: Connection, index: str, scope: ResolvedScope, ids: Sequence[str], urls: Sequence[str], path: str
 ) -> list[NamedDocument]:
-    """Return the stored documents with one of some ids, keys or URLs, or with the file name of a path."""
+    """Return the stored documents that have one of the ids, keys or URLs, or the file name of a path."""
     file = path.replace("\\", "/").rpartition("/")[2]
     values = {"ids": list(ids), "urls": list(urls), "file": file, "index": index, **scope_parameters(scope)}
     rows = fetch_rows(connection, index, "named_by_hits", values, scope=choose_scope_predicate(scope))

@@ -85,8 +85,8 @@ def start_embedded_server(folder: Path) -> str:
     """Start (or join) the embedded server with its data in ``folder`` and return its URL.
 
     Raises:
-        ConfigurationError: There is no embedded server here, or the folder is not usable: it belongs to another user,
-            is not writable, contains other files, or is in a folder that the server's user cannot enter.
+        ConfigurationError: No embedded server is installed, or the folder is unusable: it belongs to another user, is
+            not writable, contains other files, or is in a folder that the server's user cannot enter.
         StorageError: The server did not start; the message ends with Postgres' last line.
     """
     log = folder.expanduser().resolve() / _LOG
@@ -113,9 +113,9 @@ def _join_or_start(folder: Path) -> _Server:
                 server = _start(folder, installed, account)
             return server
     except (OSError, subprocess.SubprocessError, threading.ThreadError) as error:  # the last if a lock is refused
-        remedy = f"make sure that {account.name} may write there and that the disk has room"
+        remedy = f"make sure that {account.name} can write there and that the disk has free space"
         if isinstance(error, IsADirectoryError | NotADirectoryError | FileExistsError):
-            remedy = "move away what has the name of a file or folder of the database"
+            remedy = "move away anything named like a file or folder of the database"
         raise StorageError(
             f"The embedded database in {folder} did not start; {remedy}, or set WORKBENCH_DATABASE_URL. "
             f"Reason: {_reason(error)}"
@@ -176,7 +176,7 @@ def _hold_lock(folder: Path) -> Generator[None]:
     """Hold the lock for creating, starting and stopping the server of a folder.
 
     Raises:
-        StorageError: Another process holds it for too long.
+        StorageError: Another process has held it for too long.
     """
     from fasteners import InterProcessLock
 
@@ -197,7 +197,7 @@ def _hold_lock(folder: Path) -> Generator[None]:
 
 @dataclass(frozen=True)
 class _Account:
-    """The unprivileged user that runs the server if root starts it; None for the user of this process."""
+    """The unprivileged user that runs the server if root starts it; None for this process's user."""
 
     user: int | None = None
     group: int | None = None
@@ -209,7 +209,7 @@ class _Account:
 
     @property
     def name(self) -> str:
-        """Its name for a message."""
+        """Its name in messages."""
         return "your user" if self.user is None else _SYSTEM_USER
 
 
@@ -229,10 +229,10 @@ def _find_programs() -> Path:
 
 
 def _check_folder(folder: Path) -> _Account:
-    """Check that a folder is usable, before anything is changed, and return the account of the server's user.
+    """Check that a folder is usable before anything is changed, and return the account of the server's user.
 
     Raises:
-        ConfigurationError: It is not; the message names the reason and what to do.
+        ConfigurationError: It is unusable; the message names the reason and what to do.
     """
     if len(os.fsencode(folder)) > _MAX_FOLDER_BYTES or not str(folder).isprintable():
         raise ConfigurationError(
@@ -286,8 +286,8 @@ def _reject_foreign_folder(folder: Path, users: set[int]) -> None:
     owner = existing.stat().st_uid
     if owner not in users:
         raise ConfigurationError(
-            f"The folder {existing} belongs to the user {_user_name(owner)}, and the embedded database of a folder "
-            f"serves its owner only; run as {_user_name(owner)}, or choose another WORKBENCH_HOME."
+            f"The folder {existing} belongs to the user {_user_name(owner)}, and an embedded database serves only "
+            f"the owner of its folder; run as {_user_name(owner)}, or choose another WORKBENCH_HOME."
         )
 
 
@@ -295,7 +295,7 @@ def _reject_other_files(folder: Path) -> None:
     """Reject a folder that contains files but no database.
 
     Raises:
-        ConfigurationError: It does.
+        ConfigurationError: The folder is not empty and has no database.
     """
     names = _names(folder)
     if names & {"PG_VERSION", "postmaster.opts"}:
@@ -306,7 +306,7 @@ def _reject_other_files(folder: Path) -> None:
     if other:
         raise ConfigurationError(
             f"The folder {folder} contains files that are not a database's ({', '.join(other[:3])}); choose an empty "
-            "folder, by WORKBENCH_HOME or SEARCH_DB_PATH."
+            "folder with WORKBENCH_HOME or SEARCH_DB_PATH."
         )
 
 
@@ -333,7 +333,7 @@ def _make_folder(folder: Path, account: _Account) -> None:
 
 
 def _system_account() -> _Account:
-    """Return the account of the user that runs the server for root, creating it at the first start.
+    """Return the account of the user that runs the server for root, creating it on the first start.
 
     Raises:
         ConfigurationError: There is no such user, and creating it failed.
@@ -359,7 +359,7 @@ def _system_account() -> _Account:
 
 
 def _find_user_ids(name: str) -> set[int]:
-    """Return the numeric id of a user, or nothing if there is no such user."""
+    """Return the ids of the user with a name, or none if there is no such user."""
     if sys.platform == "win32":
         return set()
     import pwd
@@ -387,10 +387,10 @@ def _user_name(user: int) -> str:
 def _initialise(folder: Path, installed: Path, account: _Account) -> None:
     """Create an empty database: initdb works in a subfolder, and PG_VERSION is moved up last.
 
-    So a folder with PG_VERSION has a complete database, whenever the process is killed, and mount points work.
+    So a folder with PG_VERSION always has a complete database, even if the process is killed, and mount points work.
 
     Raises:
-        StorageError: initdb failed.
+        StorageError: Initdb failed.
     """
     _remove_half_made(folder)
     made = folder / f"{_NEW_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
@@ -448,7 +448,7 @@ def _remove_half_made(folder: Path) -> None:
 
 
 def _is_initialised(folder: Path) -> bool:
-    """Return whether the folder has a database, complete or damaged, and not the remains of a killed initdb."""
+    """Return whether the folder has a database, complete or damaged, rather than the remains of a killed initdb."""
     names = _names(folder)
     return bool(names & {"postmaster.opts", "backup_label"}) or {"PG_VERSION", _CONF} <= names
 
@@ -466,7 +466,7 @@ def _names(folder: Path) -> set[str]:
 
 @dataclass(frozen=True)
 class _Server:
-    """A running server, as its ``postmaster.pid`` describes it."""
+    """A running server, as described by its ``postmaster.pid``."""
 
     process: psutil.Process
     address: str  # its socket's folder, or its host
@@ -475,7 +475,7 @@ class _Server:
 
     @property
     def url(self) -> str:
-        """The URL of the database ``postgres``; libpq's environment variables (PGHOST, PGOPTIONS) do not affect it."""
+        """The URL of the database ``postgres``; libpq's environment variables (such as PGHOST) do not affect it."""
         values = {"host": self.address, "port": self.port, "client_encoding": "UTF8"} | _defaults_of_libpq()
         return f"postgresql://postgres@/postgres?{urlencode(values, quote_via=quote)}"
 
@@ -484,7 +484,7 @@ def _start(folder: Path, installed: Path, account: _Account) -> _Server:
     """Start the server, or wait for one that is starting, and return it once it accepts connections.
 
     Raises:
-        StorageError: It ended or takes too long; the message ends with its last line.
+        StorageError: It exited or took too long; the message ends with its last line.
     """
     deadline = time.monotonic() + _START_TIMEOUT_S
     log = folder / _LOG
@@ -514,7 +514,7 @@ def _start(folder: Path, installed: Path, account: _Account) -> _Server:
 
 
 def _has_ended(child: subprocess.Popen[bytes]) -> bool:
-    """Return whether the server's process has ended; on Windows it is pg_ctl's, which ends once the server runs."""
+    """Return whether the server's process has ended; on Windows it is pg_ctl, which ends once the server is running."""
     return child.poll() is not None and not (sys.platform == "win32" and child.returncode == 0)
 
 
@@ -552,7 +552,7 @@ def _spawn(folder: Path, installed: Path, account: _Account) -> subprocess.Popen
 
 
 def _stop(folder: Path) -> None:
-    """Stop the server of a folder with a checkpoint and wait for its end."""
+    """Stop the server of a folder with a checkpoint and wait for it to exit."""
     import psutil
 
     server = _find_running(folder)
@@ -599,7 +599,7 @@ def _find_running(folder: Path) -> _Server | None:
 
 
 def _runs_in_folder(process: psutil.Process, folder: Path) -> bool:
-    """Return whether a process is Postgres in a folder; it changes to the folder at its start."""
+    """Return whether a process is Postgres in a folder; Postgres changes to its folder when it starts."""
     import psutil
 
     try:
@@ -609,7 +609,7 @@ def _runs_in_folder(process: psutil.Process, folder: Path) -> bool:
 
 
 def _is_alive(process: psutil.Process) -> bool:
-    """Return whether a process runs; an unreaped zombie, as in a container, does not."""
+    """Return whether a process is running; an unreaped zombie, as in a container, is not."""
     import psutil
 
     try:
@@ -621,8 +621,8 @@ def _is_alive(process: psutil.Process) -> bool:
 def _forget_dead_server(folder: Path) -> None:
     """Remove the ``postmaster.pid`` of a server that has ended; the caller holds the lock.
 
-    Postgres trusts such a file if any process of the same user has its number now. The file stays while child processes
-    of a killed server are ending: Postgres needs it to find their memory.
+    Postgres trusts such a file if any process of the same user now has that process id. The file stays while child
+    processes of a killed server are ending: Postgres needs it to find their shared memory.
     """
     import psutil
 
@@ -635,7 +635,7 @@ def _forget_dead_server(folder: Path) -> None:
 
 
 def _socket_folder(folder: Path, account: _Account) -> Path:
-    """Return the folder of the socket: the data folder, or a temporary one if no socket is possible there.
+    """Return the folder of the socket: the data folder, or a temporary one if no socket can be created there.
 
     The kernel limits a socket's path to about 100 bytes, and libpq splits addresses at commas.
     """
@@ -669,7 +669,7 @@ def _program(name: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Return this process's environment without variables that affect Postgres: libpq's, and the language."""
+    """Return this process's environment without variables that affect Postgres: those of libpq and the locale."""
     kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("PG")}  # noqa: TID251
     return kept | {"LC_ALL": "C"}
 
@@ -680,7 +680,7 @@ def _change_owner(place: Path, account: _Account) -> None:
 
 
 def _defaults_of_libpq() -> dict[str, str]:
-    """Return libpq's own default of each parameter that an environment variable would set (PGOPTIONS)."""
+    """Return libpq's own default for each parameter that an environment variable (such as PGOPTIONS) would set."""
     from psycopg import pq
 
     given = {"host", "port", "user", "dbname", "client_encoding", "service"}
@@ -695,7 +695,7 @@ def _defaults_of_libpq() -> dict[str, str]:
 
 
 def forget_variables(*further: str) -> None:
-    """Remove libpq's environment variables that take precedence over parameters of a connection."""
+    """Remove libpq's environment variables that take precedence over connection parameters."""
     for name in ("PGDATESTYLE", "PGTZ", "PGGEQO", *further):
         os.environ.pop(name, None)  # noqa: TID251
 
@@ -711,7 +711,7 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output 
     ("No space left|disk quota|could not extend file", "free some space on its disk"),
     ("invalid permissions", "run: chmod -R go-rwx '{0}'"),
     ("Permission denied|wrong ownership|Operation not permitted|Read-only file system",
-     "give the folder and all files in it back to the user that runs it, with the right to write"),
+     "make the user that runs it the owner of the folder and its files, with write permission"),
     (r"pg_hba|pg_ident|password|role \".*\" (does not exist|is not)",
      "correct {0}/pg_hba.conf, whose default is 'local all all trust', and the role postgres"),
     ("too many (clients|connections)|connection slots",
@@ -722,9 +722,10 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output 
     ("could not access file", "correct the libraries in {0}/postgresql.conf or postgresql.auto.conf"),
     ("PG_CONTROL_VERSION", _DAMAGED_REMEDY),  # as PG_VERSION agrees
     ("not compatible with this version|initialized by PostgreSQL|incompatible with server",
-     "its data is of another version of Postgres: export it with the workbench that made it, or move the folder away"),
+     "its data is from another version of Postgres: export it with the workbench that created it, or move the folder "
+     "away"),
     ("shared memory block|lock file|already in use|could not bind|could not create any Unix",
-     "another Postgres uses the folder or its socket: end that one, or if there is none remove .s.PGSQL.5432 and "
+     "another Postgres uses the folder or its socket: stop that one, or if there is none, remove .s.PGSQL.5432 and "
      ".s.PGSQL.5432.lock"),
     ("configuration file|unrecognized configuration|invalid value for parameter|syntax error",
      "correct the settings in {0}/postgresql.conf, postgresql.auto.conf or workbench.conf"),
@@ -737,7 +738,7 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output 
 def _failure_text(folder: Path, said: str, happened: str = "did not start") -> str:
     """Return the message for a server that failed: what to do, and Postgres' last line."""
     line = last_line(said)
-    fallback = "see {0}/log" if line else "it gave no answer in time: see {0}/log, then try again"
+    fallback = "see {0}/log" if line else "it did not answer in time: see {0}/log, then try again"
     remedy = next((remedy for sign, remedy in _REMEDIES if re.search(sign, line, re.IGNORECASE)), fallback)
     return (
         f"The embedded database in {folder} {happened}; {remedy.format(folder)}, or set WORKBENCH_DATABASE_URL to "
@@ -750,7 +751,7 @@ def describe_rejection(url: str, line: str) -> str | None:
 
     Args:
         url: The URL of the database.
-        line: What it answered; "" if nothing. While it recovers from a crash, its log has the reason.
+        line: Its answer; "" if none. While it recovers from a crash, its log has the reason.
     """
     if url not in _logs:
         return None
@@ -772,7 +773,7 @@ def quote_last_line(line: str) -> str:
 
 
 def last_line(said: str) -> str:
-    """Return the line of an output with the reason of a failure and its detail, otherwise the last one."""
+    """Return the output line that gives the reason for a failure, with its detail; otherwise the last line."""
     lines = [re.sub(rf"^.*?(?={_SEVERITY})", "", line, count=1).strip() for line in said.splitlines()]
     lines = [line for line in lines if line]
     causes = [line for line in lines if re.search("No space left|quota exceeded|Cannot allocate memory", line)]
@@ -786,7 +787,7 @@ def last_line(said: str) -> str:
 
 
 def _read_reason(before: Sequence[str], line: str) -> Sequence[str]:
-    """Return the lines with the reason of a line that only names a file or nothing."""
+    """Return the lines that give the reason, if a line itself names only a file or nothing."""
     if not re.search("contains errors|could not load .*conf|could not create any", line):
         return ()
     first = next((place for place in range(len(before) - 1, -1, -1) if before[place].startswith("LOG:")), len(before))
@@ -794,7 +795,7 @@ def _read_reason(before: Sequence[str], line: str) -> Sequence[str]:
 
 
 def _read_tail(log: Path, place: int) -> str:
-    """Return the content of a log from a position on."""
+    """Return the content of a log from a given position."""
     try:
         with log.open("rb") as file:
             file.seek(place)

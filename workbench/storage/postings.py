@@ -1,6 +1,6 @@
 """The postings of an index: which passages have a term, how often, and how long the passages are.
 
-They are stored in blocks of up to 128, so that a question's terms are read in few pieces and scored by NumPy.
+They are stored in blocks of up to 128, so that a question's terms are read in a few pieces and scored by NumPy.
 ``schema.sql`` describes how blocks are made and maintained.
 """
 
@@ -109,12 +109,12 @@ class ScoredPassages:
         return ScoredPassages(self.ids[kept], self.scores[kept])
 
     def plus(self, postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:
-        """Return the passages with the contributions of further terms added, including passages with only these."""
+        """Add the contributions of further terms, including passages that contain only these terms."""
         more = _list_contributions(postings, terms)
         return _sum_scores(np.concatenate([self.ids, more[0]]), np.concatenate([self.scores, more[1]]))
 
     def bar(self, limit: int) -> float:
-        """Return the score at rank ``limit``, 0 if there are fewer passages."""
+        """Return the score at rank ``limit``; 0 if there are fewer passages."""
         if len(self.scores) < limit:
             return 0.0
         return float(np.partition(self.scores, len(self.scores) - limit)[len(self.scores) - limit])
@@ -141,9 +141,10 @@ def rank_everything(
 ) -> TermRanking:
     """Return the ``limit`` best passages with their scores, restricted to ``within`` if given.
 
-    Up to ``at_once`` postings are all read. Otherwise MaxScore (Turtle & Flood, "Query evaluation: strategies and
-    optimizations", 1995) skips what cannot matter: the heaviest terms are read until the maximum of the remaining ones
-    is below the threshold set by the best so far; those are looked up for passages that can still reach it.
+    If there are at most ``at_once`` postings, all are read. Otherwise MaxScore (Turtle & Flood, "Query evaluation:
+    strategies and optimizations", 1995) skips postings that cannot matter: the heaviest terms are read until the
+    remaining ones together cannot reach the best scores so far; the rest are looked up only for passages that can still
+    reach them.
     """
     rest = list(sort_by_weight(terms))
     first = _take_terms_within(at_once, rest, terms)
@@ -162,9 +163,9 @@ def rank_everything(
 def rank_listed(
     connection: Connection, index: str, terms: TermWeights, ids: Ids, limit: int, at_once: int = MAX_POSTINGS_AT_ONCE
 ) -> TermRanking:
-    """Return the ``limit`` best of given passages (sorted ids) with their scores.
+    """Return the ``limit`` best of the given passages (sorted ids) with their scores.
 
-    Passages in few runs are looked up; otherwise postings are skipped as in ``rank_everything``.
+    If the passages form few runs, they are looked up; otherwise postings are skipped as in ``rank_everything``.
     """
     if _in_few_runs(ids, terms):
         found = score_postings(fetch_passage_postings(connection, index, terms.ids, ids), terms)
@@ -179,7 +180,7 @@ def score_passages(connection: Connection, index: str, terms: TermWeights, ids: 
 
 
 def reads_all_postings(terms: TermWeights, at_once: int = MAX_POSTINGS_AT_ONCE) -> bool:
-    """Return whether a ranking by these terms certainly reads all their postings, because there are few."""
+    """Return whether a ranking by these terms is certain to read all their postings, because there are few."""
     return _count(tuple(set(terms.ids)), terms) <= at_once
 
 
@@ -195,12 +196,12 @@ def compute_contributions(postings: Postings, terms: TermWeights, term: int) -> 
 
 
 def sort_by_weight(terms: TermWeights) -> tuple[int, ...]:
-    """Return the ids of the terms, the highest weight first."""
+    """Return the ids of the terms, highest weight first."""
     return tuple(sorted(set(terms.ids), key=lambda term: (-terms.weight(term), term)))
 
 
 def _fetch_listed(connection: Connection, index: str, terms: TermWeights, ids: Ids) -> dict[int, Postings]:
-    """Return the postings of given passages: looked up if they are in few runs, otherwise selected from all."""
+    """Return the postings of given passages: looked up if they form few runs, otherwise selected from all."""
     if _in_few_runs(ids, terms):
         return fetch_passage_postings(connection, index, terms.ids, ids)
     return _fetch_all(connection, index, terms.ids, ids)
@@ -230,7 +231,7 @@ def _count(ids: Sequence[int], terms: TermWeights) -> int:
 
 
 def _list_contributions(postings: Mapping[int, Postings], terms: TermWeights) -> tuple[Ids, TermScores]:
-    """Return the passages of the postings and each posting's contribution, the heaviest term first."""
+    """Return the passages of the postings and each posting's contribution, heaviest term first."""
     read = [term for term in sort_by_weight(terms) if term in postings]
     ids = [postings[term]["passage"].astype(np.int64) for term in read]
     given = [compute_contributions(postings[term], terms, term) for term in read]
@@ -250,7 +251,7 @@ def _sum_scores(ids: Ids, values: TermScores) -> ScoredPassages:
 
 
 def _sum_by_place(places: Ids, values: TermScores) -> TermScores:
-    """Return the sum of the values at each place, added in their order."""
+    """Return the sum of the values at each position, added in order."""
     return np.bincount(places, values).astype(np.float64, copy=False)
 
 

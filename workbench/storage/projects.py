@@ -21,7 +21,7 @@ class Projects:
         """Return a project by id or exact title.
 
         Raises:
-            NotFound: There is no such project; the message lists those there are.
+            NotFound: There is no such project; the message lists the existing ones.
         """
         rows = self._database.rows(statement("project_list"), {"key": key})
         if not rows:
@@ -40,7 +40,7 @@ class Projects:
         return self.get(project_id)
 
     def update(self, key: str, *, title: str | None = None, description: str | None = None) -> Project:
-        """Change the given fields; None leaves a field as it is.
+        """Change the given fields; None leaves a field unchanged.
 
         Raises:
             NotFound: There is no such project.
@@ -69,7 +69,7 @@ class Projects:
         """Return a folder of a project by name or id.
 
         Raises:
-            NotFound: There is no such folder; the message lists those there are.
+            NotFound: There is no such folder; the message lists the existing ones.
         """
         folders = self.folders(project)
         for folder in sorted(folders, key=lambda folder: folder.id != key):  # ids take precedence over names
@@ -93,7 +93,7 @@ class Projects:
         return self.folder(owner.id, name)
 
     def update_folder(self, project: str, key: str, **fields: str | None) -> Folder:
-        """Change name, description, color or icon_name of a folder; None leaves a field as it is."""
+        """Change name, description, color or icon_name of a folder; None leaves a field unchanged."""
         folder = self.folder(project, key)
         unchanged: dict[str, str | None] = dict.fromkeys(("name", "description", "color", "icon_name"))
         values = unchanged | fields

@@ -39,7 +39,7 @@ class Promotions:
         return self.list([scope_key])[0]
 
     def list(self, scope_keys: Sequence[str] | None = None) -> list[Promotion]:
-        """Return every version for the given scopes, or for all, the newest of each scope first."""
+        """Return every version for the given scopes, or for all, the newest in each scope first."""
         keys = None if scope_keys is None else list(scope_keys)
         return [_promotion(row) for row in self._database.rows(statement("promotion_list"), {"keys": keys})]
 
@@ -49,7 +49,7 @@ class Promotions:
         return _promotion(row) if row else None
 
     def indexes(self) -> Sequence[str]:
-        """Return the names of the finished indexes that serve some scope."""
+        """Return the names of the finished indexes that are promoted in any scope."""
         return [row["name"] for row in self._database.rows(statement("promotion_indexes"))]
 
     def undo(self, scope_key: str) -> bool:
@@ -106,7 +106,7 @@ class Rankers:
         return self._database.row(statement("ranker_insert"), values) is not None
 
     def list_scopes(self, name: str) -> list[str]:
-        """Return the keys of the scopes that this ranker serves."""
+        """Return the keys of the scopes in which this ranker is promoted."""
         return [row["scope_key"] for row in self._database.rows(statement("ranker_serving"), {"name": name})]
 
     def delete(self, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Rankings of the vector and keyword legs over a scope, each with the least reading."""
+"""Rankings of the vector and keyword legs over a scope, each reading as little as possible."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def count_scope(connection: Connection, index: str, scope: ResolvedScope) -> int
 
 
 def filter_documents(database: Database, scope: ResolvedScope, ids: Sequence[str]) -> list[str]:
-    """Return those of given documents that are in a scope, whether or not an index has them."""
+    """Return the given documents that are in a scope, whether or not an index contains them."""
     if scope.is_empty or not ids:
         return []
     if scope.is_everything:
@@ -73,7 +73,7 @@ def filter_documents(database: Database, scope: ResolvedScope, ids: Sequence[str
 
 
 def filter_passages(connection: Connection, index: str, scope: ResolvedScope, ids: Sequence[int]) -> set[int]:
-    """Return those of the given passages that are in a scope."""
+    """Return the given passages that are in a scope."""
     if scope.is_empty:
         return set()
     parameters = {"ids": bind_integers(ids), **scope_parameters(scope)}
@@ -179,7 +179,7 @@ def _best(
 def _best_of_many(
     connection: Connection, index: str, terms: TermWeights, scope: ResolvedScope, limit: int, at_once: int
 ) -> TermRanking:
-    """Rank everything, deep enough for ``limit`` passages of a large scope, which is cheaper than listing the scope."""
+    """Rank all passages deep enough to get ``limit`` from a large scope, which is cheaper than listing the scope."""
     depth = DEPTH_FACTOR * limit
     while True:
         ranking = rank_everything(connection, index, terms, depth, at_once)
@@ -212,7 +212,7 @@ def fetch_query_terms(
 ) -> tuple[ScopeTotals, tuple[QueryTerm, ...]]:
     """Return the statistics of a scope and the query's terms in each of its languages; ``size`` as in ``count_terms``.
 
-    A term that the index has only outside the scope is unknown.
+    A term that occurs only outside the scope is unknown.
     """
     predicate = choose_scope_predicate(scope)
     statistics = "statistics_of_sources" if predicate in SOURCE_PREDICATES else "statistics_of_documents"
@@ -256,7 +256,7 @@ def fetch_lexicon_terms(connection: Connection, index: str) -> list[str]:
 def fetch_known_terms(
     connection: Connection, index: str, terms: Collection[str], scope: ResolvedScope, size: int
 ) -> dict[str, KnownTerm]:
-    """Return the lexicon's entries of given terms that occur in a scope; ``size`` as in ``count_terms``."""
+    """Return the lexicon entries of given terms that occur in a scope; ``size`` as in ``count_terms``."""
     if not terms:
         return {}
     rows = connection.execute(statement("terms_by_name", index), {"terms": clean_parameters(list(terms))}).fetchall()
@@ -269,7 +269,7 @@ def fetch_known_terms(
 
 
 def fetch_variant_terms(connection: Connection, index: str, variants: Sequence[str]) -> set[str]:
-    """Return the lexicon's terms for any of many spellings of a word."""
+    """Return the lexicon's terms for any of a word's spellings."""
     query, values = (
         statement("terms_of_variants", index),
         {"index": index, "variants": clean_parameters(" ".join(variants))},
@@ -287,7 +287,7 @@ def fetch_word_terms(connection: Connection, words: Sequence[tuple[str, str]]) -
 
 
 def count_stop_words(connection: Connection, words: Sequence[str]) -> dict[str, int]:
-    """Return the number of stop words among the words, by language (Postgres' names); languages without any omitted."""
+    """Return the number of stop words among the words, by language (Postgres' names); others are omitted."""
     rows = connection.execute(statement("stop_words"), {"words": clean_parameters(list(words))}).fetchall()
     return {row["language"]: row["words"] for row in rows}
 
@@ -295,14 +295,14 @@ def count_stop_words(connection: Connection, words: Sequence[str]) -> dict[str, 
 def count_terms(
     connection: Connection, index: str, terms: Mapping[int, int], scope: ResolvedScope, size: int
 ) -> dict[int, int]:
-    """Return how many passages of a scope have each of given terms, by id; terms that the scope lacks are omitted.
+    """Return how many passages in a scope have each of the given terms, by id; missing terms are omitted.
 
     Args:
         connection: A connection.
         index: The index.
         terms: Number of passages of the whole index by term id.
         scope: The scope.
-        size: The result of ``count_scope``. In a scope of more than ``EXACT_UP_TO`` the numbers are estimates.
+        size: The result of ``count_scope``. For more than ``EXACT_UP_TO`` passages, the numbers are estimates.
     """
     if scope.is_everything:
         return dict(terms)
@@ -315,7 +315,7 @@ def count_terms(
 
 
 def _estimate_terms(connection: Connection, index: str, terms: Sequence[int], scope: ResolvedScope) -> dict[int, int]:
-    """Return the counts of terms in a large scope, from some passages of each, or from more if none is in it."""
+    """Return the estimated counts of terms in a large scope, from a sample of each term's passages."""
     counts: dict[int, int] = {}
     left = {
         term: postings["passage"].astype(np.int64)
@@ -381,7 +381,7 @@ class PassageTerm:
 def fetch_neighbour_spans(
     connection: Connection, index: Index, passages: Sequence[tuple[str, int]], reach: int
 ) -> list[Span | None]:
-    """Return for each (document, ordinal) the span from ``reach`` passages before it to ``reach`` after it."""
+    """Return, for each (document, ordinal), the span from ``reach`` passages before it to ``reach`` after it."""
     return _spans(
         connection, statement("spans_around", index.name), _ordinals(passages) | {"reach": reach}, len(passages)
     )
@@ -390,7 +390,7 @@ def fetch_neighbour_spans(
 def fetch_section_spans(
     connection: Connection, index: Index, passages: Sequence[tuple[str, int]], reach: int
 ) -> list[Span | None]:
-    """Return for each (document, ordinal) the span of its section: the neighbours with the same heading.
+    """Return, for each (document, ordinal), the span of its section: the neighbours with the same heading.
 
     It extends at most ``reach`` passages in both directions; None for a passage without a heading.
     """
@@ -400,12 +400,12 @@ def fetch_section_spans(
 
 
 def fetch_page_spans(connection: Connection, places: Sequence[DocumentSpan]) -> list[Span | None]:
-    """Return for each span of a document the span of its pages; None if the document has no pages."""
+    """Return, for each span of a document, the span of its pages; None if the document has no pages."""
     return _spans(connection, statement("spans_of_pages"), _stretches(places), len(places))
 
 
 def fetch_document_slices(connection: Connection, index: str, places: Sequence[DocumentSpan]) -> list[str | None]:
-    """Return the text of given spans of documents; None if the index holds another version of the document."""
+    """Return the text of given spans of documents; None if the index contains another version of the document."""
     rows = connection.execute(statement("document_slices"), {"index": index} | _stretches(places)).fetchall()
     texts = {int(row["place"]): str(row["text"]) for row in rows}
     return [texts.get(place) for place in range(1, len(places) + 1)]
@@ -414,7 +414,7 @@ def fetch_document_slices(connection: Connection, index: str, places: Sequence[D
 def fetch_passage_terms(
     connection: Connection, index: str, ids: Sequence[int], scope: ResolvedScope, size: int
 ) -> list[PassageTerm]:
-    """Return every term of given passages of a scope; ``size`` as in ``count_terms``."""
+    """Return every term of the given passages in a scope; ``size`` as in ``count_terms``."""
     rows = connection.execute(statement("terms_of_passages", index), {"ids": list(ids)}).fetchall()
     counts = count_terms(connection, index, {row["id"]: row["df"] for row in rows}, scope, size)
     return [
@@ -434,7 +434,7 @@ def _stretches(places: Sequence[DocumentSpan]) -> dict[str, object]:
 
 
 def _spans(connection: Connection, query: SQL, parameters: dict[str, object], places: int) -> list[Span | None]:
-    """Return the span of each given place; None if the database has none."""
+    """Return the span for each given position; None if the database has none."""
     rows = connection.execute(query, parameters).fetchall()
     spans = {int(row["place"]): (int(row["first"]), int(row["last"])) for row in rows}
     return [spans.get(place) for place in range(1, places + 1)]

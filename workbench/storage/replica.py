@@ -15,14 +15,14 @@ from workbench.storage.database import Connection, Database, check_reachable, st
 from workbench.types import Value
 
 RETRY_DELAY_S = 30.0  # seconds before a replica that failed is tried again
-CONNECT_TIMEOUT_S = 3.0  # seconds; short, as there is another database to ask
+CONNECT_TIMEOUT_S = 3.0  # seconds; short, because there is another database to ask
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaState(Value):
     """The state of a replica.
 
-    ``bytes_behind`` of the primary's log are not replayed yet, None if it is not a streaming replica or is
+    ``bytes_behind`` is the part of the primary's log not yet replayed, None if it is not a streaming replica or is
     unreachable; ``seconds_behind`` is the age of its last change, 0 if it has all of them.
     """
 
@@ -33,7 +33,7 @@ class ReplicaState(Value):
 
     @property
     def sentence(self) -> str:
-        """The state in a sentence."""
+        """The state as a sentence."""
         if not self.is_reachable:
             return f"{self.place} is unreachable; searches use the primary"
         if self.bytes_behind is None:
@@ -45,7 +45,7 @@ class ReplicaState(Value):
 
 
 class Replica(Database):
-    """A pool on a replica; while the replica is unavailable it uses connections of the primary."""
+    """A pool on a replica; while the replica is unavailable, it uses connections to the primary."""
 
     def __init__(self, url: str, primary: Database, pool_size: int) -> None:
         super().__init__(url, pool_size=pool_size, connect_timeout=CONNECT_TIMEOUT_S)
@@ -58,7 +58,7 @@ class Replica(Database):
         return self._rests_until is not None
 
     def state(self) -> ReplicaState:
-        """Return its lag; this asks an unavailable replica too."""
+        """Return its lag; an unavailable replica is queried, too."""
         try:
             self.check()
             with super()._connection() as connection:
@@ -73,7 +73,7 @@ class Replica(Database):
 
     @contextmanager
     def spare(self) -> Generator[Connection | None]:
-        """Yield a connection that is free now, of the primary while the replica is unavailable, or None."""
+        """Yield a connection that is free now, or None; while the replica is unavailable, the primary's."""
         if self.is_away:
             with self._primary.spare() as connection:
                 yield connection
@@ -83,7 +83,7 @@ class Replica(Database):
 
     @contextmanager
     def detect_loss(self) -> Generator[None]:
-        """Stop using the replica for a while if a statement fails: it died, or its recovery cancelled the statement."""
+        """Stop using the replica for a while if a statement fails because it died or cancelled it during recovery."""
         try:
             yield
         except psycopg.errors.QueryCanceled:  # the caller cancelled it
@@ -110,7 +110,7 @@ class Replica(Database):
         return stack.enter_context(self._primary.reading())
 
     def _may_serve(self) -> bool:
-        """Return whether to use the replica: yes, or after a pause if it can be reached."""
+        """Return whether to use the replica: if it has not failed, or if it is reachable again after a pause."""
         if self._rests_until is None:
             return True
         if time.monotonic() < self._rests_until:

@@ -20,7 +20,7 @@ _FIELDS = tuple(Source.__dataclass_fields__)
 
 @dataclass(frozen=True, slots=True)
 class ScopedSource:
-    """A source in a scope, with the fields that preferences among equal passages need."""
+    """A source in a scope, with the fields that decide ties between passages."""
 
     id: str
     scope: str
@@ -31,7 +31,7 @@ class ScopedSource:
 
 @dataclass(frozen=True, slots=True)
 class NamedSource:
-    """A source that a key may mean, with the fields that distinguish it from others of that title or URL."""
+    """A source that a key may mean, with the fields that distinguish it from others with that title or URL."""
 
     id: str
     title: str
@@ -45,7 +45,7 @@ class NamedSource:
 
 
 def require_single(key: str, matching: Sequence[NamedSource]) -> NamedSource:
-    """Return the only source that a key may mean.
+    """Return the only source that a key matches.
 
     Raises:
         Ambiguous: There are several.
@@ -70,7 +70,7 @@ class Sources:
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Source]:
-        """Return sources in order of creation; those of ``APART_TYPES`` only if ``source_type`` asks for them."""
+        """Return sources in order of creation; those of ``APART_TYPES`` only if ``source_type`` requests them."""
         parameters: dict[str, object] = {
             "id": None,
             "scope": scope,
@@ -89,12 +89,12 @@ class Sources:
         return int(row["n"]) if row else 0
 
     def ids(self) -> list[str]:
-        """Return the ids of all sources except ``APART_TYPES``; cheap, as it has no counts."""
+        """Return the ids of all sources except ``APART_TYPES``; cheap, because nothing is counted."""
         rows = self._database.rows(statement("source_ids"), {"apart": list(APART_TYPES)})
         return [row["id"] for row in rows]
 
     def titles(self) -> dict[str, str]:
-        """Return id -> title of all sources except evaluation corpora, in order of creation; as cheap as ``ids``."""
+        """Return {id: title} of all sources except evaluation corpora, in order of creation; as cheap as ``ids``."""
         return {row["id"]: row["title"] for row in self._database.rows(statement("source_titles"))}
 
     def get(self, source_id: str) -> Source:
@@ -153,7 +153,7 @@ class Sources:
     ) -> Source:
         """Create a source, in a project or, without one, global.
 
-        With ``for_ingest`` it is removed again by ``settle`` if the ingest stores nothing.
+        With ``for_ingest``, ``settle`` removes it again if the ingest stores nothing.
 
         Raises:
             Conflict: There is already a source of that type and title in the same project.
@@ -177,7 +177,7 @@ class Sources:
     def update(self, source_id: str, **fields: object) -> Source:
         """Change the given fields of a source (title, url, project_id, folder_id, tags, language, status).
 
-        A source whose project changes becomes that project's; project None makes it global.
+        Setting a project moves the source to it; None makes the source global.
         """
         source = replace(self.get(source_id), **fields)  # pyright: ignore[reportArgumentType]
         scope = "project" if source.project_id else "global"
@@ -212,13 +212,13 @@ class Sources:
         return source
 
     def claim(self, source_id: str) -> None:
-        """Keep a source that an ingest created, whatever the ingest's outcome."""
+        """Keep a source that an ingest created, regardless of the outcome."""
         self._database.rows(statement("source_claim"), {"id": source_id})
 
     def settle(self, source_id: str) -> bool:
         """Remove a source that an ingest created and left empty; return whether the source still exists.
 
-        Jobs that were to fill it keep their record. A source with documents is an ordinary one from then on.
+        Records of jobs that were to fill it are kept. A source with documents is an ordinary one from then on.
         """
         key = {"id": source_id}
         with self._database.transaction() as connection:
@@ -253,7 +253,8 @@ class Sources:
     ) -> list[ScopedSource]:
         """Return the sources that satisfy all given conditions, ordered by id.
 
-        Tags match in any case. Conversations, articles and archives are included only if ``source_ids`` has them.
+        Tags match regardless of case. Conversations, articles and archives are included only if ``source_ids`` has
+        them.
         """
         parameters = {
             "kind": kind,
@@ -273,7 +274,7 @@ class Sources:
         document_types: Sequence[str],
         languages: Sequence[str],
     ) -> int:
-        """Return how many documents of a scope have no date; None and empty filters do not narrow."""
+        """Return how many documents of a scope have no date; None and empty filters exclude nothing."""
         parameters = {
             "source_ids": None if source_ids is None else list(source_ids),
             "document_ids": None if document_ids is None else list(document_ids),
@@ -292,7 +293,7 @@ def _source(row: Row) -> Source:
 
 @dataclass(frozen=True, slots=True)
 class SimilarConversation:
-    """A similar conversation; ``score`` is a cosine (-1..1), ``text`` at most its first 2,000 characters."""
+    """A similar conversation; ``score`` is a cosine (-1..1); ``text`` is at most its first 2,000 characters."""
 
     id: str
     key: str

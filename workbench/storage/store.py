@@ -1,6 +1,6 @@
 """The passages of one index: stored embeddings, bulk writes, and connections for searches.
 
-Strategies read the table by the statements in ``ranking``, ``postings`` and ``passages``, over a connection from
+Strategies read the table with the statements in ``ranking``, ``postings`` and ``passages``, over a connection from
 ``reading``. LlamaIndex reads it through ``for_llama_index``.
 """
 
@@ -40,7 +40,7 @@ _threads = ThreadPoolExecutor(max(1, _MAX_THREADS), thread_name_prefix="side-rea
 def read_in_parallel(
     database: Database, connection: Connection, read: Callable[[Connection], Fetched]
 ) -> Callable[[], Fetched]:
-    """Start a read and return the function that waits for its result, and raises what it raises.
+    """Start a read and return a function that waits for its result and re-raises its error.
 
     If no thread or connection is free, that function reads over the given ``connection``.
     """
@@ -74,7 +74,7 @@ class PassageStore:
 
     @cached_property
     def for_llama_index(self) -> LlamaStore:
-        """The same table as a LlamaIndex store, created at first use."""
+        """The same table as a LlamaIndex store, created on first use."""
         from workbench.storage.llamaindex import LlamaStore
 
         return LlamaStore(self.database, self.index, self._reader)
@@ -92,7 +92,7 @@ class PassageStore:
     # Writing
 
     def load_embeddings(self, hashes: Sequence[bytes]) -> dict[bytes, tuple[NDArray[np.float32], bytes | None]]:
-        """Return vector and token bits of texts that this index has already embedded, by passage hash."""
+        """Return the vectors and token bits of texts that this index has already embedded, by passage hash."""
         rows = self.database.rows(statement("embeddings_by_hash", self.index.name), {"hashes": list(hashes)})
         return {bytes(row["passage_hash"]): (parse_vector(row["embedding"]), row["token_bits"]) for row in rows}
 
@@ -101,7 +101,7 @@ class PassageStore:
         maintain_graph(self.database, self.index.name, say)
 
     def pack(self) -> None:
-        """Pack the postings and update the planner's statistics, after many passages were written."""
+        """Pack the postings and update the planner's statistics, after many passages have been written."""
         self.database.autocommit(statement("pack_postings", self.index.name))
         self.database.autocommit(statement("analyse", self.index.name))
 
@@ -116,5 +116,5 @@ class PassageStore:
         return self._reader.reading()
 
     def beside(self, connection: Connection, read: Callable[[Connection], Fetched]) -> Callable[[], Fetched]:
-        """Start a read parallel to those over ``connection``; return the function that waits for its result."""
+        """Start a read in parallel with those over ``connection``; return a function that waits for its result."""
         return read_in_parallel(self._reader, connection, read)

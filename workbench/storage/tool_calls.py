@@ -16,7 +16,7 @@ MAX_CALLS_KEPT = 50_000  # calls; older ones are deleted, so that the log never 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall(Value):
-    """One call; ``argument_sizes`` are characters of JSON, ``results`` is None if the tool does not count."""
+    """One call; ``argument_sizes`` counts characters of JSON; ``results`` is None if the tool does not count them."""
 
     tool: str
     called_at: datetime

@@ -170,7 +170,7 @@ def _delete(call: Call, *, document_id: str, **others: JsonValue) -> JsonObject:
 
 
 def is_large(path: Path | None, content: str) -> bool:
-    """Return whether a file or text is large enough for a job; compressed files count several times their size."""
+    """Return whether a file or text is large enough for a job; compressed files count as several times their size."""
     return (len(content) if path is None else estimate_text_bytes(path.name, path.stat().st_size)) > JOB_THRESHOLD_BYTES
 
 

@@ -1,4 +1,4 @@
-"""What the knowledge tools share: arguments, look-ups, and sources and documents as JSON."""
+"""Code shared by the knowledge tools: arguments, look-ups, and sources and documents as JSON."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def find_source(call: Call, key: str) -> Source:
     """Return a source by id, URL or exact title.
 
     Raises:
-        Refused: There is no such source, in the words of the specification.
+        Refused: There is no such source; the message is worded as in the specification.
     """
     try:
         return call.wb.sources.get(key)
@@ -43,7 +43,7 @@ def find_document(call: Call, document_id: str) -> Document:
     """Return a document by id.
 
     Raises:
-        Refused: There is no such document, in the words of the specification.
+        Refused: There is no such document; the message is worded as in the specification.
     """
     try:
         return call.wb.documents.get(document_id)
@@ -90,7 +90,7 @@ def resolve_page(page: int, per_page: int, offset: int | None) -> tuple[int, int
 
 
 def _fit_metadata(metadata: Mapping[str, JsonValue], room: int) -> JsonObject:
-    """Return the entries that fit into ``room`` characters of JSON, and the number of those left out."""
+    """Return the entries that fit into ``room`` characters of JSON, and the number of omitted ones."""
     fitting: JsonObject = {}
     for key, value in ((key, _shorten(value)) for key, value in metadata.items()):
         size = len(dump_json({key: value}))
@@ -102,7 +102,7 @@ def _fit_metadata(metadata: Mapping[str, JsonValue], room: int) -> JsonObject:
 
 
 def _shorten(value: JsonValue) -> JsonValue:
-    """Cut long texts in metadata at any level."""
+    """Cut long texts at any level of the metadata."""
     if isinstance(value, Mapping):
         return {key: _shorten(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -81,7 +81,7 @@ def search_knowledge_base(
 
 
 def infer_search_type(strategy: str) -> str:
-    """Return the search type closest to a strategy; a promoted one may be none of them."""
+    """Return the search type closest to a strategy; a promoted one may match none exactly."""
     legs = STRATEGIES[strategy].legs
     if not RERANKERS.isdisjoint(legs):
         return "rerank"

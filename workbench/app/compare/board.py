@@ -59,16 +59,16 @@ FindWords = Callable[[Element], Set[str]]
 
 
 def select_rows(lines: Sequence[Element], words: FindWords) -> list[Element] | None:
-    """Return the header of a table and its rows with most words of the question.
+    """Return the header of a table and the rows that contain the most question words.
 
-    Each word is weighted by 1 / the number of lines that contain it; a row also has the words of its header.
+    Each word is weighted by 1 / the number of lines that contain it; a row also gets the words of its header.
 
     Args:
         lines: The lines of the passage.
-        words: Returns the words of the question in a line.
+        words: Returns the question words in a line.
 
     Returns:
-        The header and rows, or None if no row has any word, or a line outside the table scores higher.
+        The header and rows, or None if no row contains a question word or if a line outside the table scores higher.
     """
     said = [words(line) for line in lines]
     holding = Counter(word for line in said for word in line)
@@ -94,7 +94,7 @@ def select_rows(lines: Sequence[Element], words: FindWords) -> list[Element] | N
 
 
 def make_records(rows: Sequence[Element], words: FindWords) -> list[Element] | None:
-    """Return rows as one line each, most words of the question first; None if their cells fit in columns."""
+    """Return each row as one line, the one with the most question words first; None if the cells fit in columns."""
     names = row_cells(rows[0]) if rows and _line_kind(rows[0]) == HEADER_KIND else []
     body = [row_cells(row) for row in rows if _line_kind(row) == ROW_KIND]
     if not _has_long_cells(body):
@@ -104,7 +104,7 @@ def make_records(rows: Sequence[Element], words: FindWords) -> list[Element] | N
 
 
 def group_rows(lines: Sequence[Element], words: FindWords) -> list[Element]:
-    """Return lines with consecutive rows as one table element, or as one line each if their cells are too long."""
+    """Group consecutive rows into one table element, or into one line per row if their cells are too long."""
     made: list[Element] = []
     for is_row, group in groupby(lines, key=lambda line: _line_kind(line) in (HEADER_KIND, ROW_KIND)):
         rows = list(group)
@@ -133,7 +133,7 @@ def is_row(line: Element) -> bool:
 
 
 def add_row_dots(row: Element, place: int, dots: TextRun) -> Element:
-    """Return a row with dots at the start (``place`` 0) or the end (-1)."""
+    """Return a row with an ellipsis at the start (``place`` 0) or the end (-1)."""
     inside = list(row_cells(row))
     if not inside:
         return row
@@ -153,12 +153,12 @@ def _has_long_cells(rows: Sequence[Sequence[Element]]) -> bool:
 
 
 def _make_record(names: Sequence[Element], row: Sequence[Element], words: FindWords) -> Element:
-    """Return a row as one line: its label, then "name: value" for each cell, most words of the question first.
+    """Return a row as one line: its label, then "name: value" per cell, cells with the most question words first.
 
     Args:
         names: Names of the columns, if any.
         row: The cells.
-        words: Returns the words of the question in a cell.
+        words: Returns the question words in a cell.
     """
     parts: list[Node] = [*row[0].children] if row else []
     order = sorted(range(1, len(row)), key=lambda place: (-len(words(row[place])), place))
@@ -198,9 +198,9 @@ def _row_sort_key(scores: Sequence[float], best: int, place: int) -> tuple[float
 
 
 def _select_columns(rows: Sequence[Element], words: FindWords) -> list[int]:
-    """Return the columns to show: labels, columns with words of the question, and their neighbours.
+    """Return the columns to show: labels, columns that contain question words, and their neighbours.
 
-    If no column has any, these are the first ones.
+    If no column contains one, the first columns are shown.
     """
     width = max(len(row_cells(row)) for row in rows)
     asked = {place for row in rows for place, cell in enumerate(row_cells(row)) if place and words(cell)}
@@ -219,7 +219,7 @@ def _keep_columns(row: Element, columns: Sequence[int]) -> Element:
 
 
 def _shorten_names(names: Sequence[Element]) -> list[Element]:
-    """Return the names of columns without first words shared with a neighbour ("Year ended May 31, 2020")."""
+    """Return column names without the leading words that they share with a neighbour ("Year ended May 31, 2020")."""
     texts = [plain_text(name.children).split(" ") for name in names]
     made: list[Element] = []
     for place, name in enumerate(names):
@@ -235,7 +235,7 @@ def _shorten_names(names: Sequence[Element]) -> list[Element]:
 
 
 def _count_common_words(words: Sequence[str], others: Sequence[str]) -> int:
-    """Return the number of common first words, leaving at least one in each."""
+    """Return the number of leading words that two names share, leaving at least one word in each."""
     pairs = zip(words[:-1], others[:-1], strict=False)
     return next((place for place, (one, other) in enumerate(pairs) if one != other), min(len(words), len(others)) - 1)
 
@@ -285,7 +285,7 @@ def render_card(
 
 
 def find_best_start(text: str, matches: Sequence[int], length: int) -> int:
-    """Return the start of a cut of ``length`` characters: the sentence followed by most matches."""
+    """Return where an excerpt of ``length`` characters starts: at the sentence followed by the most matches."""
     visible = length // 2  # three lines of a narrow column
     if not matches or matches[-1] < visible:
         return 0
@@ -303,7 +303,7 @@ def _render_lines(text: str, headings: Sequence[str], document_type: str, table_
 
 
 def _shorten_lines(made: Sequence[Element], matched: Sequence[Span]) -> list[Element]:
-    """Return the part of the lines that is shown, with dots where text is omitted."""
+    """Return the part of the lines that is shown, with an ellipsis at each omission."""
     start, end = _find_shown_span(made, matched)
     is_cut = end < sum(_text_length(line) + 1 for line in made) - 1
     return _add_dots(_clip_lines(made, start, end), before=start > 0, after=is_cut)
@@ -381,7 +381,7 @@ def _clip_node(node: Node, first: int, last: int) -> Node:
 
 
 def _add_dots(shown: Sequence[Element], *, before: bool, after: bool) -> list[Element]:
-    """Return the lines with dots where text is omitted."""
+    """Return the lines with an ellipsis at each omission."""
     made = list(shown)
     dots = TextRun("… ", 0, 0), TextRun(" …", 0, 0)
     if before and made:
@@ -396,7 +396,7 @@ def _add_dots(shown: Sequence[Element], *, before: bool, after: bool) -> list[El
 
 
 def _extend_to_words(text: str, likes: Mapping[Span, int]) -> dict[Span, int]:
-    """Return the words that contain a span, each with the maximum strength of its spans."""
+    """Return the words that contain a span, each with the highest strength of its spans."""
     if not likes:
         return {}
     words = [match.span() for match in WORD.finditer(text)]
@@ -435,14 +435,14 @@ class _QuestionStems:
 
 @dataclass(frozen=True, slots=True)
 class _Marks:
-    """The marks on a passage: its text, spans of words of the question, and strengths of similar words by span."""
+    """The marks on a passage: its text, the spans of question words, and the strengths of similar words by span."""
 
     text: str
     matched: Sequence[Span]
     alike: Mapping[Span, int]
 
     def pieces(self, run: TextRun) -> list[MarkedPiece]:
-        """Return a run cut at the edges of marks; adjacent words of the question are one piece."""
+        """Split a run at the edges of marks; adjacent question words are one piece."""
         if run.start == run.end or not run.text:
             return [(False, [(run.text, 0)])]
         inside = [span for span in (*self.matched, *self.alike) if span[0] < run.end and span[1] > run.start]
@@ -469,16 +469,16 @@ MAX_SCOPES_OFFERED = 200  # sources offered in a column whose strategy needs a s
 
 @dataclass(frozen=True, slots=True)
 class _BoardContext:
-    """What the data of a hit depends on beyond the hit.
+    """Everything besides the hit itself that its data depends on.
 
     Attributes:
         query: The question.
         ranks: Rank by column and joined text.
-        joined: What hits of the same text have in common.
-        likes: Words to underline, by the place of a hit.
-        spoken: Indexes of several languages, whose hits show theirs.
-        letters: Letter of its index, by column.
-        headers: Headers of tables that start before a hit, by its place.
+        joined: Data shared by hits of the same text.
+        likes: Words to underline, by hit.
+        spoken: Indexes in several languages, whose hits show their language.
+        letters: Letter of each column's index.
+        headers: Headers of tables that start before a hit, by hit.
         texts: Cache of ``text``.
     """
 
@@ -492,7 +492,7 @@ class _BoardContext:
     texts: dict[tuple[str, str], list[JsonValue]] = field(default_factory=dict)
 
     def text(self, passage: Passage) -> list[JsonValue]:
-        """Return the text of a passage's card, computed once for all columns that have it."""
+        """Return the text of a passage's card, computed once for all columns that show it."""
         key = passage.passage_id, passage.text
         if key not in self.texts:
             self.texts[key] = render_card(
@@ -517,9 +517,9 @@ def build_board_data(
 
     Args:
         comparison: The comparison.
-        likes: Words to underline, by the place of a hit.
-        spoken: Indexes of several languages, whose hits show theirs.
-        headers: Headers of tables that start before a hit, by its place.
+        likes: Words to underline, by hit.
+        spoken: Indexes in several languages, whose hits show their language.
+        headers: Headers of tables that start before a hit, by hit.
     """
     joined = join_hits(comparison)
     ranks: dict[str, dict[str, int]] = {name: {} for name in comparison.strategies}
@@ -726,7 +726,7 @@ def _load_grades(judging: QuestionJudging) -> dict[str, int]:
 
 
 def _store_marks(comparison: Comparison, judging: QuestionJudging | None) -> None:
-    """Store the new marks of the browser; after a failure the board shows what is stored."""
+    """Store the new marks from the browser; after a failure the board shows the stored marks."""
     marks = read_marks(st.session_state.get("board"), st.session_state.get(_STORED_MARKS_KEY, 0))
     if not marks or judging is None:
         return

@@ -43,7 +43,7 @@ class PendingSearch(Generic[T]):
 
     Attributes:
         key: Identifies the question and its settings.
-        began: Start, by the monotonic clock.
+        began: Start time of the monotonic clock.
         settled: Set last, when the search ends.
         answer: The result, if it succeeded.
         error: The failure, if any.
@@ -95,7 +95,7 @@ def _run_search(pending: PendingSearch[T], call: Callable[[], T]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """The scope, the index (None: the default) and the parameters by strategy of a comparison."""
+    """The scope, the index (None for the default) and the parameters of each strategy in a comparison."""
 
     scope: Scope
     index: str | None
@@ -108,9 +108,9 @@ class ComparedHits:
 
     Attributes:
         comparison: The results of the columns that succeeded.
-        likes: Words to underline, by the place of a hit.
+        likes: Words to underline, by hit.
         failures: Errors of the columns that failed, by name.
-        headers: Markdown headers of tables that start before a hit, by its place.
+        headers: Markdown headers of tables that start before a hit, by hit.
     """
 
     comparison: Comparison
@@ -144,7 +144,7 @@ def run_comparison(
 
 
 def _load_table_headers(wb: Workbench, comparison: Comparison) -> dict[str, str]:
-    """Return the headers of tables that start before a hit, by its place."""
+    """Return the headers of tables that start before a hit, by hit."""
     headers: dict[str, str] = {}
     for result in comparison.strategies.values():
         hits = [hit for hit in result if place_key(hit) not in headers and hit.metadata.get("table_header")]
@@ -187,12 +187,12 @@ LIMITS = (5, 10, 20, 50)
 
 
 def read_indexes() -> tuple[str, ...]:
-    """Return the indexes to compare each strategy on; () for the page's own index."""
+    """Return the indexes on which to compare each strategy; () for the page's own index."""
     return address.get_all("on")[:MAX_COLUMNS]
 
 
 def max_strategies() -> int:
-    """Return how many strategies fit: each takes a column per index."""
+    """Return how many strategies fit on the page; each needs one column per index."""
     return MAX_COLUMNS // max(1, len(read_indexes()))
 
 
@@ -202,7 +202,7 @@ def default_strategies() -> tuple[str, ...]:
 
 
 def read_strategies() -> tuple[str, ...]:
-    """Return the strategies of the URL, as many as fit, or the default ones."""
+    """Return the strategies named in the URL, as many as fit, or the default ones."""
     return address.get_all("s")[: max_strategies()] or default_strategies()
 
 
@@ -213,7 +213,7 @@ def read_limit() -> int:
 
 
 def read_parameters(strategies: Sequence[str]) -> dict[str, dict[str, ParameterValue]]:
-    """Return the parameters of the URL by strategy, not yet validated."""
+    """Return the parameters in the URL by strategy, not yet validated."""
     parameters: dict[str, dict[str, ParameterValue]] = {}
     for item in address.get_all("set"):
         target, _, value = item.partition("=")
@@ -259,7 +259,7 @@ def _change_strategies() -> None:
 
 
 def _drop_excess(names: Sequence[str], places: int) -> list[str]:
-    """Return as many names as fit; the last are dropped first, the built-in default last."""
+    """Return as many names as fit, dropping from the end and the built-in default last."""
     order = sorted(names, key=lambda name: name != DEFAULT_STRATEGY)[: max(0, places)]
     return [name for name in names if name in order]
 

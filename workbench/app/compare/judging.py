@@ -32,7 +32,7 @@ Mark = tuple[int, str, int | None]  # number in the session, judged place, grade
 
 
 def list_own_test_sets(wb: Workbench) -> list[TestSetInfo]:
-    """Return the test sets over the user's own sources, not over a corpus of their own."""
+    """Return the test sets over the user's own sources, not those over a separate corpus."""
     from evals.test_sets.store import TestSetStore
 
     return [info for info in TestSetStore(wb).list() if info.source_id is None]
@@ -48,11 +48,11 @@ class QuestionJudging:
 
     @property
     def about(self) -> str:
-        """A key of the question and the test set."""
+        """A key for the question and the test set."""
         return f"{self.test_set.id} {self.question}"
 
     def grades(self) -> dict[str, int]:
-        """Return place -> grade of every judged span of the question."""
+        """Return {place: grade} for every judged span of the question."""
         test_set = self.load()
         question = _find_question(test_set, self.question)
         return {
@@ -171,7 +171,7 @@ def _choose_test_set(key: str) -> None:
 
 
 def _keep_new_test_set() -> None:
-    """Keep the new test set selected until the browser sends it: requests already on their way do not."""
+    """Keep the new test set selected until the browser sends it; requests already in flight do not name it."""
     test_set_id, is_new = st.session_state.get("judge_made", ("", False))
     if is_new:  # the run that created it
         st.session_state["judge_made"] = (test_set_id, False)
@@ -216,7 +216,7 @@ class JudgingProgress:
 
     Attributes:
         questions: Its questions, in order.
-        judged: The number of judged passages of each.
+        judged: The number of judged passages per question.
         place: Position of the current question; None if it is not in the test set.
     """
 

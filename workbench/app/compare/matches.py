@@ -1,6 +1,6 @@
 """Hits of the same text, which the board highlights together and which share judgments.
 
-A place is a document and a span in it, so that it also applies to an index of another chunker.
+A place is a document and a span in it, so it is also valid in an index made by another chunker.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def join_hits(comparison: Comparison) -> Joins:
 def find_same_places(comparison: Comparison, judged: Iterable[str]) -> dict[str, list[str]]:
     """Return, for each shown place, the other shown or judged places of the same text.
 
-    A judgment of a passage of one index thereby applies to that of another, as in the span metrics.
+    A judgment on a passage of one index thus applies to the same text in another index, as in the span metrics.
     """
     shown = {place_key(hit): _passage_place(hit) for result in comparison.strategies.values() for hit in result}
     places = {key: _parse_place_key(key) for key in judged} | shown
@@ -97,7 +97,7 @@ Underlines = Mapping[str, Mapping[Span, int]]  # place -> span of the hit's text
 
 
 def find_similar_words(wb: Workbench, comparison: Comparison) -> Underlines:
-    """Return the words to underline in the hits scored by late interaction."""
+    """Return the words to underline in hits scored by late interaction."""
     judged: dict[str, dict[str, Passage]] = {}
     for result in comparison.strategies.values():
         for hit in result:

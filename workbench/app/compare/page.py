@@ -361,7 +361,7 @@ def show_export_button(comparison: Comparison, asking: SearchSettings, limit: in
 
 
 def make_file_name(question: str) -> str:
-    """Return a file name of the words of a question, safe on any system."""
+    """Return a file name made from a question's words that is safe on any system."""
     words = "".join(char if char.isalnum() else "-" for char in question)
     return "-".join(part for part in words.split("-") if part)[:MAX_FILE_NAME_CHARS] or "comparison"
 
@@ -383,7 +383,7 @@ MAX_VALUE_CHARS = 60  # of a value that is quoted
 
 
 def show_invalid_values() -> None:
-    """Show which values of the URL are ignored, with a button that removes them."""
+    """Show which values in the URL are ignored, with a button that removes them."""
     odd = list(find_invalid_values())
     if not odd:
         return
@@ -394,7 +394,7 @@ def show_invalid_values() -> None:
 
 
 def find_invalid_values() -> Iterator[tuple[str, str, str]]:
-    """Yield (name, value, reason) of each value of the URL that has no effect."""
+    """Yield (name, value, reason) for each value in the URL that has no effect."""
     for name in st.query_params:
         if name not in (*OWN_PARAMETERS, *address.EVERYWHERE) and not name.startswith(FOREIGN_PREFIXES):
             yield name, address.get(name), "unknown parameter"
@@ -436,7 +436,7 @@ MAX_NAME_CHARS = 48  # of a chip
 
 
 def show_name_chips(comparison: Comparison, scope: Scope) -> None:
-    """Show which names of the question boost documents, and those that the user has turned off."""
+    """Show which names in the question boost documents, and those that the user has turned off."""
     names = comparison.preferring
     if not names and not scope.ignored_names:
         return
@@ -538,7 +538,7 @@ def _show_results(wb: Workbench, question: str, strategies: tuple[str, ...], jud
     limit, columns = read_limit(), tuple(combine_with_indexes(strategies, read_indexes()))
     asking = SearchSettings(read_scope(), read_index(), read_parameters(strategies))
     key = (question, columns, limit, asking.scope, asking.index, repr(asking.parameters), change_count())
-    in_the_meantime = st.empty()  # a slot of its own, which the board clears at once
+    in_the_meantime = st.empty()  # a separate slot, which the board clears immediately
     try:
         pending = get_or_start_search(key, lambda: run_comparison(wb, question, columns, limit, asking))
     except WorkbenchError as error:

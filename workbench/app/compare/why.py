@@ -44,7 +44,7 @@ TextPiece = tuple[str, bool, int, dict[str, float]]  # text, exact match, underl
 
 
 def split_question(compared: WordComparison) -> list[QuestionPiece]:
-    """Return the question in pieces; words that count have their position in ``compared.words``."""
+    """Split the question into pieces; significant words have their position in ``compared.words``."""
     pieces: list[QuestionPiece] = []
     at = 0
     for place, word in enumerate(compared.words):
@@ -55,12 +55,12 @@ def split_question(compared: WordComparison) -> list[QuestionPiece]:
 
 
 def is_significant(compared: WordComparison, word: QuestionWord) -> bool:
-    """Return whether a word of the question counts: it has weight and is not a function word."""
+    """Return whether a question word is significant: it has weight and is not a function word."""
     return word.weight > 0 and compared.question[word.start : word.end].lower() not in FUNCTION_WORDS
 
 
 def split_text(compared: WordComparison) -> tuple[list[TextPiece], list[TextPiece]]:
-    """Return the title and headings, and the passage, in pieces."""
+    """Return the title and headings, and the passage, split into pieces."""
     matched = match_spans(compared.question, compared.text, compared.language)
     likes = _similarities_by_span(compared)
     context = len(compared.context)
@@ -71,7 +71,7 @@ def split_text(compared: WordComparison) -> tuple[list[TextPiece], list[TextPiec
 
 
 def render_passage(text: str, compared: WordComparison | None, table_header: str = "") -> list[JsonValue]:
-    """Return a Markdown passage as elements, its texts in pieces as by ``split_text``.
+    """Return a Markdown passage as elements, with its texts split as by ``split_text``.
 
     Args:
         text: The passage.
@@ -98,7 +98,7 @@ def render_passage(text: str, compared: WordComparison | None, table_header: str
 
 
 def match_strength(similarity: float) -> float:
-    """Return how strongly a match is drawn, 0..1."""
+    """Return the opacity of a match, 0..1."""
     return round(
         min(
             1.0, max(0.1, (similarity - UNDERLINE_THRESHOLDS[0]) / (FULL_STRENGTH_SIMILARITY - UNDERLINE_THRESHOLDS[0]))
@@ -108,7 +108,7 @@ def match_strength(similarity: float) -> float:
 
 
 def _similarities_by_span(compared: WordComparison) -> dict[Span, dict[int, float]]:
-    """Return the matched spans of the text, with the similarity to each word of the question that counts."""
+    """Return the matched spans of the text, with the similarity to each significant question word."""
     likes: dict[Span, dict[int, float]] = {}
     for place, word in enumerate(compared.words):
         if is_significant(compared, word):
@@ -256,7 +256,7 @@ def _list_legs(why: Explanation) -> list[JsonObject]:
 
 
 def _list_features(why: Explanation) -> list[JsonObject]:
-    """Return the features with a weight of a learned ranker, in the order of the explanation."""
+    """Return the weighted features of a learned ranker, in the order of the explanation."""
     return [
         {
             "title": view.title,
@@ -300,7 +300,7 @@ def _split_question(why: Explanation, compared: WordComparison | None) -> list[Q
 
 
 def _list_matches(compared: WordComparison | None) -> list[list[tuple[str, str]]]:
-    """Return, for each word of the question, its matches as (word, similarity), best first, without duplicates."""
+    """Return, for each question word, its matches as (word, similarity), best first, without duplicates."""
     if compared is None:
         return []
     rows: list[list[tuple[str, str]]] = []
@@ -339,7 +339,7 @@ class ExplainedQuestion:
 
 
 def open_why(column: str, passage_id: str = EXPECTED_DOCUMENT) -> None:
-    """Put a passage and its column into the URL; ``show_why_panel`` shows it."""
+    """Put a passage and its column in the URL; ``show_why_panel`` shows it."""
     address.put(why=passage_id, by=column, missed=None)
 
 
@@ -473,7 +473,7 @@ def _get_or_explain(key: Hashable, explain: Callable[[], JsonObject]) -> JsonObj
 
 
 def _change_expected() -> None:
-    """Put the expected document into the URL; "" removes it."""
+    """Put the expected document in the URL; "" removes it."""
     chosen = _read_trigger("expect")
     if isinstance(chosen, str):
         address.put(missed=chosen or None)
@@ -487,7 +487,7 @@ def _change_passage() -> None:
 
 
 def _change_column() -> None:
-    """Show the passage as another column ranks it."""
+    """Switch the panel to another column's ranking of the passage."""
     column = _read_trigger("column")
     if isinstance(column, str) and column:
         address.put(by=column)

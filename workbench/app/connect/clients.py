@@ -50,7 +50,7 @@ class ClientSetup:
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """An MCP client: its title, where its configuration goes, the syntax, and the function that writes it."""
+    """An MCP client: its title, the location and syntax of its configuration, and the function that writes it."""
 
     title: str
     where: str

@@ -1,4 +1,4 @@
-"""Connect clients: write this workbench into a client's file, undo that, and report which clients have called."""
+"""Connect clients: add this workbench to a client's file, undo that, and report which clients have called."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ClientFile:
     is_typed: bool = False
 
     def entry(self, connection: ClientSetup) -> JsonObject:
-        """Return the entry that lets the client start this workbench."""
+        """Return the configuration entry with which the client starts this workbench."""
         kind: JsonObject = {"type": "stdio"} if self.is_typed else {}
         return kind | {
             "command": connection.command,
@@ -75,7 +75,7 @@ BACKUP_SUFFIX = ".rag-workbench.bak"
 
 @dataclass(frozen=True, slots=True)
 class ConnectionNote:
-    """What ``connect`` did to one file of a client.
+    """A record of what ``connect`` changed in one file of a client.
 
     Attributes:
         file: Path of the file.
@@ -202,7 +202,7 @@ def plan_connection(client: str, connection: ClientSetup, home: Path, path: Path
 
 
 def plan_undo(client: str, home: Path, path: Path | None = None) -> FileChange:
-    """Return the change that undoes ``connect``: by the backup, or by removing the entry if the file has changed since.
+    """Return the change that undoes ``connect``: restore the backup, or remove the entry if the file has changed since.
 
     Args:
         path: The file to undo; by default the one that was written last.
@@ -272,7 +272,7 @@ def describe_state(client: str, home: Path, callers: Mapping[str, Caller]) -> st
 
 
 def _is_ours(entry: object, client: str) -> bool:
-    """Return whether ``connect`` wrote an entry: it names the client under which calls are logged."""
+    """Return whether ``connect`` wrote an entry, which then names the client for the call log."""
     words = entry.get("args") if isinstance(entry, dict) else None
     return isinstance(words, list) and ["--client", client] in [words[at : at + 2] for at in range(len(words))]
 
@@ -302,7 +302,7 @@ def _absolute(path: Path) -> Path:
 
 
 def _read_text(place: Path) -> str:
-    """Return a file's text with its own line ends; "" if there is no file."""
+    """Return a file's text with its original line endings; "" if there is no file."""
     try:
         return place.read_bytes().decode("utf-8")
     except FileNotFoundError:

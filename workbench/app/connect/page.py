@@ -115,7 +115,7 @@ MAX_SCOPES_LISTED = 3  # promotions of narrower scopes that are shown; the rest 
 
 
 def show_live_strategies(wb: Workbench) -> None:
-    """Show the live strategy, and scopes in which another one is live."""
+    """Show the live strategy, and the scopes with a different one."""
     rows = [f'<p class="wb-serving">{line}</p>' for line in format_live_strategies(wb)]
     listed, rest = rows[: MAX_SCOPES_LISTED + 1], rows[MAX_SCOPES_LISTED + 1 :]
     more = f"<details><summary>{count_text(len(rest), 'more scope')}</summary>{''.join(rest)}</details>" if rest else ""
@@ -175,7 +175,7 @@ REFRESH_S = 3.0  # seconds between refreshes of the client's state
 
 
 def page() -> None:
-    """Show the view that the URL names."""
+    """Show the view named in the URL."""
     wb = OPENING.workbench
     st.title("Connect", anchor=False)
     show_live_strategies(wb)
@@ -289,7 +289,7 @@ LONG_ANSWER_CHARS = 1200  # characters above which an answer scrolls
 
 
 def show_tools(wb: Workbench) -> None:
-    """Show the tools, or the one that the URL names."""
+    """Show the tools, or the one named in the URL."""
     tool = TOOLS.get(address.get("tool"))
     if tool is None:
         _list_tools()

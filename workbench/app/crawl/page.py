@@ -1,4 +1,4 @@
-"""The Crawl page: start, preview, watch and repeat crawls of websites."""
+"""The Crawl page: preview, start, watch and repeat website crawls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MIN_PROGRESS = 0.02  # minimum progress for an estimate of the time left
 
 
 def compute_progress(job: CrawlCounts) -> float:
-    """Return the progress of a crawl, 0..1; a page that is fetched but not stored counts half."""
+    """Return the progress of a crawl, 0..1; a page that is fetched but not yet stored counts as half."""
     return (job.pages_done + job.pages_waiting / 2) / job.pages_total if job.pages_total else 0.0
 
 
@@ -46,7 +46,7 @@ def count_fetched(job: CrawlCounts) -> int:
 
 @dataclass(frozen=True, slots=True)
 class CrawlBaseline:
-    """The progress of a crawl when this page first showed it; its pace is measured from there."""
+    """The progress of a crawl when this page first showed it; the pace is measured from that point."""
 
     moment: datetime
     share: float
@@ -240,7 +240,7 @@ def _get_baseline(job: CrawlJob, moment: datetime) -> CrawlBaseline:
 
 
 def describe_changes(job: CrawlCounts) -> str:
-    """Describe the changes of a crawl; if it ended before it stored a page, what happens to the fetched ones."""
+    """Describe what a crawl changed; if it ended before storing a page, describe what happens to the fetched pages."""
     report = [f"{count_text(count, 'page')} {outcome_label(name)}" for name, count in job.outcomes.items() if count]
     if report:
         return " · ".join(report)
@@ -532,7 +532,7 @@ _CELL_STATES = OUTCOME_STATES | {
 
 
 def page() -> None:
-    """Show the crawl that the URL names, or else the form and the history."""
+    """Show the crawl named in the URL, or else the form and the history."""
     wb = OPENING.workbench
     st.title("Crawl", anchor=False)
     show_notice()

@@ -106,7 +106,7 @@ def make_quality_chart(spots: Sequence[ChartPoint], theme: str) -> JsonObject:
 
 
 def _axis_range(values: Sequence[float]) -> dict[str, float]:
-    """Return the ends and the interval of an axis around values in 0..1: 0.05, or 0.1 for a wide range."""
+    """Return the ends of an axis around values in 0..1, and its tick interval: 0.05, or 0.1 for a wide range."""
     low, high = min(values, default=0.0), max(values, default=1.0)
     steps = 20 if high - low < 0.25 else 10  # in all of 0..1
     least, most = max(0, floor(steps * low - 0.4)), min(steps, ceil(steps * high + 0.4))
@@ -161,7 +161,7 @@ def make_heat_map(
 
 
 def make_changes_chart(changes: Sequence[Change], texts: Mapping[str, str], theme: str) -> JsonObject:
-    """Return a bar chart of each question's difference, in the given order."""
+    """Return a bar chart of the difference per question, in the given order."""
     green, red = PALETTE["green"][theme == "dark"], PALETTE["red"][theme == "dark"]
     return {
         "animation": False,

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 def promote_run(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, serving: LiveStrategy | None) -> None:
-    """Open the dialog that promotes a run's strategy, with the evidence of the experiment."""
+    """Open the dialog that promotes a run's strategy, with evidence from the experiment."""
     value = cell.run.means[outcome.metric] if cell.run else 0.0
     note = f"{metric_title(outcome.metric)} {value:.3f} in {outcome.experiment.title}"
     candidate = PromotionCandidate(cell.cell.strategy, cell.cell.parameters, cell.cell.index, note)
@@ -65,7 +65,7 @@ def promote_run(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult, ser
 
 
 def _warn_if_seen(wb: Workbench, outcome: ExperimentOutcome, cell: CellResult) -> list[str]:
-    """Return an HTML warning if the ranker was trained on the questions it was measured with."""
+    """Return an HTML warning if the ranker was measured on its own training questions."""
     if cell.cell.strategy != LEARNED_STRATEGY:
         return []
     name = str(cell.cell.parameters.get(RANKER.name, DEFAULT_RANKER))
@@ -125,14 +125,14 @@ def show_leaderboard(wb: Workbench, outcome: ExperimentOutcome) -> tuple[str, st
 
 
 def read_picks(outcome: ExperimentOutcome) -> list[str]:
-    """Return the runs of the URL to compare; by default the best and the second."""
+    """Return the runs to compare, as named in the URL; by default the best and the second best."""
     run_ids = [cell.run_id for cell in outcome.done_cells]
     chosen_ids = [run_id for run_id in address.get_all("ab") if run_id in run_ids]
     return chosen_ids[:2] if chosen_ids else run_ids[1::-1]
 
 
 def _load_serving(wb: Workbench, outcome: ExperimentOutcome) -> LiveStrategy | None:
-    """Return what is live in the measured scope, or in the current one for a corpus of its own.
+    """Return what is live in the measured scope, or in the current scope if the experiment has its own corpus.
 
     Returns None if a part of the scope was deleted.
     """
@@ -196,7 +196,7 @@ def _describe_difference(line: LeaderboardLine) -> dict[str, str] | None:
 
 
 def choose_scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:
-    """Return the ends of a scale for all intervals, and the number of digits of its labels."""
+    """Return the ends of a scale for all intervals, and the number of decimals for its labels."""
     done = [line for line in lines if line.status == "done"]
     if not done:
         return 0.0, 1.0, 1
@@ -211,7 +211,7 @@ def choose_scale(lines: Sequence[LeaderboardLine]) -> tuple[float, float, int]:
 
 
 def show_quality_against_latency(outcome: ExperimentOutcome) -> None:
-    """Show quality against latency."""
+    """Show the chart of quality against latency."""
     spots = [
         ChartPoint(
             format_run_title(cell),

@@ -1,4 +1,4 @@
-"""The Learn view: trains rankers on judged questions, shows their scores, and stores them."""
+"""The Learn view: train rankers on judged questions, show their scores, and store them."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _save_ranker(wb: Workbench, ranker: Ranker, name: str) -> str:
 
 
 def _get_or_save(wb: Workbench, ranker: Ranker, name: str) -> Ranker:
-    """Return the saved ranker, saving it unless it already is.
+    """Return the saved ranker, after saving it if necessary.
 
     Raises:
         Conflict: Another ranker has this name.
@@ -188,7 +188,7 @@ def _import_ranker(wb: Workbench, data: bytes) -> str:
 
 
 def describe_ranker(ranker: Ranker) -> str:
-    """Describe the origin of a ranker in one line."""
+    """Describe where a ranker comes from, in one line."""
     since = f"{ranker.created_at.astimezone():%-d %b %Y}" if ranker.created_at else "built in"
     learned = ranker.figures.get(LEARNED_STRATEGY)
     parts = [

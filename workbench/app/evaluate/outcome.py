@@ -55,16 +55,16 @@ class ExperimentOutcome:
 
     @property
     def metrics(self) -> list[str]:
-        """The names of the measured metrics; with judged spans, span metrics too."""
+        """The names of the measured metrics, including span metrics if spans were judged."""
         return list(self.done_cells[0].run.values) if self.done_cells and self.done_cells[0].run else []
 
     def cell(self, run_id: str) -> CellResult | None:
-        """Return a finished cell by its run."""
+        """Return the finished cell of a run."""
         return next((cell for cell in self.done_cells if cell.run_id == run_id), None)
 
 
 def load_outcome(wb: Workbench, experiment_id: str, metric: str) -> ExperimentOutcome:
-    """Return an experiment's results by a metric, or by its first one if it has not measured that metric.
+    """Return an experiment's results by a metric, or by its first metric if that one was not measured.
 
     Raises:
         NotFound: The experiment does not exist.
@@ -92,7 +92,7 @@ def format_run_title(cell: CellResult) -> str:
 
 
 def list_settings(cell: CellResult) -> list[str]:
-    """Return the index and parameters of a run that are not the defaults."""
+    """Return a run's index and parameters if they differ from the defaults."""
     parameters = [
         f"{name.replace('_', ' ')} {value:g}" if isinstance(value, float) else f"{name.replace('_', ' ')} {value}"
         for name, value in cell.cell.parameters.items()
@@ -104,7 +104,7 @@ def list_settings(cell: CellResult) -> list[str]:
 
 
 def show_ragas(outcome: ExperimentOutcome) -> None:
-    """Show the means with their number of questions, and why other questions have no value."""
+    """Show each mean with its number of questions, and why the other questions have no value."""
     rows = make_ragas_rows(outcome)
     if not rows:
         return
@@ -162,7 +162,7 @@ SETTING_PATTERN = re.compile(r"\b([a-z]\w*)=(\S+)")  # of a parameter, as in "ve
 
 
 def format_settings(label: str, strategy: str) -> str:
-    """Return a label's index and parameters: "index fine, depth 5" of the label "hybrid on fine depth=5"."""
+    """Return a label's index and parameters: "index fine, depth 5" for the label "hybrid on fine depth=5"."""
     rest = label.removeprefix(strategy).strip()
     before = SETTING_PATTERN.split(rest, maxsplit=1)[0].strip()
     index = [f"index {before.removeprefix('on ')}"] if before else []

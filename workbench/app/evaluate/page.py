@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
-    """Compare two experiments, which the URL names."""
+    """Compare the two experiments named in the URL."""
     st.button("Experiments", icon=":material/arrow_back:", type="tertiary", on_click=_leave_view)
     first, second = load_outcome(wb, first_id, ""), load_outcome(wb, second_id, "")
     st.header(escape_markdown(f"{first.experiment.title} → {second.experiment.title}"), anchor=False)
@@ -180,8 +180,8 @@ def _leave_view() -> None:
 
 # The matrix of runs
 
-STEPS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)  # between the offered values of a share or weight
-MAX_STEPS = 4  # offered at most
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)  # step between the offered values of a share or weight
+MAX_STEPS = 4  # maximum number offered
 ROUND_FACTORS = (1, 2, 5)  # times a power of ten, because counts matter by ratio
 MAX_VALUES_PRESELECTED = 3  # values that are preselected; with more, two parameters make dozens of runs
 PARAMETERS_PER_ROW = 3  # varied parameters per row
@@ -210,7 +210,7 @@ def show_matrix_form(wb: Workbench) -> list[Cell]:
 
 
 def combine_values(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]:
-    """Return strategy -> every combination of the values of its parameters."""
+    """Return {strategy: every combination of its parameters' values}."""
     by_strategy: dict[str, dict[str, Sequence[ParameterValue]]] = {}
     for key, values in varied.items():
         strategy, _, parameter = key.partition(".")
@@ -223,7 +223,7 @@ def combine_values(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]
 
 
 def list_values(parameter: Parameter, names: Sequence[str] = ()) -> list[ParameterValue]:
-    """Return round values over the range of a parameter, including its default, in order.
+    """Return rounded values across a parameter's range, including its default, in ascending order.
 
     Args:
         parameter: The parameter.
@@ -405,7 +405,7 @@ def _count_answerable(wb: Workbench, test_set: str) -> int:
 
 
 def _describe_corpus(wb: Workbench, test_set: str) -> str:
-    """Describe the corpus of an experiment, and that the current scope does not change it."""
+    """Describe the corpus of an experiment, and note that the current scope does not affect it."""
     info = None if test_set == SAMPLE_NAME else TestSetStore(wb).info(test_set)
     over = info.over if info else "the sample articles"
     chosen = read_lasting_scope()
@@ -508,7 +508,7 @@ def _show_buttons(selected: Sequence[str]) -> None:
 
 
 def make_rows(experiments: Sequence[Experiment], winners: Mapping[str, Winner]) -> list[dict[str, object]]:
-    """Return the experiments as rows, with all scores on one scale."""
+    """Return the experiments as rows, with all scores on a common scale."""
     lows = [winner.interval[0] for winner in winners.values()]
     highs = [winner.interval[1] for winner in winners.values()]
     ends = (min(lows), max(highs)) if lows and min(lows) < max(highs) else (0.0, 1.0)
@@ -557,7 +557,7 @@ def _score_cell(winner: Winner | None, ends: tuple[float, float]) -> dict[str, o
 
 
 def _trend_cell(winner: Winner | None, winners: Mapping[str, Winner]) -> dict[str, object] | None:
-    """Return the winners of the same test set over time, with the position of this one."""
+    """Return the best scores on the same test set over time, with this experiment's position."""
     if winner is None:
         return None
     over_time = winner_trend(winners.values(), winner.test_set_id)
@@ -573,7 +573,7 @@ VIEWS = {"experiments": "Experiments", "datasets": "Test sets", "tune": "Tune", 
 
 
 def page() -> None:
-    """Show what the URL names: an experiment, a comparison of two, a test set, or one of the four lists."""
+    """Show the view named in the URL: an experiment, a comparison of two, a test set, or one of the four lists."""
     wb = OPENING.workbench
     show_notice()
     st.title("Evaluate", anchor=False)

@@ -1,4 +1,4 @@
-"""Single questions: a heat map of all runs, changes between two runs, and both rankings of a question."""
+"""Single questions: a heat map of all runs, the changes between two runs, and their rankings for one question."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def show_rankings(wb: Workbench, test_set: TestSet, question_id: str, pair: Sequ
 
 
 class JudgedDocuments:
-    """Documents by the keys that judgments use, each read once."""
+    """Documents by their keys in judgments; each is read once."""
 
     def __init__(self, wb: Workbench, test_set: TestSet) -> None:
         self._workbench, self._test_set = wb, test_set
@@ -193,7 +193,7 @@ def _show_heat_map(outcome: ExperimentOutcome, texts: Mapping[str, str]) -> None
 
 
 def make_grid(outcome: ExperimentOutcome) -> tuple[list[str], list[tuple[int, int, float]]]:
-    """Return the questions from hard to easy, and (question, run, value) of every cell of the heat map."""
+    """Return the questions from hard to easy, and (question, run, value) for every cell of the heat map."""
     rows = scores_by_question(outcome.done_cells, outcome.metric)
     spread = {key: max(values.values()) - min(values.values()) for key, values in rows.items()}
     columns = sorted(rows, key=lambda key: -spread[key])[:MAX_QUESTIONS_DRAWN]
@@ -203,7 +203,7 @@ def make_grid(outcome: ExperimentOutcome) -> tuple[list[str], list[tuple[int, in
 
 
 def _choose_other_experiment(wb: Workbench, outcome: ExperimentOutcome) -> ExperimentOutcome:
-    """Ask for the experiment that B comes from, to compare A with the same run there."""
+    """Ask for B's experiment, to compare A with the same run in it."""
     others = {
         experiment.id: experiment.title
         for experiment in Experiments(wb).list(outcome.experiment.test_set_id)
@@ -288,7 +288,7 @@ def _make_rows(differ: Sequence[Change], texts: Mapping[str, str]) -> list[dict[
 
 
 def _choose_question(question_id: str, chart: str | None) -> None:
-    """Put a question into the URL; a chart keeps its selection, so the same one counts once."""
+    """Put a question in the URL; a chart keeps its selection, so a repeated one is ignored."""
     if chart is not None and st.session_state.get(f"chosen_by_{chart}") == question_id:
         return
     if chart is not None:

@@ -43,7 +43,7 @@ EARLIEST = datetime.min.replace(tzinfo=UTC)
 def preselect_test_set(test_sets: Sequence[TestSetInfo]) -> str:
     """Return the id of the test set to preselect, or "".
 
-    It is the last changed one on the user's own documents, or else the last changed one.
+    Prefer the most recently changed one on the user's own documents, else the most recently changed one of all.
     """
     best = max(test_sets, key=lambda info: (info.source_id is None, info.updated_at or EARLIEST), default=None)
     return best.id if best else ""

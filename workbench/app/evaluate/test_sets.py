@@ -1,4 +1,4 @@
-"""The views of test sets: the list, the editor of one, and ways to add questions."""
+"""Views of test sets: the list, the editor, and ways to add questions."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ def _describe_part(judgment: Judgment) -> str:
 
 
 def _make_frame(rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str]) -> pandas.DataFrame:
-    """Return rows as a frame whose columns have their types even without rows."""
+    """Return rows as a data frame whose columns keep their types even if there are no rows."""
     import pandas as pd
 
     kinds = dict.fromkeys(texts, "string") | dict.fromkeys(numbers, "Int64")
@@ -356,7 +356,7 @@ def show_test_sets(wb: Workbench) -> None:
         show_message(
             "No test sets yet",
             "A test set has questions and the passages that answer them. Judge results in Compare, import a folder or "
-            "CSV, add queries of agents, or start with the sample questions.",
+            "CSV, add agents' queries, or start with the sample questions.",
         )
     show_new_form(wb, expanded=not test_sets)
     if test_sets:

@@ -1,4 +1,4 @@
-"""The Tune view: searches for good parameters in a given time, and shows the finalists."""
+"""The Tune view: search for good parameters within a time budget, and show the finalists."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
 
 
 def _resume(wb: Workbench, job_id: str) -> None:
-    """Resume a tuning job with its results and its remaining time."""
+    """Resume a tuning job with its results so far and its remaining time."""
     try:
         wb.jobs.resume(job_id)
     except WorkbenchError as error:
@@ -177,7 +177,7 @@ def make_finalist_row(place: int, finalist: StoredFinalist) -> dict[str, object]
 
 
 def format_changed_parameters(candidate: StoredCandidate) -> str:
-    """Return a candidate's parameters that are not the defaults, as text."""
+    """Return a candidate's non-default parameters as text."""
     defaults = {parameter.name: parameter.default for parameter in STRATEGIES[candidate["strategy"]].parameters}
     parameters = candidate["parameters"].items()
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in parameters if value != defaults.get(name))

@@ -1,4 +1,4 @@
-"""The script that Streamlit runs for every visit: the frame around the current page."""
+"""The script that Streamlit runs for every visit; it draws the frame around the current page."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def main() -> None:
     st.set_page_config(page_title=f"{entry.title} · RAG Workbench")
     address.arrive(entry.name)
     clear_run_cache()
-    in_the_meantime = st.empty()  # a slot of its own, which the page clears at once
+    in_the_meantime = st.empty()  # a separate slot, which the page clears immediately
     try:
         wb = OPENING.wait(OPENING_WAIT_S)
         if wb is None:

@@ -41,7 +41,7 @@ MAX_CITATIONS_SHOWN = 12  # citations of one document and direction
 
 
 def show_archive(wb: Workbench) -> None:
-    """Show the search box and its results, or which setting is missing."""
+    """Show the search box and its results, or the name of the missing setting."""
     try:
         wb.archives.resolve_folder()
     except ConfigurationError as error:
@@ -251,7 +251,7 @@ def make_chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObje
 
 
 def _make_narrow_series(dots: Sequence[JsonObject]) -> JsonObject:
-    """Return the series for a narrow frame: labels point to its centre, so that none is cut off."""
+    """Return the series for a narrow frame, with labels towards its centre so that none is cut off."""
     across = [as_number(dot["x"]) for dot in dots]
     middle = (min(across) + max(across)) / 2 if across else 0.0
     placed: list[JsonValue] = [
@@ -332,7 +332,7 @@ def _make_edges(graph: Graph) -> list[JsonObject]:
 
 
 def _node_scale(crowd: int) -> float:
-    """Return the scale of nodes for their number."""
+    """Return the size factor for nodes, given their number."""
     return next(scale for most, scale in ((12, 1.4), (40, 1.05), (80, 0.9), (10**9, 0.7)) if crowd <= most)
 
 
@@ -361,7 +361,7 @@ BROKEN_COLUMNS = (Column("title", "Document"), Column("target", "Target"), Colum
 
 
 def page() -> None:
-    """Show the view that the URL names."""
+    """Show the view named in the URL."""
     wb = OPENING.workbench
     st.title("Graph", anchor=False)
     view = _choose_view()
@@ -436,7 +436,7 @@ def draw_graph(graph: Graph, chosen: Sequence[str], key: str) -> None:
 
 
 def _describe_edges(graph: Graph) -> str:
-    """Describe the edges of a graph, each of which may be several links."""
+    """Describe the edges of a graph; one edge may represent several links."""
     links = sum(edge.links for edge in graph.edges)
     return f"{count_text(len(graph.edges), 'edge')} ({count_text(links, 'link')})"
 

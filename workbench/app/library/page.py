@@ -1,4 +1,4 @@
-"""The Library page: sources and their documents, to add, organise and delete."""
+"""The Library page: add, organise and delete sources and their documents."""
 
 from __future__ import annotations
 
@@ -160,8 +160,8 @@ def show_projects(wb: Workbench) -> None:
     if not projects:
         show_message(
             "No projects yet",
-            "A project groups sources. A search scoped to it sees its sources and those without a project, but none "
-            "of other projects. Folders divide a project further.",
+            "A project groups sources. A search scoped to it sees its sources and those without a project, but not "
+            "those of other projects. Folders divide a project further.",
         )
     for project in projects:
         with st.container(border=True, key=f"project_{project.id}"):
@@ -282,7 +282,7 @@ Files = Sequence[tuple[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class DroppedFiles:
-    """Dropped files, sorted.
+    """Dropped files, sorted by what to do with them.
 
     Attributes:
         files: Name and content of the files to add; an archive is one file.
@@ -312,7 +312,7 @@ def sort_files(files: Files) -> DroppedFiles:
 
 
 def _inspect_archive(data: bytes) -> tuple[int, list[str]]:
-    """Return the number of readable files in an archive and the names of the others; a damaged one counts as 1."""
+    """Return an archive's number of readable files, and the names of the others; a damaged archive counts as 1."""
     from workbench.ingestion.incoming import list_zip_members
 
     try:
@@ -354,12 +354,12 @@ def start_upload(
     Args:
         wb: The workbench.
         files: Name and content of each file.
-        source: Id or title of an existing source, or title of a new one.
+        source: Id or title of an existing source, or the title of a new one.
         project: Project of a new source.
         folder: Folder of a new source.
         tags: Tags of the source.
         index: Name of the index; by default the default one.
-        left_out: Names of files of unsupported types; those in archives are added.
+        left_out: Names of files with unsupported types; those found in archives are appended.
 
     Raises:
         WorkbenchError: The project or folder does not exist, or unpacking an archive failed.
@@ -633,7 +633,7 @@ SOURCE_COLUMNS = (
 
 
 def page() -> None:
-    """Show the source that the URL names, or else the list of sources or projects."""
+    """Show the source named in the URL, or else the list of sources or projects."""
     wb = OPENING.workbench
     show_notice()
     opened = address.get("open")
@@ -695,7 +695,7 @@ def _show_sources(wb: Workbench, sources: Sequence[Source]) -> None:
 
 
 def _refresh_table(wb: Workbench) -> tuple[str, ...]:
-    """Show the current sources; redraw the page if the selection changes, for its buttons."""
+    """Show the current sources; if the selection changes, redraw the page to update its buttons."""
     before = st.session_state.get(_SELECTION_KEY)
     chosen = _show_table(wb, [*wb.sources.list(), *wb.sources.of_families()])
     st.session_state[_SELECTION_KEY] = chosen

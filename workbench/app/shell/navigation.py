@@ -26,7 +26,7 @@ class PageEntry:
         title: Its title in the navigation bar.
         draw: Draws it.
         jobs: Kinds of jobs that it shows itself, so that the tray omits them.
-        lists_files: True if the tray lists the files of uploads.
+        lists_files: True if the tray lists uploaded files on this page.
     """
 
     name: str
@@ -79,7 +79,7 @@ def _show_missing(path: str) -> None:
 
 
 def switch_page(name: str) -> None:
-    """Go to a page, which ends the run.
+    """Go to a page; this ends the current run of the script.
 
     Raises:
         KeyError: There is no page with this name.

@@ -25,7 +25,7 @@ INLINE_TYPES = {
 
 
 async def send_original(request: Request) -> Response:
-    """Send the bytes a document was read from."""
+    """Send the original bytes of a document."""
     return await run_in_threadpool(_respond_original, request.path_params["document"])
 
 
@@ -74,7 +74,7 @@ async def send_picture(request: Request) -> Response:
 
 
 async def send_frame(request: Request) -> Response:
-    """Send an HTML page that shows the image at full width."""
+    """Send an HTML page that shows a page image at full width."""
     document, number, at = _read_request(request)
     here = add_base_path(f"/originals/{quote(document, safe='')}")
     label, pages = await run_in_threadpool(_load_page_label, document, number)
@@ -101,7 +101,7 @@ def _read_request(request: Request) -> tuple[str, int, str]:
 
 
 def _load_page_label(document: str, number: int) -> tuple[str, int]:
-    """Return the printed number of a page in parentheses ("" if it is its position), and the number of pages."""
+    """Return a page's printed number in parentheses ("" if it equals its position), and the number of pages."""
     try:
         wb = OPENING.wait(30)
         if wb is None:

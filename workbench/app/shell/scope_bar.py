@@ -53,7 +53,7 @@ def format_scope(wb: Workbench, scope: Scope) -> str:
 
 
 def is_same_scope(wb: Workbench, measured: MeasuredScope, scope: Scope) -> bool:
-    """Return whether a test set's scope equals a scope that may have titles instead of ids."""
+    """Return whether a test set's scope equals another, which may use titles instead of ids."""
     from evals.gateway import describe_scope
 
     try:
@@ -117,7 +117,7 @@ def _list_languages(wb: Workbench) -> dict[str, str]:
 
 
 def _list_kinds(project: str) -> dict[str, str]:
-    """Return the choices that restrict a scope to a kind of sources."""
+    """Return the choices that restrict a scope to one kind of source."""
     only_global = {"global": "Unassigned sources only"}
     return {"project": "This project only", **only_global} if project else only_global
 
@@ -141,12 +141,12 @@ def _summarise_scope(projects: Mapping[str, str], sources: Mapping[str, str]) ->
 
 
 def _format_value(titles: Mapping[str, str], value: str) -> str:
-    """Return the title of a value of the URL, or the value marked as not found."""
+    """Return the title of a value in the URL, or the value marked as not found."""
     return escape_markdown(titles[value], 48) if value in titles else f"{escape_markdown(value, 48)} :red[(not found)]"
 
 
 def _show_choice(label: str, name: str, options: Mapping[str, str], nothing: str, clears: Sequence[str] = ()) -> None:
-    """Show a select box for a value of the URL; an unknown value is marked as not found."""
+    """Show a select box for a value in the URL; an unknown value is marked as not found."""
     key, value = f"scope_{name}", address.get(name)
     labels = {"": nothing, **options} | ({value: f"{value} (not found)"} if value and value not in options else {})
     show_value(key, value, labels.values())

@@ -76,7 +76,7 @@ class NestedPaths:
 
 
 def _is_visit(request: Request) -> bool:
-    """Return whether a request is a visit to a page, not for a resource of a page."""
+    """Return whether a request is for a page rather than for one of its resources."""
     return request.method == "GET" and "text/html" in request.headers.get("accept", "")
 
 
@@ -123,7 +123,7 @@ class Password:
         return known and until.isdigit() and int(until) > time.time()
 
     def form(self, said: str = "", *, wanted: str = "/") -> Response:
-        """Return the login page; ``wanted`` is the page to open afterwards."""
+        """Return the login page; ``wanted`` is the page to open after login."""
         action = f"{self.base_path}/login?{urlencode({PAGE_PARAMETER: wanted})}"
         page = _LOGIN_HTML.format(action=escape(action), said=escape(said))
         return HTMLResponse(page, 401 if said else 200, {"cache-control": "no-store"})
@@ -167,7 +167,7 @@ class AgentApp:
 
     @asynccontextmanager
     async def life(self) -> AsyncGenerator[None]:
-        """Run its session manager while the server runs."""
+        """Run the MCP server's session manager while the server runs."""
         async with self._web.router.lifespan_context(self._web):
             yield
 
@@ -222,7 +222,7 @@ class PortRouter:
 
 
 def _target_url(path: str, connection: HTTPConnection) -> str:
-    """Return the requested page with its query; the login form has it as a parameter."""
+    """Return the requested page with its query; the login form receives it as a parameter."""
     if path == "/login":
         return connection.query_params.get(PAGE_PARAMETER, "/")
     query = connection.url.query
@@ -313,7 +313,7 @@ def serve(
 
 
 def _run_prepare(wb: Workbench, prepare: Prepare | None, should_stop: ShouldStop) -> Workbench:
-    """Return the workbench after ``prepare``, or close it if that fails."""
+    """Run ``prepare`` and return the workbench; close it if that fails."""
     if prepare is not None:
         try:
             prepare(wb, should_stop)
@@ -326,7 +326,7 @@ def _run_prepare(wb: Workbench, prepare: Prepare | None, should_stop: ShouldStop
 def _make_application(
     base_path: str, middleware: list[Middleware], beside: Callable[[], AbstractAsyncContextManager[None]]
 ) -> st.App:
-    """Return the Streamlit application with its routes, middleware and a further lifespan."""
+    """Return the Streamlit application with its routes, middleware and an additional lifespan."""
     import streamlit as st
     from starlette.middleware import Middleware
     from starlette.routing import Route
@@ -335,7 +335,7 @@ def _make_application(
 
     @asynccontextmanager
     async def life(app: st.App) -> AsyncGenerator[None]:
-        """Open the workbench once the server listens; imports in two threads would delay the first response."""
+        """Open the workbench once the server is listening; importing in two threads would delay the first response."""
         del app
         asyncio.get_running_loop().call_later(OPENING_DELAY_S, OPENING.start)
         async with beside():
@@ -350,7 +350,7 @@ def _make_application(
 def skip_component_scan() -> None:
     """Turn off Streamlit's scan of all installed packages for components, which slows the start.
 
-    The app registers its own by name, and uses no others.
+    The app registers its components by name and uses no others.
     """
     try:
         from streamlit.components.v2 import manifest_scanner
@@ -380,7 +380,7 @@ def _make_agent_app(public: PublicServer, host: str, port: int, settings: Settin
 
 
 def _route_port(agents: AgentApp, base_path: str, settings: Settings) -> list[Middleware]:
-    """Return the middleware that routes agents and users; the password is the app's, or else the MCP token."""
+    """Return the middleware that routes agents and users; it checks the app's password, or else the MCP token."""
     from starlette.middleware import Middleware
 
     secret = settings.app_password or settings.mcp_token

@@ -1,4 +1,4 @@
-"""Jobs as the app shows them: the tray, and buttons to add documents."""
+"""Jobs in the app: the tray, and the buttons that add documents."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class JobView:
     Attributes:
         job: The job.
         tally: Counts of its files.
-        moment: When it was read.
+        moment: When the job was read.
         heard: Last heartbeat of its worker.
     """
 
@@ -119,7 +119,7 @@ def show_add_button(page: str, *, is_chief: bool = False) -> None:
 
 
 def show_sample_button(wb: Workbench) -> None:
-    """Show the button that loads the sample, disabled while jobs are running."""
+    """Show the button that loads the sample; it is disabled while jobs are running."""
     loading = any(work.is_running for work in JOB_VIEWS.all().values())
     why = "Available when the running jobs have finished." if loading else None
     if st.button("Load sample", icon=":material/auto_stories:", disabled=loading, help=why, key="to_sample"):
@@ -128,7 +128,7 @@ def show_sample_button(wb: Workbench) -> None:
 
 
 def show_start_buttons(wb: Workbench, *pages: str) -> None:
-    """Show a row of buttons to these pages, with the one for files as primary, and for the sample."""
+    """Show a row of buttons: links to these pages, with the one for files as primary, and loading the sample."""
     with st.container(horizontal=True, key="ways_on"):
         for page in pages:
             show_add_button(page, is_chief=page == "library")
@@ -163,7 +163,7 @@ def _tray_state(works: Mapping[str, JobView]) -> TrayState:
 
 
 def _has_stored_files(work: JobView) -> bool:
-    """Return whether any files of a job are in their source already."""
+    """Return whether any of a job's files have been stored in their source."""
     return any(work.tally.files.get(state) for state in STORED_OUTCOMES)
 
 

@@ -15,7 +15,7 @@ _MEMORY = "address_memory"
 
 
 def get(name: str, default: str = "") -> str:
-    """Return a value of the URL."""
+    """Return a value from the URL."""
     return str(st.query_params.get(name, default))
 
 
@@ -25,7 +25,7 @@ def get_all(name: str) -> tuple[str, ...]:
 
 
 def put(**changes: str | Iterable[str] | None) -> None:
-    """Change values of the URL as one step of the browser's history; None, "" and empty lists remove a name."""
+    """Change values in the URL as one step in the browser's history; None, "" and empty lists remove a name."""
     _write(changes)
     if _MEMORY in st.session_state:
         remember()  # here too, because a page switch ends the run before its last line
@@ -45,7 +45,7 @@ def _write(changes: Mapping[str, str | Iterable[str] | None]) -> None:
 def arrive(page: str) -> None:
     """Restore the scope from the last page, and other values from the last visit of this page.
 
-    Values of the URL itself, such as a shared link, take precedence.
+    Values in the URL itself, such as in a shared link, take precedence.
     """
     memory = st.session_state.setdefault(_MEMORY, {"page": None, "pages": {}, "everywhere": {}})
     if memory["page"] not in (None, page):
@@ -59,7 +59,7 @@ def arrive(page: str) -> None:
 
 
 def store_for_next_visit(page: str, **values: str) -> None:
-    """Store the values of another page for its next visit."""
+    """Store values for another page's next visit."""
     memory = st.session_state.get(_MEMORY)
     if memory is not None:
         memory["pages"][page] = {name: [value] for name, value in values.items()}

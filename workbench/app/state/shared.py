@@ -45,7 +45,7 @@ _INDEXES_KEY = "indexes_of_run"
 
 
 def clear_run_cache() -> None:
-    """Clear the values of the last run."""
+    """Clear the values cached during the last run."""
     st.session_state.pop(_INDEXES_KEY, None)
 
 

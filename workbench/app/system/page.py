@@ -85,7 +85,7 @@ def confirm_drop(wb: Workbench, name: str) -> None:
     st.markdown(
         f"This drops **{escape_markdown(name)}** with {count_text(index.passages_count, 'passage')}. "
         f"Documents are kept, and it "
-        "can be built again. Strategies promoted with it fall back to the default index."
+        "can be rebuilt. Strategies promoted with it fall back to the default index."
     )
     with st.container(horizontal=True):
         if st.button(f"Drop {escape_markdown(name)}", type="primary", key="confirm_drop"):
@@ -236,7 +236,7 @@ STATUS_STATES = {"running": "running", "queued": "waiting"}
 def show_jobs(wb: Workbench, stalled: int) -> None:
     """Show workers and jobs; run as a fragment that refreshes itself.
 
-    If the number of stalled jobs is not ``stalled``, redraw the page, whose checks depend on it.
+    If the number of stalled jobs differs from ``stalled``, redraw the page, whose checks depend on it.
     """
     work = wb.health.work()
     if len(work.stalled) != stalled:

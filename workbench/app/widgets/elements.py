@@ -1,4 +1,4 @@
-"""A rendered text: elements from a fixed list of tags, with text runs that know their source spans; never HTML.
+"""Rendered text: elements from a fixed list of tags, with text runs that carry their source spans; never HTML.
 
 The browser's script creates the elements and sets their texts; it accepts only the same tags.
 """
@@ -14,7 +14,7 @@ from workbench.types import JsonObject, JsonValue, Span
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Text as shown, and its source span in the document.
+    """Displayed text and its source span in the document.
 
     Attributes:
         text: The text.
@@ -39,7 +39,7 @@ class Element:
     Attributes:
         tag: Its tag.
         children: Its elements and text runs.
-        attributes: Such as class, title, start, align and level.
+        attributes: HTML-like attributes, such as class, title, start, align and level.
         span: Source span, if the element is marked as a whole, such as a formula.
     """
 
@@ -83,7 +83,7 @@ _BLOCK_TAGS = frozenset(("p", "blockquote", "ul", "ol", "li", "table", "thead", 
 
 
 def split_into_lines(blocks: Sequence[Node], headings: Iterable[str] = ()) -> tuple[Element, ...]:
-    """Return the lines of a text: paragraphs of the class "heading", "item", "row", "row heading", "code" or none.
+    """Return the lines of a text: paragraphs with the class "heading", "item", "row", "row heading", "code" or none.
 
     Headings at the start that are in ``headings`` are omitted.
     """
@@ -95,7 +95,7 @@ def split_into_lines(blocks: Sequence[Node], headings: Iterable[str] = ()) -> tu
 
 
 def split_code(text: str) -> tuple[Element, ...]:
-    """Return the lines of a text of code."""
+    """Return the lines of a code text."""
     return tuple(_iterate_code((TextRun(text, 0, len(text)),)))
 
 
@@ -133,7 +133,7 @@ def _iterate_item(node: Element) -> Iterator[Element]:
 
 
 def _make_row(node: Element) -> Element:
-    """Return a row of a table as a line of cells, separated by spaces for screen readers and copying."""
+    """Return a table row as a line of cells, separated by spaces for screen readers and copying."""
     inside = [cell for cell in node.children if isinstance(cell, Element)]
     cells = [Element("span", cell.children, {**cell.attributes, "class": "cell"}) for cell in inside]
     spaced = [part for cell in cells for part in (TextRun(" ", 0, 0), cell)][1:]

@@ -14,7 +14,7 @@ from workbench.types import Passage
 # Labels, which Streamlit reads as Markdown
 
 _MARKDOWN_CHARS = frozenset("\\`*_{}[]#|~:$<>!&()+-=")
-_JOINER = "\u2060"  # has no width
+_JOINER = "\u2060"  # zero-width
 # Streamlit replaces these after it removes backslashes: URLs, icons and emoji, arrows and dashes.
 _LATE_PATTERN = re.compile(
     r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=@)|(?<=:)(?=[\w+/-]+:)|(?<=-)(?=[->])|(?<=<)(?=[-=])|(?<=[>~])(?==)",
@@ -37,7 +37,7 @@ def escape_markdown(text: str, longest: int | None = None) -> str:
 
 
 def make_label_function(names: Mapping[str, str], otherwise: str | None = None) -> Callable[[str | None], str]:
-    """Return a function that shows a key by its name; other keys as ``otherwise``, or unchanged."""
+    """Return a function that maps a key to its display name; unknown keys become ``otherwise``, or stay unchanged."""
 
     def show(key: str | None) -> str:
         return str(names.get(key or "", otherwise if otherwise is not None else key))
@@ -46,7 +46,7 @@ def make_label_function(names: Mapping[str, str], otherwise: str | None = None) 
 
 
 def describe_unsupported(names: Sequence[str]) -> str:
-    """Return "Unsupported file type: clip.mp4.", or the same for several files; "" for none."""
+    """Return "Unsupported file type: clip.mp4.", or its plural for several files; "" for none."""
     if not names:
         return ""
     if len(names) == 1:
@@ -91,7 +91,7 @@ class Look:
 
     Attributes:
         hue: Name of a hue in ``PALETTE``.
-        mark: Character for it in text, readable without colour.
+        mark: Its character in text, recognisable without colour.
         shape: Its shape in charts.
         dash: ``stroke-dasharray`` of its line in charts.
     """
@@ -133,7 +133,7 @@ _SPARE_LOOKS = (
 
 
 def get_look(strategy: str) -> Look:
-    """Return a strategy's look; strategies without one get a spare look, always the same."""
+    """Return a strategy's look; a strategy without one always gets the same spare look."""
     if strategy in LOOKS:
         return LOOKS[strategy]
     from workbench.retrieval.strategies import STRATEGIES
@@ -181,7 +181,7 @@ def parameter_title(name: str) -> str:
 
 
 def choice_title(choice: str) -> str:
-    """Return the label of a value of a parameter."""
+    """Return the label of a parameter's value."""
     return _CHOICE_TITLES.get(choice, choice)
 
 

@@ -75,7 +75,7 @@ def _convert_math(written: str, is_block: bool) -> Element | None:
 
 
 def _convert_element(xml: XmlElement) -> Element:
-    """Return a part of a formula, with only attributes that load and style nothing."""
+    """Return a part of a formula, keeping only attributes that neither load nor style anything."""
     if xml.tag not in MATH_TAGS:
         raise ValueError(f"Unexpected element '{xml.tag}' in a formula.")
     words: tuple[Node, ...] = (TextRun(unescape(xml.text), 0, 0),) if xml.text else ()
@@ -117,7 +117,7 @@ _MAX_FORMULA_LINES = 60  # lines of a formula
 
 
 def add_tex_brackets(parser: MarkdownIt) -> None:
-    """Add the brackets to a parser; tokens are ``math_inline`` and ``math_block``, as for dollars."""
+    """Add TeX brackets to a parser; the tokens are ``math_inline`` and ``math_block``, as for dollar signs."""
     parser.inline.ruler.before("escape", "tex_brackets", _parse_inline_math)
     interrupts: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "tex_brackets_block", _parse_block_math, interrupts)
@@ -184,10 +184,10 @@ class MarkdownTree:
 
 
 def parse_markdown(text: str, *, has_indented_code: bool = True, has_records: bool = False) -> MarkdownTree:
-    """Parse Markdown with tables, formulas (in dollars or TeX brackets), strikethrough and GitHub alerts.
+    """Parse Markdown with tables, formulas (in dollar signs or TeX brackets), strikethrough and GitHub alerts.
 
     Args:
-        text: The text, with newlines as line ends.
+        text: The text, with newlines as line endings.
         has_indented_code: False if indented lines are not code, as in plain text.
         has_records: True to convert "name: value" lines of a sheet to tables.
     """

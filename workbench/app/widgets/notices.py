@@ -78,7 +78,7 @@ def store_warning(sentence: str) -> None:
 
 
 def run_change(change: Callable[[], str]) -> None:
-    """Make a change and close the dialog with the notice it returns, or show the error."""
+    """Make a change, then close the dialog and show the returned notice, or show the error."""
     try:
         store_notice(change())
     except WorkbenchError as error:

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LiveStrategy:
-    """What searches in a scope use if they name no strategy.
+    """The strategy used by searches in a scope that name none.
 
     Attributes:
         promotion: The promotion; None for the built-in default.
         strategy: Name of the strategy.
         parameters: All its parameters.
         index: Name of the index.
-        own: Key of the scope's own promotions; "" if it cannot have any.
-        reason: Why it cannot have any.
+        own: Key of the scope's own promotions; "" if it cannot have promotions.
+        reason: Why it cannot have promotions.
         default_index: Name of the default index.
     """
 
@@ -71,7 +71,7 @@ class LiveStrategy:
 
 
 def _complete(strategy: str, parameters: Mapping[str, ParameterValue] | None) -> Mapping[str, ParameterValue]:
-    """Return a strategy's parameters with defaults; the given ones alone if this process does not have the strategy."""
+    """Return a strategy's parameters with defaults; only the given ones if this process lacks the strategy."""
     return check_parameters(strategy, parameters) if strategy in STRATEGIES else dict(parameters or {})
 
 
@@ -110,7 +110,7 @@ def find_live_columns(
 
 @dataclass(frozen=True, slots=True)
 class PromotionCandidate:
-    """What is to be promoted: a strategy, its parameters and index (None: the default), and a note to store with it."""
+    """A strategy to promote, its parameters and index (None for the default), and a note to store with it."""
 
     strategy: str
     parameters: Mapping[str, ParameterValue]
@@ -155,7 +155,7 @@ def open_promotion(
 
 
 def list_places(wb: Workbench, scope: Scope) -> list[PromotionPlace]:
-    """Return the scopes a promotion may apply to: the scope of the bar, if possible, and all documents."""
+    """Return the scopes a promotion may apply to: the scope of the scope bar, if possible, and all documents."""
     everywhere = PromotionPlace(Scope(), "All documents")
     if find_promotion_key(wb, scope) in (None, EVERYWHERE_KEY):
         return [everywhere]
@@ -167,8 +167,8 @@ def list_measured_places(wb: Workbench, measured: MeasuredScope | None, chosen: 
 
     Args:
         wb: The workbench.
-        measured: The scope of the experiment; None if it measured a corpus of its own.
-        chosen: The scope of the bar.
+        measured: The scope of the experiment; None if it measured a separate corpus.
+        chosen: The scope of the scope bar.
     """
     from evals.test_set import OWN_CORPUS_TEXT, WHOLE_CORPUS
 
@@ -176,7 +176,7 @@ def list_measured_places(wb: Workbench, measured: MeasuredScope | None, chosen: 
     was = OWN_CORPUS_TEXT if measured is None else measured.text
     note = f"This run was measured on {was}, so its scores may not hold for this scope."
     if measured is not None and key is None:
-        note = f"This run was measured on {was}, which cannot have a promotion of its own."
+        note = f"This run was measured on {was}, which cannot have its own promotion."
     others: list[PromotionPlace] = []
     if find_promotion_key(wb, chosen) not in (None, EVERYWHERE_KEY, key):
         others.append(PromotionPlace(chosen, _scope_title(wb, chosen), note))
@@ -195,7 +195,7 @@ def _scope_title(wb: Workbench, scope: Scope) -> str:
 
 
 def find_promotion_key(wb: Workbench, scope: Scope) -> str | None:
-    """Return the key of a scope's own promotions; None if it cannot have any, or names something deleted."""
+    """Return the key of a scope's own promotions; None if it cannot have promotions, or names something deleted."""
     try:
         return wb.promotions.key(scope)
     except ScopeError:
@@ -223,7 +223,7 @@ def show_live_line(wb: Workbench, serving: LiveStrategy, scope: Scope) -> None:
 
 
 def render_live_strategy(serving: LiveStrategy) -> str:
-    """Return a sentence on what is live, as escaped HTML."""
+    """Return a sentence about what is live, as escaped HTML."""
     if serving.promotion is not None:
         return render_promotion(serving.promotion)
     return (
@@ -233,7 +233,7 @@ def render_live_strategy(serving: LiveStrategy) -> str:
 
 
 def render_promotion(promotion: Promotion) -> str:
-    """Return what a promotion makes live, in which scope and since when, as escaped HTML."""
+    """Return a promotion's strategy, scope and start time as escaped HTML."""
     kind = promotion.scope.partition(":")[0]
     place = "in all documents" if kind == "everywhere" else f"in the {kind} <b>{escape(promotion.scope_title)}</b>"
     since = f"{promotion.promoted_at.astimezone():%-d %b %Y, %H:%M}" if promotion.promoted_at else "–"

@@ -196,7 +196,7 @@ def _store_choice(name: str) -> None:
 
 
 def _original_url(wb: Workbench, document: Document) -> str | None:
-    """Return the URL of a document's original, or of the page image of the found passage; None if not stored."""
+    """Return the URL of a document's original, or of the found passage's page image; None if not stored."""
     if not wb.documents.file(document.id):
         return None
     place = parse_place(address.get("at"))

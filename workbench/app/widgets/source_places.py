@@ -26,7 +26,7 @@ _START_KEY, _END_KEY = "at", "before"  # keys of a token's start, or its end, in
 
 
 class _RecordingState(StateInline):
-    """Scanner state that records its position in every token."""
+    """Parser state that records the scanner's position in every token."""
 
     def pushPending(self) -> Token:
         token = super().pushPending()
@@ -40,7 +40,7 @@ class _RecordingState(StateInline):
 
 
 class RecordingParser(ParserInline):
-    """The inline parser of markdown-it with recorded positions."""
+    """The inline parser of markdown-it, with positions recorded."""
 
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
         """Parse like the base class, but with our state."""
@@ -52,10 +52,10 @@ class RecordingParser(ParserInline):
 
 
 class SourceLines:
-    """The lines of a text, and how far each has been read, so that the cells of a row are found in order."""
+    """The lines of a text and how far each has been read, so that the cells of a row are found in order."""
 
     def __init__(self, text: str) -> None:
-        """Split a text with newlines as line ends."""
+        """Split a text whose line endings are newlines."""
         self.text = text
         self._starts = [0]
         while (end := text.find("\n", self._starts[-1])) >= 0:
@@ -69,7 +69,7 @@ class SourceLines:
         return start, max(start, end)
 
     def place(self, line: int, words: str) -> tuple[int, int] | None:
-        """Return the span of words in a line, after those found before; None if they are not there."""
+        """Return the span of words in a line, after any found earlier; None if they are missing."""
         start, end = self.span(line, line + 1)
         at = self.text.find(words, max(start, self._read.get(line, start)), end)
         if at < 0:
@@ -78,7 +78,7 @@ class SourceLines:
         return at, at + len(words)
 
     def runs(self, content: str, line: int) -> tuple[TextRun, ...]:
-        """Return code as runs; its lines start at ``line``, after any prefix of a quote or list."""
+        """Return code as runs; its lines start at ``line``, after any quote or list prefix."""
         start = self._starts[min(line, len(self._starts) - 1)]
         if self.text.startswith(content, start):
             return (TextRun(content, start, start + len(content)),)
@@ -108,7 +108,7 @@ class ContentMap:
 
 
 def map_content(lines: SourceLines, token: Token) -> ContentMap | None:
-    """Return the positions of an inline token's content; None if a line of it is not found verbatim."""
+    """Return the positions of an inline token's content; None if one of its lines is not found verbatim."""
     if token.map is None:
         return None
     pieces: list[tuple[int, int]] = []
@@ -178,7 +178,7 @@ def choose_part(text: str, wanted: int | None, place: Span | None, size: int = P
     """Return the part of a text to show, cut at blocks.
 
     Args:
-        text: The text; it is shown whole up to twice ``size``.
+        text: The text; up to twice ``size``, all of it is shown.
         wanted: Approximate start.
         place: Without ``wanted``, the span to show in the middle.
         size: Characters of a part.
@@ -199,7 +199,7 @@ def choose_part(text: str, wanted: int | None, place: Span | None, size: int = P
 def find_block_start(text: str, wanted: int, slack: int) -> int:
     """Return the start of a block at ``wanted`` or up to ``slack`` characters before it.
 
-    Headings are preferred, then gaps between blocks, then lines; within code, the start of the code.
+    Headings are preferred, then gaps between blocks, then lines; inside code, the start of the code.
     """
     if wanted <= 0:
         return 0
@@ -290,7 +290,7 @@ def split_by_passages(
     """Split ``text`` at every edge of the passages' spans.
 
     The kind of a piece is "found" in the found span, "overlap" in several passages, "odd" or "even" in one, and "bare"
-    outside passages. ``passage`` is counted from 1.
+    outside passages. ``passage`` counts from 1.
     """
     edges = {0, len(text)}
     for start, end in (*spans, *([place] if place else [])):

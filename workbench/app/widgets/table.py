@@ -17,13 +17,13 @@ class Column:
     Attributes:
         name: Key of its cells.
         label: Heading.
-        kind: What its cells are: "shown" {"text", "order"}; "state" {"state", "text"}; "tags" a list; "strategy"
+        kind: Format of its cells: "shown" {"text", "order"}; "state" {"state", "text"}; "tags" a list; "strategy"
             {"text", "hue", "shape"}; "score" {"value", "low", "high", "ends"}, a mean with its interval on the scale
             ``ends``; "trend" {"values", "at", "text"}, values over time with position ``at`` marked. The last three
             may be None.
         align: Alignment of its cells.
         whole: True if the filter matches only whole words, as it does in numbers and dates.
-        narrow: True for the width of its text.
+        narrow: True if it is only as wide as its text.
     """
 
     name: str
@@ -62,8 +62,8 @@ def show_table(
         columns: The columns.
         rows: {"id", "name", "cells": {column: value}, "notes": {column: smaller second line}}.
         label: Accessible name.
-        noun: What the rows are, in the plural.
-        empty: Text for no rows.
+        noun: Plural noun for the rows.
+        empty: Text shown if there are no rows.
         selectable: True for a checkbox in each row.
         opens: True if cells of the first column are buttons.
         filters: True for a filter box.
@@ -93,7 +93,7 @@ def show_table(
 
 
 def make_time_cell(at: datetime | None, *, seconds: bool = False) -> dict[str, str]:
-    """Return a point in time as a cell of kind "shown", in the local time zone."""
+    """Return a time as a cell of kind "shown", in the local time zone."""
     if at is None:
         return {"text": "–", "order": ""}
     form = "%-d %b, %H:%M:%S" if seconds else "%-d %b %Y, %H:%M"

@@ -17,7 +17,7 @@ CELL_END_PATTERN = re.compile(r"(?<!\\)\|")
 
 
 def add_table_header(text: str, header: str) -> tuple[str, int]:
-    """Return a text that starts with table rows with their header before it, and the number of added characters.
+    """Put the header before a text that starts with table rows; also return the number of added characters.
 
     Without a ``header``, the column names are empty. Other texts are returned unchanged.
     """
@@ -150,7 +150,7 @@ def _make_cell(record: Mapping[str, tuple[tuple[Node, ...], tuple[Node, ...]]], 
 
 
 def _iterate_names(records: Sequence[Record]) -> Iterator[tuple[str, tuple[Node, ...]]]:
-    """Yield the column names in the order of the sheet; a new one comes before the next known one of its row."""
+    """Yield the column names in sheet order; a new name comes before the next known name in its row."""
     order: list[str] = []
     for record in records:
         place = len(order)

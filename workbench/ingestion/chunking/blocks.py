@@ -52,12 +52,12 @@ class Line:
 
     @property
     def blank(self) -> bool:
-        """True if it has only white space."""
+        """True if it contains only white space."""
         return not self.text or self.text.isspace()
 
 
 class TextLines(Sequence[Line]):
-    """The lines of a text, each created on access, because a book has hundreds of thousands."""
+    """The lines of a text, created on access because a book has hundreds of thousands of them."""
 
     __slots__ = ("_starts", "_text")
 
@@ -130,7 +130,7 @@ def _parse_block(lines: TextLines, index: int) -> tuple[Block, int]:
 
 
 def _find_fence_end(lines: TextLines, index: int, mark: str) -> int:
-    """Return the index after a fence. An unclosed one extends to the end of the text, as in CommonMark."""
+    """Return the index of the line after a fence. An unclosed fence extends to the end, as in CommonMark."""
     for after in range(index + 1, len(lines)):
         text = lines[after].text.strip()
         if text.startswith(mark) and not text.strip(mark[0]):
@@ -146,7 +146,7 @@ def _is_table(lines: TextLines, index: int) -> bool:
 
 
 def _find_list_end(lines: TextLines, index: int) -> int:
-    """Return the index after a list, which includes lazy and indented lines, and a blank line before these."""
+    """Return the line index after a list, which includes lazy and indented lines and a blank line before them."""
     after = index + 1
     while after < len(lines):
         line = lines[after]
@@ -188,7 +188,7 @@ def heading_text(source: str) -> str:
 
 
 def _add_paths(text: str, blocks: list[Block]) -> list[Block]:
-    """Give each block the headings above it. A heading ends those of its own level and below."""
+    """Give each block the headings above it. A heading ends those of the same or a lower level."""
     open_headings: list[tuple[int, str]] = []
     placed: list[Block] = []
     for block in blocks:
@@ -214,7 +214,7 @@ class Atom:
         end: Character after the last.
         clings: True if it should stay with the next atom (a heading, a lead-in line).
         ends: True if a block or item ends with it.
-        metadata: Spans to note in its passage.
+        metadata: Spans to record in its passage.
     """
 
     start: int
@@ -261,7 +261,7 @@ def _sentence_atoms(ruler: TokenCounter, start: int, end: int, room: int) -> Ite
 
 
 def _table_atoms(block: Block, ruler: TokenCounter, room: int) -> Iterator[Atom]:
-    """Yield the rows of a table too long for one passage; all but the first note the table's header."""
+    """Yield the rows of a table that is too long for one passage; all but the first record the table's header."""
     note = {"table_header": strip_span(ruler.text, block.start, block.body)}
     for start, end in split_to_fit(ruler, block.start, block.body, room):
         yield Atom(start, end, clings=True)
@@ -319,7 +319,7 @@ MAX_DEFINITION_CHARS = 80
 def parse_code_blocks(text: str) -> list[Block]:
     """Return one block per run of lines separated by blank lines or definitions; all non-blank lines are covered.
 
-    The path of a block has the first lines of the enclosing definitions and its own: ("class Stack:", "def
+    The path of a block consists of the first lines of the enclosing definitions and its own: ("class Stack:", "def
     push(self):").
     """
     blocks: list[Block] = []
@@ -337,7 +337,7 @@ def parse_code_blocks(text: str) -> list[Block]:
 
 
 def indent_width(line: str) -> int:
-    """Return the width of a line's indentation; a tab counts four."""
+    """Return the width of a line's indentation; a tab counts as four."""
     return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
 
 
@@ -354,7 +354,7 @@ def _starts_block(run: list[Line], line: Line) -> bool:
 
 
 def _close_run(run: list[Line], scope: list[tuple[int, str]]) -> Block:
-    """Return the run as a block; ``scope``, the stack of open definitions, is updated with the run's own."""
+    """Return the run as a block; ``scope``, the stack of open definitions, is updated with definitions in the run."""
     lines = [line for line in run if not line.blank]
     shallowest = min(indent_width(line.text) for line in lines)
     while scope and scope[-1][0] >= shallowest:

@@ -60,7 +60,7 @@ def join_definitions(sections: list[Section], ruler: TokenCounter, size: int) ->
 
 
 def chunk_fixed(task: CuttingTask) -> list[Piece]:
-    """Slide a window over the tokens; each starts ``overlap`` tokens before the end of the previous one.
+    """Slide a window over the tokens; each window starts ``overlap`` tokens before the end of the previous one.
 
     A window with only headings joins its neighbour; if both exceed the size, they are split evenly.
     """
@@ -97,13 +97,13 @@ Bounds = tuple[int, int]
 
 
 def chunk_recursive(task: CuttingTask) -> list[Piece]:
-    """Split at the coarsest separator, split long pieces again at finer ones, and merge up to the size.
+    """Split at the coarsest separator, split long pieces again at finer ones, and merge pieces up to the size.
 
     Follows LangChain's RecursiveCharacterTextSplitter with ``keep_separator=True``: a separator starts the piece after
     it.
     The last separator, "", splits between tokens instead of characters. A piece with only headings joins the next one,
     or
-    takes half of it if both exceed the size; the original leaves it alone.
+    takes half of it if both exceed the size; the original keeps it separate.
     """
     overlap = min(int(task.options["overlap"]), task.size - 1)
     bounds = _split_recursively(task.ruler, (0, len(task.text)), SEPARATORS, task.size, overlap)
@@ -130,7 +130,7 @@ def _split_recursively(
 
 
 def _split_at_separator(ruler: TokenCounter, bounds: Bounds, separator: str) -> Iterator[Bounds]:
-    """Yield consecutive spans, each except the first starting with the separator."""
+    """Yield consecutive spans, all but the first starting with the separator."""
     return pairwise(_separator_positions(ruler, *bounds, separator))
 
 
@@ -148,7 +148,7 @@ def _separator_positions(ruler: TokenCounter, start: int, end: int, separator: s
 
 
 def _merge_splits(ruler: TokenCounter, splits: Iterable[Bounds], size: int, overlap: int) -> Iterator[Bounds]:
-    """Yield runs of neighbouring splits of at most ``size`` tokens, each starting up to ``overlap`` back."""
+    """Yield runs of neighbouring splits of at most ``size`` tokens, each overlapping the last by up to ``overlap``."""
     window: deque[Bounds] = deque()
     for split in splits:
         if window and ruler.count(window[0][0], split[1]) > size:
@@ -172,7 +172,7 @@ def chunk_by_heading(task: CuttingTask) -> list[Piece]:
 
 
 def chunk_hierarchical(task: CuttingTask) -> list[Piece]:
-    """Cut small passages inside larger ones; the larger ``parent`` is returned if enough of it is found.
+    """Cut small passages inside larger ones; the larger ``parent`` is returned if enough of its passages are found.
 
     A parent is a section of at most ``parent`` tokens (small neighbours are joined, long ones split evenly).
     """
@@ -222,7 +222,7 @@ def chunk_semantic(task: CuttingTask) -> list[Piece]:
 
 
 def cosine_distances(vectors: np.ndarray) -> np.ndarray:
-    """Return 1 - cosine of each row and the next. A row of zeros has distance 1 to any other."""
+    """Return 1 - cosine between each row and the next. A row of zeros has distance 1 to any other."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.where(lengths == 0, 1, lengths)
     return 1 - np.sum(unit[:-1] * unit[1:], axis=1)
@@ -259,7 +259,7 @@ def chunk_sentences(task: CuttingTask) -> list[Piece]:
 
 
 def chunk_windows(task: CuttingTask) -> list[Piece]:
-    """Make each sentence, with headings before it, a passage, and note ``neighbours`` on either side as "window".
+    """Make each sentence, with the headings before it, a passage; record ``neighbours`` on either side as "window".
 
     The neighbours are in the same section. The window is for display and answers, so the encoder's limit does not
     apply.
@@ -294,7 +294,7 @@ class Chunker:
 
     Attributes:
         name: Its name.
-        why: What it does.
+        why: One line on what it does.
         function: Cuts a document.
         parameters: Its parameters.
         needs_embed: True if it needs the option ``embed``.
@@ -315,7 +315,7 @@ SIZE_PARAMETER = _int_parameter(
     "size", 16, 8192, 200, "Tokens per passage: small passages are precise, large ones complete."
 )
 OVERLAP_PARAMETER = _int_parameter(
-    "overlap", 0, 1024, 0, "Tokens repeated from the previous passage, for statements across a cut."
+    "overlap", 0, 1024, 0, "Tokens repeated from the previous passage, to keep statements at a boundary whole."
 )
 SMALL_PARAMETER = _int_parameter("small", 0, 1024, 64, "Sections with fewer tokens join their neighbours.")
 SECTION_PARAMETER = _int_parameter(
@@ -355,7 +355,7 @@ CHUNKERS: dict[str, Chunker] = {
         Chunker("heading", "One passage per section.", chunk_by_heading, (SECTION_PARAMETER,)),
         Chunker(
             "hierarchical",
-            "Small passages that lead to their section.",
+            "Small passages that return their section.",
             chunk_hierarchical,
             (CHILD_PARAMETER, PARENT_PARAMETER),
         ),

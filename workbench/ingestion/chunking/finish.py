@@ -22,8 +22,8 @@ LEAD_IN_COST = 1.0  # ending with a heading or a lead-in line
 def pack_evenly(atoms: Sequence[Atom], ruler: TokenCounter, size: int) -> list[Piece]:
     """Return pieces of consecutive atoms, each of at most ``size`` tokens unless a single atom has more.
 
-    The rest is spread evenly (220 tokens at size 200 give two halves, not 200 and 20), and ends of blocks are
-    preferred.
+    Tokens are spread evenly (220 tokens at size 200 give two halves, not 200 and 20), preferably ending at block
+    boundaries.
     """
     pieces: list[Piece] = []
     first = 0
@@ -48,7 +48,7 @@ def pack_full(atoms: Sequence[Atom], ruler: TokenCounter, size: int) -> list[Pie
 
 
 def _last_atom(atoms: Sequence[Atom], ruler: TokenCounter, first: int, size: int) -> int:
-    """Return the last atom of a piece: nearest to an even share of the rest, with a penalty inside blocks."""
+    """Return the last atom of a piece: the one nearest to an even share of the rest, with a penalty inside blocks."""
     start = atoms[first].start
     remaining = ruler.count(start, atoms[-1].end)
     target = remaining / max(1, ceil(remaining / size))
@@ -98,7 +98,7 @@ def join_wordless(task: CuttingTask, pieces: Sequence[Piece]) -> list[Piece]:
 
 
 def _extend_piece(task: CuttingTask, piece: Piece, more: Piece) -> Piece | None:
-    """Return a piece extended by a neighbour without words, or None if there is no room or its section ends."""
+    """Return a piece extended by a neighbour without words, or None if there is no room or the section ends there."""
     start, end = min(piece.start, more.start), max(piece.end, more.end)
     if piece.parent is not None and not (piece.parent[0] <= start and end <= piece.parent[1]):
         return None
@@ -141,7 +141,7 @@ def finish_pieces(task: CuttingTask, pieces: Iterable[Piece]) -> Spans:
 
 
 def _drop_nested(pieces: Iterable[Piece]) -> list[Piece]:
-    """Return the pieces that are not inside a neighbour, as half of an overlapping piece may be."""
+    """Return the pieces that are not contained in a neighbour, as half of an overlapping piece can be."""
     apart: list[Piece] = []
     for piece in pieces:
         if apart and piece.end <= apart[-1].end:
@@ -153,7 +153,7 @@ def _drop_nested(pieces: Iterable[Piece]) -> list[Piece]:
 
 
 def _fit_piece(task: CuttingTask, piece: Piece) -> Iterator[Piece]:
-    """Yield the stripped piece, or its halves if words cut at its ends made it exceed the limit."""
+    """Yield the stripped piece, or its halves if words cut at its ends pushed it over the limit."""
     start, end = strip_span(task.text, piece.start, piece.end)
     if start == end:
         return
@@ -213,7 +213,7 @@ class Spans(Sequence[CutPassage]):
         return telling or blocks  # a rule before a heading leaves the passage in the heading's section
 
     def _table(self, blocks: list[Block], piece: Piece) -> str:
-        """Return the name of the table that a passage continues, or of the page of one that it contains, or ""."""
+        """Return the name of the table that a passage continues, or of the page of a table that it contains, or ""."""
         if not any(block.kind == "table" for block in blocks):
             return ""
         if blocks[0].kind == "table" and piece.start >= blocks[0].start:

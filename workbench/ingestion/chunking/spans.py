@@ -1,4 +1,4 @@
-"""Input and output of chunkers, and a counter of the model's tokens over one text."""
+"""Input and output of chunkers, and a counter of the model's tokens in one text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class ChunkInput:
         text: Its text.
         document_type: Its type.
         pages: (number, start, end) of its pages in ``text``.
-        about: What describes the document; part of every passage's context.
+        about: Description of the document; part of every passage's context.
     """
 
     title: str
@@ -88,7 +88,7 @@ class Piece:
         start: First character.
         end: Character after the last.
         parent: (start, end) of its section.
-        metadata: Spans to note in its passage.
+        metadata: Spans to record in its passage.
     """
 
     start: int
@@ -114,7 +114,7 @@ MAX_TOKENIZED_CHARS = 16_000  # characters tokenized at once; the result takes t
 
 
 class TokenCounter:
-    """Token counts over one text by bisection; ``count`` does not call the tokenizer."""
+    """Token counts in one text, found by bisection; ``count`` does not call the tokenizer."""
 
     def __init__(self, text: str, tokens: Tokenize) -> None:
         """Tokenize the text in parts that end between words; the tokenizer's errors are raised here.
@@ -156,12 +156,12 @@ class TokenCounter:
 
 
 def _joins_word(character: str) -> bool:
-    """Return whether a character joins others to a word. Letters and digits do; Chinese characters and kana do not."""
+    """Return whether a character forms words with its neighbours: letters and digits do, CJK characters do not."""
     return character.isalnum() and not ("\u3040" <= character <= "\u30ff" or "\u3400" <= character <= "\u9fff")
 
 
 def _token_starts(text: str, tokens: Tokenize) -> array[int]:
-    """Return token starts in order, in four bytes each, because a book has millions."""
+    """Return token starts in order, as four-byte integers because a book has millions of them."""
     starts = array("I")
     for first, last in _split_parts(text):
         for start, end in tokens(text[first:last]):

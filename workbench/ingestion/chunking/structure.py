@@ -19,11 +19,9 @@ def join_headings(
 ) -> list[Piece]:
     """Return pieces in order such that none has only headings or table names, if possible.
 
-    Such a piece answers nothing but ranks high. It joins the piece after it; the last one joins the piece before. If
-    both
-    exceed the room or ``most`` tokens, the other piece is cut in two at a line end or between words. For overlapping
-    pieces
-    (without ``parts``) it stays whole, and its first half is repeated.
+    Such a piece answers no question but ranks high. It joins the piece after it; the last one joins the piece before
+    it. If together they exceed the room or ``most`` tokens, the other piece is split at a line break or between words.
+    For overlapping pieces (without ``parts``) it stays whole, and its first half is repeated.
     """
     bare = [_is_only_heading(task, piece) for piece in pieces]
     if not any(bare) or all(bare):

@@ -38,7 +38,7 @@ def table_caption(text: str, blocks: Sequence[Block], table: Block, running: Col
 
     Lines are searched upwards from the table to ``start``. Above a heading only headings count, and ``running``
     headings
-    never do. A first row with figures is not a header.
+    never do. A first row that contains figures is not a header.
     """
     lines: list[str] = []
     headed = False
@@ -58,7 +58,7 @@ def table_caption(text: str, blocks: Sequence[Block], table: Block, running: Col
 def find_page_head(
     text: str, blocks: Sequence[Block], start: int, end: int, running: Collection[str]
 ) -> tuple[int, str]:
-    """Return the first line of ``text[start:end]`` that is not running, if it names the page, and its end."""
+    """Return the first line of ``text[start:end]`` that is not a running header, if it names the page, and its end."""
     for index in range(bisect_left(blocks, start, key=lambda block: block.start), len(blocks)):
         block = blocks[index]
         raw = text[block.start : block.end].strip()
@@ -73,8 +73,8 @@ def find_page_head(
 def find_running_headings(blocks: Sequence[Block], pages: int) -> frozenset[str]:
     """Return the headings that do not distinguish passages.
 
-    They occur on many pages, belong to a table of contents, or are above many pages, like a line in large print on a
-    cover.
+    They occur on many pages, belong to a table of contents, or have many pages below them, like a line in large print
+    on a cover.
     """
     times = Counter(block.path[-1] for block in blocks if block.kind == "heading" and block.path)
     most = max(MIN_RUNNING_PAGES, MIN_RUNNING_SHARE * pages)
@@ -124,7 +124,7 @@ def _column_names(header: str) -> str:
 
 
 def _drop_repeated_words(names: Sequence[str]) -> list[str]:
-    """Return column names without the leading words that each shares with the one before it.
+    """Return column names without the leading words that each shares with the previous one.
 
     "Year ended May 31, 2020", "Year ended May 26, 2019" becomes "Year ended May 31, 2020", "26, 2019".
     """
@@ -240,7 +240,7 @@ class CuttingTask:
 
     @property
     def size(self) -> int:
-        """The size to pack to: the option, or less if there is less room."""
+        """The target size of a passage: the option, or less if there is less room."""
         return max(1, min(int(self.options["size"]), self.room))
 
     def header(self, path: Sequence[str], table: str = "") -> str:

@@ -91,7 +91,7 @@ def _read_band(page: Image, band: tuple[int, int]) -> list[PictureWords]:
 
 
 def _find_bands(page: Image) -> list[tuple[int, int]]:
-    """Return the bands of a page that have ink, in pixels, without those only as high as a line."""
+    """Return the bands of a page that contain ink, in pixels, except those only as thick as a rule."""
     rows_inked = np.flatnonzero((np.asarray(page.convert("L")) < MAX_INK_LEVEL).any(axis=1))
     if not len(rows_inked):
         return []
@@ -161,13 +161,13 @@ OnPage = Callable[[int, int], None]  # called with (page, pages) before each pag
 
 @dataclass(frozen=True, slots=True)
 class ReadScans:
-    """Pages that were read by OCR, by number, and the numbers of those that failed."""
+    """Pages read by OCR, by number, and the numbers of pages that failed."""
 
     pages: dict[int, PageText]
     failed: tuple[int, ...] = ()
 
     def metadata(self) -> dict[str, object]:
-        """Return metadata on which pages were read by OCR, with what confidence, and which are uncertain."""
+        """Return metadata on which pages were read by OCR, the confidence, and which pages are uncertain."""
         if not self.pages:
             return {}
         sizes = {number: len(page.text) for number, page in self.pages.items()}
@@ -180,7 +180,7 @@ class ReadScans:
 def read_scans(
     numbers: Iterable[int], total: int, picture: Callable[[int], Image], on_page: OnPage | None
 ) -> ReadScans:
-    """Read pages by OCR, with one image in memory at a time. An error loses only its page.
+    """Read pages by OCR, with one image in memory at a time. An error affects only its page.
 
     Args:
         numbers: Pages to read, from 1.

@@ -143,9 +143,9 @@ class UprightPage:
 
     Attributes:
         picture: The image.
-        angle: Degrees by which it was turned, counterclockwise.
-        width: Width before, in pixels.
-        height: Height before, in pixels.
+        angle: Degrees of rotation applied, counterclockwise.
+        width: Original width, in pixels.
+        height: Original height, in pixels.
         quarters: Quarter turns applied before the angle, counterclockwise.
     """
 
@@ -156,7 +156,7 @@ class UprightPage:
     quarters: int = 0
 
     def on_original(self, box: Box) -> Box:
-        """Return the bounding box, in shares (0..1) of the original image, of a box in this one."""
+        """Convert a box in this image to its bounding box in the original, as fractions (0..1) of its size."""
         left, top, right, bottom = box
         sine, cosine = math.sin(math.radians(self.angle)), math.cos(math.radians(self.angle))
         across, down = self.picture.width / 2, self.picture.height / 2
@@ -190,7 +190,7 @@ def deskew(picture: Image, quarters: int = 0) -> UprightPage:
 
 
 def measure_skew(picture: Image) -> float:
-    """Return the degrees, counterclockwise, that make a page's lines level; 0 if it has none.
+    """Return the counterclockwise rotation, in degrees, that makes a page's lines level; 0 if it has none.
 
     This is the angle at which the ink of neighbouring pixel rows differs most (W. Postl, Detection of linear oblique
     structures and skew scan in digitized documents, ICPR 1986).

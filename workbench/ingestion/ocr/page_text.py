@@ -40,7 +40,7 @@ def order_paragraphs(lines: Sequence[ReadLine]) -> list[Paragraph]:
 
 
 def group_rows(lines: Sequence[ReadLine]) -> list[LineRow]:
-    """Group lines that are side by side into rows; rows from top to bottom, their lines from left to right."""
+    """Group lines that are side by side into rows: rows from top to bottom, lines in a row from left to right."""
     found: list[list[ReadLine]] = []
     for line in sorted(lines, key=lambda line: line.box[1] + line.box[3]):
         if found and _shares_row(found[-1][-1], line):
@@ -112,7 +112,7 @@ MAX_HEADING_ROWS = 2  # rows
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """The text of a page, and the OCR results with positions in it."""
+    """The text of a page, and the OCR results with their positions in it."""
 
     text: str
     scan: ScannedPage
@@ -134,7 +134,7 @@ class _TextBuilder:
 
 
 def read_page(picture: Image, number: int) -> PageText | None:
-    """Read a page image, also if it is sideways or upside down; return None if it has no text.
+    """Read a page image, even if it is sideways or upside down; return None if it has no text.
 
     Raises:
         ConfigurationError: The models of the extra are missing.
@@ -203,6 +203,6 @@ def _write_break(writer: _TextBuilder, *, ends_full: bool, first: str) -> None:
 
 
 def mean_confidence(places: Iterable[WordPlace]) -> float:
-    """Return the mean confidence (0..1) of words weighted by length, or 0 without words."""
+    """Return the mean confidence (0..1) of words, weighted by length; 0 if there are no words."""
     sizes = [(place.end - place.start, place.confidence) for place in places]
     return round(sum(size * confidence for size, confidence in sizes) / max(1, sum(size for size, _ in sizes)), 4)

@@ -1,6 +1,6 @@
 """Recognition of printed words with rapidocr and the models from its wheel.
 
-Nothing is downloaded: models are given by path, and a missing one raises an error before the engine starts.
+Nothing is downloaded: models are loaded from a path, and a missing one raises an error before the engine starts.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _round_to_multiple(length: float) -> int:
 
 
 def _split_bands(height: int) -> list[tuple[int, int]]:
-    """Return bands from top to bottom, each overlapping the one before."""
+    """Return bands from top to bottom, each overlapping the previous one."""
     bands = [(0, min(MAX_BAND_PX, height))]
     while bands[-1][1] < height:
         top = bands[-1][1] - BAND_OVERLAP_PX
@@ -81,7 +81,7 @@ def _shift_down(box: Box, rows: int) -> Box:
 
 
 def _join_boxes(above: list[Box], band: list[Box]) -> list[Box]:
-    """Merge the boxes of the next band with those above. A line found in both, whole or cut, becomes one box."""
+    """Merge the boxes of the next band into those above. A line found in both, whole or cut, becomes one box."""
     joined = list(band)
     kept: list[Box] = []
     for box in above:
@@ -179,7 +179,8 @@ class Recogniser:
     def read(self, picture: Image) -> tuple[list[ReadLine], Orientation]:
         """Return the lines of text in an image, unordered, and its orientation.
 
-        On its "side" no lines are returned; turn it once. "head" means that it may be upside down; compare the lines.
+        For "side", no lines are returned; rotate the image by a quarter turn. "head" means that it may be upside down;
+        compare the lines.
         """
         from rapidocr.main import RapidOCRError
 
@@ -237,7 +238,7 @@ def _is_sideways(boxes: Sequence[_Pixels]) -> bool:
 
 
 def _may_be_upside_down(boxes: Sequence[_Pixels], ways: Sequence[tuple[str, float]]) -> bool:
-    """Return whether the classifier takes many lines as upside down, weighted by length."""
+    """Return whether the classifier considers many lines upside down, weighted by length."""
     lengths = [right - left for left, _, right, _ in boxes]
     turned = sum(length for length, (way, _) in zip(lengths, ways, strict=False) if way == "180")
     return turned > MIN_TURNED_SHARE * sum(lengths)
@@ -288,7 +289,7 @@ def _pixel_bounds(place: Box, grey: NDArray[np.uint8]) -> _Pixels | None:
 
 
 def _split_wide_line(grey: NDArray[np.uint8], box: _Pixels) -> list[_Pixels]:
-    """Split a line that is too wide to be read at once between two words near its middle, recursively."""
+    """Recursively split a line that is too wide to be read at once, between two words near its middle."""
     left, top, right, bottom = box
     height, width = bottom - top, right - left
     if width <= MAX_LINE_ASPECT * height:

@@ -1,4 +1,4 @@
-"""Readers by file suffix, and the discovery of files."""
+"""Readers by file suffix, and file discovery."""
 
 from workbench.ingestion.readers.discovery import (
     Discovery,

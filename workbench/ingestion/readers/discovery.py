@@ -21,7 +21,7 @@ class SkippedPath:
     Attributes:
         path: The path.
         reason: The reason, as a sentence.
-        missed: True if the path itself was given, or is an unreadable folder.
+        missed: True if the path was given explicitly, or is an unreadable folder.
         unread_kind: True if it is a file of an unsupported format.
     """
 
@@ -134,7 +134,7 @@ def _walk_folder(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedP
 
 
 def _check_path(kind: Callable[[], bool]) -> bool:
-    """Return a path's answer, or False if it is inaccessible (no permission, or its name is too long)."""
+    """Return the result of a check on a path; False if it is inaccessible (no permission, or the name is too long)."""
     try:
         return kind()
     except OSError:

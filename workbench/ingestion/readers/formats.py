@@ -46,12 +46,12 @@ class Reader:
         suffixes: File suffixes in lower case, with their dots. The first is used for a file known only by its media
             type.
         title: Name of the format for display. Rows with the same title are shown as one.
-        media_types: Media types of the format. The original is stored under the first.
+        media_types: Media types of the format. The original is stored with the first one.
         is_prose: True for plain text and Markdown, whose bytes are the text.
         keeps_original: True if the app shows the file itself next to its text.
         read_pages: Reads as ``read`` does, reports slow pages, and can leave pages out.
         needs_ocr: True if the format can only be read with the extra ``ocr``.
-        beside_from: Size in bytes from which a file is read in a separate process; None for never.
+        beside_from: Minimum size in bytes for reading a file in a separate process; None for never.
     """
 
     document_type: str
@@ -185,7 +185,7 @@ def describe_missing_extra(name: str) -> str | None:
 
 
 def is_prose(name: str) -> bool:
-    """Return whether a file name is that of plain text or Markdown, whose bytes are the text."""
+    """Return whether a file name is for plain text or Markdown, whose bytes are the text."""
     reader = find_reader(name)
     return reader is not None and reader.is_prose
 
@@ -227,7 +227,7 @@ def read_bytes(
     Args:
         data: Contents of the file.
         name: File name; its suffix selects the reader.
-        max_bytes: Largest size that is read.
+        max_bytes: Maximum size of a file.
         on_page: Called with (page, pages) before each slow page (a scan); may raise ``Cancelled``.
         parser: Separate process for formats whose parser can crash or use much memory.
         options: Encoding of texts, and whether hidden parts are left out.

@@ -1,4 +1,4 @@
-"""The header rows of a table: several are merged to one, and a name over several columns applies to each."""
+"""The header rows of a table: several are merged into one, and a name above several columns applies to each."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def is_amount(cell: str) -> bool:
 
 
 def _fill_gaps(row: Sequence[str]) -> list[str]:
-    """Return a header row with each gap filled by the name before it. The label cell does not spread."""
+    """Return a header row with each gap filled by the name before it. The label cell fills no gap."""
     spread = [row[0]]
     for name in row[1:]:
         spread.append(name or (spread[-1] if len(spread) > 1 else ""))
@@ -92,8 +92,8 @@ def _fill_gaps(row: Sequence[str]) -> list[str]:
 def is_first_row(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the header row is really the first data row.
 
-    It is if it has figures or the form of the rows below. Consecutive years down the first column are labels, and a
-    column of amounts does not have an amount as its name.
+    It is if it contains figures or has the form of the rows below. Consecutive years down the first column are labels,
+    and a column of amounts does not have an amount as its name.
     """
     names, below = rows[0], rows[1:]
     if is_data_row(names):
@@ -119,7 +119,7 @@ def _are_amounts(cells: Sequence[str]) -> bool:
 
 
 def clear_data_headers(markdown: str) -> str:
-    """Return Markdown in which each table whose header is a data row gets an empty header instead."""
+    """Return Markdown in which a table whose header is really a data row gets an empty header."""
     return "\n\n".join(map(_clear_data_header, markdown.split("\n\n")))
 
 

@@ -75,7 +75,7 @@ def _is_preformatted(element: HtmlElement) -> bool:
 
 
 def _unwrap_code_table(table: HtmlElement) -> None:
-    """Replace a table of line numbers and code by the code, after the rows above it that name the file."""
+    """Replace a table of line numbers and code with the code, preceded by any rows above it that name the file."""
     if table.getparent() is None:
         return
     rows = [list(row.iterchildren("td", "th")) for row in table.iter("tr")]
@@ -125,7 +125,7 @@ def _is_next_to_code(numbers: HtmlElement) -> bool:
 
 
 def _is_numbered(cells: list[HtmlElement]) -> bool:
-    """Return whether a row is one or more line numbers next to code."""
+    """Return whether a row consists of one or more line numbers next to code."""
     numbers, code = cells[:-1], cells[-1]
     if not numbers or not all(LINE_NUMBERS.fullmatch("".join(cell.itertext())) for cell in numbers):
         return False
@@ -358,7 +358,7 @@ META_NAMES = {
 def read_html(data: bytes, name: str) -> Draft:
     """Return the content of a file. The title is <title>, or else the first <h1>.
 
-    Headers, asides and footers are content, unlike those of a page of a website, unless they consist of links.
+    Headers, asides and footers are content, unlike on a website, unless they consist of links.
     """
     return make_draft(decode_text(data, name, find_charset(data)), is_file=True)
 
@@ -479,7 +479,7 @@ class PageStyles:
     Attributes:
         hidden: Hidden selectors, as (".", class) or ("#", id).
         shown: Selectors that another rule shows.
-        opened: Those of them that are shown in some state only, such as ".open .answer" and ".pane:target".
+        opened: The shown selectors that apply in a certain state only, such as ".open .answer" and ".pane:target".
         without_font: Selectors with font size 0.
         with_font: Selectors with another font size.
         named: Ids and classes that buttons, links and scripts refer to.
@@ -622,7 +622,7 @@ MATH_BRACES = {"msup": "^", "msub": "_", "mover": "^", "munder": "_"}
 
 
 def formula_text(element: HtmlElement) -> str:
-    """Return a MathML element as text: fractions as a/b, powers as x^2, indices as x_1, roots as √(x)."""
+    """Return a MathML element as text: fractions as a/b, powers as x^2, subscripts as x_1, roots as √(x)."""
     local = str(element.tag).rpartition("}")[2].rpartition(":")[2]
     parts = [formula_text(child) for child in element if isinstance(child.tag, str)]
     if local in ("annotation", "annotation-xml"):
@@ -660,7 +660,7 @@ def _open_picture(element: HtmlElement) -> None:
 
 
 def _open_described_picture(element: HtmlElement) -> None:
-    """Replace an image of a file by its alternative text; count it if it has none."""
+    """Replace an image in a file with its alternative text; count it if it has none."""
     alt = " ".join((element.get("alt") or element.get("title") or "").split())
     if alt:
         _replace_element(element, "span", alt)
@@ -669,7 +669,7 @@ def _open_described_picture(element: HtmlElement) -> None:
 
 
 def _write_scripts(root: HtmlElement) -> None:
-    """Write superscripts and indices of numbers as such, and words without the readings above them."""
+    """Keep superscripts and subscripts of numbers, and drop the readings above words."""
     for formula in [each for each in root.iter("script") if each.get("type", "").startswith("math/tex")]:
         formula_source = (formula.text or "").strip()
         _replace_element(formula, "span", f"${formula_source}$")
@@ -699,7 +699,7 @@ def _format_note_mark(text: str) -> str:
 
 
 def _text_ahead(element: HtmlElement) -> str:
-    """Return the text directly before an element, also if it is the first child of another inline element."""
+    """Return the text directly before an element, even if it is the first child of another inline element."""
     while element is not None:
         previous = element.getprevious()
         if previous is not None and (previous.tail or isinstance(previous.tag, str)):
@@ -715,7 +715,7 @@ def _text_ahead(element: HtmlElement) -> str:
 
 
 def _replace_text(element: HtmlElement, text: str) -> None:
-    """Replace the content of an element by a text, and the element by a plain one."""
+    """Replace the content of an element with text, and the element with a plain one."""
     tail = element.tail
     element.clear()
     element.tag, element.text, element.tail = "span", text, tail
@@ -740,7 +740,7 @@ def _replace_element(element: HtmlElement, tag: str, text: str) -> None:
 
 
 def _has_text_without(root: HtmlElement, unread: list[HtmlElement]) -> bool:
-    """Return whether a page has text outside these elements. Only used for pages with a list of links."""
+    """Return whether a page has text outside these elements. Used only for pages with a list of links."""
     if not any(element.tag == "nav" for element in unread):
         return True
     body = root.find(".//body")
@@ -878,7 +878,7 @@ def _can_be_revealed(element: HtmlElement, styles: PageStyles) -> bool:
 
 
 def _follows_switch(element: HtmlElement) -> bool:
-    """Return whether the part before a hidden one, or a button after it, is there to be clicked."""
+    """Return whether the part before a hidden one, or a button after it, is clickable."""
     before, after = element.getprevious(), element.getnext()
     if before is not None and isinstance(before.tag, str) and before.tag not in ("nav", "form", "header"):
         clicked = before.xpath(CLICKED_XPATH)
@@ -1025,7 +1025,7 @@ def normalise_tables(root: HtmlElement) -> None:
 
 
 def _flatten_nested_table(table: HtmlElement) -> None:
-    """Replace a nested table by its text: cells separated by commas, rows by semicolons."""
+    """Replace a nested table with its text: cells separated by commas, rows by semicolons."""
     if table.xpath(PROSE_XPATH) or len(table.text_content()) > MAX_NESTED_TABLE_CHARS:
         return
     rows = (

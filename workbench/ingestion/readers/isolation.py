@@ -57,7 +57,7 @@ def find_lost_pages(try_pages: Callable[[int, int], int | None]) -> tuple[int, .
 
 
 def is_hopeless(lost: int, pages: int) -> bool:
-    """Return whether to give up on a file that lost ``lost`` of its first ``pages`` pages."""
+    """Return whether to give up on a file of whose first ``pages`` pages ``lost`` could not be read."""
     return lost >= MAX_LOST_PAGES and 2 * lost > pages
 
 
@@ -292,7 +292,7 @@ def _crash_error(name: str, end: ParserCrashed) -> UnreadableDocument:
 
 
 def _receive_frames(stream: IO[bytes], frames: _Frames) -> None:
-    """Put each frame into the queue, then None."""
+    """Put each frame on the queue, then None."""
     with stream:
         while True:
             try:

@@ -145,7 +145,7 @@ def local_name(element: XmlElement) -> str:
 
 
 def replace_element(element: XmlElement, others: Sequence[XmlElement]) -> None:
-    """Replace an element, with the text after it, by other elements."""
+    """Replace an element, and the text after it, with other elements."""
     parent = element.getparent()
     if parent is not None:
         place = parent.index(element)
@@ -158,7 +158,7 @@ COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 
 
 def choose_alternatives(root: XmlElement) -> None:
-    """Replace alternative contents by the first, which has equations, text boxes and newer charts."""
+    """Replace alternative contents with the first one, which has equations, text boxes and newer charts."""
     for element in list(root.iter(COMPATIBILITY + "AlternateContent")):
         chosen = element.find(COMPATIBILITY + "Choice")
         if chosen is None or not list(chosen):
@@ -170,12 +170,12 @@ STRICT_NAMESPACE = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 
 
 def replace_strict_namespaces(data: bytes) -> bytes:
-    """Return an XML part of the Strict variant of Office Open XML with the namespaces of the usual variant."""
+    """Return an XML part of the Strict variant of Office Open XML with the namespaces of the Transitional variant."""
     return STRICT_NAMESPACE.sub(rb"http://schemas.openxmlformats.org/\1/2006/", data)
 
 
 def read_relations(package: zipfile.ZipFile, part: str) -> dict[str, str]:
-    """Return the paths of the parts that a part refers to, by the id of the reference, and addresses of links."""
+    """Return the paths of the parts that a part refers to, by relationship id, and the addresses of links."""
     folder, name = posixpath.split(part)
     path = f"{folder}/_rels/{name}.rels"
     root = parse_xml(package.read(path)) if path in package.namelist() else None
@@ -189,7 +189,7 @@ def read_relations(package: zipfile.ZipFile, part: str) -> dict[str, str]:
 
 
 def read_core_properties(package: zipfile.ZipFile) -> dict[str, str]:
-    """Return title, author and dates of an office file, if set."""
+    """Return the title, author and dates of an office file, if set."""
     if "docProps/core.xml" not in package.namelist():
         return {}
     root = parse_xml(package.read("docProps/core.xml"))
@@ -240,7 +240,7 @@ def _part(element: XmlElement, name: str) -> str:
 
 
 def _property(element: XmlElement, name: str, default: str = "") -> str:
-    """Return the value of a property of a structure; ``default`` if it is not set."""
+    """Return a structure's property value; ``default`` if it is not set."""
     found = element.find(f"{{*}}{local_name(element)}Pr/{{*}}{name}")
     value = None if found is None else found.get(MATH + "val")
     return default if value is None else value
@@ -363,7 +363,7 @@ def _points(*elements: XmlElement | None) -> dict[int, str]:
 
 
 def _shorten_number(value: str) -> str:
-    """Return a number without the digits that binary fractions add: 0.1 for 0.10000000000000001."""
+    """Return a number without the artefacts of binary fractions: 0.1 for 0.10000000000000001."""
     if not re.fullmatch(r"-?\d+\.\d{12,}(?:E-?\d+)?|-?\d(?:\.\d+)?E[+-]?\d+", value):
         return value
     return f"{float(value):.12g}"
@@ -377,7 +377,7 @@ def _first_value(element: XmlElement | None) -> str:
 
 
 def _iter_new_series(root: XmlElement) -> Iterator[tuple[str, dict[int, str], dict[int, str], dict[int, str]]]:
-    """Yield the series of a chart of Office 2016, such as a waterfall or a treemap."""
+    """Yield the series of an Office 2016 chart, such as a waterfall or a treemap."""
     data = {one.get("id"): one for one in root.iterfind(".//{*}chartData/{*}data")}
     for one in root.iterfind(".//{*}series"):
         found = one.find("{*}dataId")
@@ -406,7 +406,7 @@ def _texts(element: XmlElement | None) -> Iterator[str]:
 
 
 def read_diagram(root: XmlElement) -> list[tuple[int, str]]:
-    """Return (depth, text) of the points of a SmartArt diagram, in the order of its hierarchy."""
+    """Return (depth, text) for each point of a SmartArt diagram, in hierarchical order."""
     points = {point.get("modelId"): point for point in root.iterfind(".//{*}ptLst/{*}pt")}
     children: dict[str | None, list[tuple[int, str | None]]] = {}
     for link in root.iterfind(".//{*}cxnLst/{*}cxn"):
@@ -481,7 +481,7 @@ def read_docx(data: bytes, name: str) -> Draft:
 
 @dataclass(frozen=True, slots=True)
 class WordPart:
-    """A part of a Word file that has paragraphs.
+    """A part of a Word file that contains paragraphs.
 
     Attributes:
         path: Its path in the package.
@@ -495,7 +495,7 @@ class WordPart:
 
 
 def _prepare_package(package: zipfile.ZipFile) -> bytes:
-    """Return a copy of a Word file, without media, whose text mammoth reads completely."""
+    """Return a copy of a Word file, without media, from which mammoth reads all text."""
     from lxml import etree  # pyright: ignore[reportAttributeAccessIssue] - it has no stubs
 
     main = _find_main_part(package)
@@ -521,7 +521,7 @@ def _prepare_package(package: zipfile.ZipFile) -> bytes:
 
 
 def _drop_dangling_references(roots: Sequence[XmlElement]) -> None:
-    """Remove references to footnotes and endnotes that do not exist, on which mammoth fails."""
+    """Remove references to missing footnotes and endnotes, because mammoth fails on them."""
     for kind in ("footnote", "endnote"):
         known = {note.get(WORD + "id") for root in roots for note in root.iter(WORD + kind)}
         for reference in [one for root in roots for one in root.iter(f"{WORD}{kind}Reference")]:
@@ -566,7 +566,7 @@ RENAMED = {"ptab": "tab", "cr": "br"}
 
 
 def _simplify(root: XmlElement) -> None:
-    """Choose the newer of alternative contents, and unwrap, remove and rename what mammoth does not know."""
+    """Choose the newer of alternative contents, and unwrap, remove or rename elements that mammoth does not support."""
     choose_alternatives(root)
     for element in list(root.iter()):
         name = local_name(element)
@@ -733,7 +733,7 @@ def _graphic_blocks(package: zipfile.ZipFile, part: WordPart, drawing: XmlElemen
 
 
 def _write_superscripts(paragraph: XmlElement, known: StyleSheet) -> None:
-    """Write superscripts as characters, so that an exponent does not become digits of its number."""
+    """Write superscripts as characters, so that an exponent is not read as more digits of its number."""
     before, group = "", list[XmlElement]()
     for run in [*paragraph.iter(WORD + "r"), None]:
         if run is not None and _is_superscript(run, known):
@@ -768,7 +768,7 @@ PAGE_WORDS = re.compile(r"(?:[\W\d_]|\b(?:pages?|p|seite|página|pagina|of|von|d
 
 
 def _add_margins(package: zipfile.ZipFile, document: WordPart, known: StyleSheet) -> None:
-    """Write each different header once at the start of the document, and each footer once at its end."""
+    """Write each distinct header once at the start of the document, and each distinct footer once at its end."""
     body = document.root.find(WORD + "body")
     if body is None:
         return
@@ -788,7 +788,7 @@ def _add_margins(package: zipfile.ZipFile, document: WordPart, known: StyleSheet
 
 
 def _margin_blocks(package: zipfile.ZipFile, part: WordPart, known: StyleSheet, seen: set[str]) -> Iterator[XmlElement]:
-    """Yield the paragraphs and tables of a header or footer that have words and were not seen before."""
+    """Yield the paragraphs and tables of a header or footer that contain words and are new."""
     _drop_page_numbers(part.root)
     with open_reading():  # what headers and footers lack is not counted
         _prepare_part(package, part, known)
@@ -838,7 +838,7 @@ class StyleSheet:
         return cls({style.get(WORD + "styleId") or "": style for style in found})
 
     def chain(self, key: str) -> Iterator[XmlElement]:
-        """Yield a style and those it is based on."""
+        """Yield a style and the styles it is based on."""
         seen: set[str] = set()
         while key in self.styles and key not in seen:
             seen.add(key)
@@ -955,7 +955,7 @@ class Numbering:
 
 
 class NumberedText:
-    """Writes automatic numbers into paragraphs. Lists that Markdown numbers in the same way stay lists."""
+    """Writes automatic numbers into paragraphs. Lists that Markdown would number in the same way stay lists."""
 
     def __init__(self, numbering: Numbering, known: StyleSheet) -> None:
         """Args:
@@ -1010,7 +1010,7 @@ ROMAN_NUMERALS = {
 
 
 def format_counter(value: int, form: str) -> str:
-    """Return a number in one of Word's formats; decimal for rare ones."""
+    """Return a number in one of Word's formats; rare formats become decimal."""
     if form in ("lowerLetter", "upperLetter"):
         letter = chr(ord("a") + (value - 1) % 26) * ((value - 1) // 26 + 1) if value > 0 else ""
         return letter if form == "lowerLetter" else letter.upper()
@@ -1080,7 +1080,7 @@ def read_pptx(data: bytes, name: str) -> Draft:
 
 
 def _convert_strict(data: bytes, package: zipfile.ZipFile) -> bytes:
-    """Return a file of the Strict variant with the namespaces of the usual one; other files as they are."""
+    """Return a Strict file with the Transitional namespaces; other files are unchanged."""
     path = "ppt/presentation.xml"
     content = package.read(path) if path in package.namelist() else b""
     if replace_strict_namespaces(content) == content:
@@ -1094,13 +1094,13 @@ def _convert_strict(data: bytes, package: zipfile.ZipFile) -> bytes:
 
 
 class SlideReader:
-    """Reads the slides of a file one after the other. Repeated footers and master texts are read once."""
+    """Reads the slides of a file one after another. Repeated footers and master texts are read once."""
 
     def __init__(self) -> None:
         self._margins: set[str] = set()  # texts of footers, layouts and masters that were read
 
     def read(self, slide: Slide) -> str:
-        """Return a slide's text: title, shapes in reading order, footers that are new, and notes."""
+        """Return a slide's text: title, shapes in reading order, new footers, and notes."""
         choose_alternatives(slide.element)
         title = _slide_title(slide)
         parts = [f"## {title}"] if title else []
@@ -1122,7 +1122,7 @@ class SlideReader:
         return "\n\n".join(parts)
 
     def _read_shapes(self, shapes: Iterable[BaseShape], *, count: bool = True) -> Iterator[str]:
-        """Yield the texts of shapes, with those in groups."""
+        """Yield the texts of shapes, including grouped ones."""
         from pptx.shapes.group import GroupShape
 
         for shape in shapes:
@@ -1192,8 +1192,8 @@ MAX_OVERLAP = 0.25  # of the smaller of two shapes: neighbours may overlap by th
 def order_shapes(shapes: Sequence[BaseShape]) -> list[BaseShape]:
     """Return shapes in reading order: rows from the top, and each row from the left.
 
-    A stretch of the slide with no horizontal gap is read by its columns. Placeholders alone keep the order of the
-    layout, which is the order of reading.
+    A part of the slide without a horizontal gap is read column by column. Slides with placeholders only keep the
+    layout's order, which is the reading order.
     """
     if all(shape.is_placeholder for shape in shapes):
         return list(shapes)
@@ -1300,7 +1300,7 @@ def _row_cells(row: XmlElement) -> list[str]:
 
 
 def _find_related(part: Part, key: str | None) -> XmlElement | None:
-    """Return the root of a part that is referred to by id, or None if there is none."""
+    """Return the root of the part with a relationship id, or None if there is none."""
     if key is None or key not in part.rels or part.rels[key].is_external:
         return None
     return parse_xml(part.rels[key].target_part.blob)

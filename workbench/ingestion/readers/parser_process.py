@@ -1,9 +1,8 @@
 """The parser process: ``python -m workbench.ingestion.readers.parser_process [BYTES]``.
 
 Requests and frames are pickles on stdin and stdout. It sends "ready" once, "page" (page, pages) before each slow page,
-then "draft" with the document, "pages" after a trial of some pages, or "error" with a message. BYTES limits its memory
-on
-systems that support a limit; exceeding it ends the process. It exits when its input closes, so it never outlives the
+then "draft" with the document, "pages" after trying some pages, or "error" with a message. BYTES limits its memory on
+systems that support limits; exceeding it ends the process. It exits when its input closes, so it never outlives the
 process that started it, even if that one was killed.
 """
 
@@ -61,10 +60,10 @@ def _limit_memory(memory: int) -> None:
 
 
 def _return_freed_memory() -> Callable[[], object]:
-    """Make freed memory return to the system; return a function that releases small blocks.
+    """Make the allocator return freed memory to the system; return a function that releases small blocks.
 
-    glibc keeps freed blocks for reuse. OCR allocates blocks of many sizes, so keeping them doubles its memory. The PDF
-    parser's allocator keeps the pixels of rendered images.
+    glibc keeps freed blocks for reuse. OCR allocates blocks of many sizes, so keeping them doubles its memory use. The
+    PDF parser's allocator keeps the pixels of rendered images.
     """
     os.putenv(*PURGE_AT_ONCE)
     try:

@@ -39,7 +39,7 @@ def read_json(data: bytes, name: str) -> Draft:
 
 
 def read_json_lines(data: bytes, name: str) -> Draft:
-    """Return one paragraph per line. Lines that are not JSON stay as they are and are counted."""
+    """Return one paragraph per line. Lines that are not JSON are kept as they are and counted."""
     return _records(decode_text(data, name), name)
 
 
@@ -70,7 +70,7 @@ def _records(text: str, name: str) -> Draft:
 
 
 def _parse_concatenated(text: str) -> list[JsonValue] | None:
-    """Return the JSON values of a text one after the other; None if there is anything else in it."""
+    """Return the concatenated JSON values of a text; None if it contains anything else."""
     decoder, values, place = json.JSONDecoder(), list[JsonValue](), 0
     while place < len(text):
         if text[place].isspace():
@@ -168,7 +168,7 @@ def split_front_matter(text: str) -> tuple[dict[str, object], str]:
 
 
 def _split_json_matter(text: str) -> tuple[dict[str, object], str]:
-    """Return (front matter, rest) of a text that has a JSON object at its start, on lines of its own."""
+    """Return (front matter, rest) of a text that starts with a JSON object on separate lines."""
     try:
         loaded, end = json.JSONDecoder().raw_decode(text)
     except (json.JSONDecodeError, RecursionError):
@@ -197,7 +197,7 @@ def _load_front_matter(matter: str, language: str) -> dict[str, object] | None:
 
 
 def _read_plain_entries(matter: str) -> dict[str, object] | None:
-    """Return "key: value" lines that are not valid YAML, such as "title: Anchors: a guide"; None for other lines."""
+    """Parse "key: value" lines that are not valid YAML, such as "title: Anchors: a guide"; None for other lines."""
     import yaml
 
     entries: dict[str, list[str]] = {}
@@ -220,7 +220,7 @@ def _read_plain_entries(matter: str) -> dict[str, object] | None:
 
 
 def _read_entry(key: str, lines: list[str]) -> object:
-    """Return the value of an entry, read as YAML, or as text if it has a colon or a sign that YAML reserves."""
+    """Return an entry's value, read as YAML, or as text if it contains a colon or a character reserved by YAML."""
     import yaml
 
     try:
@@ -277,7 +277,7 @@ def read_notebook(data: bytes, name: str) -> Draft:
 
 
 def _list_cells(notebook: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the cells of format 4, or of older formats with worksheets."""
+    """Yield the cells of a notebook in format 4, or in older formats with worksheets."""
     sheets = notebook.get("worksheets") or [notebook]
     for sheet in sheets:
         yield from sheet.get("cells") or []
@@ -337,7 +337,7 @@ MAX_CELL_LINES = 200  # of a quoted cell in a file with unmatched quotes
 
 
 def read_separated(data: bytes, name: str) -> Draft:
-    """Return the rows as a table or records, and the column names as metadata. Lines above the table stay lines."""
+    """Return the rows as a table or records, and the column names as metadata. Lines above the table stay as text."""
     text = decode_text(data, name)
     text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # file size is already limited
@@ -360,13 +360,13 @@ def read_separated(data: bytes, name: str) -> Draft:
 
 
 def _clean_cell(cell: str) -> str:
-    """Return a cell on one line; ="007", which keeps a program from reading a number, becomes 007."""
+    """Return a cell on one line; ="007", which marks text that looks like a number, becomes 007."""
     text = format_cell(cell)
     return text[2:-1] if text.startswith('="') and text.endswith('"') and len(text) > 2 else text
 
 
 def _split_rows(text: str, delimiter: str) -> list[list[str]]:
-    """Return the rows. Quotes that do not enclose a whole cell, such as those of inches, are characters."""
+    """Return the rows. Quotes that do not enclose a whole cell, such as inch marks, are ordinary characters."""
     lines = text.split("\n")
     width = len(_split_line(lines[0], delimiter))
     try:
@@ -387,12 +387,12 @@ def _split_rows(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _are_lines_whole(lines: list[str], delimiter: str, width: int) -> bool:
-    """Return whether every line has as many cells as the first if quotes are characters."""
+    """Return whether every line has as many cells as the first if quotes are taken literally."""
     return width > 1 and all(line.count(delimiter) + 1 == width for line in lines if line)
 
 
 def _split_broken(lines: list[str], place: int, delimiter: str, width: int) -> tuple[list[str], int]:
-    """Return the row that starts at a line, and the number of its lines, in a file with unmatched quotes."""
+    """Return the row that starts at a line, and its number of lines, in a file with unmatched quotes."""
     for taken in range(1, min(MAX_CELL_LINES, len(lines) - place) + 1):
         if taken > 1 and not lines[place + taken - 1].count('"'):
             continue
@@ -406,7 +406,7 @@ def _split_broken(lines: list[str], place: int, delimiter: str, width: int) -> t
 
 
 def _split_line(line: str, delimiter: str) -> list[str]:
-    """Return the cells of a line, whose quotes count only if they are in pairs."""
+    """Return the cells of a line; quotes count only in pairs."""
     try:
         return next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error:
@@ -415,7 +415,7 @@ def _split_line(line: str, delimiter: str) -> list[str]:
 
 
 def _detect_delimiter(text: str) -> str:
-    """Return the delimiter that most often splits the first lines into equally many cells, and into the most."""
+    """Return the delimiter that splits the first lines most consistently and into the most cells."""
     sample = text.split("\n", DELIMITER_SAMPLE_LINES)[:DELIMITER_SAMPLE_LINES]
     best, best_score = ",", (0.0, 0)
     for delimiter in DELIMITERS:
@@ -430,7 +430,7 @@ def _detect_delimiter(text: str) -> str:
 
 
 def _is_header(rows: list[list[str]]) -> bool:
-    """Return whether the first row has names: no gaps or repetitions, and no numbers but years or consecutive ones."""
+    """Return whether the first row holds names: no gaps, duplicates, or numbers except years or consecutive ones."""
     first = [cell for cell in rows[0] if cell]
     if len(rows) < 2 or len(set(first)) < len(first):
         return False
@@ -473,6 +473,6 @@ LANGUAGES_BY_SUFFIX = {
 
 
 def read_code(data: bytes, name: str) -> Draft:
-    """Return the source, with the full file name as title."""
+    """Return the source code, with the full file name as title."""
     path = PurePath(name)
     return Draft(decode_text(data, name), path.name, {"language_name": LANGUAGES_BY_SUFFIX[path.suffix.lower()]})

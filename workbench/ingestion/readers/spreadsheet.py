@@ -45,7 +45,7 @@ class NumberFormat(NamedTuple):
 
 
 def format_value(value: object, number_format: str) -> str:
-    """Return a cell's value on one line as the sheet shows it, or as stored if the format is not supported.
+    """Return a cell's value on one line as the sheet displays it, or as stored if the format is not supported.
 
     Dates are written in ISO 8601 regardless of their format.
     """
@@ -70,7 +70,7 @@ def _format_stored(value: float) -> str:
 
 @lru_cache(maxsize=256)
 def _parse_section(section: str) -> NumberFormat | None:
-    """Parse a section, or return None if not supported: dates, fractions, exponents, "General", no figure."""
+    """Parse a section, or return None if it is not supported: dates, fractions, exponents, "General", no figure."""
     around, digits, hundredfold = ["", ""], "", 0
     for token in FORMAT_TOKEN.finditer(section):
         if token["digits"]:
@@ -204,10 +204,10 @@ class SheetRows:
 
 
 def read_xlsx(data: bytes, name: str) -> Draft:
-    """Return the sheets' values as displayed, with comments. Formulas have their stored results.
+    """Return the sheets' values as displayed, with comments. Formulas are replaced by their stored results.
 
     Raises:
-        UnreadableDocument: It is locked, damaged, or has no sheets.
+        UnreadableDocument: It is password-protected, damaged, or has no sheets.
     """
     with open_package(data, name) as package:
         properties = read_core_properties(package)
@@ -317,7 +317,7 @@ def _iterate(data: bytes, name: str, *others: str) -> Iterator[XmlElement]:
 
 
 def _rich_text(item: XmlElement) -> str:
-    """Return the text of a string without phonetic guides; superscripts are kept as such."""
+    """Return the text of a string without phonetic guides; superscripts are kept."""
     pieces: list[str] = []
     for child in item:
         local = str(child.tag).rpartition("}")[2]
@@ -345,7 +345,7 @@ def _read_sheet(book: _Workbook, title: str, state: str, path: str) -> str:
 
 
 def _read_cells(book: _Workbook, data: bytes) -> SheetRows:
-    """Return the cells with a value, whatever size the sheet declares."""
+    """Return the cells that have a value, regardless of the size the sheet declares."""
     sheet, formulas = SheetRows(), _Formulas()
     number = 0
     for element in _iterate(data, "row", "col", "headerFooter"):
@@ -397,7 +397,7 @@ def _column_letters(number: int) -> str:
 
 
 class _Formulas:
-    """Formulas without a stored result, which are shown themselves."""
+    """Formulas without a stored result, which are shown as formulas."""
 
     def __init__(self) -> None:
         self.without_value = 0
@@ -426,7 +426,7 @@ class _Formulas:
 
 
 def _cell_text(book: _Workbook, cell: XmlElement) -> str:
-    """Return a cell's value on one line as the sheet shows it."""
+    """Return a cell's value on one line as the sheet displays it."""
     kind, value = cell.get("t") or "n", (cell.findtext("{*}v") or "").strip()
     if kind == "inlineStr":
         inline = cell.find("{*}is")
@@ -452,7 +452,7 @@ def _cell_text(book: _Workbook, cell: XmlElement) -> str:
 
 
 def _format_figure(figure: float, number_format: str, epoch: datetime | None) -> str:
-    """Return a figure, a date, a time or a duration as its format shows it."""
+    """Return a figure, a date, a time or a duration in its number format."""
     section = NOT_A_DATE_PART.sub("", SECTION_SEPARATOR.split(number_format)[0]).lower()
     if not DATE_SECTION.fullmatch(section) or "#" in section:
         return format_value(figure, number_format)

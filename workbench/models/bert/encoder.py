@@ -38,9 +38,9 @@ Output = tuple[
 
 @dataclass(frozen=True, slots=True)
 class ForwardPass:
-    """A session with its best use: ``workers`` concurrent runs, and texts ``together`` in a run or one by one.
+    """A session and how to use it best: ``workers`` concurrent runs, with texts ``together`` in a run or one by one.
 
-    In 8 bits each text runs alone: its scales are its own, so its vector does not depend on other texts.
+    In 8 bits each text runs alone with its own scales, so its vector does not depend on other texts.
     """
 
     session: InferenceSession
@@ -55,9 +55,9 @@ class ForwardPass:
     def batches(
         self, ids: Sequence[Sequence[int]], ask: Callable[[], None] | None = None
     ) -> Iterator[tuple[list[int], Output]]:
-        """Yield indexes and outputs, longest texts first: those need most memory, so they fail early if at all.
+        """Yield indexes and outputs, longest texts first: they need the most memory, so any failure comes early.
 
-        ``ask`` is called every .1 s and may raise to cancel; runs stop before their next operator.
+        ``ask`` is called every 0.1 s and may raise to cancel; runs stop before their next operator.
         """
         import onnxruntime
 
@@ -101,7 +101,7 @@ def count_usable_cores() -> int:
 
 
 class BitProjection:
-    """Projection on a model's token axes, in a session of its own on the calling thread."""
+    """Projection onto a model's token axes, in a separate session on the calling thread."""
 
     def __init__(self, axes: TokenAxes) -> None:
         import onnxruntime
@@ -125,7 +125,7 @@ class BitProjection:
 
 @cache
 def load_projection(path: Path) -> BitProjection:
-    """Return the projection on the axes in a file."""
+    """Return the projection onto the axes in a file."""
     return BitProjection(load_token_axes(path))
 
 
@@ -154,7 +154,7 @@ class Batch:
 
 
 class BertEncoder:
-    """A built-in model; weights and tokenizer are read, and graphs are built, at the first text.
+    """A built-in model; weights and tokenizer are read, and graphs built, when the first text is encoded.
 
     Queries are encoded in full precision, passages in 8 bits if that is faster on this machine
     (``workbench.models.bert.session``). Both kinds of vectors may be in one index.
@@ -204,7 +204,7 @@ class BertEncoder:
         return EncodedTexts(vectors, bits)
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a query; its tokens keep float vectors on the axes of which passages keep bits."""
+        """Encode a query; its tokens keep float coordinates on the axes for which passages keep bits."""
         prefix = self._prefix(self._model.query_prefix)
         (ids,) = self._model.tokens.ids([text], self.max_tokens)
         vectors, hidden = self._query_pass.run([self._add_markers(prefix, ids)])

@@ -1,8 +1,8 @@
 """The ONNX graph of a BERT encoder, built from its weights in full precision or in 8-bit integers.
 
-BERT (Devlin et al. 2019, arXiv:1810.04805), then mean pooling over the tokens (Reimers & Gurevych 2019,
-arXiv:1908.10084). Texts in one run have the same number of tokens: without padding there is no mask, and attention uses
-ONNX Runtime's fused operator for that case, three times as fast as the one with a mask.
+BERT (Devlin et al. 2019, arXiv:1810.04805) followed by mean pooling over the tokens (Reimers & Gurevych 2019,
+arXiv:1908.10084). Texts in one run have the same number of tokens: without padding there is no mask, so attention uses
+ONNX Runtime's fused operator for that case, which is three times as fast as the masked one.
 
 In 8 bits every dense layer multiplies integers. Embeddings, the products of attention, normalisations and the
 perceptron's activation stay float.
@@ -68,7 +68,7 @@ class PackedTable:
 
 @dataclass(frozen=True, slots=True)
 class BertWeights:
-    """A whole encoder; ``positions`` (tokens, dimensions) include the vector of the only segment."""
+    """A whole encoder; ``positions`` (tokens, dimensions) include the vector of the single segment."""
 
     words: FloatArray | PackedTable
     positions: FloatArray
@@ -118,7 +118,7 @@ class GraphBlocks:
         return self.node("Add", [self.node("Mul", [even, self.constant(norm.gain)]), self.constant(norm.bias)])
 
     def quantise(self, hidden: str) -> QuantisedInput | None:
-        """Scale to 8 bits, if dense layers need it: first each token by its largest number, then all of them."""
+        """Quantise to 8 bits, if dense layers need it: scale each token by its largest number, then all of them."""
         if self.precision == "float":
             return None
         largest = self.node("ReduceMax", [self.node("Abs", [hidden]), self.constant(np.array([2]))], keepdims=1)
@@ -147,7 +147,7 @@ class GraphBlocks:
     def node(
         self, operator: str, inputs: list[str], domain: str = "", outputs: int = 1, **attributes: Attribute
     ) -> str:
-        """Add an operator and return its first output; further ones have the same name with ``.1``, ``.2``."""
+        """Add an operator and return its first output; further outputs have the same name with ``.1``, ``.2``."""
         name = f"{operator}{self.nodes}"
         names = [name, *(f"{name}.{number}" for number in range(1, outputs))]
         self.file.add_node(operator, inputs, names, domain, attributes)
@@ -183,7 +183,7 @@ class _BertGraph(GraphBlocks):
         self.weights = weights
 
     def embeddings(self) -> str:
-        """Add words plus positions, normalised."""
+        """Add the normalised sum of word and position vectors."""
         count = self.node("Shape", ["input_ids"], start=1, end=2)
         first = self.constant(np.array([0]))
         rows = self.node("Slice", [self.constant(self.weights.positions), first, count, first])
@@ -212,7 +212,7 @@ class _BertGraph(GraphBlocks):
         return self.add_residual(layer.outer, inner, hidden, layer.outer_norm)
 
     def add_residual(self, dense: Dense, hidden: str, skip: str, norm: Norm) -> str:
-        """Add a dense layer, its input again, and layer normalisation."""
+        """Add a dense layer with a residual connection and layer normalisation."""
         return self.add_layer_norm(self.node("Add", [self.dense(dense, hidden, self.quantise(hidden)), skip]), norm)
 
     def add_pooling(self, hidden: str) -> None:
@@ -283,7 +283,7 @@ class OnnxFile:
         self._outputs += _message(12, _end(name, kind, axes))
 
     def to_bytes(self, domains: Mapping[str, int] | None = None) -> bytes:
-        """Return the file; ``domains`` are the versions of further operator domains."""
+        """Return the file; ``domains`` gives the versions of additional operator domains."""
         graph = [*self._nodes, *_text(2, self._name), *self._constants, *self._inputs, *self._outputs]
         model = [*_number(1, IR_VERSION), *_text(2, PRODUCER), *_message(7, graph)]
         for domain, version in {"": OPSET, **(domains or {})}.items():
@@ -334,7 +334,7 @@ def _tag(number: int, coding: int) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Encode an integer with seven bits per byte, the lowest first; a negative one as its 64 bits."""
+    """Encode an integer with seven bits per byte, lowest first; a negative one is written as 64 bits."""
     value &= (1 << 64) - 1
     coded = bytearray()
     while value > 0x7F:

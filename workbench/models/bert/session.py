@@ -1,4 +1,4 @@
-"""Graphs in ONNX Runtime: built once into a file, opened, and tried in both precisions."""
+"""Graphs in ONNX Runtime: build them once as files, open them, and compare both precisions."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def read_checked_bytes(path: Path, sha256: str, install: str) -> bytes:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file atomically: readers find the whole file or none, and concurrent writers do not mix.
+    """Write a file atomically: readers find the whole file or none, and concurrent writers do not interleave.
 
     Raises:
         ModelError: The folder is not writable.
@@ -82,12 +82,12 @@ def write_atomically(path: Path, data: bytes) -> None:
         ) from error
 
 
-GRAPH_VERSION = 3  # raise it when graphs change, so that older files are not used
+GRAPH_VERSION = 3  # increase it when graphs change, so that older files are not used
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedWeights:
-    """A model's published weights: name and sha256 of their file, and the builder of graphs from them."""
+    """A model's published weights: the name and sha256 of their file, and a function that builds graphs from them."""
 
     name: str
     sha256: str
@@ -98,7 +98,7 @@ class PublishedWeights:
         return models_dir / f"{self.name}-graph{GRAPH_VERSION}-{precision}-{self.sha256[:12]}.onnx"
 
     def ensure_graph(self, models_dir: Path, precision: Precision) -> Path:
-        """Return the graph's file, building it at first use (about a second); concurrent processes are safe.
+        """Return the graph's file, building it on first use (about a second); concurrent processes are safe.
 
         Raises:
             ModelError: The weights are missing or not the published ones, or the folder is not writable.
@@ -165,7 +165,7 @@ class PrecisionChoice(Value):
 
 
 def load_precision_choice(name: str, models_dir: Path) -> PrecisionChoice | None:
-    """Return the stored choice for a model on this machine; None without a trial."""
+    """Return the stored choice for a model on this machine; None if there was no trial."""
     remembered = _read_choice(models_dir / f"{name}-passages.json")
     if remembered is None or remembered.get("machine") != machine_key():
         return None
@@ -197,9 +197,9 @@ def choose_precision(name: str, models_dir: Path, open_session: Callable[[Precis
 
 
 def compare_sessions(full: InferenceSession, integers: InferenceSession) -> tuple[float, float]:
-    """Return the speedup of the second session, and the cosine of the sessions' vectors for the same tokens.
+    """Return the speedup of the second session, and the cosine between both sessions' vectors for the same tokens.
 
-    The thread's processor time is measured, so that other processes do not disturb it.
+    CPU time of the thread is measured, so other processes do not distort it.
     """
     ids = np.random.default_rng(0).integers(1000, 20_000, (1, TRIAL_TOKENS)).astype(np.int32)
     sessions = (full, integers)
@@ -215,7 +215,7 @@ def compare_sessions(full: InferenceSession, integers: InferenceSession) -> tupl
 
 
 def machine_key() -> str:
-    """Return a key that changes with the processor, ONNX Runtime and the graph version."""
+    """Return a key that depends on the processor, ONNX Runtime and the graph version."""
     import onnxruntime
 
     return f"{_processor()}, onnxruntime {onnxruntime.__version__}, graph {GRAPH_VERSION}"

@@ -1,8 +1,8 @@
-"""Tokenizing texts of any size in pieces, so that no call blocks the interpreter for more than some milliseconds.
+"""Tokenizing texts of any size in pieces, so that no call blocks the interpreter for more than a few milliseconds.
 
-The tokenizer blocks all other threads of the process until a text is done, which takes 38 s for 7 MB. Pieces end before
-a space, so that the tokens are those of the whole text. A piece without any space (unspaced scripts, a line of base64)
-ends anywhere, which may split one token in two.
+The tokenizer blocks all other threads of the process while it handles a text, which takes 38 s for 7 MB. Pieces end
+before a space, so the tokens are the same as for the whole text. A piece without any space (unspaced scripts, a line of
+base64) ends anywhere, which may split one token in two.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Tokens:
     """A model's tokenizer, read at first use. Thread-safe."""
 
     def __init__(self, read: Callable[[], Tokenizer], special: Special, *, letters_are_words: bool) -> None:
-        """Configure the tokenizer; ``letters_are_words`` as in ``share_read``."""
+        """Configure the tokenizer; ``letters_are_words`` is as in ``readable_share``."""
         self.special = special
         self._read = read
         self._letters_are_words = letters_are_words
         self._lock = Lock()
 
     def ids(self, texts: Sequence[str], most: int, ask: Callable[[], None] | None = None) -> list[list[int]]:
-        """Return the first ``most`` tokens of each text, without special ones.
+        """Return the first ``most`` tokens of each text, without special tokens.
 
         ``ask`` is called often and may raise to cancel.
         """

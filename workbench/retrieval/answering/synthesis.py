@@ -1,4 +1,4 @@
-"""Answers from passages: by an LLM with citations, else extracts; refused if nothing relevant was found."""
+"""Answers from passages: by an LLM with citations, else extracts; refused if nothing relevant is found."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BEGUN = re.compile(r"\[[\d\s,;]{0,24}$")
 def filter_marks(pieces: Iterable[str], passages: int) -> Iterator[str]:
     """Filter a streamed text: remove marks of unknown passages, and write "[1, 2]" as "[1][2]".
 
-    Text that may become a mark is held back until that is decided.
+    Text that may be the start of a mark is held back until it is complete.
     """
     begun_mark = ""
     for piece in pieces:
@@ -58,7 +58,7 @@ def find_cited_numbers(text: str) -> list[int]:
 
 
 def remove_marks(text: str) -> str:
-    """Return a document's sentence without its own marks (footnote "[12]"), which look like citations.
+    """Return a document's sentence without its own marks (such as the footnote "[12]"), which look like citations.
 
     A sentence with code keeps them, as they are indexes.
     """
@@ -82,8 +82,8 @@ _SIGN = re.compile(r"[$€£¥%]")  # a currency sign alone in its cell
 class LabelledRow:
     """A row from ``start`` to before ``end``, in characters.
 
-    ``shown`` is for display ("Net sales, 2024: 1,204"), ``words`` for matching with a question: the same
-    without the signs. ``cells`` also lacks the column names, which all rows share.
+    ``shown`` is for display ("Net sales, 2024: 1,204"), ``words`` for matching with a question: the same without
+    punctuation. ``cells`` also lacks the column names, which all rows share.
     """
 
     start: int
@@ -94,7 +94,7 @@ class LabelledRow:
 
 
 def iter_labelled_rows(text: str, header: str = "") -> Iterator[LabelledRow]:
-    """Yield the rows of figures of the tables in a Markdown text.
+    """Yield the table rows in a Markdown text that contain figures.
 
     ``header`` is the header of a table that starts before the text. Rows without a label or other cells
     are omitted.
@@ -156,9 +156,9 @@ LIST_MARK = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 class Quote:
     """A sentence of a passage (``number`` from 1) with its span in the document, in characters.
 
-    ``similarity`` is its cosine with the question; None if not computed. ``cells`` are those of a table row, without
-    the column names in ``text``; None for other sentences. ``shown`` replaces ``text``, which is
-    for matching, in displays.
+    ``similarity`` is its cosine with the question; None if not computed. ``cells`` holds the cells of a table row,
+    without the column names that are in ``text``; None for other sentences. ``text`` is for matching and ``shown`` for
+    display.
     """
 
     number: int
@@ -218,7 +218,7 @@ def _iter_block_lines(passages: Sequence[Passage]) -> Iterator[Quote]:
 
 
 def _sentences(number: int, passage: Passage) -> Iterator[Quote]:
-    """Yield the sentences of a passage; parts of a long one have ellipses."""
+    """Yield the sentences of a passage; parts of a long sentence have ellipses."""
     for sentence in sentence_spans(passage.text):
         parts = [
             part
@@ -303,7 +303,7 @@ def best_sentences(
 ) -> list[Quote]:
     """Return the best sentences, at most 5 with 60 words in total, in passage and reading order.
 
-    Without ``encoded``, words and passage order decide. ``headers`` as in ``select_quotable``.
+    Without ``encoded``, sentences are ranked by words and passage order. ``headers`` is as in ``select_quotable``.
     """
     every = list({quote.text: quote for quote in reversed(select_quotable(passages, headers))}.values())[::-1]
     every, common = _select_asked_rows(every, [_find_shared_words(query, quote.cells or quote.text) for quote in every])
@@ -346,7 +346,7 @@ def _select_asked_rows(every: Sequence[Quote], common: Sequence[set[str]]) -> tu
 
 
 def _neighbour_scores(quotes: Sequence[Quote], scores: Sequence[float]) -> FloatArray:
-    """Return the best score of the sentences adjacent to each one in its passage, 0 without any.
+    """Return, for each sentence, the best score of its neighbours in the passage; 0 if it has none.
 
     Table rows have no neighbours: each has its own subject, and similar rows would raise each other.
     """
@@ -359,10 +359,10 @@ def _neighbour_scores(quotes: Sequence[Quote], scores: Sequence[float]) -> Float
 
 
 def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> list[float]:
-    """Return the share of the question's words in each sentence, 0..1, weighted by rarity among the sentences.
+    """Return the share (0..1) of the question's words in each sentence, weighted by rarity among the sentences.
 
-    Words only in its title, headings or column names (``headed``) count HEADED times that: the subject of a section
-    or table is not repeated in every sentence or row.
+    Words found only in its title, headings or column names (``headed``) count HEADED times as much, because not every
+    sentence or row repeats the subject of its section or table.
     """
     holding = Counter(word for words in common for word in words)
     every = set().union(*common, *headed)
@@ -377,7 +377,7 @@ def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> li
 def _compute_similarities(
     encoded: EncodedQuery, encoder: Encoder, quotes: Sequence[Quote]
 ) -> tuple[list[float], FloatArray]:
-    """Return the sentences' cosines, and their similarity scores including tokens if the model has token vectors."""
+    """Return the sentences' cosines, and their scores, which include token matches if the model has token vectors."""
     texts = encoder.encode([quote.text for quote in quotes])
     cosines = texts.vectors @ encoded.vector
     likeness: FloatArray = np.float32(MEANING) * cosines
@@ -392,7 +392,7 @@ def _select_within_limits(
 ) -> Iterator[Quote]:
     """Yield the best sentence, then the next ones that fit the limits and have a score close to the best.
 
-    ``least`` is the required share of the best one's own score.
+    ``least`` is the required share of the best sentence's score.
     """
     order = sorted(range(len(quotes)), key=lambda place: -scores[place])
     sentences = words = 0
@@ -467,7 +467,7 @@ def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) 
     """Start an answer from passages, best first; it is refused without evidence in the passages or their sentences.
 
     Raises:
-        ModelError: during iteration, if the LLM fails in the middle of its answer.
+        ModelError: During iteration, if the LLM fails in the middle of its answer.
     """
     request, sources = query.request, tuple(passages)
     quotes = _find_quotes(query, sources) if sources and not (evidence.close and request.llm) else []
@@ -484,7 +484,7 @@ def draft_answer(query: Query, passages: Sequence[Passage], evidence: Evidence) 
 
 
 def _find_quotes(query: Query, passages: Sequence[Passage]) -> list[Quote]:
-    """Return the sentences for an answer of extracts."""
+    """Return the sentences for an answer made of extracts."""
     request = query.request
     try:
         encoded = query.encoded if query.can_read else None
@@ -514,7 +514,7 @@ def _start_llm_answer(pieces: Iterator[str], passages: tuple[Passage, ...]) -> A
 
 
 class CitingSynthesizer(NoText):
-    """The same answers for LlamaIndex query engines; ``source_nodes`` are in the order of citation numbers."""
+    """The same answers, for LlamaIndex query engines; ``source_nodes`` are in the order of citation numbers."""
 
     def __init__(self, request: Request) -> None:
         super().__init__(llm=MockLLM())

@@ -1,6 +1,6 @@
 """The explanation of a passage's rank: its score from each leg, token matches, and the step that dropped it.
 
-Ranks are exact over the whole scope, so a passage beyond a leg's first n has one too.
+Ranks are exact over the whole scope, so a passage beyond a leg's first n also has one.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class TermView(Value):
 
 @dataclass(frozen=True, slots=True)
 class Alignment(Value):
-    """A token of the question, and the most similar token of the passage (-1..1).
+    """A token of the question and its most similar token in the passage, with their similarity (-1..1).
 
-    ``weight`` is the query token's weight; all sum to 1. ``start`` and ``end`` are in the document; None if
+    ``weight`` is the query token's weight; the weights sum to 1. ``start`` and ``end`` are in the document; None if
     the token is in the title and headings before the passage.
     """
 
@@ -75,8 +75,8 @@ class Alignment(Value):
 class FeatureView(Value):
     """A feature of a learned ranker: its value in its own unit, weight and contribution.
 
-    ``scaled`` is the value scaled over the question's candidates, 0..1; ``share`` is its part of the score, all
-    summing to 1. With a negative ``weight``, low values contribute most.
+    ``scaled`` is the value scaled to 0..1 over the question's candidates; ``share`` is its share of the score, and
+    shares sum to 1. With a negative ``weight``, low values contribute most.
     """
 
     name: str
@@ -90,7 +90,7 @@ class FeatureView(Value):
 
 @dataclass(frozen=True, slots=True)
 class Step(Value):
-    """One step of a strategy, for one passage.
+    """One step of a strategy, as it affects one passage.
 
     ``count`` is the number of passages after it (None if too many to count), ``rank`` the passage's rank, ``kept``
     whether the passage was kept; ``said`` is an additional sentence.
@@ -109,10 +109,9 @@ class Explanation(Value):
     """The explanation of one passage's rank in one strategy's ranking.
 
     ``outcome`` is one of OUTCOMES (workbench.retrieval.explain.outcome), ``reason`` a sentence on it; ``elsewhere`` has
-    the passage's rank by other strategies (None if not among their results). ``steps`` are those
-    from the index to the results; the first that is not ``kept`` dropped it. ``preferring`` are the names in
-    the question whose documents were preferred; ``features`` are those of a learned ranker, largest share
-    first.
+    the passage's rank by other strategies (None if not among their results). ``steps`` lead from the index to the
+    results; the first that is not ``kept`` dropped the passage. ``preferring`` are the names in the question whose
+    documents were preferred; ``features`` are those of a learned ranker, largest share first.
     """
 
     query: str
@@ -167,7 +166,7 @@ def view_legs(query: Query, connection: Connection, passage: StoredPassage) -> d
 def view_terms(
     query: Query, connection: Connection, passage: StoredPassage
 ) -> tuple[tuple[TermView, ...], tuple[str, ...]]:
-    """Return the question's terms in the passage, highest score first, and the missing ones."""
+    """Return the question's terms that are in the passage, highest score first, and the missing ones."""
     words = query.read_words(connection)
     names = {term.id: term.term for term in words.terms}
     shares = fetch_term_contributions(connection, query.request.index.name, words.weights, passage.id)
@@ -192,7 +191,7 @@ def align_passage(query: Query, connection: Connection, passage: StoredPassage) 
 def align_passages(
     query: Query, connection: Connection, passages: Sequence[StoredPassage]
 ) -> dict[str, tuple[Alignment, ...]]:
-    """Return passage id -> alignment, for passages with token vectors."""
+    """Return {passage id: alignment} for passages with token vectors."""
     request, encoded = query.request, query.encoded
     if encoded.token_axes is None:
         return {}
@@ -281,7 +280,7 @@ class WordMatch(Value):
 
 @dataclass(frozen=True, slots=True)
 class QuestionWord(Value):
-    """A word of the question from ``start`` to ``end``, its weight (all sum to 1), and its matches, best first."""
+    """A word of the question from ``start`` to ``end``, its weight (weights sum to 1), and its matches, best first."""
 
     start: int
     end: int
@@ -304,7 +303,7 @@ class WordComparison(Value):
 
 
 def compare_words(query: Query, connection: Connection, passage: StoredPassage) -> WordComparison:
-    """Compare each word of the question with each word of a passage, by the stored token vectors."""
+    """Compare each word of the question with each word of a passage, using the stored token vectors."""
     request, question = query.request, query.text
     context = str(passage.metadata.get("context", ""))
     before = f"{context}\n\n" if context else ""

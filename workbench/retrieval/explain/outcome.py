@@ -142,7 +142,7 @@ class StageCounts:
 
 
 def trace_stages(passage: int, way: PipelineTrace, standing: FinalRank, sizes: StageCounts) -> tuple[Step, ...]:
-    """Return the steps of a traced request for one passage; from the step that dropped it, none is ``kept``."""
+    """Return the steps of a traced request for one passage; from the step that dropped it onwards, none is ``kept``."""
     steps = [
         *([] if sizes.index is None else [Step(INDEXED_STEP, _TITLES[INDEXED_STEP], sizes.index)]),
         Step(SCOPE_STEP, _TITLES[SCOPE_STEP], sizes.scope),

@@ -1,8 +1,8 @@
 """The retriever of a user's strategy: asks a foreign retriever and matches its hits to stored passages.
 
 A hit is matched by the id of a passage; by the id, URL or path of a document, and within it by its text; or by its text
-alone. A hit that matches nothing is shown with its own text. One that matches a stored document outside the scope is
-dropped, and only counted.
+alone. A hit that matches nothing is shown with its own text. A hit that matches a stored document outside the scope is
+dropped and only counted.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _WORD = re.compile(r"\w+")
 
 
 class ForeignRetriever(Retriever):
-    """Hits of a foreign retriever as nodes of stored passages."""
+    """A foreign retriever's hits as nodes of stored passages."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
-        """Ask the retriever; its fault becomes a note, and nothing is found."""
+        """Call the retriever; if it fails, add a note and return nothing."""
         request, trace = self._request, self._request.trace
         retrieval = request.strategy.own
         assert retrieval is not None
@@ -83,9 +83,9 @@ class ForeignRetriever(Retriever):
         if answer.unreadable:
             note(f"retriever: {_count(answer.unreadable)} could not be read (the first: {answer.first_fault})")
         if returned > asked:
-            note(f"retriever: it returned {_count(returned)} instead of the {asked} that were asked for")
+            note(f"retriever: it returned {_count(returned)} instead of the {asked} requested")
         elif returned < self._request.limit:
-            note(f"retriever: it returned {_count(returned)}, fewer than the {self._request.limit} asked for")
+            note(f"retriever: it returned {_count(returned)}, fewer than the {self._request.limit} requested")
         for name, reason in _REASONS.items():
             if counts[name]:
                 note(f"retriever: {_count(counts[name])} {reason}")
@@ -105,10 +105,10 @@ def _count(hits: int) -> str:
 
 
 def scale_scores(scores: Sequence[float | None]) -> tuple[list[float], str]:
-    """Return scores in 0..1 that fall with rank, and what was wrong with the given ones ("" for nothing).
+    """Return scores in 0..1 that decrease with rank, and any problem with the given scores ("" if none).
 
-    Scores in 0..1 stay; other positive ones are divided by the highest, others scaled between the lowest and highest.
-    Missing scores, or some that rise, become (n - rank + 1) / n.
+    Scores in 0..1 are kept. Larger positive scores are divided by the highest; negative ones are scaled between the
+    lowest and the highest. If scores are missing or increase with rank, they become (n - rank + 1) / n.
     """
     by_rank = [1 - place / len(scores) for place in range(len(scores))]
     known = [score for score in scores if score is not None]
@@ -117,7 +117,7 @@ def scale_scores(scores: Sequence[float | None]) -> tuple[list[float], str]:
     if len(known) < len(scores):
         return by_rank, f"{_count(len(scores) - len(known))} had no score"
     if any(later > earlier for earlier, later in pairwise(known)):
-        return by_rank, "its scores do not fall with rank"
+        return by_rank, "its scores do not decrease with rank"
     high, low = known[0], known[-1]
     if low >= 0 and high <= 1:
         return known, ""
@@ -138,7 +138,7 @@ class _Match:
 
 
 class _Matching:
-    """The matching of one answer's hits; ``counts`` are the hits that matched nothing, or not fully."""
+    """The matching of one answer's hits; ``counts`` are the numbers of hits that matched nothing, or only partly."""
 
     def __init__(self, query: Query, connection: Connection) -> None:
         self._query, self._request, self._connection = query, query.request, connection
@@ -202,7 +202,7 @@ class _Matching:
         return self._passages[document_id]
 
     def _find_by_text(self, hit: OwnHit) -> list[tuple[int, StoredPassage]]:
-        """Return passages of the whole index that share a text with a hit, and how many characters, most first."""
+        """Return passages of the whole index that share text with a hit, and how many characters, most first."""
         totals, terms = fetch_query_terms(self._connection, self._index, hit.text[:LOOKUP_CHARS], ResolvedScope(), 0)
         rare = sorted((term for term in terms if term.id is not None), key=lambda term: term.df)[:LOOKUP_TERMS]
         if not rare:
@@ -213,7 +213,7 @@ class _Matching:
         return sorted((one for one in shared if one[0]), key=lambda one: (-one[0], one[1].id))
 
     def _choose(self, hit: OwnHit, found: Sequence[tuple[int, StoredPassage]]) -> _Match:
-        """Return the passage in scope with about the most of a hit's text; the hit is dropped if there is none."""
+        """Return the passage in scope that contains about the most of a hit's text; drop the hit if there is none."""
         near = [passage for shared, passage in found if shared >= NEAR_BEST_SHARE * found[0][0]]
         inside = filter_passages(self._connection, self._index, self._request.scope, [one.id for one in near])
         passage = next((one for one in near if one.id in inside), None)
@@ -221,21 +221,21 @@ class _Matching:
 
 
 def list_url_forms(url: str) -> list[str]:
-    """Return a URL as it may be stored: as it is, without its fragment, with and without a slash at the end."""
+    """Return the forms in which a URL may be stored: unchanged, without fragment, with and without a trailing slash."""
     bare = url.partition("#")[0]
     return list(dict.fromkeys(form for form in (url, bare, bare.rstrip("/"), bare + "/") if form)) if url else []
 
 
 def is_same_file(stored: str, path: str) -> bool:
-    """Return whether two paths are equal, or one is the end of the other: "docs/a.md" and "/srv/docs/a.md"."""
+    """Return whether two paths are equal or one ends with the other: "docs/a.md" and "/srv/docs/a.md"."""
     first, second = (text.replace("\\", "/").removeprefix("./") for text in (stored, path))
     return bool(first) and (first == second or first.endswith(f"/{second}") or second.endswith(f"/{first}"))
 
 
 def measure_overlap(passage: str, text: str) -> int:
-    """Return how many characters a passage and a text share, white space folded; 0 if they only resemble each other.
+    """Return how many characters a passage and a text share, ignoring white space; 0 if they are merely similar.
 
-    They are equal, one contains the other, or the end of one is the beginning of the other.
+    They share text if they are equal, one contains the other, or the end of one is the start of the other.
     """
     first, second = " ".join(passage.split()), " ".join(text.split())
     if not first or not second:
@@ -259,7 +259,7 @@ def _measure_continuation(first: str, second: str) -> int:
 
 
 def make_unmatched(hit: OwnHit, number: int) -> StoredPassage:
-    """Return a passage with a hit's own text; ``number``, below 0, is its internal id."""
+    """Return a passage with a hit's own text; ``number`` (negative) is its internal id."""
     named = hit.url or hit.path or (hit.ids[-1] if hit.ids else "") or hit.text
     document, passage = (
         hashlib.blake2b(part.encode(errors="replace"), digest_size=9).hexdigest() for part in (named, named + hit.text)

@@ -1,4 +1,4 @@
-"""LlamaIndex's own hybrid mode over the same table, unchanged, as the baseline."""
+"""LlamaIndex's own hybrid mode over the same table, unmodified, as a baseline."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class FrameworkHybridRetriever(Retriever):
         return nodes[: self._keep]
 
     def _filters(self) -> MetadataFilters | None:
-        """Return the scope as LlamaIndex filters of resolved ids, never of a caller's text."""
+        """Return the scope as LlamaIndex filters on resolved ids, never on a caller's text."""
         request = self._request
         predicate = choose_scope_predicate(request.scope)
         if predicate == "scope_everything":

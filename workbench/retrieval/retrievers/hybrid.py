@@ -1,7 +1,7 @@
 """Hybrid: both legs over the same scope; every candidate is scored by both and fused.
 
-A passage that only one leg found also gets the other leg's true score (looked up for all candidates), so
-being outside a leg's top n costs nothing by itself.
+A passage found by only one leg also gets the other leg's true score, which is looked up for all candidates. So it loses
+nothing by being outside a leg's top n.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def find_hybrid_hits(query: Query, connection: Connection, pool: int, keep: int 
 
 
 def _has_more(query: Query, nearest: LegRanking, worded: LegRanking, pool: int) -> bool:
-    """Return whether a deeper pool can have more passages above the minimum similarity."""
+    """Return whether a deeper pool can contain more passages above the minimum similarity."""
     if len(worded.scores) >= pool and query.is_similar_enough(-1.0, has_words=True):
         return True
     return len(nearest.scores) >= pool and query.is_similar_enough(min(nearest.scores.values()))
@@ -158,7 +158,7 @@ def fuse(
     parameters: Mapping[str, ParameterValue],
     votes: Mapping[str, float] | None = None,
 ) -> Contributions:
-    """Fuse by the strategy's parameters: ``fusion`` ("convex" or "rrf") and ``vector_weight`` (0..1).
+    """Fuse according to the strategy's parameters: ``fusion`` ("convex" or "rrf") and ``vector_weight`` (0..1).
 
     ``votes`` are the confidences in the legs for this question (0..1, default 1).
     """
@@ -171,7 +171,7 @@ def fuse(
 def add_document_leg(contributions: Contributions, name_shares: Mapping[int, float], weight: float) -> Contributions:
     """Return the contributions with ``weight`` (0..1) assigned to the matched share of the document's name.
 
-    ``name_shares`` are the matched shares, 0..1; they are ignored if all candidates have the same.
+    ``name_shares`` are the matched shares, 0..1; they are ignored if they are the same for all candidates.
     """
     if len({name_shares.get(key, 0.0) for key in contributions}) < 2:
         return contributions
@@ -185,7 +185,7 @@ def add_document_leg(contributions: Contributions, name_shares: Mapping[int, flo
 
 
 def leg_weights(vector_weight: float, votes: Mapping[str, float]) -> dict[str, float]:
-    """Return both legs' weights, which sum to 1: weight lost by one leg goes to the other."""
+    """Return both legs' weights, which sum to 1: weight that one leg loses goes to the other."""
     vector, keyword = vector_weight, 1 - vector_weight
     trusted = {VECTOR: votes.get(VECTOR, 1.0), KEYWORD: votes.get(KEYWORD, 1.0)}
     return {

@@ -18,7 +18,7 @@ MAX_KEYWORD_DEPTH = 2000  # maximum hits examined for a minimum similarity
 
 
 def rank_by_keywords(query: Query, connection: Connection, limit: int, vector: FloatArray | None = None) -> LegRanking:
-    """Return the passages in scope with the highest BM25 scores, and their cosines if ``vector`` is given."""
+    """Return the passages in scope with the highest BM25 scores, with their cosines if ``vector`` is given."""
     request, words = query.request, query.read_words(connection)
     with request.trace.stage(TimedStep.KEYWORD):
         size, index = request.scope_size(connection), request.index
@@ -27,7 +27,7 @@ def rank_by_keywords(query: Query, connection: Connection, limit: int, vector: F
 
 
 def rank_similar_by_keywords(query: Query, connection: Connection) -> LegRanking:
-    """Return the keyword leg's passages with their cosines, deep enough to have enough similar ones."""
+    """Return the keyword leg's passages with their cosines, searching deep enough to find enough similar ones."""
     if not query.read_words(connection).weights.ids:
         return LegRanking({})
     wanted = query.request.limit
@@ -53,7 +53,7 @@ def _encode_or_note(query: Query) -> FloatArray | None:
 
 
 class KeywordRetriever(Retriever):
-    """BM25 only; the score is a share of the question's maximum."""
+    """BM25 only; the score is a fraction of the question's maximum."""
 
     def find(self, query: Query) -> list[NodeWithScore]:
         """Return the passages with the highest BM25 scores."""

@@ -75,7 +75,7 @@ class MultiQueryRetriever(Retriever):
 
 
 def average_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
-    """Return the hits of several questions by mean score; a question that did not find a passage counts 0.
+    """Return the hits of several questions by mean score; a question that did not find a passage counts as 0.
 
     The first question's legs keep their names; each other question is a leg "query 2", "query 3", ...
     """

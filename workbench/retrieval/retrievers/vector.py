@@ -1,4 +1,4 @@
-"""The vector leg: passages with the embedding nearest to the question's."""
+"""The vector leg: passages whose embeddings are nearest to the question's."""
 
 from __future__ import annotations
 

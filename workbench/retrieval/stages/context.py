@@ -1,8 +1,8 @@
-"""Wider context: auto-merging returns the whole section or page of found passages, a window their neighbours.
+"""Wider context: auto-merging returns the whole section or page around found passages; a window adds neighbours.
 
-With the chunker "hierarchical" every passage has a section. With others, a section is a run of passages
-under the same heading. In a document with neither headings nor pages, consecutive found passages are merged.
-The idea is from LlamaIndex's AutoMergingRetriever, whose parents are made by size alone.
+With the chunker "hierarchical", every passage has a section. With other chunkers, a section is a run of passages under
+the same heading. In a document with neither headings nor pages, consecutive found passages are merged. The idea is from
+LlamaIndex's AutoMergingRetriever, whose parents are made by size alone.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def passage_span(node: NodeWithScore) -> tuple[int, int]:
 
 
 def widen_nodes(request: Request, connection: Connection, widenings: Sequence[Widening]) -> list[NodeWithScore]:
-    """Return the nodes with the wider text, in order; unchanged if the index is behind the document."""
+    """Return the nodes with the wider text, in order; unchanged if the index is older than the document."""
     places = [(node_passage(w.node).document_id, w.start, w.end) for w in widenings]
     with request.trace.stage(TimedStep.WIDEN):
         texts = fetch_document_slices(connection, request.index.name, places)
@@ -72,7 +72,7 @@ MAX_SECTION_NEIGHBOURS = 8  # passages on either side of the found one; a longer
 
 
 class AutoMerge(Stage):
-    """A stage that replaces passages by their section or page, at the rank of its best passage."""
+    """A stage that replaces passages with their section or page, at the rank of its best passage."""
 
     widens = True
 
@@ -87,7 +87,7 @@ class AutoMerge(Stage):
             else:
                 request.trace.note(
                     "auto-merge: these documents have neither headings nor pages, so consecutive passages "
-                    "were merged; an index of the chunker 'hierarchical' makes sections of any text."
+                    "were merged; an index made with the chunker 'hierarchical' has sections for any text."
                 )
                 widenings = merge_runs(nodes[:MAX_MERGED_PASSAGES]) + [
                     Widening(node, *passage_span(node)) for node in nodes[MAX_MERGED_PASSAGES:]
@@ -95,7 +95,7 @@ class AutoMerge(Stage):
             return widen_nodes(request, connection, widenings[: request.limit])
 
     def _units(self, connection: Connection, nodes: Sequence[NodeWithScore]) -> list[Span | None]:
-        """Return the span of each node's section, or of its page if the unit is pages and there are any."""
+        """Return the span of each node's section, or of its page if the unit is "page" and the document has pages."""
         index, passages = self._request.index, [node_passage(node) for node in nodes]
         parents = [as_items(passage.metadata.get("parent")) for passage in passages]
         if any(parents):
@@ -110,7 +110,7 @@ class AutoMerge(Stage):
 
 
 def merge_units(nodes: Sequence[NodeWithScore], units: Sequence[Span | None], share: float) -> list[Widening]:
-    """Group passages by unit; passages that are less than ``share`` of their unit are not merged.
+    """Group passages by unit; passages that cover less than ``share`` of their unit are not merged.
 
     A passage inside the unit of a better one joins it.
     """
@@ -168,7 +168,7 @@ class Window(Stage):
     widens = True
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Widen the first nodes to the limit."""
+        """Widen the first nodes, up to the limit."""
         request = self._request
         nodes = put_preferred_first(request, nodes)
         places = [(node_passage(node).document_id, node_passage(node).ordinal) for node in nodes]

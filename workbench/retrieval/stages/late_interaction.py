@@ -56,7 +56,7 @@ def compute_max_sim(
     ``weights`` (one per query token, not negative) weight the mean.
 
     Raises:
-        InvalidInput: bits or weights have the wrong length.
+        InvalidInput: Bits or weights have the wrong length.
     """
     return compute_best_similarities(query_axes, token_bits) @ compute_token_shares(len(query_axes), weights)
 
@@ -77,11 +77,11 @@ def compute_best_similarities(query_axes: FloatArray, token_bits: Sequence[bytes
 
 
 def subtract_chance(scores: FloatArray, token_bits: Sequence[bytes]) -> FloatArray:
-    """Subtract from MaxSim what a passage's length alone gives, so that long and short passages compare.
+    """Subtract from MaxSim the part that is due to a passage's length, so that long and short passages are comparable.
 
     The largest of n random similarities grows as spread * sqrt(2 ln n) (extreme value theory), which favours
-    long passages. Without this, late interaction was worse than the first stage if passages
-    differ in length (anthropic_docs .828 against .839); with it, it is better (.843).
+    long passages. Without this, late interaction was worse than the first stage for passages of different lengths (.828
+    against .839 on anthropic_docs); with it, it is better (.843).
     """
     counts = np.maximum(_count_tokens(token_bits), 2)
     return (scores - CHANCE_SPREAD * np.sqrt(2 * np.log(counts))).astype(np.float32)
@@ -150,15 +150,15 @@ class LateInteractionRerank(Stage):
 
 
 def find_protected_leg(request: Request, hits: Sequence[Hit]) -> tuple[str, float]:
-    """Return the leg of document names, which reranking of passages does not affect, and its share of the score."""
+    """Return the document-name leg, which passage reranking does not affect, and its share of the score."""
     named = any(DOCUMENT in hit.legs for hit in hits)
     return DOCUMENT, request.float_param(DOCUMENT_WEIGHT) if named else 0.0
 
 
 def prose_share(text: str) -> float:
-    """Return how far late interaction applies to a passage: 1 for prose, 0 for a table of figures.
+    """Return how strongly late interaction applies to a passage: 1 for prose, 0 for a table of figures.
 
-    The model finds all figures similar, so any table of figures would match any question with a number.
+    To the model all figures are similar, so any table of figures would match any question that contains a number.
     """
     digits = sum(map(text.count, string.digits))
     share = digits / max(1, len(text) - text.count(" ") - text.count("\n"))
@@ -166,7 +166,7 @@ def prose_share(text: str) -> float:
 
 
 def compute_late_scores(query: Query, connection: Connection, hits: Sequence[Hit]) -> dict[int, float]:
-    """Return MaxSim beyond chance for each hit; nothing (and a note) if the index has no token vectors."""
+    """Return MaxSim above chance for each hit; if the index has no token vectors, return nothing and add a note."""
     request, encoded = query.request, query.encoded
     bits = fetch_token_bits(connection, request.index.name, [hit.id for hit in hits])
     if encoded.token_axes is None or not bits:
@@ -191,10 +191,10 @@ def compute_token_weights(
 ) -> FloatArray:
     """Weight each query token by the square root of its word's idf; stop words get 0.
 
-    Without any terms, all tokens have equal weight. The root, because BM25 already favours rare words: on scifact's
-    train questions uniform / root / plain idf gave late interaction alone .716 / .712 / .711 nDCG@10, and in the mix,
-    the root was at least as good as either on every open set. In a
-    language that the index lacks (``across``, 0..1) its lexicon is uninformative, so weights become equal.
+    Without any terms, all tokens have equal weight. The square root is used because BM25 already favours rare words. On
+    scifact's training questions, uniform / root / plain idf gave late interaction alone .716 / .712 / .711 nDCG@10;
+    combined with the other legs, the root was at least as good as either on every open set. In a language that the
+    index lacks (``across``, 0..1), the lexicon is uninformative, so weights become equal.
     """
     by_position: dict[int, float] = {}
     by_term: dict[str, float] = {}

@@ -38,7 +38,7 @@ WEAKEST_SHARE = 0.5  # share of the question, by weight, that matches worst
 
 
 def measure_features(query: Query, nodes: Sequence[NodeWithScore]) -> FeatureSheet:
-    """Measure the candidates of a request after its words and similarities were read; rows in the nodes' order."""
+    """Compute the features of a request's candidates, once words and similarities are read; rows follow the nodes."""
     hits, passages = [node_hit(node) for node in nodes], [node_passage(node) for node in nodes]
     asked = query_words(query.text, query.words)
     least = _weakest_token_similarities(query.token_similarities)
@@ -65,7 +65,7 @@ class _TextCoverage:
         self._shares: dict[str, float] = {}
 
     def share(self, text: str) -> float:
-        """Return the share 0..1 of the words' weight that a text contains."""
+        """Return the share (0..1) of the words' weight that a text contains."""
         if text not in self._shares:
             self._shares[text] = compute_coverage(text.lower(), self.asked)
         return self._shares[text]
@@ -112,7 +112,7 @@ def _rank_agreement(hit: Hit) -> float:
 
 
 def _weakest_token_similarities(token_similarities: TokenSimilarities | None) -> dict[int, float]:
-    """Return by passage the mean similarity of the worst-matching query tokens (half of the weight)."""
+    """Return, for each passage, the mean similarity of the worst-matching query tokens (half of the weight)."""
     if token_similarities is None or not token_similarities.shares.any():
         return {}
     order = np.argsort(token_similarities.best, axis=1, kind="stable")
@@ -124,7 +124,7 @@ def _weakest_token_similarities(token_similarities: TokenSimilarities | None) ->
 
 
 def _neighbour_scores(hits: Sequence[Hit], passages: Sequence[StoredPassage]) -> dict[int, tuple[float, float]]:
-    """Return by passage the best score of its neighbours, and of its document's other passages."""
+    """Return, for each passage, the best score of its neighbours and of its document's other passages."""
     places: dict[str, dict[int, float]] = defaultdict(dict)
     for hit, passage in zip(hits, passages, strict=True):
         places[passage.document_id][passage.ordinal] = hit.score
@@ -138,7 +138,7 @@ def _neighbour_scores(hits: Sequence[Hit], passages: Sequence[StoredPassage]) ->
 
 
 def _language_probabilities(query: str, passages: Sequence[StoredPassage]) -> Mapping[str, float]:
-    """Return the probability of each language for the question; empty if all candidates share a language."""
+    """Return the probability of each language for the question; empty if all candidates have the same language."""
     languages = {str(passage.metadata.get("language", "")) for passage in passages}
     return rank_configurations(query) if len(languages) > 1 else {}
 
@@ -146,7 +146,7 @@ def _language_probabilities(query: str, passages: Sequence[StoredPassage]) -> Ma
 class LearnedRerank(Stage):
     """A stage that weights the features of the candidates; each contributes to its feature's leg.
 
-    Its own leg has the rest, including the effect of scaling to the range of rerank's scores.
+    Its own leg gets the rest, including the effect of scaling to the range of rerank's scores.
     """
 
     leg = LEARNED

@@ -30,7 +30,7 @@ from workbench.types import CLUSTER, NOVELTY, Leg, TimedStep
 
 
 class Mmr(Stage):
-    """A stage that selects passages up to the limit by marginal relevance over the stored vectors."""
+    """A stage that selects passages, up to the limit, by marginal relevance computed from the stored vectors."""
 
     leg = NOVELTY
 
@@ -76,7 +76,7 @@ def choose_by_mmr(relevance: Sequence[float], vectors: FloatArray, share: float,
 #     sum of w * cosine / sum of w,    w = exp((s - 1) / TEMPERATURE)
 #
 # over all the others, dominated by the first few. Tables of figures are similar to each other regardless of content, so
-# for them it is reduced as in late interaction.
+# the effect is reduced for them, as in late interaction.
 
 # Chosen on scifact's train part, anthropic_docs and mtrag_un; .03 to .1 all gain on each (docs/benchmarks.md).
 TEMPERATURE = 0.05
@@ -89,7 +89,7 @@ class ClusterRerank(Stage):
     leg = CLUSTER
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return the nodes by score and nearness; without a database call if the weight is 0."""
+        """Return the nodes by score and nearness; makes no database call if the weight is 0."""
         request = self._request
         weight = request.float_param(CLUSTER_WEIGHT) * leg_confidences(query)[self.leg]
         if not weight or len(nodes) < MIN_CANDIDATES:

@@ -1,4 +1,4 @@
-"""Images on a page that has text: which pages to read with OCR, and where the words go in the page's text."""
+"""Images on pages that have text: which pages to read with OCR, and where to insert the words in their text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PageCharts:
     """The images of a page that has text.
 
     Attributes:
-        share: Share (0..1) of the page covered by its largest image.
+        share: Fraction (0..1) of the page covered by its largest image.
         text: Boxes of the page's own text, in shares of the page.
         captions: (index among the page's blocks, middle as a share of the page's height) of each caption.
     """
@@ -42,7 +42,7 @@ NO_CHARTS = PageCharts(0.0, (), ())
 
 
 def find_charts(page: ParsedPage) -> PageCharts:
-    """Return what is known about the images of a page that was parsed with its complexity."""
+    """Return data about the images of a page that was parsed with its complexity."""
     share = page.complexity.largest_image_coverage if page.complexity is not None else 0.0
     if share < MIN_IMAGE_SHARE or not page.width or not page.height:
         return NO_CHARTS
@@ -66,7 +66,7 @@ def find_charts(page: ParsedPage) -> PageCharts:
 
 
 def select_largest(charts: Iterable[tuple[int, PageCharts]]) -> list[int]:
-    """Return the numbers of the pages whose images are read, in page order."""
+    """Return the numbers of the pages whose images are to be read, in page order."""
     shares = sorted(((chart.share, number) for number, chart in charts if chart.share), reverse=True)
     return sorted(number for _, number in shares[:MAX_IMAGE_PAGES])
 
@@ -88,7 +88,7 @@ def insert_picture_words(texts: PageTexts, charts: PageCharts, words: Sequence[P
 
 
 def place_picture_words(text: str, number: int, words: Sequence[PictureWords]) -> ScannedPage | None:
-    """Return the words of a page's images with their positions in its text, or None if it has none of them."""
+    """Return the words of a page's images with their positions in its text, or None if it contains none of them."""
     places: list[WordPlace] = []
     after: dict[str, int] = {}  # of two images with the same words, the second comes after the first
     for group in words:

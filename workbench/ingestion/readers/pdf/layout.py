@@ -120,7 +120,7 @@ class MarginLine:
     Attributes:
         page: Number of its page.
         block: Index among the page's blocks.
-        edge: Edge of the page that it is at.
+        edge: Edge of the page, top or bottom.
         text: The line.
     """
 
@@ -173,7 +173,7 @@ RaisedWord = tuple[str, str, str]  # the word before it, the word as the parser 
 
 
 def has_raised_text(page: ParsedPage) -> bool:
-    """Return whether lines of a page are higher than others in the same font, as they are with superscripts."""
+    """Return whether some lines of a page are taller than others in the same font, as lines with superscripts are."""
     usual: dict[tuple[str | None, float | None], float] = {}
     for item in page.text_items:
         key = (item.font_name, item.font_size)
@@ -182,7 +182,7 @@ def has_raised_text(page: ParsedPage) -> bool:
 
 
 def find_raised_words(page: ParsedPage) -> list[RaisedWord]:
-    """Return the words that end with a superscript, of a page that was parsed with the boxes of its words."""
+    """Return the words that end with a superscript, for a page that was parsed with word boxes."""
     found: list[RaisedWord] = []
     for item in page.text_items:
         words = [word for word in item.words if word.text.strip()]
@@ -205,7 +205,7 @@ def find_raised_words(page: ParsedPage) -> list[RaisedWord]:
 def _split_mark(word: str, width: float, digit: float) -> tuple[str, str, str] | None:
     """Split a word into its text, its superscript and the punctuation after it.
 
-    Of a number, as many last digits are raised as its width leaves narrow.
+    For a number, its width determines how many of the last digits are raised.
     """
     if match := WORD_WITH_MARK.fullmatch(word):
         return match[1], match[2], match[3]
@@ -235,7 +235,7 @@ CHECKED, UNCHECKED = "☒", "☐"
 
 
 def list_form_fields(page: ParsedPage) -> list[str]:
-    """Return a block with the check boxes of a page, and the values that its text does not show; none without them."""
+    """Return a block with the check boxes of a page and the form values missing from its text; [] if there are none."""
     lines: list[str] = []
     for one in page.form_fields or ():
         name, value = (" ".join((text or "").split()) for text in (one.alternate_name or one.name, one.value))
@@ -258,7 +258,7 @@ CJK_LETTER = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]"
 
 
 def _order_vertical_text(page: ParsedPage) -> list[str]:
-    """Return the columns of a page in vertical writing, from the right; none for other pages."""
+    """Return the columns of a vertically written page, from the right; [] for other pages."""
     placed = [(piece, item) for item in page.text_items for piece in split_words(item)]
     alone = [(piece, item) for piece, item in placed if CJK_LETTER.fullmatch(piece.text)]
     if len(alone) < max(MIN_VERTICAL_CHARS, MIN_VERTICAL_SHARE * len(CJK_LETTER.findall(page.text))):
@@ -299,7 +299,7 @@ def strip_running_lines(pages: Sequence[PageTexts]) -> list[str]:
 
 
 def _find_margin_lines(page: ParsedPage, blocks: Sequence[str]) -> Iterator[MarginLine]:
-    """Yield the short lines in the margins, from each end inwards to the first block that is not one."""
+    """Yield the short lines in the margins, from each end inwards up to the first block that is not a short line."""
     seen_blocks = page.blocks or ()  # None if the page failed
     for edge, step in (("top", 1), ("bottom", -1)):
         for depth in range(min(MAX_MARGIN_LINES, len(blocks), len(seen_blocks))):

@@ -76,7 +76,7 @@ def _iterate_headings(page: ParsedPage) -> Iterator[tuple[tuple[int, str], float
 
 
 def _block_size(page: ParsedPage, block: LayoutBlock) -> float:
-    """Return the size of most letters in a block's box, or 0 if unknown."""
+    """Return the most common font size in a block's box, or 0 if unknown."""
     box = block.bbox
     sizes = Counter[float]()
     for item in page.text_items if box is not None else ():
@@ -87,7 +87,7 @@ def _block_size(page: ParsedPage, block: LayoutBlock) -> float:
 
 
 def _distinct_sizes(sizes: Sequence[float]) -> list[float]:
-    """Return the distinct sizes, largest first; nearly equal sizes count as one."""
+    """Return the distinct sizes, largest first; nearly equal sizes are merged."""
     kept: list[float] = []
     for size in sorted(sizes, reverse=True):
         if not kept or kept[-1] - size > SIZE_TOLERANCE_PT:
@@ -129,7 +129,7 @@ PRINTED_NUMBER = re.compile(r"\W*(?:page|p\.|seite|pagina|página)?\s*(\d{1,4})\
 
 @dataclass(frozen=True, slots=True)
 class PageLabel:
-    """What is known about a page's label.
+    """Data about a page's label.
 
     Attributes:
         number: Page number, from 1.
@@ -143,7 +143,7 @@ class PageLabel:
 
 
 def read_label(page: ParsedPage) -> PageLabel:
-    """Return what is known about a page's label."""
+    """Return data about a page's label."""
     edges = frozenset(_edge_numbers(page.text)) if page.text.strip() else None
     return PageLabel(page.page_num, page.page_label or "", edges)
 
@@ -151,8 +151,8 @@ def read_label(page: ParsedPage) -> PageLabel:
 def choose_labels(pages: Sequence[PageLabel]) -> dict[str, str]:
     """Return page labels by page number (from 1, as text) if they differ from the numbers.
 
-    The file's labels come first. A printed number in the first or last two lines counts if at least half of the pages
-    have one with the same offset from the page count.
+    The file's labels come first. A printed number in the first or last two lines is used if at least half of the pages
+    have one with the same offset from the page number.
     """
     own = {str(page.number): page.own for page in pages if page.own}
     labels = own or _read_page_labels(pages)
@@ -224,9 +224,9 @@ class PdfPage:
     Attributes:
         number: Page number, from 1.
         size: Width and height in points.
-        label: What is known about its label.
+        label: Data about its label.
         has_text: False if its text is blank.
-        lacks_text: True if it has no text that can be read, or only a stamp next to an image that covers the page.
+        lacks_text: True if it has no readable text, or only a stamp next to an image that covers the page.
         is_garbled: True if its fonts have no Unicode map, so that its text is meaningless.
         texts: Its text in blocks.
         charts: Its images.
@@ -264,7 +264,7 @@ class PdfPages:
 
 
 def trim_preamble(data: bytes) -> bytes:
-    """Return a PDF without what precedes its signature, such as a line break or the header of a message."""
+    """Return a PDF without bytes before its signature, such as a line break or a message header."""
     return data[max(0, data.find(PDF_SIGNATURE, 0, MAX_SIGNATURE_OFFSET_BYTES)) :]
 
 
@@ -325,7 +325,7 @@ def parse_trial_pages(data: bytes, name: str, first: int, last: int) -> int:
 
 
 def _choose_window(data: bytes, left_out: Collection[int]) -> int:
-    """Return how many pages to parse at once, from the text items of one page in 25."""
+    """Return how many pages to parse at once, estimated from the text items on every 25th page."""
     from liteparse.parser import LiteParse
     from liteparse.types import ParseError
 
@@ -417,7 +417,7 @@ def _make_parser(pages: str | None = None, turned: Mapping[int, int] | None = No
 
 
 def _find_raised_words(result: ParseResult, data: bytes, turned: Mapping[int, int]) -> dict[int, Sequence[RaisedWord]]:
-    """Return the words with superscripts by page; pages that have any are parsed again with the boxes of words."""
+    """Return the words with superscripts by page; pages that have any are parsed again with word boxes."""
     from liteparse.parser import LiteParse
     from liteparse.types import ParseError
 
@@ -439,7 +439,7 @@ def _pack_pages(
 ) -> tuple[list[bytes], list[int]]:
     """Return the packed pages of a window, and the numbers of pages that failed.
 
-    Small Python objects between the parser's own keep memory from being released: 36 MB for a filing of 179 pages. A
+    Small Python objects among the parser's keep memory from being released: 36 MB for a filing of 179 pages. A
     packed page is a single block.
     """
     pages: list[bytes] = []

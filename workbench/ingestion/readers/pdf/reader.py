@@ -43,7 +43,7 @@ MAX_TITLE_CHARS = 300
 
 
 def read_properties(data: bytes) -> dict[str, str]:
-    """Return the informative properties of a PDF, or none if they are unreadable.
+    """Return the informative properties of a PDF, or {} if they are unreadable.
 
     Titles that are file names and texts without a word are left out.
     """
@@ -81,7 +81,7 @@ NON_LETTERS = re.compile(r"[\W\d_]+")
 
 
 def choose_title(name: str, heading: str, own_title: str) -> str:
-    """Return the title of a PDF, or "" if its file name is better than its heading and title property.
+    """Return the title of a PDF, or "" if its file name is a better title than its heading and title property.
 
     File names may contain the company and the year ("HARBOUR_2023_report.pdf"). A heading without any of these words
     may be
@@ -95,7 +95,7 @@ def choose_title(name: str, heading: str, own_title: str) -> str:
 
 
 def _shares_word(title: str, words: list[str]) -> bool:
-    """Return whether a title contains one of the words, also if it writes the word as two."""
+    """Return whether a title contains one of the words, even if it splits the word in two."""
     letters = NON_LETTERS.sub("", title.casefold())
     return any(word in letters for word in words)
 
@@ -112,7 +112,7 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
     Pages in ``left_out`` failed before and are reported as failed.
 
     Raises:
-        UnreadableDocument: The file is encrypted, damaged, or without text on any page.
+        UnreadableDocument: The file is encrypted, damaged, or has no text on any page.
     """
     data = trim_preamble(data)
     if not data.startswith(PDF_SIGNATURE):
@@ -153,7 +153,7 @@ def read_pdf(data: bytes, name: str, on_page: OnPage | None = None, left_out: Co
 
 
 def _rebuild_file(data: bytes) -> bytes:
-    """Return a file as pypdf writes it, which reads damaged files more leniently; the same bytes if it cannot."""
+    """Return a file rewritten by pypdf, which reads damaged files more leniently; unchanged if pypdf fails."""
     from pypdf import PdfReader, PdfWriter
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # the reader reports what is wrong with a file

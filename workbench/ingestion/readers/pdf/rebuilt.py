@@ -1,6 +1,6 @@
 """Rebuilt tables that replace the parser's blocks, including tables with a single column of figures.
 
-A single column is weaker evidence than two. So each row must be one run of words with a figure far to its right, and
+A single column is weaker evidence than two, so each row must be one run of words with a figure far to its right, and
 enough figures must look like amounts. A table of contents, whose figures are page numbers, does not qualify.
 """
 
@@ -57,7 +57,7 @@ class PageBlock:
 
 
 def list_blocks(page: ParsedPage) -> list[PageBlock]:
-    """Return a page's blocks in order, with consecutive list items as one block."""
+    """Return a page's blocks in order, with consecutive list items merged into one block."""
     blocks: list[PageBlock] = []
     for block in page.blocks or ():
         own = _make_block(block)
@@ -106,7 +106,7 @@ def find_single_column_tables(rows: Sequence[FigureRow], taken: Sequence[FigureT
 
 
 def _use_year_as_label(row: FigureRow) -> FigureRow:
-    """Return a line of a year and a figure as a row labelled by the year, as in debt maturities."""
+    """Return a line with a year and a figure as a row labelled by the year, as in a table of debt maturities."""
     if row.label or len(row.figures) != 2 or not YEAR.fullmatch(row.figures[0].text):
         return row
     return replace(row, label=row.figures[0].text, figures=row.figures[1:])
@@ -162,7 +162,7 @@ def _tables_in_run(rows: Sequence[FigureRow], run: Sequence[int]) -> list[Figure
 
 
 def _continues_label(line: Sequence[str], row: FigureRow) -> bool:
-    """Return whether a row continues the label of the line before: "at December 31," and "2020"."""
+    """Return whether a row continues the label of the previous line: "at December 31," and "2020"."""
     if line[1] and row.figures:
         return False
     return row.label[:1].islower() or (line[0].endswith(",") and YEAR.fullmatch(row.label) is not None)
@@ -204,7 +204,7 @@ def _find_header(rows: Sequence[FigureRow], first: int, figures: Sequence[Placed
 
 
 def _row_middle(row: FigureRow) -> float:
-    """Return the horizontal middle of a row. Text that starts left of it does not name the figures."""
+    """Return the horizontal middle of a row. Text that starts to the left of it does not name the figures."""
     return (row.pieces[0].left + row.pieces[-1].right) / 2
 
 
@@ -239,7 +239,7 @@ def find_ruled_tables(page: ParsedPage) -> list[FigureTable]:
 
 
 def _join_rules(rules: Sequence[Rule]) -> list[Rule]:
-    """Return rules with those that continue each other joined."""
+    """Join rules that continue each other."""
     joined: list[Rule] = []
     for position, start, end in sorted(rules, key=lambda rule: (round(rule[0] / RULE_TOLERANCE_PT), rule[1])):
         last = joined[-1] if joined else None
@@ -282,7 +282,7 @@ def _distinct_positions(positions: Sequence[float]) -> list[float]:
 
 
 def _read_grid(page: ParsedPage, across: Sequence[Rule], down: Sequence[Rule]) -> FigureTable | None:
-    """Return the table in a group of rules, or None if it is none, such as a frame or an axis."""
+    """Return the table in a group of rules, or None if it is not one (a frame or an axis, for example)."""
     if len(across) < 2 or not down:
         return None
     left, right = min(rule[1] for rule in across), max(rule[2] for rule in across)
@@ -305,7 +305,7 @@ def _read_grid(page: ParsedPage, across: Sequence[Rule], down: Sequence[Rule]) -
 def _merge_cells(
     columns: Sequence[float], rows: Sequence[float], across: Sequence[Rule], down: Sequence[Rule]
 ) -> dict[Cell, Cell] | None:
-    """Return the first cell of the area that each cell belongs to, or None if an area is no rectangle."""
+    """Return, for each cell, the first cell of its area, or None if an area is not a rectangle."""
     areas: dict[Cell, Cell] = {}
     for row, (upper, lower) in enumerate(pairwise(rows)):
         for column, (left, right) in enumerate(pairwise(columns)):
@@ -336,7 +336,7 @@ def _has_rule(rules: Sequence[Rule], position: float, middle: float) -> bool:
 def _place_words(
     page: ParsedPage, columns: Sequence[float], rows: Sequence[float], areas: Mapping[Cell, Cell]
 ) -> dict[Cell, list[str]]:
-    """Return the lines of text of each area."""
+    """Return the lines of text in each area."""
     lines: dict[Cell, list[tuple[float, list[str]]]] = {}
     for line in group_lines(page.text_items):
         for item in line:
@@ -357,7 +357,7 @@ def _place_words(
 
 
 def _lacks_row_rules(rows: Sequence[float], areas: Mapping[Cell, Cell], texts: Mapping[Cell, Sequence[str]]) -> bool:
-    """Return whether a row of the grid is several rows of text without rules between them."""
+    """Return whether a row of the grid contains several rows of text without rules between them."""
     for row in range(len(rows) - 1):
         counts = {len(texts.get(area, ())) for cell, area in areas.items() if cell[0] == row}
         if len(counts - {0}) == 1 and max(counts) > MAX_ALIGNED_LINES:
@@ -366,7 +366,7 @@ def _lacks_row_rules(rows: Sequence[float], areas: Mapping[Cell, Cell], texts: M
 
 
 def _format_grid(grid: Sequence[Sequence[Cell]], texts: Mapping[Cell, Sequence[str]]) -> str:
-    """Return a grid as Markdown, after the rows above it that are a single cell."""
+    """Return a grid as Markdown, preceded by the single-cell rows above it."""
     titles: list[str] = []
     first = 0
     while first < len(grid) - 1 and len(set(grid[first])) == 1:
@@ -463,7 +463,7 @@ def _text_in_blocks(
 
 
 def _is_beside_box(row: FigureRow, boxes: Sequence[Box]) -> bool:
-    """Return whether the middle of a line is at the height of one of the boxes."""
+    """Return whether the middle of a line is level with one of the boxes."""
     middle = (row.top + row.bottom) / 2
     return any(box[1] - 1 <= middle < box[3] + 1 for box in boxes)
 
@@ -475,6 +475,6 @@ def _words_between(rows: Sequence[FigureRow], top: float, bottom: float) -> str:
 
 
 def contains_all_words(text: str, texts: Sequence[str]) -> bool:
-    """Return whether a text contains every word of ``texts``, whole or divided at a line end."""
+    """Return whether a text contains every word of ``texts``, whole or hyphenated at a line break."""
     said = {*WORD.findall(text), *WORD.findall(DIVIDED_WORD.sub("", text))}
     return said.issuperset(WORD.findall(" ".join(texts)))

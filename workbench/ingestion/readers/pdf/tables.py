@@ -1,7 +1,7 @@
 """Tables of figures without ruling lines, such as financial statements, rebuilt from word positions.
 
 The parser merges rows that are close together, loses column names, and leaves some statements as prose. Here a row is a
-line, and a column is an edge at which figures end in several lines.
+line, and a column is an edge at which the figures of several lines end.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_LINE_OFFSET = 0.5  # of a line's height; largest difference between the midd
 
 @dataclass(frozen=True, slots=True)
 class PlacedText:
-    """A text with its left and right edges in points."""
+    """A text with its left and right edges, in points."""
 
     text: str
     left: float
@@ -62,12 +62,12 @@ class FigureRow:
 
     @property
     def is_header(self) -> bool:
-        """True if its figures are all years, apart from footnote marks, as in a header row."""
+        """True if all its figures are years, apart from footnote marks, as in a header row."""
         others = [figure.text for figure in self.figures if not YEAR.match(figure.text) or YEAR.sub("", figure.text)]
         return len(others) < len(self.figures) and all(NOTE_MARK.fullmatch(YEAR.sub("", other)) for other in others)
 
     def fit(self, edges: Sequence[float], within: float) -> FigureRow:
-        """Return the row with the figures left of the first aligned one moved into its label."""
+        """Return the row with any figures before the first aligned one moved into its label."""
         count = 0
         while count < len(self.figures) and min(abs(self.figures[count].right - edge) for edge in edges) > within:
             count += 1
@@ -94,7 +94,7 @@ class FigureRow:
 
 
 def group_rows(items: Sequence[TextItem]) -> list[FigureRow]:
-    """Return the lines of a page from the top, each split into a label and the figures at its end."""
+    """Return the lines of a page from the top, each split into a label and the figures at the end."""
     rows: list[FigureRow] = []
     for line in group_lines(items):
         pieces = _join_signs(word for item in line for word in split_words(item))
@@ -147,7 +147,7 @@ def _join_signs(words: Iterable[PlacedText]) -> list[PlacedText]:
 
 
 def _find_last_figures(pieces: Sequence[PlacedText], close: float) -> list[PlacedText]:
-    """Return the figures at the end of a line. One that is close to a word, such as a year, is part of the label."""
+    """Return the figures at the end of a line. A figure close to a word, such as a year, is part of the label."""
     count = 0
     while count < len(pieces) and _is_balanced_figure(pieces[-1 - count].text):
         count += 1
@@ -212,7 +212,7 @@ def find_figure_tables(rows: Sequence[FigureRow]) -> list[FigureTable]:
 
 
 def _split_sections(rows: Sequence[FigureRow]) -> Iterator[tuple[list[int], list[float]]]:
-    """Yield runs of lines with their edges. A line of years starts a section; a short one uses the run's edges."""
+    """Yield runs of lines with their edges. A line of years starts a section; a short section uses the run's edges."""
     for run in _split_runs(rows):
         around = _find_edges([rows[place] for place in run])
         section: list[int] = []
@@ -238,7 +238,7 @@ def _split_runs(rows: Sequence[FigureRow]) -> list[list[int]]:
 
 
 def _find_edges(rows: Sequence[FigureRow]) -> list[float]:
-    """Return the right edges at which figures end in at least three lines, from left to right.
+    """Return the right edges at which the figures of at least three lines end, from left to right.
 
     Two lines are enough for a sparse column if both also end at two other edges.
     """
@@ -262,7 +262,7 @@ def _find_edges(rows: Sequence[FigureRow]) -> list[float]:
 
 
 def _select_edges(edges: Sequence[float], rows: Sequence[FigureRow]) -> list[float]:
-    """Return the edges at which figures of these rows end. Others belong to a table above or below."""
+    """Return the edges at which the figures of these rows end. Other edges belong to a table above or below."""
     ends = [figure.right for row in rows for figure in row.figures]
     nearest = {min(edges, key=lambda edge: abs(end - edge)) for end in ends}
     return [edge for edge in edges if edge in nearest]
@@ -296,7 +296,7 @@ def _find_fitting_runs(rows: Mapping[int, FigureRow], edges: Sequence[float]) ->
 
 
 def _names_years(row: FigureRow) -> bool:
-    """Return whether a line has only years, as at the top of a table."""
+    """Return whether a line contains only years, as at the top of a table."""
     return row.is_header and not row.label
 
 
@@ -317,7 +317,7 @@ def _fits_columns(row: FigureRow, edges: Sequence[float]) -> bool:
 
 
 def _make_cells(rows: Sequence[FigureRow], edges: Sequence[float]) -> list[list[str]]:
-    """Return the cells of each row, with labels joined that continue on the next line."""
+    """Return the cells of each row; labels that continue on the next line are joined."""
     lines: list[list[str]] = []
     for row in rows:
         cells = [""] * len(edges)

@@ -15,7 +15,7 @@ PageBox = tuple[float, float, float, float]  # left, top, right, bottom as share
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """Words of a line of a page, with a box for each."""
+    """The words of a line on a page, with a box for each."""
 
     words: tuple[str, ...]
     boxes: tuple[PageBox, ...]

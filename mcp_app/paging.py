@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urlencode
 
+from mcp_app.arguments import Refused
 from workbench.retrieval.parameters import CUTOFF
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import JsonObject, JsonValue
@@ -145,6 +146,7 @@ T = TypeVar("T")
 
 MAX_REPEATED_CHARS = 300  # characters of an argument in the next call
 PAGE_ARGUMENTS = ("page",)  # left out of the next call, which has an offset
+LIMIT_FIELD = "limit_reached"  # field with the number of items that a search ranks, on the page that ends with the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +165,21 @@ class RankedPage:
     """A page of a ranking.
 
     A ranking does not depend on its limit, so pages neither repeat nor miss an item.
+
+    Raises:
+        Refused: The offset is past the limit of the ranking.
     """
 
     offset: int
     count: int
     most: int  # items that a search ranks
+    kind: str  # what is ranked, in the plural
+    narrow: str  # how to reach other items, as an imperative clause
+
+    def __post_init__(self) -> None:
+        if self.offset >= self.most:
+            reached = f"A search ranks at most {self.most} {self.kind}; use an offset from 0 to {self.most - 1}"
+            raise Refused(reached, f"To see others, {self.narrow}, or use a more specific query")
 
     @property
     def limit(self) -> int:
@@ -186,19 +198,18 @@ class RankedPage:
         """Return whether the scope holds fewer items than requested."""
         return len(ranked) < min(self.most, self.offset + self.count)
 
-    def end(self, ranked: Sequence[object], kind: str, narrow: str) -> JsonObject:
-        """Return a note if the page reaches the limit of the ranking.
+    def end(self, ranked: Sequence[object]) -> JsonObject:
+        """Return the fields of a page that reaches the limit of the ranking: others may match, but without a next call.
 
-        Args:
-            kind: What is ranked, in the plural.
-            narrow: How to reach other items, as an imperative clause.
+        They replace the answer's own ``more``; other pages have none of them.
         """
         if len(ranked) < self.most or self.has_more(ranked):
             return {}
-        return {
-            "note": f"A search ranks at most {self.most} {kind}, and these are the last. To see others, {narrow}, "
+        note = (
+            f"A search ranks at most {self.most} {self.kind}, and these are the last. To see others, {self.narrow}, "
             "or use a more specific query."
-        }
+        )
+        return {"more": True, LIMIT_FIELD: self.most, "note": note}
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,6 +295,8 @@ def _cut_items(
     is_close = not _is_nothing_close(answer, items)
 
     def render_part(count: int) -> JsonValue:
+        if LIMIT_FIELD in answer and count == len(items):
+            return _render_last_page(answer, parts, items)
         rest = offset + count < whole
         following = format_next_call(name, given, offset=offset + count)
         next_part = f"{_format_range(offset, count)}{_format_total(total)}. Next: {following}"
@@ -294,10 +307,18 @@ def _cut_items(
         flag: JsonObject = {parts.more: rest} if parts.more in answer else {}
         if rest and "under_filled" in answer:
             flag["under_filled"] = False
-        return {**answer, parts.key: items[:count], **counted, **flag} | ({"note": note} if note else {})
+        uncut = {key: value for key, value in answer.items() if key != LIMIT_FIELD}
+        return {**uncut, parts.key: items[:count], **counted, **flag} | ({"note": note} if note else {})
 
     count = find_largest_fit(len(items), lambda size: render(render_part(size)), TOKEN_BUDGET)
     return render_part(count), render(render_part(count))
+
+
+def _render_last_page(answer: JsonObject, parts: Items, items: list[JsonObject]) -> JsonValue:
+    """Return the page that ends with the last item of a ranking; an array has the note in its last item."""
+    if not parts.bare:
+        return {**answer, parts.key: items}
+    return [*items[:-1], _append_note(items[-1], str(answer["note"])) | {LIMIT_FIELD: answer[LIMIT_FIELD]}]
 
 
 def _is_nothing_close(answer: JsonObject, items: Sequence[JsonObject]) -> bool:

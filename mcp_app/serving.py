@@ -24,6 +24,7 @@ TRANSPORTS = ("stdio", "http")
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
 # seconds between thread switches: each step of a call waits that long (Python's default is 0.005)
 SWITCH_INTERVAL_S = 0.0005
+LOG_TIMEOUT_S, FAST_LOG_TIMEOUT_S = 5.0, 0.2  # seconds for the last entries of the call log
 KEEP_ALIVE_S = 75  # seconds; longer than clients keep idle connections, so that no call meets a closing connection
 
 
@@ -70,8 +71,9 @@ def serve(
             raise
     finally:
         ignore_signals()
-        server.boundary.log.flush()
-        if not opening.close(waits=transport != "stdio"):  # stdio clients kill the process after two seconds
+        patient = transport != "stdio"  # stdio clients kill the process after two seconds
+        server.boundary.log.flush(LOG_TIMEOUT_S if patient else FAST_LOG_TIMEOUT_S)
+        if not opening.close(waits=patient):
             exit_now()
     if transport == "stdio":
         exit_now()  # skip half a second of interpreter shutdown

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S = 20.0  # seconds that shutdown waits for a database that is still starting
+FAST_CLOSE_TIMEOUT_S = 0.2  # the same for a process that its client will kill
 WARM_TIMEOUT_S = 0.5  # seconds that shutdown waits for a model that is still loading
 
 Opener = Callable[[], "Workbench"]
@@ -160,10 +161,11 @@ class Opening:
         """Close the workbench if it was opened; if it is still opening, wait for that first.
 
         Args:
-            waits: Whether to wait for the worker's process and for a model that is loading.
+            waits: Whether to wait for the worker's process, and for a database or model that is being opened.
 
         Returns:
-            False if the model is still loading; its native threads would not survive the interpreter's shutdown.
+            False if the database or model is still being opened; the model's native threads would not survive the
+            interpreter's shutdown.
         """
         with self._lock:
             future, self._future = self._future, None
@@ -171,7 +173,7 @@ class Opening:
             self._warm.clear()
             self._may_warm.set()  # do not keep the thread waiting
         if future is not None:
-            settled_futures([future], CLOSE_TIMEOUT_S)
+            settled_futures([future], CLOSE_TIMEOUT_S if waits else FAST_CLOSE_TIMEOUT_S)
         if thread is not None:
             thread.join(WARM_TIMEOUT_S if waits else 0)
         if future is not None and future.done() and not _has_failed(future):

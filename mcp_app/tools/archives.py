@@ -69,7 +69,7 @@ def search_local_archives(
     """Search the archives; if there are too many citations, show the nearest and the call that returns the others."""
     wanted, limit = limit, limit or DEFAULT_COUNT
     left = delegate_to_job(call, call.wb.archives)
-    page = RankedPage(offset, limit, MAX_RANKED)
+    page = RankedPage(offset, limit, MAX_RANKED, "documents", "use words specific to the document")
     result = call.wb.archives.search(
         query,
         fuzzy=fuzzy,
@@ -103,7 +103,7 @@ def search_local_archives(
     asked = ArchiveQuery(given, citationOffset)
     titles = fetch_titles(call, result) if includeCitations else {}
     beside: JsonObject = {"more": offset + len(result.results) < len(ranked)}
-    beside |= page.end(ranked, "documents", "use words specific to the document") | left
+    beside |= page.end(ranked) | left
     answers = [answer_json(result, titles, metadata, DETAIL_LEVELS[0], asked) | beside]
     for detail in DETAIL_LEVELS[1:] if includeCitations else ():
         if fits(dump_json(answers[-1])):
@@ -222,7 +222,7 @@ SEARCH_LOCAL_ARCHIVES = Tool(
         Argument("includeCitations", "boolean", "Include citations.", False),
         Argument("citationDepth", "integer", "Levels of citations to follow.", 1, low=1, high=3),
         Argument("limit", "integer", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0),
-        Argument("offset", "integer", "Results to skip.", 0, low=0, high=MAX_RANKED - 1),
+        Argument("offset", "integer", "Results to skip.", 0, low=0),
         Argument("citationOffset", "integer", "Citations to skip.", 0, low=0),
     ),
     run=search_local_archives,

@@ -64,7 +64,8 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     wanted, limit = limit, limit or DEFAULT_LIMIT
     if mode != "semantic":
         return page_json(call.articles.search(query, content=include_content), limit, offset)
-    articles, page = call.wb.articles, RankedPage(offset, limit, MAX_RANKED)
+    articles = call.wb.articles
+    page = RankedPage(offset, limit, MAX_RANKED, "articles", "use words specific to the article")
     left = delegate_to_job(call, articles)
     found = articles.search_by_meaning(
         query,
@@ -81,11 +82,9 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
         limit = limit if wanted or offset else FEW_RESULTS
     if found.degraded:
         notes["degraded"] = list(found.degraded)
-    for note in page.end(found, "articles", "use words specific to the article").values():
-        notes["limit_reached"] = note  # 'note' is used for the rest of an article's content
     answer = page_json(found, limit, offset, left | notes)
     del answer["total"]  # unknown to a search
-    return answer | {"more": page.has_more(found)}
+    return answer | {"more": page.has_more(found)} | page.end(found)
 
 
 def _search_words(

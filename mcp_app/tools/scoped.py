@@ -91,6 +91,7 @@ def repeat_argument(name: str, default: JsonValue = None) -> Empty:
 # Results as pages (documents) and chunks (passages)
 
 MAX_PAGES, MAX_CHUNKS = 100, 200  # results that one search ranks
+NARROW = "narrow the search to a project, folder, tags or source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,26 +102,26 @@ class ScopedResults:
     searched: SearchResult
     under_filled: bool  # fewer results than requested match
     more: bool  # further results match
-    end: JsonObject  # a note if the page reaches the limit of the ranking
+    end: JsonObject  # fields of a page that reaches the limit of the ranking
     past_the_end: str  # a suggestion if the offset is past the last result
     cutoff: JsonObject = field(default_factory=dict[str, JsonValue])  # a note on results below the cutoff
 
 
 def search_pages(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
     """Search documents; a ``match_count`` of 0 means the default."""
-    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_PAGES)
+    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_PAGES, "documents", NARROW)
     result = call.wb.document_search.search(query, Ask(limit=page.limit, scope=scope))
     hits = page.items(result.documents)
     items, cutoff, searched = [page_json(hit) for hit in hits], {}, result.searched
     if not match_count and not offset:
         scores = [hit.score for hit in hits]
         items, cutoff = apply_cutoff(items, scores, searched.strategy, DOCUMENT_CUTOFF, close=searched.evidence.close)
-    return _make_results(items, searched, page, result.documents, "documents", cutoff)
+    return _make_results(items, searched, page, result.documents, cutoff)
 
 
 def search_chunks(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
     """Search passages; a ``match_count`` of 0 means the default."""
-    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_CHUNKS)
+    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_CHUNKS, "passages", NARROW)
     result = call.wb.search_service.search(query, Ask(limit=page.limit, scope=scope))
     places = call.wb.document_search.places(passage.source_id for passage in result)
     ranked = [passage for passage in result if passage.source_id in places]
@@ -128,7 +129,7 @@ def search_chunks(call: Call, query: str, scope: Scope, match_count: int, offset
     if not match_count and not offset:
         scores = [passage.score for passage in page.items(ranked)]
         items, cutoff = apply_cutoff(items, scores, result.strategy, AGENT_CUTOFF, close=result.evidence.close)
-    return _make_results(items, result, page, ranked, "passages", cutoff)
+    return _make_results(items, result, page, ranked, cutoff)
 
 
 def _make_results(
@@ -136,13 +137,13 @@ def _make_results(
     searched: SearchResult,
     page: RankedPage,
     ranked: Sequence[object],
-    kind: str,
     cutoff: JsonObject,
 ) -> ScopedResults:
     more = page.offset + len(items) < len(ranked)
     under_filled = page.is_under_filled(ranked) and not more
-    end = page.end(ranked, kind, "narrow the search to a project, folder, tags or source")
-    return ScopedResults(items, searched, under_filled, more, end, explain_past_end(page.offset, ranked), cutoff)
+    return ScopedResults(
+        items, searched, under_filled, more, page.end(ranked), explain_past_end(page.offset, ranked), cutoff
+    )
 
 
 def is_reranked(passages: Iterable[Passage]) -> bool:

@@ -42,7 +42,7 @@ FAMILY = ToolFamily(render=dump_json, failure=failure_json)
 WORKSPACE_PATH = Argument("workspace_path", "string", "The workspace (default: the working directory).", "")
 DEFAULT_COUNT = 10
 N_RESULTS = Argument("n_results", "number", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0)
-OFFSET = Argument("offset", "integer", "Results to skip.", 0, low=0, high=MAX_CONVERSATIONS - 1)
+OFFSET = Argument("offset", "integer", "Results to skip.", 0, low=0)
 
 
 def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
@@ -87,7 +87,7 @@ def search_semantic(
 ) -> JsonObject:
     """Search a workspace's conversations."""
     wanted = int(n_results) or DEFAULT_COUNT
-    page = RankedPage(offset, wanted, MAX_CONVERSATIONS)
+    page = RankedPage(offset, wanted, MAX_CONVERSATIONS, "conversations", "set conversation_type or date_range")
     hits = call.wb.workspaces.search(
         resolve_workspace(call.files, workspace_path),
         query,
@@ -101,8 +101,8 @@ def search_semantic(
         wanted = wanted if n_results or offset else FEW_RESULTS
     if hits.degraded:
         notes["degraded"] = list(hits.degraded)
-    notes |= page.end(hits, "conversations", "set conversation_type or date_range")
-    return {"success": True, "query": query[:MAX_TITLE_CHARS], **results_json(hits[offset:], wanted), **notes}
+    found = results_json(hits[offset:], wanted)
+    return {"success": True, "query": query[:MAX_TITLE_CHARS], **found, **notes, **page.end(hits)}
 
 
 def get_similar(call: Call, source_path: str, workspace_path: str, n_results: float, offset: int) -> JsonObject:
@@ -110,15 +110,16 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
     if not source_path:
         raise make_missing_error("source_path", "path of a conversation, as returned by search_semantic")
     workspace = resolve_workspace(call.files, workspace_path)
+    narrow = "use search_semantic with conversation_type or date_range"
+    page = RankedPage(offset, int(n_results) or DEFAULT_COUNT, MAX_CONVERSATIONS, "conversations", narrow)
     try:
-        page = RankedPage(offset, int(n_results) or DEFAULT_COUNT, MAX_CONVERSATIONS)
         hits = call.wb.workspaces.similar(workspace, source_path, page.limit)
     except NotFound:
         embed = "Embed it first with embed_document, or check the path"
         remedy = embed if call.offers("embed_document") else "Check the path; only embedded conversations are searched"
         raise Refused(f"Document not found: {source_path}", remedy) from None
-    end = page.end(hits, "conversations", "use search_semantic with conversation_type or date_range")
-    return {"success": True, "source_path": source_path, **results_json(hits[offset:], page.count), **end}
+    found = results_json(hits[offset:], page.count)
+    return {"success": True, "source_path": source_path, **found, **page.end(hits)}
 
 
 def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:

@@ -29,3 +29,13 @@ def test_a_path_of_several_parts_is_said_and_leads_to_the_pages(goto, page, path
     page.get_by_test_id("stPageLink").filter(has_text="Library").get_by_role("link").click()
     expect(page.get_by_role("heading", name="Library")).to_be_visible()
     expect(page).to_have_url(re.compile("/library$"))
+
+
+@pytest.mark.parametrize(
+    ("path", "served"), [("/compare", "/"), ("/Compare", "/"), ("/Evaluate", "/evaluate"), ("/LIBRARY/", "/library")]
+)
+def test_names_as_people_type_them_lead_to_their_page(goto, page, path, served):
+    goto(f"{path}?q=a+lost+ticket")
+    expect(page).to_have_url(re.compile(rf"//[^/]+{served}\?"))
+    assert "q=a+lost+ticket" in page.url.replace("%20", "+")
+    expect(page.get_by_text("not found")).to_have_count(0)

@@ -170,6 +170,7 @@ def test_more_than_a_fifth_is_removed_only_when_that_is_accepted(wb: Workbench, 
     assert wb.documents.count() == 10
     site.put({TEN[0]: page("Back again")})
     wb.crawls.accept_removals(held["id"])
+    assert (wb.jobs.get(held["id"]).status, wb.jobs.get(held["id"]).share) == ("queued", 0)
     accepted = finish(wb, held["id"])
     assert (accepted["outcomes"]["held"], accepted["outcomes"]["removed"], wb.documents.count()) == (0, 2, 8)
     with pytest.raises(Conflict, match="no held removals"):

@@ -38,6 +38,7 @@ FIELDS = ["title", "word", "heading", "company", "source", "folder", "tag", "add
 NAMES = [name for name, row in STRATEGIES.items() if not row.needs]
 LETTERS = "bcdfghklmnprstvz"
 DOCUMENTS = 4  # of a place
+NAMES_WITH_SIGNS = ["1.3.2", "C++", "PPR-9087"]  # only the bank has them, the others have their parts
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,7 @@ def source(place: Place) -> str:
 def fill(wb: Workbench, place: Place) -> None:
     """Make a place's source with its documents."""
     words = place.words
+    parts = f"Release {', '.join(NAMES_WITH_SIGNS)}" if place.name == "bank" else "Release 1 for C, 3 PPR of 2, 9087"
     if place.has_folder:
         wb.projects.create_folder(str(place.project), words["folder"])
     made = wb.sources.create(
@@ -133,7 +135,7 @@ def fill(wb: Workbench, place: Place) -> None:
         text_item(
             f"{words['file']}-{number}.md",
             f"# {SHARED[number].title()} in {words['title']}\n\n## {words['heading']} {number}\n\nThe {words['word']} "
-            f"{' '.join(SHARED)} {number}.\n\n```python\n{words['code']} = {number}\n```\n",
+            f"{' '.join(SHARED)} {number}. {parts if number else ''}\n\n```python\n{words['code']} = {number}\n```\n",
             title=f"{SHARED[number].title()} in {words['title']}",
             url=f"https://example.org/{words['address']}/{number}",
             metadata={"company": f"{words['company']} Corp", "year": 2019},
@@ -152,6 +154,8 @@ def question(dice: random.Random, world: World) -> str:
     if dice.random() < 0.4:
         place = dice.choice(list(world.places.values()))
         said.append(f"{dice.choice(SHARED[:DOCUMENTS])} in {place.words['title']}".lower())
+    if dice.random() < 0.4:
+        said.append(dice.choice(NAMES_WITH_SIGNS))
     dice.shuffle(said)
     return " ".join(said)
 

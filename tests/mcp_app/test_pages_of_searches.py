@@ -37,33 +37,41 @@ def crowd(wb: Workbench, database_url: str) -> None:
 def pages(
     agent: Agent, tool: str, key: str, size: dict[str, int], **arguments: Any
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return the ids of all pages, and the last page; no page says more and under_filled."""
+    """Return the ids of all pages, and the last page; no page says more and under_filled.
+
+    Like an agent, it asks for the next page until the answer names the limit of the search.
+    """
     ids: list[str] = []
     while True:
         answer = agent(tool, query=QUESTION, offset=len(ids), **size, **arguments)
         ids += [str(item[key]) for item in answer["results"]]
-        assert not (answer["more"] and answer.get("under_filled"))
-        if not answer["more"]:
+        assert answer["more"]
+        assert not answer.get("under_filled")
+        if "limit_reached" in answer:
             return ids, answer
+        assert f"offset={len(ids)}" in answer["note"]
 
 
 @pytest.mark.parametrize(
-    ("tool", "key", "arguments", "most"),
+    ("tool", "key", "arguments", "most", "kind"),
     [
-        ("search_knowledge_base", "chunk_id", {"search_type": "rerank", "similarity_threshold": 0}, 200),
-        ("search_knowledge_base", "chunk_id", {"search_type": "hybrid", "similarity_threshold": 0}, 200),
-        ("rag_search_knowledge_base", "id", {"return_mode": "chunks"}, 200),
-        ("rag_search_global_knowledge", "page_id", {}, 100),
+        ("search_knowledge_base", "chunk_id", {"search_type": "rerank", "similarity_threshold": 0}, 200, "passages"),
+        ("search_knowledge_base", "chunk_id", {"search_type": "hybrid", "similarity_threshold": 0}, 200, "passages"),
+        ("rag_search_knowledge_base", "id", {"return_mode": "chunks"}, 200, "passages"),
+        ("rag_search_global_knowledge", "page_id", {}, 100, "documents"),
     ],
 )
 def test_pages_of_any_size_are_one_ranking_and_the_last_says_its_limit(
-    agent: Agent, crowd: None, tool: str, key: str, arguments: dict[str, Any], most: int
+    agent: Agent, crowd: None, tool: str, key: str, arguments: dict[str, Any], most: int, kind: str
 ) -> None:
     ids, last = pages(agent, tool, key, {"match_count": 17}, **arguments)
     assert len(ids) == len(set(ids)) == most
     assert last["note"].startswith(f"A search ranks at most {most} ")
     assert "more specific query" in last["note"]
-    assert last.get("under_filled") is not True
+    assert last["limit_reached"] == most
+    beyond = agent.failure(tool, query=QUESTION, offset=most, **arguments)
+    assert beyond["error"] == f"A search ranks at most {most} {kind}; use an offset from 0 to {most - 1}"
+    assert last["note"].endswith(f"{beyond['suggestion']}.")
     assert pages(agent, tool, key, {"match_count": 50}, **arguments)[0] == ids
     first = agent(tool, query=QUESTION, match_count=10, **arguments)
     assert [str(item[key]) for item in first["results"]] == ids[:10]

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from workbench import Workbench
+from workbench import Scope, Workbench
 
 TEXTS = {
     "old.md": "Release 2.3.1 of the pump software, with 1 new valve, 3 fixes. Version 3.2.1 follows 2.3.1.",
@@ -40,6 +40,18 @@ def named(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 @pytest.mark.parametrize("strategy", ["keyword", "hybrid"])
 def test_a_name_finds_its_document_first(named: Workbench, strategy: str) -> None:
     assert {question: named.search(question, strategy, limit=3)[0].path for question in ASKED} == ASKED
+
+
+def test_a_name_outside_the_scope_changes_no_search(named: Workbench) -> None:
+    """Only other sources have these names, so their parts are looked up, as if the source were alone."""
+    alone = named.sources.create("Alone").id
+    texts = {"c": "The horn is driven by C.", "numbers": "It has 1 new valve, 3 fixes and 2 pumps.", "net": "The net."}
+    for title, text in texts.items():
+        named.documents.create(text=text, title=title, source=alone)
+    scope = Scope(sources=(alone,))
+    asked = {"C++": "c", "1.3.2": "numbers", ".NET": "net"}
+    assert {name: named.search(name, "keyword", limit=1, scope=scope)[0].document_title for name in asked} == asked
+    assert named.search("C++", "keyword", limit=1)[0].path == "plus.md"
 
 
 def test_numbers_with_groups_and_sentences_are_no_names(named: Workbench) -> None:

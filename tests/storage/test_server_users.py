@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
 import pytest
+from fasteners import InterProcessLock
 
 from tests.shared_home import postmaster
 from workbench.errors import ConfigurationError
@@ -42,6 +44,14 @@ def joined(home: Path) -> subprocess.Popen[str]:
     return process
 
 
+def command_of(process: psutil.Process) -> list[str]:
+    """Return the command line of a process; it may have ended."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
 def test_the_first_user_to_end_leaves_the_server_and_the_last_ends_it(shared_home: Path) -> None:
     first, second = joined(shared_home), joined(shared_home)
     server = postmaster(shared_home)
@@ -53,11 +63,25 @@ def test_the_first_user_to_end_leaves_the_server_and_the_last_ends_it(shared_hom
 
 
 @pytest.mark.parametrize("end", ["now", "later"])
-def test_a_process_that_ends_while_its_server_starts_leaves_none_behind(shared_home: Path, end: str) -> None:
-    joined(shared_home).communicate(timeout=LONG)  # its files are there, as at a second start
+@pytest.mark.parametrize("first", [True, False], ids=["first start", "later start"])
+def test_a_process_that_ends_while_its_server_starts_leaves_none_behind(
+    shared_home: Path, end: str, first: bool
+) -> None:
+    if not first:
+        joined(shared_home).communicate(timeout=LONG)
     subprocess.run([sys.executable, "-c", AHEAD, str(shared_home / "postgres"), end], timeout=LONG, check=True)
+    until = time.monotonic() + LONG
+    while any(part == str(shared_home / "postgres") for each in psutil.process_iter() for part in command_of(each)):
+        assert time.monotonic() < until, "a process still works in the folder"
+        time.sleep(0.1)
     assert postmaster(shared_home) is None
-    assert "starting PostgreSQL" in (shared_home / "postgres" / "log").read_text()
+    joined(shared_home).communicate(timeout=LONG)
+
+
+def test_a_process_that_ends_does_not_wait_for_its_server(shared_home: Path) -> None:
+    joined(shared_home).communicate(timeout=LONG)
+    with InterProcessLock(shared_home / "postgres" / "workbench.lock"):  # as while another process starts the server
+        subprocess.run([sys.executable, "-c", AHEAD, str(shared_home / "postgres"), "now"], timeout=LONG, check=True)
 
 
 def test_a_failure_ahead_is_raised_when_the_url_is_asked_for(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.errors import ConfigurationError, InvalidInput, ModelError
+from workbench.errors import ConfigurationError, ModelError
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import TYPO_TOLERANCE
 from workbench.retrieval.strategies import TYPO_TOLERANT_STRATEGY
-from workbench.services.checks import check_query
+from workbench.services.checks import check_limit, check_query
 from workbench.services.citations import CitationService, DocumentCitation, DocumentCitations, check_depth
 from workbench.services.corpus import Corpus, retry_read
 from workbench.services.documents import DocumentService
@@ -163,8 +163,7 @@ class ArchiveService:
         """
         check_query(query)
         check_depth(depth)
-        if not 1 <= limit <= MAX_RESULTS:
-            raise InvalidInput(f"Invalid limit {limit}: use a whole number from 1 to {MAX_RESULTS}.")
+        check_limit(limit, MAX_RESULTS)
         source_id = self._fresh_source(should_stop) if bring_in else self.open_mirror().source()
         result = self._documents(query, ResolvedScope(source_ids=(source_id,)), fuzzy, limit)
         if not citations:

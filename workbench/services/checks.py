@@ -74,14 +74,18 @@ MAX_CONVERSATIONS = 100  # ranked for one query in a workspace
 MAX_RESULTS = MAX_RANKED_PASSAGES
 
 
-def check_limit(limit: int) -> None:
-    """Check a number of passages.
+def check_limit(limit: int, most: int = MAX_RESULTS, name: str = "limit") -> None:
+    """Check a number of results against the number that a search ranks.
 
     Raises:
-        InvalidInput: The limit is not a whole number from 1 to 200.
+        InvalidInput: The limit is not a whole number from 1 to ``most``.
     """
-    if not isinstance(limit, Integral) or not 1 <= limit <= MAX_RESULTS:
-        raise InvalidInput(f"Invalid limit {limit!r}: use a whole number from 1 to {MAX_RESULTS}.")
+    if isinstance(limit, Integral) and 1 <= limit <= most:
+        return
+    message = f"Invalid {name} {limit!r}: use a whole number from 1 to {most}."
+    if isinstance(limit, Integral) and limit > most:
+        message += " To see others, narrow the scope or ask a more specific question."
+    raise InvalidInput(message)
 
 
 def check_query(query: object) -> None:

@@ -337,8 +337,7 @@ class DocumentSearch:
     def search(self, query: str, ask: Ask = DEFAULT_ASK) -> DocumentResult:
         """Return the best documents, up to the limit; raises what a search raises."""
         limit = ask.limit
-        if not 1 <= limit <= MAX_DOCUMENTS:
-            raise InvalidInput(f"Invalid limit {limit}: use a whole number from 1 to {MAX_DOCUMENTS}.")
+        check_limit(limit, MAX_DOCUMENTS)
         scope = self._requests.resolve(ask.scope)
         rounds: list[SearchResult] = []
         matches: dict[str, list[Passage]] = {}

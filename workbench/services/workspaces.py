@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workbench.errors import InvalidInput, NotFound, UnreadableDocument, list_choices
 from workbench.retrieval.options import Ask
-from workbench.services.checks import MAX_CONVERSATIONS, check_query
+from workbench.services.checks import MAX_CONVERSATIONS, check_limit, check_query
 from workbench.services.corpus import Corpus
 from workbench.services.documents import DocumentService
 from workbench.services.folders import FolderMirror, Pending
@@ -164,8 +164,7 @@ class WorkspaceService:
             InvalidInput: The query is empty, or the limit or the date range is invalid.
         """
         check_query(query)
-        if not 1 <= limit <= MAX_CONVERSATIONS:
-            raise InvalidInput(f"Invalid n_results {limit}: use a whole number from 1 to {MAX_CONVERSATIONS}.")
+        check_limit(limit, MAX_CONVERSATIONS, "n_results")
         since, until = parse_date_range(date_range)
         source_id = self._mirror.find_source(workspace)
         if source_id is None:
@@ -195,8 +194,7 @@ class WorkspaceService:
             NotFound: No such conversation is embedded.
             InvalidInput: The limit is outside 1..100.
         """
-        if not 1 <= limit <= MAX_CONVERSATIONS:
-            raise InvalidInput(f"Invalid n_results {limit}: use a whole number from 1 to {MAX_CONVERSATIONS}.")
+        check_limit(limit, MAX_CONVERSATIONS, "n_results")
         source_id = self._mirror.find_source(workspace)
         document_id = self._find_document(workspace, source_id, source_path) if source_id else None
         if source_id is None or document_id is None:

@@ -63,6 +63,7 @@ _MAX_FOLDER_BYTES = 900  # Postgres has 1,024 bytes for paths of files in it
 _LOCK_TIMEOUT_S = 300.0  # s to wait for another process to start or stop the server
 _START_TIMEOUT_S = 120.0  # s, including recovery after a crash
 _STOP_TIMEOUT_S = 60.0  # s, including the last checkpoint
+_LEAVE_TIMEOUT_S = 0.2  # s that a process which ends waits for a server that it is starting
 _ORPHANS_TIMEOUT_S = 10.0  # s for the child processes of a killed server to end
 _MAX_REFUSALS, _REFUSAL_DELAY_S = 5, 0.5  # retries while such processes still hold shared memory; s between them
 _POLL_INTERVAL_S = 0.02  # s between checks
@@ -125,7 +126,7 @@ def _join_or_start(folder: Path) -> _Server:
 def start_in_background(folder: Path) -> None:
     """Start (or join) the embedded server in a thread, while the caller imports other modules.
 
-    A failure is raised when the URL is requested. A process that ends earlier waits for the thread.
+    A failure is raised when the URL is requested. A process that ends earlier leaves the rest to another one.
     """
 
     def start() -> None:
@@ -133,9 +134,9 @@ def start_in_background(folder: Path) -> None:
             _join_or_start(folder)
 
     def end() -> None:
-        if thread.is_alive():  # otherwise its own exit handlers would be registered too late
-            thread.join()
-            leave_server(folder)
+        thread.join(_LEAVE_TIMEOUT_S)
+        if thread.is_alive():  # its own exit handlers would be registered too late
+            _stop_server_after_exit(folder)
 
     thread = threading.Thread(target=start, name="start-postgres", daemon=True)
     thread.start()
@@ -143,20 +144,52 @@ def start_in_background(folder: Path) -> None:
 
 
 def leave_server(folder: Path) -> None:
-    """Leave an embedded server if this process uses it, and stop it if no other process does."""
+    """Leave an embedded server if this process uses it, and stop it if no other process does.
+
+    If it is still being started, as the first start takes seconds, the rest is left to another process.
+    """
     folder = folder.expanduser().resolve()
     users = _joined.get((os.getpid(), folder))
     if users is None:
         return
-    with suppress(OSError, StorageError), _starting, _hold_lock(folder):  # the folder may be gone
-        if _joined.pop((os.getpid(), folder), None) is None:
-            return
-        users.release_read_lock()
-        if users.acquire_write_lock(blocking=False):  # the last one
-            try:
-                _stop(folder)
-            finally:
-                users.release_write_lock()
+    if not _starting.acquire(timeout=_LEAVE_TIMEOUT_S):
+        _stop_server_after_exit(folder)
+        return
+    try:
+        with suppress(OSError, StorageError), _hold_lock(folder):  # the folder may be gone
+            if _joined.pop((os.getpid(), folder), None) is not None:
+                users.release_read_lock()
+                _stop_if_unused(folder, users)
+    finally:
+        _starting.release()
+
+
+def _stop_if_unused(folder: Path, users: InterProcessReaderWriterLock) -> None:
+    """Stop a server unless a process uses it; the caller holds the lock."""
+    if users.acquire_write_lock(blocking=False):
+        try:
+            _stop(folder)
+        finally:
+            users.release_write_lock()
+
+
+def _stop_server_after_exit(folder: Path) -> None:
+    """Start a process that stops the server as soon as this one has ended, unless another uses it by then."""
+    command = [sys.executable, "-m", "workbench.storage.postgres", str(folder.expanduser().resolve())]
+    nowhere = subprocess.DEVNULL
+    with suppress(OSError):
+        subprocess.Popen(command, stdin=nowhere, stdout=nowhere, stderr=nowhere, start_new_session=True)
+
+
+def _stop_abandoned_server(folder: Path) -> None:
+    """Stop a server whose process ended while it was starting it, unless another process uses it by now."""
+    from fasteners import InterProcessReaderWriterLock
+
+    with suppress(OSError, StorageError), _hold_lock(folder):
+        deadline = time.monotonic() + _ORPHANS_TIMEOUT_S
+        while _find_running(folder) is None and _has_process(folder) and time.monotonic() < deadline:
+            time.sleep(_POLL_INTERVAL_S)  # until it has written its number
+        _stop_if_unused(folder, InterProcessReaderWriterLock(folder / _USERS))
 
 
 def _join(folder: Path) -> None:
@@ -608,6 +641,13 @@ def _runs_in_folder(process: psutil.Process, folder: Path) -> bool:
         return False
 
 
+def _has_process(folder: Path) -> bool:
+    """Return whether a process of Postgres, such as a child of a killed server, works in a folder."""
+    import psutil
+
+    return any(_runs_in_folder(process, folder) for process in psutil.process_iter())
+
+
 def _is_alive(process: psutil.Process) -> bool:
     """Return whether a process is running; an unreaped zombie, as in a container, is not."""
     import psutil
@@ -624,10 +664,8 @@ def _forget_dead_server(folder: Path) -> None:
     Postgres trusts such a file if any process of the same user now has that process id. The file stays while child
     processes of a killed server are ending: Postgres needs it to find their shared memory.
     """
-    import psutil
-
     deadline = time.monotonic() + _ORPHANS_TIMEOUT_S
-    while any(_runs_in_folder(process, folder) for process in psutil.process_iter()):
+    while _has_process(folder):
         if _find_running(folder) is not None or time.monotonic() > deadline:
             return
         time.sleep(_POLL_INTERVAL_S)
@@ -808,3 +846,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{error.strerror or error}" + (f": {os.fsdecode(error.filename)}" if error.filename else "")
     return str(error)
+
+
+if __name__ == "__main__":  # the process of _stop_server_after_exit
+    _stop_abandoned_server(Path(sys.argv[1]))

@@ -208,16 +208,17 @@ class KnownTerm:
 
 
 def fetch_query_terms(
-    connection: Connection, index: str, query: str, scope: ResolvedScope, size: int
+    connection: Connection, index: str, query: str, scope: ResolvedScope, size: int, absent: Collection[str] = ()
 ) -> tuple[ScopeTotals, tuple[QueryTerm, ...]]:
     """Return the statistics of a scope and the query's terms in each of its languages; ``size`` as in ``count_terms``.
 
-    A term that occurs only outside the scope is unknown.
+    A term that occurs only outside the scope is unknown. So is a name with signs (1.3.2): its parts are terms then, as
+    they would be in an index of the scope alone. ``absent`` has the names that are known to be outside.
     """
     predicate = choose_scope_predicate(scope)
     statistics = "statistics_of_sources" if predicate in SOURCE_PREDICATES else "statistics_of_documents"
     wanted = statement("query_terms", index, statistics=statistics, scope=predicate)
-    values = {"index": index, "query": query, **scope_parameters(scope)}
+    values = {"index": index, "query": query, "absent": list(absent), **scope_parameters(scope)}
     rows = connection.execute(wanted, clean_parameters(values)).fetchall()
     first = rows[0]
     totals = ScopeTotals(
@@ -228,6 +229,10 @@ def fetch_query_terms(
     )
     postings = {row["id"]: int(row["df"]) for row in rows if row["id"] is not None}
     counts = count_terms(connection, index, postings, scope, size)
+    inside = {row["term"] for row in rows if row["id"] in counts}
+    outside = [name for name in first["names"] or () if name not in inside]
+    if outside:
+        return fetch_query_terms(connection, index, query, scope, size, [*absent, *outside])
     terms = [(row, row["id"] if row["id"] in counts else None) for row in rows if row["term"] is not None]
     return totals, tuple(
         QueryTerm(

@@ -42,7 +42,7 @@ def search_knowledge_base(
         languages=(language,) if language.strip() else (),
         names=cast(NamesUse, names),
     )
-    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_RANKED)
+    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_RANKED, "passages", "set source_id or language")
     ask = Ask(
         search_type or None,
         page.limit,
@@ -73,7 +73,7 @@ def search_knowledge_base(
         answer["preferring"] = [name.text for name in result.preferring]
     if result.degraded:
         answer["degraded"] = list(result.degraded)
-    answer |= page.end(result.results, "passages", "set source_id or language")
+    answer |= page.end(result.results)
     if not passages:
         no_match = "Nothing matched. Lower similarity_threshold, remove source_id or use other words"
         answer["suggestion"] = explain_past_end(offset, result.results) or no_match
@@ -159,7 +159,7 @@ SEARCH_KNOWLEDGE_BASE = Tool(
             high=1,
             unset=-1.0,
         ),
-        Argument("offset", "integer", "Passages to skip.", 0, low=0, high=MAX_RANKED - 1),
+        Argument("offset", "integer", "Passages to skip.", 0, low=0),
     ),
     run=search_knowledge_base,
     family=FAMILY,

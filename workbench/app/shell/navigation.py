@@ -39,7 +39,8 @@ class PageEntry:
 def show_navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitPage]:
     """Show the navigation bar, and return the current entry with its page to run. The first page is home.
 
-    Unknown paths get a hidden page that reports them.
+    Streamlit serves home at / only, and names only in small letters. Names as people type them (/compare, /Evaluate)
+    lead to their page with the query kept. Unknown paths get a hidden page that reports them.
     """
     pages = {
         entry.name: st.Page(entry.draw, title=entry.title, url_path=entry.name, default=place == 0)
@@ -47,10 +48,13 @@ def show_navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitP
     }
     st.session_state[_PAGES_KEY] = pages
     asked = _current_path()
+    meant = pages.get(asked.lower())
     missing = PageEntry(MISSING_PAGE, "Page not found", lambda: _show_missing(asked))
-    if asked and asked not in pages:
-        entries, pages = [*entries, missing], {**pages, asked: _make_hidden_page(missing, asked)}
+    if asked and (meant is None or meant.url_path != asked):
+        entries, pages = [*entries, missing], {**pages, f"/{asked}": _make_hidden_page(missing, asked)}
     current = st.navigation(list(pages.values()), position="top")
+    if meant is not None and current.url_path == asked != meant.url_path:
+        st.switch_page(meant, query_params={name: st.query_params.get_all(name) for name in st.query_params})
     place = next((place for place, page in enumerate(pages.values()) if page.url_path == current.url_path), 0)
     return entries[place], current
 

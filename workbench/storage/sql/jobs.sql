@@ -49,12 +49,14 @@ WHERE q.status = 'doing' AND q.task_name = %(task)s GROUP BY 1
 -- job_put_away: hide a job; only finished ones
 UPDATE jobs SET put_away = true WHERE id = %(id)s AND status NOT IN ('queued', 'running')
 
--- job_requeue: a finished job waits for a worker again; its parts will be planned again, and vectors that it has are kept
+-- job_requeue: a finished job waits for a worker again; its parts will be planned again, and vectors that it has are kept. If
+-- it had done everything, how much there is to do now is unknown.
 WITH former AS (DELETE FROM job_parts p USING jobs j WHERE p.job_id = %(id)s AND j.id = p.job_id AND j.status NOT IN ('queued', 'running')),
 waiting AS (DELETE FROM embedding_parts e USING jobs j
     WHERE e.job_id = %(id)s AND j.id = e.job_id AND j.status NOT IN ('queued', 'running') AND e.state <> 'done')
 UPDATE jobs SET status = 'queued', cancel_requested = false, error = NULL, completed_at = NULL, attempts = 0, put_away = false,
-    message = 'Waiting for a worker.', moved_at = now(), updated_at = now()
+    done = CASE WHEN done < total THEN done ELSE 0 END, total = CASE WHEN done < total THEN total ELSE 0 END,
+    share = CASE WHEN done < total THEN share END, message = 'Waiting for a worker.', moved_at = now(), updated_at = now()
 WHERE id = %(id)s AND status NOT IN ('queued', 'running') RETURNING id, kind
 
 -- job_begin: a worker takes the job, unless it is over; it may take it from a worker that died

@@ -66,7 +66,8 @@ LEFT JOIN index_statistics s
 WHERE {scope} GROUP BY p.language HAVING sum(p.passages) > 0
 
 -- query_terms: the size of a scope, and the query's terms in each of its languages with what the lexicon knows of them; one
--- row without a term if the query has none. The parts of a name that the lexicon knows (1.3.2, C++) are left out.
+-- row without a term if the query has none. The parts of a name that the lexicon knows (1.3.2, C++) are left out; the caller
+-- repeats the query with the names that it finds to be absent from the scope.
 WITH spoken AS MATERIALIZED ({statistics}),
 totals AS (
     SELECT coalesce(sum(passages), 0)::bigint AS all_passages,
@@ -77,7 +78,8 @@ totals AS (
 names AS MATERIALIZED (
     SELECT string_agg(n.written, ' ') AS written, array_agg(n.name) AS names,
         string_agg(regexp_replace(n.written, '([^[:alnum:]])', '\\\1', 'g'), '|') AS pattern
-    FROM workbench_names(%(query)s) n JOIN {lexicon} l ON l.term = n.name AND l.df > 0),
+    FROM workbench_names(%(query)s) n JOIN {lexicon} l ON l.term = n.name AND l.df > 0
+    WHERE n.name <> ALL(%(absent)s::text[])),
 asked AS MATERIALIZED (
     SELECT u.lexeme AS term, min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
     FROM spoken g, names n, unnest(workbench_terms(g.language, %(query)s)) u
@@ -87,8 +89,8 @@ asked AS MATERIALIZED (
     GROUP BY u.lexeme),
 known AS (
     SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0)
-SELECT totals.*, term, id, coalesce(df, 0) AS df, position, asked.passages
-FROM totals LEFT JOIN (asked LEFT JOIN known USING (term)) ON true ORDER BY term
+SELECT totals.*, names.names, term, id, coalesce(df, 0) AS df, position, asked.passages
+FROM totals CROSS JOIN names LEFT JOIN (asked LEFT JOIN known USING (term)) ON true ORDER BY term
 
 -- postings_of_terms: all postings of given terms, the blocks of each as one value
 SELECT o.term_id, string_agg(o.entries, ''::bytea) AS entries FROM {postings} o

@@ -16,6 +16,7 @@ from workbench.retrieval.ranker import FeatureSheet
 from workbench.services.checks import check_title
 from workbench.services.corpus import retry_on_primary
 from workbench.services.documents import IngestOptions
+from workbench.services.strategies import read_configuration_file
 from workbench.storage.database import Row, new_id
 from workbench.storage.evaluation import ExperimentTables, NewRun, RunTables, TestSetTables
 from workbench.storage.passages import fetch_documents_in_scope
@@ -359,6 +360,7 @@ __all__ = [
     "index_corpus",
     "describe_scope",
     "new_id",
+    "read_configuration_file",
     "hash_documents",
     "resolve_scope",
     "ensure_source",

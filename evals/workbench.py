@@ -13,6 +13,8 @@ from workbench.retrieval.strategies import STRATEGIES, strategy_named
 from workbench.runtime import check_extra
 
 if TYPE_CHECKING:
+    from evals.checking import CheckReport
+    from evals.configuration import Change
     from evals.evaluation import AnyTestSet, Evaluation, Experiments, TestSets, TrainingResult
     from workbench.types import OnProgress, Scope, ShouldStop
 
@@ -82,6 +84,62 @@ class Workbench(workbench.workbench.Workbench):
             on_progress=on_progress,
             should_stop=should_stop,
         )
+
+    def apply(
+        self,
+        file: str | Path,
+        *,
+        dry_run: bool = False,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> list[Change]:
+        """Make the workbench what a configuration file describes, as ``workbench apply`` does.
+
+        Args:
+            file: TOML or YAML file of models, indexes, strategies, test sets and experiments.
+            dry_run: Change nothing.
+            on_progress: Called with each ``Progress``.
+            should_stop: Polled during builds; return True to stop.
+
+        Returns:
+            What the file means for each object, unchanged ones included.
+
+        Raises:
+            InvalidInput: The file is invalid; nothing was changed.
+            Cancelled: ``should_stop`` returned True; the next call resumes.
+        """
+        check_extra("eval")
+        from evals.configuration import apply, make_plan, read_configuration
+
+        plan = make_plan(self, read_configuration(self, file))
+        if not dry_run:
+            apply(self, plan, on_progress=on_progress, should_stop=should_stop)
+        return [change for change, _ in plan]
+
+    def check(
+        self,
+        file: str | Path,
+        *,
+        save: bool = False,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> CheckReport:
+        """Run the experiments of a configuration file and compare them with their bars, as ``workbench check`` does.
+
+        Args:
+            file: TOML or YAML file that was applied.
+            save: Write the baselines instead of comparing with them.
+            on_progress: Called with each ``Progress``.
+            should_stop: Polled between questions; return True to stop.
+
+        Raises:
+            InvalidInput: The file is invalid or not applied, or a baseline is missing or not comparable.
+            Cancelled: ``should_stop`` returned True; the answers so far are kept.
+        """
+        check_extra("eval")
+        from evals.checking import check
+
+        return check(self, file, save=save, on_progress=on_progress, should_stop=should_stop)
 
     def learn(
         self,

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 # The corpus described by the settings
 
 BUILT_IN_RERANKER = "late-interaction"
+APPLIED_STRATEGIES = "strategies.json"  # in the data folder: the strategies of files that were applied
 
 
 def open_corpus(settings: Settings) -> Corpus:
@@ -90,7 +91,7 @@ def declare_strategies(settings: Settings) -> OwnStrategies:
     """Return the strategies, including those declared by packages and ``workbench.toml``, read when needed."""
     headers = settings.strategy_headers.get_secret_value() if settings.strategy_headers else ""
     config = settings.config_file or settings.home / "workbench.toml"
-    return OwnStrategies(config, settings.strategy_seconds, headers)
+    return OwnStrategies(config, settings.home / APPLIED_STRATEGIES, settings.strategy_seconds, headers)
 
 
 def _load_encoder(settings: Settings, name: str) -> Encoder:

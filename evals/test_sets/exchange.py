@@ -59,14 +59,30 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> Impor
     Raises:
         InvalidInput: No header, or an unknown column.
     """
-    rows = _read_csv_rows(text)
     test_set = store.load(key)
+    known = {question.id for question in test_set.questions}
+    questions, judgments, problems = read_csv(wb, test_set, text)
+    added = store.add_questions(key, [question for question in questions if question.id not in known])
+    if judgments:
+        store.judge_all(key, judgments, judge="import")
+    return ImportReport(len(added), len(judgments), tuple(problems))
+
+
+def read_csv(wb: Workbench, test_set: TestSet, text: str) -> tuple[list[Question], list[Judgment], list[str]]:
+    """Return the questions and judgments of a CSV, and a sentence on each row that is left out.
+
+    Known questions of ``test_set`` keep their ids, and judgments name its documents.
+
+    Raises:
+        InvalidInput: no header, or an unknown column.
+    """
+    rows = _read_csv_rows(text)
     ids = {_fold(question.text): question.id for question in test_set.questions}
-    question_ids = {question.id for question in test_set.questions}
     texts = {question.id: _fold(question.text) for question in test_set.questions}
     catalogue = _Documents(wb, test_set)
     questions: dict[str, Question] = {}
-    judgments, problems = [], []
+    judgments: list[Judgment] = []
+    problems: list[str] = []
     for number, row in rows:
         try:
             question = _parse_question(row, ids, texts)
@@ -77,10 +93,7 @@ def import_csv(wb: Workbench, store: TestSetStore, key: str, text: str) -> Impor
         questions.setdefault(question.id, question)
         if judgment is not None:
             judgments.append(judgment)
-    added = store.add_questions(key, [question for question in questions.values() if question.id not in question_ids])
-    if judgments:
-        store.judge_all(key, judgments, judge="import")
-    return ImportReport(len(added), len(judgments), tuple(problems))
+    return list(questions.values()), judgments, problems
 
 
 def add_agent_queries(wb: Workbench, store: TestSetStore, key: str, *, zero_only: bool = False) -> ImportReport:

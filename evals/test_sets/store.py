@@ -107,9 +107,7 @@ class TestSetStore:
         """Delete a test set with its history and experiments, and its corpus if no other test set uses it."""
         info = self.info(key)
         self._tables.delete(info.id)
-        shared = any(row["source_id"] == info.source_id for row in self._tables.list())
-        if info.source_id and not shared:
-            delete_corpus(self._wb, info.source_id)
+        self._delete_unused_corpus(info.source_id)
         return info
 
     def add(
@@ -118,10 +116,13 @@ class TestSetStore:
         title: str | None = None,
         description: str = "",
         *,
+        replace_corpus: bool = False,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> TestSetInfo:
         """Store a test set that was read from a folder, with its corpus; an existing title gets a new version.
+
+        With ``replace_corpus`` the existing test set may have another corpus, which is deleted if no other uses it.
 
         Raises:
             InvalidInput: The title belongs to a test set over another corpus.
@@ -138,7 +139,10 @@ class TestSetStore:
             stored = test_set.scope.to_stored()
             row = self._tables.create(name, description, source_id, corpus.hash if corpus else "", stored)
         if row["source_id"] != source_id:
-            raise InvalidInput(f"The test set {name!r} has another corpus; choose another title.")
+            if not replace_corpus:
+                raise InvalidInput(f"The test set {name!r} has another corpus; choose another title.")
+            self._tables.set_corpus(row["id"], source_id, corpus.hash if corpus else "")
+            self._delete_unused_corpus(row["source_id"])
         before = self.load(row["id"])
         if before.questions_hash != test_set.questions_hash:
             ids = {question.id for question in test_set.questions}
@@ -237,6 +241,10 @@ class TestSetStore:
         return self._tables.edit(
             self.info(key).id, judgments=[_make_judgment_row(judgment, judge) for judgment in batch]
         )
+
+    def _delete_unused_corpus(self, source_id: str | None) -> None:
+        if source_id and all(row["source_id"] != source_id for row in self._tables.list()):
+            delete_corpus(self._wb, source_id)
 
     def _question(self, key: str, question_id: str) -> Question:
         for question in self.load(key).questions:

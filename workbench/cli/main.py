@@ -18,9 +18,11 @@ from typing import Never, Protocol
 
 from workbench.cli import (
     app,
+    apply,
     archives,
     articles,
     ask,
+    check,
     compare,
     connect,
     crawl,
@@ -78,6 +80,8 @@ COMMANDS: dict[str, tuple[CommandModule, str]] = {
     "indexes": (indexes, "List, create, build, switch or delete indexes"),
     "strategies": (strategies, "List strategies with their parameters, and promote one"),
     "eval": (evaluate, "Measure strategies on a test set, and compare with a baseline"),
+    "apply": (apply, "Make the workbench what a configuration file describes"),
+    "check": (check, "Run the experiments of a configuration file, and fail on a fall"),
     "learn": (learn, "Train a ranker on judged questions"),
     "rankers": (rankers, "List, show, export, import or delete trained rankers"),
     "crawl": (crawl, "Crawl a website into a source, or preview a crawl"),

@@ -34,9 +34,13 @@ TOKENS = Parameter(
     "Built-in model that adds token vectors, for late interaction and evidence; none leaves both out.",
     choices=("minilm", "multilingual", "none"),
 )
+PRICE = Parameter("price", "float", 0.0, "Dollars per million tokens, for estimates; 0 if unknown.", 0.0, 10_000.0)
+SEARCH_PRICE = Parameter(
+    "price", "float", 0.0, "Dollars per 1,000 searches, for estimates; 0 if unknown.", 0.0, 10_000.0
+)
 CALLS = (URL, BATCH, CONCURRENCY, RATE, RETRIES, TIMEOUT)
-EMBEDDING_OPTIONS = (*CALLS, DIMENSIONS, MAX_TOKENS, QUERY_PREFIX, PASSAGE_PREFIX, TOKENS)
-RERANKER_OPTIONS = (URL, RATE, RETRIES, TIMEOUT)
+EMBEDDING_OPTIONS = (*CALLS, PRICE, DIMENSIONS, MAX_TOKENS, QUERY_PREFIX, PASSAGE_PREFIX, TOKENS)
+RERANKER_OPTIONS = (URL, RATE, RETRIES, TIMEOUT, SEARCH_PRICE)
 _SECRET = re.compile(r"key|token$|secret|password", re.IGNORECASE)
 
 
@@ -90,6 +94,23 @@ def parse_model_name(text: str, declared: tuple[Parameter, ...]) -> ModelName | 
     except InvalidInput as error:
         raise ConfigurationError(str(error)) from error
     return ModelName(text, family, model, MappingProxyType(options), frozenset(given))
+
+
+def has_same_vectors(first: str, second: str) -> bool:
+    """Return whether two names differ at most in how the model is called, or in its price."""
+    calls = {option.name for option in (BATCH, CONCURRENCY, RATE, RETRIES, TIMEOUT, PRICE)}
+
+    def strip_calls(text: str) -> tuple[str, list[tuple[str, str]]]:
+        address, _, query = text.partition("?")
+        return address, sorted(pair for pair in parse_qsl(query, keep_blank_values=True) if pair[0] not in calls)
+
+    return strip_calls(first) == strip_calls(second)
+
+
+def find_price(text: str) -> float:
+    """Return the price in the name of a model: dollars per million tokens, or per 1,000 searches; 0 if unknown."""
+    given = dict(parse_qsl(text.partition("?")[2]))
+    return float(SEARCH_PRICE.read(given.get(PRICE.name, 0.0)))
 
 
 # Prefixes that models were trained with, from their model cards on Hugging Face

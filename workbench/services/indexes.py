@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import KB
+from workbench.models.model_names import has_same_vectors
 from workbench.models.registry import BUILT_IN
 from workbench.retrieval.first_import import import_framework
 from workbench.services.corpus import Corpus
@@ -197,6 +198,28 @@ class IndexService:
         """Return the number of documents whose current version is not in an index."""
         index = self._corpus.index(name)
         return len(self._corpus.documents.list_missing(name, index.dataset))
+
+    def replace(self, name: str, successor: str) -> Index:
+        """Give an index the passages and the definition of another one, which ends; it keeps its name and promotions.
+
+        Raises:
+            NotFound: No such index.
+            Conflict: The successor is still being built.
+        """
+        index = self._corpus.indexes.replace(name, successor)
+        if self.count_missing(name):  # documents that came while the successor was built
+            return self.build(name)
+        return index
+
+    def rename_model(self, name: str, model: str) -> None:
+        """Change the options of an index's model that leave its vectors as they are.
+
+        Raises:
+            InvalidInput: The other model has other vectors.
+        """
+        if not has_same_vectors(self._corpus.index(name).embedding_model, model):
+            raise InvalidInput(f"The model {model!r} has other vectors than the index {name!r}; build another index.")
+        self._corpus.indexes.set_model(name, model)
 
     def set_default(self, name: str) -> Index:
         """Make an index the default for searches that name none.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from workbench.errors import ConfigurationError, InvalidInput, NotFound, list_choices
+from workbench.errors import ConfigurationError, Conflict, InvalidInput, NotFound, list_choices
 from workbench.retrieval.own import MAX_SECONDS, OwnRetrieval, describe_type, make_ask
 from workbench.retrieval.strategies import BUILT_IN_STRATEGIES, STRATEGIES, own
 from workbench.retrieval.strategy import Strategy
@@ -91,15 +91,18 @@ class OwnStrategies:
     everywhere, declare it with an entry point of the group ``rag_workbench.strategies`` or in ``workbench.toml``.
     """
 
-    def __init__(self, config: Path, seconds: float = DEFAULT_SECONDS, headers: str = "") -> None:
+    def __init__(
+        self, config: Path, applied: Path | None = None, seconds: float = DEFAULT_SECONDS, headers: str = ""
+    ) -> None:
         """Register the strategies of packages and of a file, without reading them yet.
 
         Args:
             config: Path of ``workbench.toml``, which need not exist.
+            applied: Path of the file in which ``store`` keeps strategies; those of ``config`` replace them.
             seconds: Time limit for one question.
             headers: JSON object of HTTP headers by URL prefix.
         """
-        self._config, self._seconds, self._headers = config, seconds, headers
+        self._config, self._applied, self._seconds, self._headers = config, applied, seconds, headers
         STRATEGIES.declare(str(config.absolute()), self._read_declared)
 
     def add(
@@ -178,6 +181,54 @@ class OwnStrategies:
             raise NotFound("strategy", name, f"Use one of {list_choices(STRATEGIES, 20)}.")
         return STRATEGIES[name]
 
+    def read_stored(self) -> dict[str, object]:
+        """Return the tables of the strategies that ``workbench.toml`` and ``store`` declare, by name.
+
+        Raises:
+            ConfigurationError: A file is invalid.
+        """
+        files = [path for path in (self._applied, self._config) if path is not None]
+        return {name: table for path in files for name, table in _read_strategies(path).items()}
+
+    def define(self, name: str, table: Mapping[str, Any]) -> Strategy:
+        """Return the strategy of a table as in ``workbench.toml``, without adding it.
+
+        Raises:
+            InvalidInput: The table is invalid.
+        """
+        if name in BUILT_IN_STRATEGIES:
+            raise InvalidInput(f"The strategy {name!r} is built in; choose another name")
+        try:
+            return self._make(name, _read_table(table))
+        except (TypeError, ValueError, AttributeError) as error:
+            raise InvalidInput(f"{error}; write {_EXAMPLE}") from error
+
+    def store(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
+        """Declare strategies for every process of this data folder, by tables as in ``workbench.toml``.
+
+        Raises:
+            Conflict: ``workbench.toml`` declares one of them in another way.
+            ConfigurationError: The data folder is not writable.
+        """
+        own = _read_strategies(self._config)
+        for name, table in tables.items():
+            if own.get(name, table) != table:
+                raise Conflict(f"{self._config} declares the strategy {name!r} in another way; change it there.")
+        wanted = {name: table for name, table in tables.items() if name not in own}
+        if wanted and self._applied is not None:
+            content = json.dumps({"strategies": _read_strategies(self._applied) | wanted}, indent=2)
+            try:
+                self._applied.parent.mkdir(parents=True, exist_ok=True)
+                draft = self._applied.with_suffix(".new")
+                draft.write_text(content, encoding="utf-8")
+                draft.replace(self._applied)
+            except OSError as error:
+                raise ConfigurationError(
+                    f"{self._applied} is not writable ({error.strerror}); correct that."
+                ) from error
+        for name, table in tables.items():
+            STRATEGIES.add(self.define(name, table), replace=True)
+
     def _make(self, name: str, definition: Definition, headers: Mapping[str, str] | None = None) -> Strategy:
         known = self._find_headers(definition.retriever) if isinstance(definition.retriever, str) else {}
         return make_strategy(name, definition, self._seconds, {**known, **(headers or {})})
@@ -205,7 +256,8 @@ class OwnStrategies:
         for entry in entry_points(group=ENTRY_POINT_GROUP):
             version = f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
             definitions[entry.name] = _load(entry, {"version": version})
-        definitions |= read_config(self._config)
+        for path in (self._applied, self._config):
+            definitions |= {} if path is None else read_config(path)
         return {
             name: self._make(name, definition)
             for name, definition in definitions.items()
@@ -236,6 +288,64 @@ _OPTIONS = {"use": str, "url": str, "title": str, "summary": str, "seconds": int
 _EXAMPLE = '[strategies.mine] with use = "package.module:retriever" or url = "https://host/path"'
 
 
+def read_configuration_file(path: Path) -> dict[str, object]:
+    """Return the tables of a TOML or YAML file, by suffix.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+        ConfigurationError: Unreadable; the message has the line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        is_yaml = path.suffix.lower() in (".yaml", ".yml", ".json")
+        tables = _parse_yaml(text) if is_yaml else tomllib.loads(text)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise ConfigurationError(f"The file {path} cannot be read ({reason}); correct it or remove it.") from error
+    if not isinstance(tables, dict):
+        raise ConfigurationError(f"The file {path} has no tables; it starts with one such as [strategies.mine].")
+    return cast("dict[str, object]", tables)
+
+
+def _parse_yaml(text: str) -> object:
+    """Return what a YAML text holds; PyYAML would silently use the last of repeated keys.
+
+    Raises:
+        ValueError: It is not valid; the message has the line.
+    """
+    import yaml  # only for those who use it: 0.1 s
+
+    class UniqueKeys(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            for position, key in enumerate(keys):
+                if key in keys[:position]:
+                    mark = node.value[position][0].start_mark
+                    raise yaml.MarkedYAMLError(problem=f"the key {key!r} is repeated", problem_mark=mark)
+            return super().construct_mapping(node, deep)
+
+    try:
+        return yaml.load(text, UniqueKeys) or {}
+    except yaml.MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark is not None else ""
+        raise ValueError(f"{line}{error.problem}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def _read_strategies(path: Path) -> dict[str, Any]:
+    """Return the tables of a file's strategies by name; {} if there is no such file."""
+    try:
+        tables = read_configuration_file(path).get("strategies", {})
+    except FileNotFoundError:
+        return {}
+    if not isinstance(tables, dict):
+        raise ConfigurationError(f"The file {path} is not valid: strategies is not a table. Write {_EXAMPLE}.")
+    return cast("dict[str, Any]", tables)
+
+
 def read_config(path: Path) -> dict[str, Definition]:
     """Return the strategies of a ``workbench.toml`` by name; {} if there is no such file.
 
@@ -243,13 +353,7 @@ def read_config(path: Path) -> dict[str, Definition]:
         ConfigurationError: The file is invalid.
     """
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("strategies", {})
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"The file {path} cannot be read ({error}); correct it or remove it.") from error
-    try:
-        return {name: _read_table(table) for name, table in tables.items()}
+        return {name: _read_table(table) for name, table in _read_strategies(path).items()}
     except (TypeError, ValueError, AttributeError, InvalidInput) as error:
         raise ConfigurationError(f"The file {path} is not valid: {error}. Write {_EXAMPLE}.") from error
 

@@ -66,6 +66,11 @@ class TestSetTables:
         self._database.rows(statement("dataset_update"), values)
         return self.get(test_set_id)
 
+    def set_corpus(self, test_set_id: str, source_id: str | None, corpus_hash: str) -> None:
+        """Give a test set another corpus; None means the user's documents. This makes a new version."""
+        values = {"id": test_set_id, "source_id": source_id, "corpus_hash": corpus_hash}
+        self._database.rows(statement("dataset_corpus"), values)
+
     def delete(self, test_set_id: str) -> None:
         """Delete a test set with its history and its experiments."""
         self._database.rows(statement("dataset_delete"), {"id": test_set_id})

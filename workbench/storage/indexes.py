@@ -120,6 +120,24 @@ class Indexes:
         self.drop(name)
         return index
 
+    def replace(self, name: str, successor: str) -> Index:
+        """Give an index the passages and the definition of another one, which ends; it keeps its name and promotions.
+
+        Raises:
+            Conflict: The successor is still being built.
+        """
+        if self.get(successor).status != "ready":
+            raise Conflict(f"The index {successor!r} is still being built; finish it before it replaces another one.")
+        with self._database.transaction() as connection:
+            for index in sorted((name, successor)):
+                self.take_turn(connection, index)
+            connection.execute(statement("index_replace"), {"name": name, "successor": successor})
+        return self.get(name)
+
+    def set_model(self, name: str, model: str) -> None:
+        """Change the name of an index's model, whose vectors are the same."""
+        self._database.rows(statement("index_model"), {"name": name, "model": model})
+
     def drop(self, name: str) -> None:
         """Drop an index and its tables in one transaction, without checks."""
         with self._database.transaction() as connection:

@@ -374,18 +374,24 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- The tables of the keyword index for a table of passages, and the triggers that maintain them.
-CREATE FUNCTION workbench_create_postings(index_name text) RETURNS void LANGUAGE plpgsql AS $$
+-- The triggers that maintain the keyword index of a table of passages.
+CREATE FUNCTION workbench_create_triggers(index_name text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    EXECUTE format('CREATE TABLE %I (term_id integer NOT NULL, first integer NOT NULL, entries bytea NOT NULL, '
-        'PRIMARY KEY (term_id, first))', 'postings_' || index_name);
-    EXECUTE format('ALTER TABLE %I ALTER COLUMN entries SET STORAGE PLAIN', 'postings_' || index_name);
     EXECUTE format('CREATE TRIGGER take_turn BEFORE INSERT ON %I FOR EACH STATEMENT EXECUTE FUNCTION workbench_take_turn(%L)',
         'data_' || index_name, index_name);
     EXECUTE format('CREATE TRIGGER add_postings AFTER INSERT ON %I REFERENCING NEW TABLE AS new_passages '
         'FOR EACH STATEMENT EXECUTE FUNCTION workbench_add_postings(%L)', 'data_' || index_name, index_name);
     EXECUTE format('CREATE TRIGGER drop_postings AFTER DELETE ON %I REFERENCING OLD TABLE AS old_passages '
         'FOR EACH STATEMENT EXECUTE FUNCTION workbench_drop_postings(%L)', 'data_' || index_name, index_name);
+END $$;
+
+-- The tables of the keyword index for a table of passages, and the triggers that maintain them.
+CREATE FUNCTION workbench_create_postings(index_name text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('CREATE TABLE %I (term_id integer NOT NULL, first integer NOT NULL, entries bytea NOT NULL, '
+        'PRIMARY KEY (term_id, first))', 'postings_' || index_name);
+    EXECUTE format('ALTER TABLE %I ALTER COLUMN entries SET STORAGE PLAIN', 'postings_' || index_name);
+    PERFORM workbench_create_triggers(index_name);
 END $$;
 
 -- The tables of one index: its passages in the format of LlamaIndex's PGVectorStore, its lexicon and its postings. A small
@@ -436,6 +442,35 @@ CREATE FUNCTION workbench_drop_index(index_name text) RETURNS void LANGUAGE plpg
 BEGIN
     EXECUTE format('DROP TABLE IF EXISTS %I, %I, %I, %I',
         'full_text_' || index_name, 'data_' || index_name, 'lexicon_' || index_name, 'postings_' || index_name);
+END $$;
+
+-- Replaces the passages and the definition of an index by those of another one, which ends. The index keeps its name, and
+-- with it promotions and being the default. Its triggers name the index, so they are made again.
+CREATE FUNCTION workbench_replace_index(replaced text, successor text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    part text;
+    relation text;
+BEGIN
+    PERFORM workbench_drop_index(replaced);
+    DELETE FROM index_documents WHERE index_name = replaced;
+    DELETE FROM index_statistics WHERE index_name = replaced;
+    UPDATE index_documents SET index_name = replaced WHERE index_name = successor;
+    UPDATE index_statistics SET index_name = replaced WHERE index_name = successor;
+    UPDATE indexes i SET chunker = s.chunker, chunker_options = s.chunker_options, embedding_model = s.embedding_model,
+        dimensions = s.dimensions, status = s.status, graph = s.graph, created_at = s.created_at
+        FROM indexes s WHERE i.name = replaced AND s.name = successor;
+    DELETE FROM indexes WHERE name = successor;
+    FOREACH part IN ARRAY ARRAY['full_text_', 'data_', 'lexicon_', 'postings_'] LOOP
+        FOR relation IN SELECT c.relname FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid
+            WHERE x.indrelid = to_regclass(quote_ident(part || successor)) LOOP
+            EXECUTE format('ALTER INDEX %I RENAME TO %I', relation,
+                part || replaced || substr(relation, length(part || successor) + 1));
+        END LOOP;
+        EXECUTE format('ALTER TABLE IF EXISTS %I RENAME TO %I', part || successor, part || replaced);
+    END LOOP;
+    EXECUTE format('DROP TRIGGER take_turn ON %1$I; DROP TRIGGER add_postings ON %1$I; DROP TRIGGER drop_postings ON %1$I',
+        'data_' || replaced);
+    PERFORM workbench_create_triggers(replaced);
 END $$;
 
 -- The full text of an index for LlamaIndex's PGVectorStore: the terms of every passage, with an index of their own.

@@ -278,6 +278,12 @@ SELECT workbench_create_index(%(name)s, %(dimensions)s)
 -- index_drop_tables: the tables of an index that goes
 SELECT workbench_drop_index(%(name)s)
 
+-- index_replace: the passages and the definition of one index become those of another one, which ends
+SELECT workbench_replace_index(%(name)s, %(successor)s)
+
+-- index_model: the name of an index's model, of which other options were set
+UPDATE indexes SET embedding_model = %(model)s WHERE name = %(name)s
+
 -- full_text_create: the framework's full text of an index, unless it exists
 SELECT workbench_create_full_text(%(name)s)
 

@@ -21,6 +21,10 @@ SELECT version FROM datasets WHERE id = %(id)s FOR UPDATE
 UPDATE datasets SET title = coalesce(%(title)s, title), description = coalesce(%(description)s, description), updated_at = now()
 WHERE id = %(id)s
 
+-- dataset_corpus: another corpus, and so a new version
+UPDATE datasets SET source_id = %(source_id)s, corpus_hash = %(corpus_hash)s, version = version + 1, updated_at = now()
+WHERE id = %(id)s
+
 -- dataset_delete: with its questions, judgments and experiments, by cascade
 DELETE FROM datasets WHERE id = %(id)s
 

@@ -1,0 +1,553 @@
+"""Configuration in git: a TOML or YAML file that describes models, indexes, strategies, test sets and experiments.
+
+``read_configuration`` reads and checks it, ``make_plan`` compares it with the workbench, and ``apply`` makes it so.
+``evals.checking`` runs its experiments against their bars.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+from urllib.parse import urlencode
+
+from evals.experiments.catalogue import Cell
+from evals.gateway import read_configuration_file
+from evals.measures.metrics import DEFAULT_METRICS, check_metrics
+from evals.test_set import TestSet
+from evals.test_sets.exchange import read_csv
+from evals.test_sets.folders import SAMPLE_NAME, load_test_set
+from evals.test_sets.store import TestSetStore
+from workbench.errors import Cancelled, InvalidInput, NotFound, WorkbenchError, list_choices
+from workbench.formatting import count_text
+from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER, complete_options
+from workbench.models.model_names import has_same_vectors
+from workbench.retrieval.strategies import strategy_named
+from workbench.types import Index, OnProgress, ParameterValue, ShouldStop, Value, read_parameters
+from workbench.workbench import Workbench
+
+# What a file describes
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDefinition:
+    """An index of the file."""
+
+    name: str
+    chunker: str
+    options: Mapping[str, ParameterValue]  # all of the chunker's
+    model: str  # "" for the model of new indexes, or the one that the index has
+    is_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TestSetDefinition:
+    """A test set of the file."""
+
+    title: str
+    origin: str  # "sample", or the absolute path of a folder or a CSV file
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What a run of an experiment must reach: a minimum, or a fall that is tolerated."""
+
+    run: str  # the strategy, as the experiment names it
+    metric: str
+    min: float | None  # lowest mean that passes
+    max_drop: float | None  # largest fall of the mean that passes, unless it may be noise
+    against: str  # another run of the experiment; "" for the baseline file
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentDefinition:
+    """An experiment of the file."""
+
+    title: str
+    test_set: str
+    runs: Mapping[str, Cell]  # by the strategy as the file names it, such as "rerank" or "rerank@precise"
+    metrics: tuple[str, ...]
+    limit: int | None
+    baseline: Path | None
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A file, read and checked by itself."""
+
+    path: Path
+    models: Mapping[str, str] = field(default_factory=dict)  # full names by short name
+    strategies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # tables by name
+    indexes: tuple[IndexDefinition, ...] = ()
+    test_sets: tuple[TestSetDefinition, ...] = ()
+    experiments: tuple[ExperimentDefinition, ...] = ()
+
+
+# Reading
+
+KINDS = ("models", "indexes", "strategies", "test_sets", "experiments")
+_KIND_NAMES: dict[type, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list: "a list",
+}
+_Kind = TypeVar("_Kind", str, int, float, bool, "list[object]", "dict[object, object]")
+
+
+class _Table:
+    """A table of the file; every key is read once, and ``end`` rejects the others."""
+
+    def __init__(self, file: str, place: str, values: object) -> None:
+        if not isinstance(values, Mapping):
+            raise InvalidInput(f"{file}, {place}: expected a table of keys and values, not {values!r}.")
+        self._file, self._place = file, place
+        self._values = cast("Mapping[object, object]", values)
+        self._read = set[str]()
+        for key in self._values:
+            if not isinstance(key, str):
+                raise InvalidInput(f"{file}, {place}: the key {key!r} is not a text; put it between quotes.")
+
+    def fail(self, key: str, problem: str) -> InvalidInput:
+        """Return the error for a key: file, place and what to do."""
+        return InvalidInput(f"{self._file}, {self._locate(key)}: {problem}")
+
+    @contextmanager
+    def blame(self, key: str) -> Generator[None]:
+        """Name the key in errors of the block."""
+        try:
+            yield
+        except Cancelled:
+            raise
+        except WorkbenchError as error:
+            raise self.fail(key, str(error)) from error
+
+    def read(self, key: str, kind: type[_Kind], default: _Kind) -> _Kind:
+        """Return a value of a kind, or the default."""
+        self._read.add(key)
+        value = self._values.get(key, default)
+        accepted = (int, float) if kind is float else kind
+        if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+            raise self.fail(key, f"expected {_KIND_NAMES.get(kind, 'a table')}, not {value!r}.")
+        return cast("_Kind", value)
+
+    def read_number(self, key: str) -> float | None:
+        """Return a number of 0 or more, or None if there is none."""
+        if key not in self._values:
+            return None
+        value = self.read(key, float, 0.0)
+        if not 0 <= value < float("inf"):
+            raise self.fail(key, f"expected a number of 0 or more, not {value!r}.")
+        return float(value)
+
+    def read_texts(self, key: str) -> list[str]:
+        """Return a list of different texts; one text is a list of itself."""
+        given = self._values.get(key, [])
+        self._read.add(key)
+        values = [given] if isinstance(given, str) else given
+        if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
+            raise self.fail(key, f"expected a list of texts, not {given!r}.")
+        texts = cast("list[str]", values)
+        if len(set(texts)) < len(texts):
+            raise self.fail(key, "a name is repeated; write each once.")
+        return texts
+
+    def read_tables(self, key: str) -> dict[str, _Table]:
+        """Return the tables below a key by name."""
+        inner = self.read(key, dict, {})
+        return {str(name): _Table(self._file, self._locate(f"{key}.{name}"), value) for name, value in inner.items()}
+
+    def read_list(self, key: str) -> list[_Table]:
+        """Return the tables of a list."""
+        values = self.read(key, list, [])
+        return [_Table(self._file, self._locate(f"{key}[{n}]"), value) for n, value in enumerate(values, 1)]
+
+    def rest(self) -> dict[str, object]:
+        """Return all values that have not been read."""
+        return {str(key): value for key, value in self._values.items() if key not in self._read}
+
+    def end(self) -> None:
+        """Raise InvalidInput if a key has not been read, which is a misspelled one."""
+        for key in self.rest():
+            near = difflib.get_close_matches(key, self._read, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"use {list_choices(sorted(self._read), 20)}."
+            raise self.fail(key, f"unknown key; {hint}")
+
+    def _locate(self, key: str) -> str:
+        return f"{self._place}.{key}" if self._place else key
+
+
+def read_configuration(wb: Workbench, path: str | Path) -> Configuration:
+    """Read a file and check all that can be checked without comparing it with what is stored.
+
+    Raises:
+        InvalidInput: There is no such file, or it is invalid; the message names the key.
+        ConfigurationError: It is no TOML or YAML; the message has the line.
+    """
+    place = Path(path)
+    try:
+        tables = read_configuration_file(place)
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no file {place}; give a TOML or YAML file.") from None
+    file = _Table(place.name, "", tables)
+    models = {name: _read_model(table) for name, table in file.read_tables("models").items()}
+    strategies: dict[str, Mapping[str, Any]] = {}
+    for name, table in file.read_tables("strategies").items():
+        strategies[name] = table.rest()
+        with table.blame(""):
+            wb.strategies.define(name, strategies[name])
+    indexes = tuple(_read_index(name, table, models) for name, table in file.read_tables("indexes").items())
+    sets = tuple(_read_test_set(name, table, place) for name, table in file.read_tables("test_sets").items())
+    base = Configuration(place, models, strategies, indexes, sets)
+    experiments = file.read_tables("experiments")
+    made = tuple(_read_experiment(wb, name, table, base) for name, table in experiments.items())
+    file.end()
+    defaults = [index.name for index in indexes if index.is_default]
+    if len(defaults) > 1:
+        raise file.fail("indexes", f"{list_choices(defaults)} have default = true; only one can be the default.")
+    if not any((models, strategies, indexes, sets, made)):
+        raise InvalidInput(f"{place.name} describes nothing; write tables such as [indexes.NAME] or [test_sets.NAME].")
+    return replace(base, experiments=made)
+
+
+def _read_model(table: _Table) -> str:
+    """Return the full name of a model: its name, with the other keys as options."""
+    name = table.read("name", str, "")
+    if not name:
+        raise table.fail("name", "a model needs a name, such as 'minilm' or 'voyage:voyage-3.5'.")
+    options = table.rest()
+    for key, value in options.items():
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise table.fail(key, f"expected a text or a number, not {value!r}.")
+    joint = "&" if "?" in name else "?"
+    return name + (joint + urlencode({key: str(value) for key, value in options.items()}) if options else "")
+
+
+def _read_index(name: str, table: _Table, models: Mapping[str, str]) -> IndexDefinition:
+    chunker = table.read("chunker", str, DEFAULT_CHUNKER)
+    model = table.read("model", str, "")
+    default = table.read("default", bool, False)
+    options = {str(key): value for key, value in table.read("options", dict, {}).items()}
+    table.end()
+    if chunker not in CHUNKERS:
+        raise table.fail("chunker", f"there is no chunker {chunker!r}; use one of {list_choices(CHUNKERS, 20)}.")
+    with table.blame("options"):
+        checked = complete_options(CHUNKERS[chunker], options)
+    return IndexDefinition(name, chunker, checked, models.get(model, model), default)
+
+
+def _read_test_set(title: str, table: _Table, file: Path) -> TestSetDefinition:
+    origin = table.read("from", str, "")
+    description = table.read("description", str, "")
+    table.end()
+    place = (file.parent / origin).absolute()
+    if not origin:
+        raise table.fail("from", "a test set needs the path of a folder or a CSV file, or 'sample'.")
+    if origin != SAMPLE_NAME and not place.exists():
+        raise table.fail("from", f"there is no folder or file {place}; paths are relative to the file.")
+    return TestSetDefinition(title, origin if origin == SAMPLE_NAME else str(place), description)
+
+
+def _read_experiment(wb: Workbench, title: str, table: _Table, base: Configuration) -> ExperimentDefinition:
+    test_set = table.read("test_set", str, "")
+    if test_set not in [one.title for one in base.test_sets]:
+        with table.blame("test_set"):
+            TestSetStore(wb).info(test_set)
+    index = table.read("index", str, "") or None
+    parameters = {name: inner.rest() for name, inner in table.read_tables("parameters").items()}
+    runs: dict[str, Cell] = {}
+    for name in table.read_texts("strategies"):
+        with table.blame("strategies"):
+            runs[name] = _make_cell(wb, name, index, parameters.pop(name, {}), base)
+    if not runs:
+        raise table.fail("strategies", "an experiment needs strategies, such as ['hybrid', 'rerank'].")
+    if parameters:
+        raise table.fail("parameters", f"{next(iter(parameters))!r} is not one of the strategies.")
+    with table.blame("metrics"):
+        metrics = tuple(check_metrics(table.read_texts("metrics") or DEFAULT_METRICS))
+    limit = table.read("limit", int, 0)
+    if limit < 0:
+        raise table.fail("limit", "expected a number of questions of at least 1.")
+    saved = table.read("baseline", str, "")
+    baseline = base.path.parent / saved if saved else None
+    bars = tuple(bar for one in table.read_list("bars") for bar in _read_bars(one, runs, metrics, baseline))
+    table.end()
+    return ExperimentDefinition(title, test_set, runs, metrics, limit or None, baseline, bars)
+
+
+def _make_cell(
+    wb: Workbench, name: str, index: str | None, parameters: Mapping[str, object], base: Configuration
+) -> Cell:
+    """Return the cell of "strategy" or "strategy@index". Raises InvalidInput or NotFound for an unknown name."""
+    strategy, at, own = name.partition("@")
+    if at and not own:
+        raise InvalidInput(f"{name!r} names no index; use {strategy}@INDEX.")
+    chosen = own or index
+    if chosen is not None and chosen not in [one.name for one in base.indexes]:
+        wb.corpus.index(chosen)
+    is_new = strategy in base.strategies
+    row = wb.strategies.define(strategy, base.strategies[strategy]) if is_new else strategy_named(strategy)
+    full = {
+        key: base.models.get(str(value), value) if key == "reranker" else value for key, value in parameters.items()
+    }
+    checked = read_parameters(f"The strategy {strategy!r}", row.parameters, full)
+    return Cell(strategy, {key: checked[key] for key in parameters}, chosen)
+
+
+def _read_bars(table: _Table, runs: Mapping[str, Cell], metrics: Sequence[str], baseline: Path | None) -> list[Bar]:
+    """Return the bars of one table: for each of its strategies, or for all."""
+    wanted = table.read_texts("strategy") or list(runs)
+    metric = table.read("metric", str, metrics[0])
+    against = table.read("against", str, "")
+    least, drop = table.read_number("min"), table.read_number("max_drop")
+    table.end()
+    for key, name in [*(("strategy", name) for name in wanted), *([("against", against)] if against else [])]:
+        if name not in runs:
+            raise table.fail(key, f"{name!r} is not one of the experiment's strategies {list_choices(runs, 20)}.")
+    if metric not in metrics:
+        raise table.fail("metric", f"{metric!r} is not measured; add it to the experiment's metrics.")
+    if least is None and drop is None:
+        raise table.fail("min", "a bar needs min or max_drop.")
+    if against and drop is None:
+        raise table.fail("against", "add max_drop, the fall below that strategy that is tolerated.")
+    if drop is not None and not against and baseline is None:
+        raise table.fail("max_drop", "add against = another strategy, or a baseline = FILE to the experiment.")
+    if drop is not None and not against and metric != metrics[0]:
+        raise table.fail("metric", f"a baseline holds the first metric only, {metrics[0]}; write against, or reorder.")
+    return [Bar(name, metric, least, drop, against) for name in wanted if name != against]
+
+
+# Comparing with the workbench
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Value):
+    """What the file means for one object: create, change, build, keep, or check for an experiment."""
+
+    kind: str  # "index", "strategy", "test set" or "experiment"
+    name: str
+    action: str
+    detail: str = ""
+
+    @property
+    def is_needed(self) -> bool:
+        """True if applying the file changes this object."""
+        return self.action not in ("keep", "check")
+
+
+Step = Callable[[OnProgress | None, ShouldStop | None], object]
+Plan = list[tuple[Change, Step | None]]
+
+
+def make_plan(wb: Workbench, configuration: Configuration) -> Plan:
+    """Return what has to change, with the step that does it; nothing is changed.
+
+    Raises:
+        InvalidInput: A test set or a model is invalid.
+    """
+    file = configuration.path.name
+    plan = _plan_strategies(wb, configuration)
+    existing = {index.name: index for index in wb.indexes.list()}
+    for definition in configuration.indexes:
+        with _Table(file, "indexes", {}).blame(definition.name):
+            plan += _plan_index(wb, definition, existing)
+    for wanted in configuration.test_sets:
+        with _Table(file, "test_sets", {}).blame(wanted.title):
+            plan.append(_plan_test_set(wb, wanted))
+    for one in configuration.experiments:
+        bars = count_text(len(one.bars), "bar") if one.bars else "no bars"
+        detail = f"{', '.join(one.runs)} on {one.test_set}, {bars}; workbench check runs it"
+        plan.append((Change("experiment", one.title, "check", detail), None))
+    return plan
+
+
+def apply(
+    wb: Workbench, plan: Plan, *, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None
+) -> list[Change]:
+    """Do what a plan needs, in its order, and return the changes that were made.
+
+    A stopped or failed build is kept and resumed by the next call.
+
+    Raises:
+        Cancelled: ``should_stop`` returned True.
+        WorkbenchError: A step failed; the steps before it are done.
+    """
+    done: list[Change] = []
+    for change, step in plan:
+        if step is not None and change.is_needed:
+            if should_stop is not None and should_stop():
+                raise Cancelled("Stopped; run it again to resume.")
+            step(on_progress, should_stop)
+            done.append(change)
+    return done
+
+
+def _plan_strategies(wb: Workbench, configuration: Configuration) -> Plan:
+    stored = wb.strategies.read_stored()
+    plan: Plan = []
+    for name, table in configuration.strategies.items():
+        action = "keep" if stored.get(name) == table else "change" if name in stored else "create"
+
+        def store(progress: OnProgress | None, stop: ShouldStop | None, name: str = name) -> None:
+            wb.strategies.store({name: configuration.strategies[name]})
+
+        plan.append((Change("strategy", name, action, str(table.get("use") or table.get("url"))), store))
+    return plan
+
+
+def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[str, Index]) -> Plan:
+    """Return the change of an index, and that of the default if it becomes that."""
+    name, index = definition.name, existing.get(definition.name)
+    model = wb.corpus.encoder(definition.model or (index.embedding_model if index else None))
+    shape = f"{definition.chunker}, {model.name}"
+    plan: Plan = []
+    if index is None:
+        size = f"{model.dimensions:,} dimensions"  # asks an endpoint, so that its faults come before the first change
+        change = Change("index", name, "create", f"{shape}, {size}")
+        plan.append((change, lambda progress, stop: _build(wb, _create(wb, definition, name), progress, stop)))
+    elif not _is_built_as(index, definition, model.name):
+        taken = existing.get(_name_successor(name))
+        if taken is not None and taken.status == "ready" and not _is_built_as(taken, definition, model.name):
+            raise InvalidInput(f"The index {taken.name!r} is in the way; delete it, or rename {name!r} in the file.")
+        before = f"{index.chunker}, {index.embedding_model}"
+        old = {key: value for key, value in _options(index).items() if definition.options.get(key) != value}
+        new = {key: value for key, value in definition.options.items() if _options(index).get(key) != value}
+        options = "".join(f"; {label} {values}" for label, values in (("was", old), ("will be", new)) if values)
+        detail = f"{shape}, {model.dimensions:,} dimensions; was {before}{options}; built first, then switched"
+        plan.append((Change("index", name, "change", detail), lambda *to: _rebuild(wb, definition, *to)))
+    elif index.embedding_model != model.name:
+        change = Change("index", name, "change", f"{model.name} without a build; was {index.embedding_model}")
+        plan.append((change, lambda progress, stop: wb.indexes.rename_model(name, model.name)))
+    elif index.status != "ready" or wb.indexes.count_missing(name):
+        missing = count_text(wb.indexes.count_missing(name), "document")
+        plan.append((Change("index", name, "build", f"{missing} missing"), lambda *to: _build(wb, name, *to)))
+    else:
+        plan.append((Change("index", name, "keep", shape), None))
+    if definition.is_default and not (index and index.is_default):
+        default = Change("index", name, "default", "searches that name no index use it")
+        plan.append((default, lambda progress, stop: wb.indexes.set_default(name)))
+    return plan
+
+
+def _options(index: Index) -> dict[str, ParameterValue]:
+    return complete_options(CHUNKERS[index.chunker], index.chunker_options)
+
+
+def _is_built_as(index: Index, definition: IndexDefinition, model: str) -> bool:
+    same = index.chunker == definition.chunker and _options(index) == dict(definition.options)
+    return same and has_same_vectors(index.embedding_model, model)
+
+
+def _create(wb: Workbench, definition: IndexDefinition, name: str) -> str:
+    return wb.indexes.create(
+        name,
+        chunker=definition.chunker,
+        options=definition.options,
+        embedding_model=definition.model or None,
+    ).name
+
+
+def _build(wb: Workbench, name: str, on_progress: OnProgress | None, should_stop: ShouldStop | None) -> None:
+    """Build an index as a job, which this process and other workers run."""
+    job = wb.jobs.list_builds().get(name) or wb.jobs.enqueue_index_build(name)
+    wb.work()
+    while not (job := wb.jobs.wait(job.id, timeout=0.3, on_progress=on_progress)).is_finished:
+        if should_stop is not None and should_stop() and not job.cancel_requested:
+            wb.jobs.cancel(job.id)
+    if job.status == "cancelled":
+        raise Cancelled("Stopped; documents added so far are kept, and the next apply resumes.")
+    if job.status == "failed":
+        raise InvalidInput(f"The index {name!r} was not built: {job.error}")
+
+
+def _name_successor(name: str) -> str:
+    """Return the name of the index that is built to replace another one."""
+    return f"{name[:35]}_next"
+
+
+def _rebuild(
+    wb: Workbench, definition: IndexDefinition, on_progress: OnProgress | None, should_stop: ShouldStop | None
+) -> None:
+    """Build the new form of an index under another name, then give it this one; searches continue with the old one."""
+    wanted = replace(definition, model=definition.model or wb.indexes.get(definition.name).embedding_model)
+    successor = _name_successor(definition.name)
+    started = next((index for index in wb.indexes.list() if index.name == successor), None)
+    if started is not None and not _is_built_as(started, wanted, wb.corpus.encoder(wanted.model).name):
+        wb.indexes.delete(successor)
+        started = None
+    if started is None:
+        _create(wb, wanted, successor)
+    _build(wb, successor, on_progress, should_stop)
+    wb.indexes.replace(definition.name, successor)
+
+
+def _plan_test_set(wb: Workbench, definition: TestSetDefinition) -> tuple[Change, Step | None]:
+    store = TestSetStore(wb)
+    try:
+        info = store.info(definition.title)
+        stored = store.load(info.id)
+    except NotFound:
+        info, stored = None, TestSet(definition.title, (), ())
+    test_set, problems = _load_test_set(wb, definition, stored)
+    counts = f"{count_text(len(test_set.questions), 'question')}, {count_text(len(test_set.judgments), 'judgment')}"
+    detail = "; ".join([counts, *problems])
+
+    def add(progress: OnProgress | None, stop: ShouldStop | None) -> None:
+        made = store.add(
+            test_set,
+            definition.title,
+            definition.description,
+            replace_corpus=True,
+            on_progress=progress,
+            should_stop=stop,
+        )
+        if definition.description:
+            store.update(made.id, description=definition.description)
+
+    if info is None:
+        return Change("test set", definition.title, "create", detail), add
+    changed = [
+        what
+        for what, is_changed in (
+            ("documents", _corpus_hash(stored) != _corpus_hash(test_set)),
+            ("questions or judgments", stored.questions_hash != test_set.questions_hash),
+            ("description", bool(definition.description) and info.description != definition.description),
+        )
+        if is_changed
+    ]
+    if not changed:
+        return Change("test set", definition.title, "keep", detail), None
+    return Change("test set", definition.title, "change", f"other {' and '.join(changed)}; {detail}"), add
+
+
+def _load_test_set(wb: Workbench, definition: TestSetDefinition, stored: TestSet) -> tuple[TestSet, Sequence[str]]:
+    """Return the test set of a folder or a CSV, with a sentence on each part that is left out."""
+    if not definition.origin.lower().endswith(".csv"):
+        test_set = load_test_set(definition.origin)
+        return test_set, test_set.problems
+    try:
+        text = Path(definition.origin).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{definition.origin} is not UTF-8 text ({error}); convert the file.") from error
+    questions, judgments, problems = read_csv(wb, replace(stored, corpus=None), text)
+    if not any(judgment.grade > 0 for judgment in judgments):
+        reason = problems[0] if problems else "it has no row with a document or a quote"
+        raise InvalidInput(f"{definition.origin} has no relevant document: {reason}")
+    places = {(one.question_id, one.document, one.start, one.end): one for one in judgments}
+    made = TestSet(definition.title, tuple(questions), tuple(places.values()), scope=stored.scope)
+    return made, problems
+
+
+def _corpus_hash(test_set: TestSet) -> str:
+    return test_set.corpus.hash if test_set.corpus is not None else ""
+
+
+def find_unapplied(wb: Workbench, configuration: Configuration) -> list[Change]:
+    """Return the changes without which the experiments would measure something else than the file describes."""
+    return [change for change, _ in make_plan(wb, configuration) if change.is_needed]

@@ -46,9 +46,9 @@ def match_spans(query: str, text: str, language: str = "english") -> tuple[tuple
     return tuple(spans)
 
 
-def content_stems(query: str, language: str = "english") -> set[str]:
+def content_stems(query: str) -> set[str]:
     """Return the stems of a query's content words, and its grams in unspaced scripts."""
-    return _stems(query, language) | split_grams(query.lower())
+    return _stems(query, "english") | split_grams(query.lower())
 
 
 def _stems(query: str, language: str) -> set[str]:

@@ -24,12 +24,11 @@ def judge_run(
     run: EvalRun,
     *,
     endpoint: Endpoint | None = None,
-    questions: int = MAX_QUESTIONS,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
     parts: int = 0,
 ) -> dict[str, dict[str, JudgedMetric]]:
-    """Return strategy -> metric -> ragas scores of the first ``questions``; with an endpoint, also those of the LLM.
+    """Return strategy -> metric -> ragas scores of the first questions; with an endpoint, also those of the LLM.
 
     Each strategy gets an equal part of the endpoint's remaining limits; ``parts`` is the number of runs still
     to be judged with it (default: the strategies).
@@ -43,7 +42,7 @@ def judge_run(
     encoder = wb.corpus.index_encoder(run.corpus.index)
     for name, strategy in run.strategies.items():
         samples: list[Sample] = []
-        for question_id in list(strategy.answers)[:questions]:
+        for question_id in list(strategy.answers)[:MAX_QUESTIONS]:
             check_stop(should_stop)
             samples.append(texts.sample(question_id, strategy))
         own = endpoint.share(max(1, parts - len(judged))) if endpoint is not None else None

@@ -2,7 +2,7 @@
 
 A strategy is a LlamaIndex retriever, followed by stages (node postprocessors). Screens, tool enums, the README,
 the tests and the evaluation all read this table. A new one is a file in ``retrievers`` or ``stages``, the
-function in ``makers`` that imports it, and a row here. Users add rows of their own (``workbench.retrieval.own``).
+function that imports it, and a row here. Users add rows of their own (``workbench.retrieval.own``).
 """
 
 from __future__ import annotations

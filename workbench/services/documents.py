@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -392,13 +391,6 @@ class DocumentService:
         """
         check_key("document", url)
         return self._corpus.documents.get(self._corpus.documents.at(url))
-
-    def list_changed(self, moment: datetime | None, limit: int) -> tuple[Mapping[str, str], datetime]:
-        """Return the ids of documents changed after a moment with their source ids, and the current time.
-
-        No documents if ``moment`` is None.
-        """
-        return self._corpus.documents.list_changed(moment, limit)
 
     def around(
         self, passage_id: str, before: int = 1, after: int = 1, *, index: str | None = None

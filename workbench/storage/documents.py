@@ -227,11 +227,6 @@ class Documents:
         rows = self._database.rows(statement("documents_sizes"), {"ids": list(ids)})
         return {row["id"]: row["size"] for row in rows}
 
-    def list_changed(self, moment: datetime | None, limit: int) -> tuple[dict[str, str], datetime]:
-        """Return documents changed after a moment with their sources (none without a moment), and the present time."""
-        rows = self._database.rows(statement("documents_changed_since"), {"since": moment, "limit": limit})
-        return {row["id"]: row["source_id"] for row in rows if row["id"] is not None}, rows[0]["at"]
-
     def last_change(self) -> datetime | None:
         """Return when a document was last added or changed; None if there are no documents."""
         row = self._database.row(statement("documents_last_change"))

@@ -178,9 +178,9 @@ def score_passages(connection: Connection, index: str, terms: TermWeights, ids: 
     return dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
 
 
-def reads_all_postings(terms: TermWeights, at_once: int = MAX_POSTINGS_AT_ONCE) -> bool:
+def reads_all_postings(terms: TermWeights) -> bool:
     """Return whether a ranking by these terms certainly reads all their postings, because there are few."""
-    return _count(tuple(set(terms.ids)), terms) <= at_once
+    return _count(tuple(set(terms.ids)), terms) <= MAX_POSTINGS_AT_ONCE
 
 
 def score_postings(postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:

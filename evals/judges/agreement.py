@@ -194,7 +194,6 @@ def measure_judge_agreement(
     test_set: TestSet,
     texts: Texts,
     endpoint: Endpoint,
-    most: int = MAX_JUDGMENTS,
     should_stop: ShouldStop | None = None,
 ) -> JudgeAgreement:
     """Return how well the endpoint's grades agree with the test set's, and the reasons for missing ones."""
@@ -204,7 +203,7 @@ def measure_judge_agreement(
         for judgment in test_set.judgments
         if judgment.question_id in questions and texts.judged_text(judgment).strip()
     ]
-    chosen = sample_judgments(judgeable, most)
+    chosen = sample_judgments(judgeable, MAX_JUDGMENTS)
     graded = grade_judgments(endpoint, chosen, questions, texts.judged_text, should_stop)
     return {
         **measure_agreement(chosen, graded.judgments),

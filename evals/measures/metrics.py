@@ -27,7 +27,6 @@ class Family(Value):
     provider_name: str = ""
     cutoffs: tuple[int, ...] = (10,)
     by_default: bool = True
-    higher_is_better: bool = True
 
     @property
     def metric_names(self) -> tuple[str, ...]:

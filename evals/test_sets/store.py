@@ -33,7 +33,7 @@ from evals.test_set import (
 )
 from evals.test_sets.folders import load_test_set
 from workbench.errors import InvalidInput, NotFound, list_choices
-from workbench.types import JsonObject, JsonValue, OnProgress, Scope, ShouldStop, Value
+from workbench.types import JsonObject, OnProgress, Scope, ShouldStop, Value
 from workbench.workbench import Workbench
 
 LLM_JUDGE = "llm"
@@ -195,12 +195,6 @@ class TestSetStore:
         if added:
             self._tables.edit(info.id, questions=[_make_question_row(question) for question in added])
         return added
-
-    def update_question(self, key: str, question_id: str, **changes: JsonValue) -> int:
-        """Change a question's text, reference_answer or metadata. Raises NotFound or InvalidInput."""
-        question = replace(self._question(key, question_id), **changes)  # pyright: ignore[reportArgumentType]
-        clean_question(question.text)
-        return self._tables.edit(self.info(key).id, questions=[_make_question_row(question)])
 
     def remove_questions(self, key: str, question_ids: Sequence[str]) -> int:
         """Remove questions with their judgments; earlier versions keep them."""

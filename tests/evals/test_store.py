@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def test_every_version_can_be_read_again(store: TestSetStore, mine: str) -> None
     (question,) = store.load(mine).questions
     store.judge(mine, question.id, "doc_1", "partly")
     store.judge(mine, question.id, "doc_1", "relevant")
-    store.update_question(mine, question.id, text="Why does a cat purr?")
+    store.add_questions(mine, [replace(question, text="Why does a cat purr?")])
     last = store.remove_questions(mine, [question.id])
     texts = [[question.text for question in store.load(mine, version).questions] for version in range(1, last + 1)]
     grades = [store.load(mine, version).qrels for version in range(1, last + 1)]

@@ -9,7 +9,6 @@ import pytest
 
 from workbench import Workbench
 from workbench.errors import InvalidInput
-from workbench.services.citations import CitationService
 
 A = "# Alpha\n\nIntro. For details see [beta](sub/beta.md). It ends."
 B = "# Beta\n\nBack to [alpha](../alpha.md), on to [[gamma]], and to https://example.com/delta."
@@ -116,20 +115,6 @@ def test_of_a_large_graph_the_best_linked_documents_are_kept(wb: Workbench, fold
     graph = wb.citations.graph(limit=3)
     assert (len(graph.nodes), len(graph.edges), graph.left_out) == (3, 2, 4)
     assert graph.nodes[0].title == "Hub"
-
-
-def test_documents_stored_before_their_links_were_read_are_caught_up(
-    wb: Workbench, folder: Callable[..., Path], server_url: str
-) -> None:
-    import psycopg
-
-    wb.ingest(folder({"alpha.md": A, "sub/beta.md": B}), source="Notes")
-    with psycopg.connect(wb.corpus.database.url, autocommit=True) as connection:
-        connection.execute("TRUNCATE citations, document_addresses, document_mentions")
-    assert wb.citations.overview().links == 0
-    assert wb.citations.catch_up() == 2
-    assert wb.citations.overview().resolved == 2
-    assert isinstance(wb.citations, CitationService)
 
 
 def test_the_counts_of_links_add_up_and_agree_with_the_graph(wb: Workbench, folder: Callable[..., Path]) -> None:

@@ -28,7 +28,6 @@ from workbench.errors import CrawlRefused
 
 if TYPE_CHECKING:
     from workbench.crawling.browser import Browser
-    from workbench.crawling.http import SocketFactory
 
 MAX_REDIRECTS = 5  # redirects followed for robots.txt, sitemaps and llms.txt (RFC 9309 asks for five)
 
@@ -41,21 +40,16 @@ SURPLUS_SITEMAP_REASON = f"a sitemap beyond the first {MAX_SITEMAPS}"
 class Site:
     """Access to the hosts of one crawl; closed at its end."""
 
-    def __init__(
-        self, guard: Guard, options: CrawlOptions, *, browser_url: str = "", socket_factory: SocketFactory | None = None
-    ) -> None:
+    def __init__(self, guard: Guard, options: CrawlOptions, *, browser_url: str = "") -> None:
         """Args:
         guard: Decides which addresses may be reached.
         options: Options of the crawl.
         browser_url: CDP address of an existing browser; empty for a managed Chromium, started if needed.
-        socket_factory: Creates sockets, as in aiohttp.
         """
         from workbench.crawling.http import GuardedHTTPStrategy
 
         self._guard, self._options, self._browser_url = guard, options, browser_url
-        self._http = GuardedHTTPStrategy(
-            guard, timeout=options.timeout, max_bytes=options.max_bytes, socket_factory=socket_factory
-        )
+        self._http = GuardedHTTPStrategy(guard, timeout=options.timeout, max_bytes=options.max_bytes)
         self._manners = RateLimiters(
             options.concurrency, options.rate, lambda host: guard.allows_by_name(*_split_host_port(host))
         )

@@ -15,6 +15,7 @@ from workbench.storage.database import Connection, Database
 
 T = TypeVar("T")
 _END_MARKER = object()
+MAX_PREFETCHED = 256  # items
 CLOSE_TIMEOUT_S = 0.5  # seconds
 CANCEL_CHECK_INTERVAL_S = 0.1  # seconds between checks for cancellation
 
@@ -25,7 +26,7 @@ def prefetch(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | Non
     ``ask`` is called repeatedly while waiting and may raise to stop. Closing the generator stops the thread after its
     current item, but waits only briefly, as that may be a large document.
     """
-    waiting: queue.Queue[object] = queue.Queue(maxsize=depth)
+    waiting: queue.Queue[object] = queue.Queue(maxsize=MAX_PREFETCHED)
     stopped = threading.Event()
 
     def offer(item: object) -> bool:

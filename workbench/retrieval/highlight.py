@@ -143,20 +143,20 @@ def find_matched_spans(
     return [_find_spans(text, wanted_pairs, pairs) for text in texts]
 
 
-def make_snippets(text: str, spans: Sequence[Span], length: int = SNIPPET_CHARS, most: int = MAX_SNIPPETS) -> list[str]:
-    """Return up to ``most`` marked snippets of about ``length`` characters around the spans, in reading order.
+def make_snippets(text: str, spans: Sequence[Span], most: int = MAX_SNIPPETS) -> list[str]:
+    """Return up to ``most`` marked snippets of about ``SNIPPET_CHARS`` characters around the spans, in reading order.
 
     Without spans, return the start of the text, unmarked.
     """
     if not text.strip():
         return []
     windows: list[Span] = []
-    for start, end in sorted(_group_by_density(spans, length), key=lambda item: item[0])[: len(spans)]:
+    for start, end in sorted(_group_by_density(spans, SNIPPET_CHARS), key=lambda item: item[0])[: len(spans)]:
         if windows and start < windows[-1][1]:
             continue
-        windows.append(_make_window(text, start, end, length))
+        windows.append(_make_window(text, start, end, SNIPPET_CHARS))
     best = sorted(windows, key=lambda window: -_count_spans(window, spans))[:most]
-    chosen = sorted(best) or [_make_window(text, 0, 0, length)]
+    chosen = sorted(best) or [_make_window(text, 0, 0, SNIPPET_CHARS)]
     return [_render_snippet(text, window, spans) for window in chosen]
 
 

@@ -97,7 +97,6 @@ class ArchiveService:
     ) -> None:
         self._corpus, self._requests, self._citations, self._folder = corpus, requests, citations, folder
         self._mirror = FolderMirror(corpus, sources, documents, "archive")
-        self._caught_up = False
 
     def refresh(
         self,
@@ -168,9 +167,6 @@ class ArchiveService:
         result = self._documents(query, ResolvedScope(source_ids=(source_id,)), fuzzy, limit)
         if not citations:
             return result
-        if not self._caught_up:  # for documents ingested by an earlier version; afterwards there are none left
-            self._citations.catch_up()
-            self._caught_up = True
         around = self._citations.get([hit.id for hit in result.results], depth)
         return replace(result, results=tuple(replace(hit, citations=around[hit.id]) for hit in result.results))
 

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from workbench.errors import InvalidInput
 from workbench.services.corpus import Corpus
 from workbench.storage.citations import CitedDocument, StoredCitation
-from workbench.types import OnProgress, Progress, Value
+from workbench.types import Value
 
 MIN_DEPTH, MAX_DEPTH = 1, 3
 MAX_GRAPH_NODES = 300  # a larger graph is not readable as a picture
 MAX_STEP_DOCUMENTS = 150  # documents followed per step: more than any result shows
 MAX_FOLLOWED_CITATIONS = 50  # a document with more citations in one direction is not followed further
 MENTION_CONFIDENCE = 0.6  # for a title in plain text, without a link
-BATCH_DOCUMENTS = 200  # documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,18 +174,6 @@ class CitationService:
         """Return links to documents of their source that do not exist."""
         links = self._citations.broken(source_ids, limit)
         return [BrokenLink(link.document_id, link.title, link.target, link.context) for link in links]
-
-    def catch_up(self, on_progress: OnProgress | None = None) -> int:
-        """Extract the links of documents stored by an earlier version, and return the number of documents."""
-        from workbench.ingestion.citations import reread_citations
-
-        corpus, done = self._corpus, 0
-        while unread := self._citations.unread(BATCH_DOCUMENTS):
-            reread_citations(corpus.database, corpus.documents, self._citations, unread)
-            done += len(unread)
-            if on_progress is not None:
-                on_progress(Progress(done, 0, f"links of {done:,} documents read"))
-        return done
 
     def _follow(
         self, document_ids: Sequence[str], depth: int, *, forward: bool, mentions: bool

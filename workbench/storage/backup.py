@@ -26,7 +26,8 @@ from workbench.types import OnProgress, Progress
 BACKUP_FORMAT = 1
 MANIFEST = "manifest.json"
 _TABLE_KINDS = ("data", "lexicon", "postings")  # the tables of one index
-_DROPPED_COLUMNS = {"indexes": ("buckets",)}  # columns of older exports that are ignored
+# columns of older exports that are ignored
+_DROPPED_COLUMNS = {"indexes": ("buckets",), "document_mentions": ("reading",)}
 _COMPRESSION_LEVEL = 3  # compression level: vectors as text shrink by half, higher levels gain little
 _CHUNK_BYTES = MB  # bytes per copy
 

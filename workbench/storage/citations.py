@@ -104,15 +104,8 @@ class Citations:
         if links:
             rows = [clean_parameters({name: getattr(link, name) for name in NewCitation.__slots__}) for link in links]
             connection.execute(statement("citations_insert"), owner | {"links": Jsonb(rows)})
-        values = {"reading": PARSER_VERSION, "keys": clean_parameters(list(mentions))}
+        values = {"keys": clean_parameters(list(mentions))}
         connection.execute(statement("mentions_insert"), owner | values)
-
-    def unread(self, limit: int) -> list[str]:
-        """Return the ids of documents whose links this version has not parsed yet."""
-        rows = self._database.rows(
-            statement("documents_without_links_read"), {"reading": PARSER_VERSION, "limit": limit}
-        )
-        return [row["id"] for row in rows]
 
     def list_outgoing(self, ids: Sequence[str]) -> list[StoredCitation]:
         """Return the links from given documents, at most 1,000."""

@@ -581,7 +581,6 @@ CREATE INDEX citations_by_key ON citations USING gin (keys) WITH (fastupdate = o
 CREATE TABLE document_mentions (  -- one row per document with parsed links; keys are titles it may mention in its text
     document_id text PRIMARY KEY REFERENCES documents ON DELETE CASCADE,
     source_id text NOT NULL,
-    reading smallint NOT NULL,  -- version of the link parser; links of an older one are parsed again
     keys text[] NOT NULL
 );
 CREATE INDEX document_mentions_by_key ON document_mentions USING gin (keys) WITH (fastupdate = off);

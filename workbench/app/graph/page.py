@@ -374,8 +374,6 @@ def page() -> None:
         )
         show_start_buttons(wb, "library", "crawl")
     else:
-        with st.spinner("Reading links…", show_time=False):
-            wb.citations.catch_up()
         source_ids = wb.requests.resolve(read_scope()).source_ids
         if view == "graph":
             _show_graph(wb, source_ids)

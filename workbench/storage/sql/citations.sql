@@ -13,13 +13,9 @@ SELECT %(document_id)s, %(source_id)s, r.position, r.kind, r.target, r.url, r.la
 FROM jsonb_to_recordset(%(links)s) AS r (position integer, kind text, target text, url text, label text, context text,
     confidence real, keys text[])
 
--- mentions_insert: the titles a document may mention in words, and that its links were read
-INSERT INTO document_mentions (document_id, source_id, reading, keys)
-VALUES (%(document_id)s, %(source_id)s, %(reading)s, %(keys)s)
-
--- documents_without_links_read: documents whose links were not read yet, or by an older reading
-SELECT d.id FROM documents d LEFT JOIN document_mentions m ON m.document_id = d.id
-WHERE m.reading IS DISTINCT FROM %(reading)s ORDER BY d.id LIMIT %(limit)s
+-- mentions_insert: the titles a document may mention in words
+INSERT INTO document_mentions (document_id, source_id, keys)
+VALUES (%(document_id)s, %(source_id)s, %(keys)s)
 
 -- citations_from: the documents that given ones cite, resolved; links first, in reading order
 SELECT l.document_id, l.to_document, l.kind, l.target, l.url, l.context, l.confidence, l.position

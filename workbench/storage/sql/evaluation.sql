@@ -14,9 +14,6 @@ ORDER BY d.id IS DISTINCT FROM %(key)s::text, d.created_at, d.id
 -- dataset_bump: a new version begins; the row stays locked to the end of the transaction
 UPDATE datasets SET version = version + 1, updated_at = now() WHERE id = %(id)s RETURNING version
 
--- dataset_lock: the version as it is, locked to the end of the transaction
-SELECT version FROM datasets WHERE id = %(id)s FOR UPDATE
-
 -- dataset_update: NULL leaves a field as it is
 UPDATE datasets SET title = coalesce(%(title)s, title), description = coalesce(%(description)s, description), updated_at = now()
 WHERE id = %(id)s

@@ -11,9 +11,12 @@ import pytest
 from mcp_app.arguments import Refused
 from mcp_app.file_roots import FileRoots
 from mcp_app.server import create_server
+from mcp_app.tool import Call
 from mcp_app.tools.workspace import resolve_workspace
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
+from workbench.opening import Opening
+from workbench.services.article_files import ArticleFolder
 from workbench.settings import Settings
 
 CONVERSATIONS = {
@@ -252,9 +255,9 @@ def test_a_read_only_server_offers_only_the_searches(agent: Agent) -> None:
 
 
 def test_a_server_started_at_the_root_of_the_file_system_says_how_to_open_a_folder(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir("/")
     with pytest.raises(Refused, match="The tools have no allowed folder") as refused:
-        resolve_workspace(FileRoots(), "")
+        resolve_workspace(Call(Opening(), ArticleFolder(tmp_path), FileRoots()), "")
     assert "WORKBENCH_FILE_ROOTS" in refused.value.suggestion

@@ -136,7 +136,7 @@ def start_in_background(folder: Path) -> None:
     def end() -> None:
         thread.join(_LEAVE_TIMEOUT_S)
         if thread.is_alive():  # its own exit handlers would be registered too late
-            _hand_over(folder)
+            _delegate_stop(folder)
 
     thread = threading.Thread(target=start, name="start-postgres", daemon=True)
     thread.start()
@@ -153,7 +153,7 @@ def leave_server(folder: Path) -> None:
     if users is None:
         return
     if not _starting.acquire(timeout=_LEAVE_TIMEOUT_S):
-        _hand_over(folder)
+        _delegate_stop(folder)
         return
     try:
         with suppress(OSError, StorageError), _hold_lock(folder):  # the folder may be gone
@@ -173,7 +173,7 @@ def _stop_if_unused(folder: Path, users: InterProcessReaderWriterLock) -> None:
             users.release_write_lock()
 
 
-def _hand_over(folder: Path) -> None:
+def _delegate_stop(folder: Path) -> None:
     """Start a process that stops the server as soon as this one has ended, unless another uses it by then."""
     command = [sys.executable, "-m", "workbench.storage.postgres", str(folder.expanduser().resolve())]
     nowhere = subprocess.DEVNULL
@@ -847,5 +847,5 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-if __name__ == "__main__":  # the process of _hand_over
+if __name__ == "__main__":  # the process of _delegate_stop
     _stop_abandoned_server(Path(sys.argv[1]))

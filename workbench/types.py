@@ -423,10 +423,11 @@ class Index(Value):
     is_default: bool = False
     dataset: str | None = None
     status: str = "ready"
-    documents_count: int = 0
-    passages_count: int = 0
+    documents_count: int = 0  # without conversations, articles and archives
+    passages_count: int = 0  # of all documents
     created_at: datetime | None = None
     has_graph: bool = False  # whether searches of everything use its HNSW graph instead of exact search
+    family_count: int = 0  # documents that are conversations, articles or archives
     graph: Mapping[str, JsonValue] | None = None  # ``GraphState``, measured when the graph was built or had grown
 
 

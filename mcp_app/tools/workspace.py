@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument, Refused, make_missing_error
-from mcp_app.file_roots import FileRoots
 from mcp_app.paging import (
     FEW_RESULTS,
     MAX_TITLE_CHARS,
@@ -49,28 +48,25 @@ def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
     """Embed the conversations at a path in a workspace."""
     if not path:
         raise make_missing_error("path", "path of the conversation, relative to the workspace")
-    workspace = resolve_workspace(call.files, workspace_path)
+    workspace = resolve_workspace(call, workspace_path)
     place = resolve_path(workspace, path)
     pending = call.wb.workspaces.find_changes(workspace, place)
     if pending.bytes > JOB_THRESHOLD_BYTES:
         return make_job_answer(call, pending, call.wb.jobs.enqueue_workspace(workspace, place))
     try:
-        return report_json(call.wb.workspaces.embed(workspace, place, call.on_progress, call.should_stop))
+        return report_or_refuse(call.wb.workspaces.embed(workspace, place, call.on_progress, call.should_stop))
     except UnreadableDocument as error:
         raise Refused(f"Could not embed {path}: {error}", "Add text to it, then call again") from error
 
 
 def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
     """Embed all new and changed conversations of a workspace."""
-    workspace = resolve_workspace(call.files, workspace_path)
+    workspace = resolve_workspace(call, workspace_path)
     pending = call.wb.workspaces.find_changes(workspace)
     if pending.bytes > JOB_THRESHOLD_BYTES:
         return make_job_answer(call, pending, call.wb.jobs.enqueue_workspace(workspace))
     report = call.wb.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
-    if report.all_failed:
-        counts = {name: value for name, value in report_json(report).items() if name != "success"}
-        raise Refused(report.all_failed, "Add text to them, then call again", counts | {"removed": report.removed})
-    return {**report_json(report), "removed": report.removed}
+    return report_or_refuse(report) | {"removed": report.removed}
 
 
 def make_job_answer(call: Call, pending: Pending, job: Job) -> JsonObject:
@@ -89,7 +85,7 @@ def search_semantic(
     wanted = int(n_results) or DEFAULT_COUNT
     page = RankedPage(offset, wanted, MAX_CONVERSATIONS, "conversations", "set conversation_type or date_range")
     hits = call.wb.workspaces.search(
-        resolve_workspace(call.files, workspace_path),
+        resolve_workspace(call, workspace_path),
         query,
         limit=page.limit,
         conversation_type=conversation_type,
@@ -109,7 +105,7 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
     """Find conversations similar to one."""
     if not source_path:
         raise make_missing_error("source_path", "path of a conversation, as returned by search_semantic")
-    workspace = resolve_workspace(call.files, workspace_path)
+    workspace = resolve_workspace(call, workspace_path)
     narrow = "use search_semantic with conversation_type or date_range"
     page = RankedPage(offset, int(n_results) or DEFAULT_COUNT, MAX_CONVERSATIONS, "conversations", narrow)
     try:
@@ -124,7 +120,7 @@ def get_similar(call: Call, source_path: str, workspace_path: str, n_results: fl
 
 def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
     """Report what is embedded, and which files have changed since."""
-    workspace = resolve_workspace(call.files, workspace_path)
+    workspace = resolve_workspace(call, workspace_path)
     status = call.wb.workspaces.status(workspace)
     pending = call.wb.workspaces.find_changes(workspace)
     changes: JsonObject = {"new": pending.new, "changed": pending.changed, "vanished": pending.vanished}
@@ -141,7 +137,7 @@ def get_embedding_status(call: Call, workspace_path: str) -> JsonObject:
     } | notes
 
 
-def resolve_workspace(files: FileRoots, path_text: str) -> Path:
+def resolve_workspace(call: Call, path_text: str) -> Path:
     """Return the workspace folder, inside the allowed folders.
 
     Raises:
@@ -149,11 +145,11 @@ def resolve_workspace(files: FileRoots, path_text: str) -> Path:
     """
     if not path_text or path_text == ".":
         here = Path.cwd().resolve()
-        if not files.roots:
+        if not call.files.roots:
             raise Refused("The tools have no allowed folder", "Add the workspace's folder to WORKBENCH_FILE_ROOTS")
-        return here if any(here.is_relative_to(root) for root in files.roots) else files.roots[0]
+        return here if any(here.is_relative_to(root) for root in call.files.roots) else call.files.roots[0]
     try:
-        return files.folder(path_text, "workspace_path")
+        return call.files.folder(path_text, "workspace_path")
     except Refused as refused:
         if refused.error.startswith("File not found:"):
             raise Refused(f"Path not found: {path_text}", refused.suggestion) from None
@@ -175,6 +171,19 @@ def resolve_path(workspace: Path, path_text: str) -> Path:
     if not inside or any(part.startswith(".") for part in path.relative_to(workspace).parts):
         raise refusal
     return path
+
+
+def report_or_refuse(report: EmbeddingReport) -> JsonObject:
+    """Return the counts of conversations.
+
+    Raises:
+        Refused: None could be embedded.
+    """
+    answer = report_json(report)
+    if report.all_failed:
+        counts = {name: value for name, value in answer.items() if name != "success"}
+        raise Refused(report.all_failed, "Add text to them, then call again", counts | {"removed": report.removed})
+    return answer
 
 
 def report_json(report: EmbeddingReport) -> JsonObject:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,7 +71,9 @@ def test_the_command_line_counts_and_lists_them_apart(wb: Workbench) -> None:
         done = subprocess.run(command, env=environment(wb.settings), capture_output=True, text=True, check=True)
         return json.loads(done.stdout)
 
-    assert told("status")["corpus"] == {
+    status: Any = told("status")
+    assert [(index["documents_count"], index["family_count"]) for index in status["indexes"]] == [(1, 3)]
+    assert status["corpus"] == {
         "projects": 0, "sources": 1, "documents": 1, "conversations": 1, "articles": 1, "archives": 1,
     }  # fmt: skip
     assert (told("sources", "list")["total"], told("documents", "list")["total"]) == (1, 1)

@@ -11,9 +11,12 @@ import pytest
 from mcp_app.arguments import Refused
 from mcp_app.file_roots import FileRoots
 from mcp_app.server import create_server
+from mcp_app.tool import Call
 from mcp_app.tools.workspace import resolve_workspace
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
+from workbench.opening import Opening
+from workbench.services.article_files import ArticleFolder
 from workbench.settings import Settings
 
 CONVERSATIONS = {
@@ -174,6 +177,8 @@ def test_all_conversations_that_cannot_be_read_are_named(agent: Agent, tmp_path:
     answer = agent.failure("embed_workspace", workspace_path=str(put(tmp_path / "many", many)))
     assert answer["error"].startswith("Nothing was embedded: 60 conversations failed. The first: plan/2025-11-11/001-")
     assert (answer["embedded"], answer["failed"], len(answer["failures"]), "note" in answer) == (0, 60, 60, False)
+    folder = agent.failure("embed_document", path="plan", workspace_path=str(tmp_path / "many"))
+    assert (folder["error"], folder["failed"]) == (answer["error"], 60)
     more = {f"plan/2025-11-12/{number:03}-{'also-empty-' * 9}": "" for number in range(1, 400)}
     answer = agent.failure("embed_workspace", workspace_path=str(put(tmp_path / "many", more)))
     named = len(answer["failures"])
@@ -250,9 +255,9 @@ def test_a_read_only_server_offers_only_the_searches(agent: Agent) -> None:
 
 
 def test_a_server_started_at_the_root_of_the_file_system_says_how_to_open_a_folder(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir("/")
     with pytest.raises(Refused, match="The tools have no allowed folder") as refused:
-        resolve_workspace(FileRoots(), "")
+        resolve_workspace(Call(Opening(), ArticleFolder(tmp_path), FileRoots()), "")
     assert "WORKBENCH_FILE_ROOTS" in refused.value.suggestion

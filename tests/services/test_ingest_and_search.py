@@ -149,6 +149,7 @@ def test_an_empty_query_is_refused_with_a_sentence(wb: Workbench, query: str) ->
         ({"query": "\ud83d"}, "contains an unpaired surrogate"),
         ({"limit": 2.5}, "Invalid limit 2.5: use a whole number"),
         ({"limit": "5"}, "Invalid limit '5'"),
+        ({"limit": 201}, "from 1 to 200. To see others, narrow the scope or ask a more specific question."),
         ({"strategy": ["hybrid"]}, "Invalid strategy"),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from workbench.storage.statements import statement
 
 from workbench import Workbench
 from workbench.storage import graph
@@ -176,6 +177,23 @@ def test_what_a_killed_process_left_undone_is_continued_and_reported(
     index = wb.corpus.index()
     assert index.has_graph == state.is_sound  # if chance leaves even the largest shape poor, searches are exact
     assert index.has_graph or _lost(wb, index) == 0
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["all kept", "most deleted"])
+def test_the_graph_of_a_process_killed_before_it_replaced_the_old_one_is_removed(
+    wb: Workbench, monkeypatch: pytest.MonkeyPatch, deleted: bool
+) -> None:
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 400)
+    index, database = _store(wb, _vectors(wb, [(500, 1.0)])), wb.corpus.database
+    wb.corpus.store(index).maintain_graph()
+    database.rows(statement("graph_build"), {"index": index.name, "m": 8, "ef_construction": 20})
+    if deleted:
+        database.rows(b"DELETE FROM documents WHERE key > 'd11'")  # pyright: ignore[reportArgumentType]
+    wb.corpus.store(index).maintain_graph()
+    query = b"SELECT indexname FROM pg_indexes WHERE strpos(indexdef, 'hnsw') > 0"
+    graphs = database.rows(query)  # pyright: ignore[reportArgumentType]
+    assert [row["indexname"] for row in graphs] == ["data_main_embedding_idx"]
+    assert _lost(wb, wb.corpus.index()) == 0
 
 
 def test_an_index_that_is_small_again_is_not_called_lossy(wb: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
-from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.output import Output, format_documents, print_fields, print_table
 from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import InvalidInput
 from workbench.formatting import parse_assignments, size_text
@@ -61,7 +61,7 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
             index.chunker,
             index.chunker_options,
             index.embedding_model,
-            index.documents_count,
+            format_documents(index.documents_count, index.family_count),
             index.passages_count,
             size_text(sizes[index.name]),
         )

@@ -114,6 +114,11 @@ def strip_control_chars(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else " " for char in text)
 
 
+def format_documents(own: int, family: int) -> int | str:
+    """Return the cell of an index's documents; conversations, articles and archives are counted on their own."""
+    return f"{own:,} + {family:,} conversations, articles, archives" if family else own
+
+
 def print_table(
     console: Console,
     columns: Sequence[str],

@@ -65,9 +65,9 @@ def _run_embed(arguments: argparse.Namespace, out: Output) -> int:
         report = wb.workspaces.embed(folder, path, show, should_stop)
     for failure in report.failures:
         out.message(f"{failure.path}: {failure.error}")
-    sentence = f"{report.embedded:,} embedded, {report.skipped:,} unchanged, {report.removed:,} removed."
-    out.show(report, lambda console: console.print(sentence))
-    return 1 if report.failures and not (report.embedded or report.skipped) else 0
+    counts = f"{report.embedded:,} embedded, {report.skipped:,} unchanged, {report.removed:,} removed."
+    out.show(report, lambda console: console.print(report.all_failed or counts))
+    return 1 if report.all_failed else 0
 
 
 def _run_search(arguments: argparse.Namespace, out: Output) -> int:

@@ -61,6 +61,7 @@ class IndexStatus(TypedDict):
     passages_count: int
     created_at: str | None
     has_graph: bool
+    family_count: int
     graph: JsonObject | None
     vector_search: str
     bytes: int
@@ -199,8 +200,9 @@ class HealthService:
                 f"run 'workbench indexes update {index.name} --build'."
             )
         counts = self._corpus.indexes.with_counts(index.name)
+        others = f"{counts.family_count:,} conversations, articles and archives, " if counts.family_count else ""
         return (
-            f"{index.name}: {count_text(counts.documents_count, 'document')}, "
+            f"{index.name}: {count_text(counts.documents_count, 'document')}, {others}"
             f"{count_text(counts.passages_count, 'passage')}"
         )
 

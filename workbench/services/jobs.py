@@ -137,7 +137,7 @@ class JobService:
         lacking = [
             index.name
             for index in self._corpus.indexes.list()
-            if index.documents_count and self._corpus.documents.list_missing(index.name, index.dataset)
+            if index.passages_count and self._corpus.documents.list_missing(index.name, index.dataset)
         ]
         building = self.list_builds()
         return [self.enqueue_index_build(name) for name in lacking if name not in building]

@@ -351,7 +351,7 @@ class SourceService:
             changes |= self._place(source.project_id, folder or None)
         changed = self._corpus.sources.update(source.id, **changes)
         if language is not None and self._set_language(source.id, language):
-            used = [index.name for index in self._indexes.list() if index.documents_count]
+            used = [index.name for index in self._indexes.list() if index.passages_count]
             for name in (self._corpus.indexes.of_dataset(source.id) or used) if build else ():
                 self._indexes.build(name)
         return changed

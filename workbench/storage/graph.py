@@ -93,6 +93,8 @@ def maintain_graph(database: Database, index: str, say: Say | None = None) -> Gr
         row = turn.execute(statement("graph_state"), {"index": index}).fetchone()
         if row is None:
             return None
+        if row["has_new"]:
+            database.rows(statement("graph_drop_new"), {"index": index})
         state, passages = parse_graph_state(row["graph"]), int(row["passages"])
         if passages <= SERVING_PARAMETERS["exact_up_to"]:
             return None

@@ -423,10 +423,16 @@ BEGIN
     PERFORM workbench_create_postings(index_name);
 END $$;
 
--- A new graph is built next to the old one, which is replaced in a separate transaction.
-CREATE FUNCTION workbench_build_graph(index_name text, m integer, ef_construction integer) RETURNS void LANGUAGE plpgsql AS $$
+-- A new graph is built next to the old one, which is replaced in a separate transaction. A process that is killed between
+-- the two leaves the new one, which was never measured.
+CREATE FUNCTION workbench_drop_new_graph(index_name text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('DROP INDEX IF EXISTS %I', 'data_' || index_name || '_embedding_new');
+END $$;
+
+CREATE FUNCTION workbench_build_graph(index_name text, m integer, ef_construction integer) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM workbench_drop_new_graph(index_name);
     EXECUTE format('CREATE INDEX %I ON %I USING hnsw (embedding halfvec_cosine_ops) WITH (m = %s, ef_construction = %s)',
         'data_' || index_name || '_embedding_new', 'data_' || index_name, m, ef_construction);
 END $$;

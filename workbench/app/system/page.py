@@ -178,6 +178,8 @@ def make_index_row(index: IndexStatus, missing: int, job: Job | None) -> dict[st
     notes = {"model": f"{index['dimensions']:,} dimensions"} | ({"chunker": options} if options else {})
     if index["is_default"]:
         notes["name"] = "default"
+    if index["family_count"]:
+        notes["documents"] = f"and {index['family_count']:,} conversations, articles and archives"
     if index["graph"]:
         notes["search"] = index["vector_search"]
     return {

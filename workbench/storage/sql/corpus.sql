@@ -241,13 +241,19 @@ SELECT max(updated_at) AS at FROM documents
 INSERT INTO indexes (name, chunker, chunker_options, embedding_model, dimensions, is_default, dataset, status)
 VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(embedding_model)s, %(dimensions)s, %(is_default)s, %(dataset)s, %(status)s)
 
--- index_list: indexes with what they hold; NULL parameters do not narrow
-SELECT x.*, count(h.document_id) AS documents_count, coalesce(sum(h.passages), 0)::bigint AS passages_count, (
+-- index_list: indexes with what they hold; NULL parameters do not narrow. Conversations, articles and archives have a count of
+-- their own, as everywhere.
+SELECT x.*, held.documents - family.documents AS documents_count, family.documents AS family_count, held.passages AS passages_count, (
     SELECT {graph_serves} FROM indexes i WHERE i.name = x.name) AS has_graph
-FROM indexes x LEFT JOIN index_documents h ON h.index_name = x.name
+FROM indexes x
+CROSS JOIN LATERAL (SELECT count(*) AS documents, coalesce(sum(h.passages), 0)::bigint AS passages
+    FROM index_documents h WHERE h.index_name = x.name) AS held
+CROSS JOIN LATERAL (SELECT count(*) AS documents
+    FROM sources s JOIN documents d ON d.source_id = s.id JOIN index_documents h ON h.document_id = d.id AND h.index_name = x.name
+    WHERE s.source_type IN ('workspace', 'articles', 'archive')) AS family
 WHERE (%(name)s::text IS NULL OR x.name = %(name)s)
   AND (%(name)s::text IS NOT NULL OR x.dataset IS NOT DISTINCT FROM %(dataset)s)
-GROUP BY x.name ORDER BY x.created_at, x.name
+ORDER BY x.created_at, x.name
 
 -- index_get: one index by name, or the default one if the name is NULL
 SELECT i.*, {graph_serves} AS has_graph FROM indexes i WHERE CASE WHEN %(name)s::text IS NULL THEN i.is_default ELSE i.name = %(name)s END

@@ -4,7 +4,8 @@
 
 -- graph_state: the state of an index's graph, and the size of the index
 SELECT i.graph, (SELECT coalesce(sum(s.passages), 0)::bigint FROM index_statistics s WHERE s.index_name = i.name) AS passages,
-    to_regclass(quote_ident('data_' || i.name || '_embedding_idx')) IS NOT NULL AS is_built
+    to_regclass(quote_ident('data_' || i.name || '_embedding_idx')) IS NOT NULL AS is_built,
+    to_regclass(quote_ident('data_' || i.name || '_embedding_new')) IS NOT NULL AS has_new
 FROM indexes i WHERE i.name = %(index)s
 
 -- graph_turn: true if no other process builds or measures the graph of this index; held until the transaction ends
@@ -18,6 +19,9 @@ FROM indexes WHERE name = %(index)s
 
 -- graph_build: a new graph, not searched yet
 SELECT workbench_build_graph(%(index)s, %(m)s, %(ef_construction)s)
+
+-- graph_drop_new: remove the new graph of a killed process
+SELECT workbench_drop_new_graph(%(index)s)
 
 -- graph_replace: the new graph takes the place of the old one
 SELECT workbench_replace_graph(%(index)s)

@@ -6,11 +6,12 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
-from mcp.server import MCPServer
+from mcp.server import MCPServer, NotificationOptions
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
     INVALID_PARAMS,
@@ -18,9 +19,12 @@ from mcp.types import (
     GetPromptResult,
     InputRequiredResult,
     ListResourcesResult,
+    NotificationParams,
     PaginatedRequestParams,
+    SubscribeRequestParams,
     TextContent,
     ToolAnnotations,
+    UnsubscribeRequestParams,
 )
 from mcp.types import (
     Tool as ListedTool,
@@ -32,6 +36,7 @@ from mcp_app.paging import Items
 from mcp_app.prompts import build_instructions
 from mcp_app.resources import add_resources, list_source_resources
 from mcp_app.stdio import cancel_on_signal, open_standard_streams
+from mcp_app.subscriptions import ChangeBus, Subscribers
 from mcp_app.tool import Tool
 from mcp_app.tools import select_tools
 from workbench import __version__
@@ -66,9 +71,10 @@ class WorkbenchServer(MCPServer[EmptyState]):
             version=__version__,
             log_level="WARNING",
             lifespan=_flush_log_on_exit,
-            subscriptions=False,
+            subscriptions=(changes := ChangeBus(boundary.opening)),
         )
-        self._lowlevel_server.add_request_handler("resources/list", PaginatedRequestParams, self._list_resources)
+        self.changes = changes
+        self._follow(Subscribers(changes))
         self.boundary = boundary
         self.tools = {tool.name: tool for tool in tools}
         self.read_only = read_only
@@ -131,6 +137,19 @@ class WorkbenchServer(MCPServer[EmptyState]):
         except WorkbenchError:
             return ListResourcesResult(resources=catalogue)
         return sources.model_copy(update={"resources": catalogue + sources.resources})
+
+    def _follow(self, followers: Subscribers) -> None:
+        """Register change notifications for clients that start with a handshake.
+
+        The SDK itself handles clients of later protocol versions.
+        """
+        inner = self._lowlevel_server
+        inner.add_notification_handler("notifications/initialized", NotificationParams, followers.begin)
+        inner.add_request_handler("resources/list", PaginatedRequestParams, self._list_resources)
+        inner.add_request_handler("resources/subscribe", SubscribeRequestParams, followers.subscribe)
+        inner.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, followers.unsubscribe)
+        options = partial(inner.create_initialization_options, NotificationOptions(resources_changed=True))
+        inner.create_initialization_options = options  # pyright: ignore[reportAttributeAccessIssue] - the only place
 
     async def run_stdio_async(self) -> None:
         """Serve over stdin and stdout until the client disconnects or a signal ends the process."""

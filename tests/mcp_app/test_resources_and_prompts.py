@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
 
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp.types import ResourceListChangedNotification, ResourceUpdatedNotification
 
 from mcp_app.resources import CHARS_PER_PAGE
+from mcp_app.server import create_server
+from mcp_app.subscriptions import diff_snapshots, read_source_ids, take_snapshot
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
 from workbench.ingestion.incoming import text_item
@@ -77,11 +84,124 @@ def test_an_unknown_prompt_is_refused_with_a_sentence_and_no_traceback(
     assert "Traceback" not in caplog.text
 
 
-def test_changes_are_not_announced_so_that_no_client_has_the_database_polled(agent: Agent) -> None:
-    resources = agent.talk(lambda client: asyncio.sleep(0, client.server_capabilities.resources))
-    assert resources is not None
-    assert not resources.subscribe
-    assert not resources.list_changed
+def test_a_listener_hears_of_new_sources_and_changed_documents(agent: Agent, wb: Workbench) -> None:
+    source = wb.sources.create("Papers").id
+    document = wb.documents.create(text="Words.", title="T", source=source).document.id
+    wanted = [f"source://{source}", f"document://{document}"]
+
+    async def script(client: Client) -> set[Any]:
+        heard: set[Any] = set()
+        async with client.listen(resources_list_changed=True, resource_subscriptions=wanted) as events:
+            changing = asyncio.create_task(changes(wb, document, heard))
+            async for event in events:
+                heard.add(event)
+                if len(heard) == 3:
+                    break
+            changing.cancel()
+        return heard
+
+    assert agent.talk(script) == {ResourcesListChanged(), *(ResourceUpdated(uri=uri) for uri in wanted)}
+
+
+async def changes(wb: Workbench, document: str, heard: set[Any]) -> None:
+    """Change the corpus again and again, as another process would, until everything was heard."""
+    number = 0
+    while len(heard) < 3:
+        number += 1
+        await asyncio.to_thread(wb.sources.create, f"New {number}")
+        await asyncio.to_thread(wb.documents.update, document, text=f"Other words {number}.")
+        await asyncio.sleep(0.5)
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")  # it is the earlier one
+def test_clients_of_the_earlier_protocol_are_told_of_what_they_subscribed_to(wb: Workbench) -> None:
+    document = wb.documents.create(text="Words.", title="T").document.id
+    told = asyncio.Event()
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, ResourceUpdatedNotification) and str(message.params.uri) == f"document://{document}":
+            told.set()
+
+    async def script() -> None:
+        async with Client(create_server(wb, toolsets=["all"]), mode="legacy", message_handler=hear) as client:
+            await client.subscribe_resource(f"document://{document}")
+            changing = asyncio.create_task(changes(wb, document, set()))
+            async with asyncio.timeout(60):
+                await told.wait()
+            changing.cancel()
+            await client.unsubscribe_resource(f"document://{document}")
+
+    asyncio.run(script())
+    assert told.is_set()
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+def test_clients_of_the_earlier_protocol_are_told_of_sources_that_come_and_go(wb: Workbench) -> None:
+    told = [asyncio.Event(), asyncio.Event()]
+
+    async def hear(message: Any) -> None:
+        if isinstance(message, ResourceListChangedNotification):
+            told[told[0].is_set()].set()
+
+    async def script() -> None:
+        server = create_server(wb, toolsets=["all"])
+        async with Client(server, mode="legacy", message_handler=hear) as client:
+            assert client.server_capabilities.resources is not None
+            assert client.server_capabilities.resources.list_changed is True
+            source = await heard_after(told[0], lambda number: wb.sources.create(f"New {number}"))
+            before = {str(resource.uri) for resource in (await client.list_resources()).resources}
+            assert f"source://{source.id}" in before
+            await heard_after(told[1], lambda number: wb.sources.create(f"Further {number}"))
+        assert server.changes.listeners == 0  # the connection is closed
+
+    asyncio.run(script())
+
+
+async def heard_after(told: asyncio.Event, change: Callable[[int], Any]) -> Any:
+    """Change the corpus again and again until it was heard; returns the first change's result."""
+    first = await asyncio.to_thread(change, 0)
+    for number in range(1, 60):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(told.wait(), 1)
+            return first
+        await asyncio.to_thread(change, number)
+    raise AssertionError("the change was not heard")
+
+
+def test_a_source_that_changed_while_only_lists_were_followed_is_told_once_it_is_read(wb: Workbench) -> None:
+    kept, gone = wb.sources.create("Kept").id, wb.sources.create("Gone").id
+    first = take_snapshot(wb, None)
+    listed = read_source_ids(wb, first)
+    assert diff_snapshots(first, listed) == []
+    wb.documents.create(text="Words.", source=kept)
+    wb.sources.delete(gone)
+    again = read_source_ids(wb, listed)
+    assert diff_snapshots(listed, again) == [ResourcesListChanged(), ResourceUpdated(uri=f"source://{gone}")]
+    told = diff_snapshots(again, take_snapshot(wb, again))
+    assert ResourceUpdated(uri=f"source://{kept}") in told
+    unread = read_source_ids(wb, None)
+    assert [
+        event for event in diff_snapshots(unread, take_snapshot(wb, unread)) if "source" in getattr(event, "uri", "")
+    ] == []
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+def test_a_client_of_the_earlier_protocol_that_leaves_a_resource_is_told_no_more(wb: Workbench) -> None:
+    document = wb.documents.create(text="Words.", title="T").document.id
+    uri = f"document://{document}"
+
+    async def script() -> tuple[int, int, int]:
+        server = create_server(wb, toolsets=["all"])
+        async with Client(server, mode="legacy") as client:
+            while not (before := server.changes.listeners):  # its handshake ends with a notification
+                await asyncio.sleep(0)
+            await client.subscribe_resource(uri)
+            await client.subscribe_resource(uri)
+            followed = server.changes.listeners
+            await client.unsubscribe_resource(uri)
+            return before, followed, server.changes.listeners
+
+    assert asyncio.run(script()) == (1, 2, 1)  # the first follows the list
 
 
 def test_sources_are_listed_as_resources(agent: Agent, wb: Workbench) -> None:

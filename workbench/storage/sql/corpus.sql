@@ -234,6 +234,11 @@ SELECT count(*) AS n FROM documents d
       AND (%(document_types)s::text[] IS NULL OR d.document_type = ANY(%(document_types)s))
       AND (%(languages)s::text[] IS NULL OR d.language = ANY(%(languages)s))
 
+-- documents_changed_since: documents added or changed after a moment, by the database's own clock
+SELECT d.id, d.source_id, now() AS at FROM (SELECT 1) AS one
+    LEFT JOIN documents d ON d.updated_at > %(since)s::timestamptz
+ORDER BY d.updated_at LIMIT %(limit)s
+
 -- documents_last_change: when a document was last added or changed
 SELECT max(updated_at) AS at FROM documents
 

@@ -177,7 +177,7 @@ class Bench:
 
         return run
 
-    def paired(self, timed: TimedCall, baseline: TimedCall, name: str) -> Latency:
+    def time_pair(self, timed: TimedCall, baseline: TimedCall, name: str) -> Latency:
         """Time a call and its baseline over all questions, alternating the order, as the second has warm pages."""
         ours, theirs = [], []
         for question in self.questions[:WARM_UP_QUESTIONS]:

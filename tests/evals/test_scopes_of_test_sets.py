@@ -156,7 +156,7 @@ def test_a_promotion_is_offered_for_the_measured_scope_first(two_projects: Workb
     assert [place.note == "" for place in everything] == [True, False]
     tagged = store.create("Tagged", scope=Scope(tags=("x",))).scope
     [only] = list_measured_places(wb, tagged, Scope())
-    assert only.title == "All documents" and "measured on tag x, which cannot have a promotion" in only.note
+    assert only.title == "All documents" and "measured on tag x, which cannot have its own promotion" in only.note
 
 
 def test_a_deleted_project_is_named_and_the_figures_are_kept(two_projects: Workbench) -> None:

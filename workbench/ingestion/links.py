@@ -197,7 +197,7 @@ CONFIDENCE = {"link": 1.0, "reference": 1.0, "html": 1.0, "url": 1.0, "wiki": 1.
 
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_UNSPLITTABLE = re.compile(f"{_FENCE.pattern}|{_COMMENT.pattern}", re.DOTALL | re.MULTILINE)  # never split
+_UNSPLITTABLE_BLOCK = re.compile(f"{_FENCE.pattern}|{_COMMENT.pattern}", re.DOTALL | re.MULTILINE)  # never split
 _CODE_SHORTCODE = re.compile(
     r"\{\{[<%]\s{0,3}(highlight|code-toggle)\b[^{}\n]{0,300}(?<!/)[>%]\}\}.{0,5000}?\{\{[<%]\s{0,3}/\s{0,3}\1\s{0,3}[%>]\}\}",
     re.DOTALL,
@@ -295,7 +295,9 @@ def extract_links(text: str) -> list[Link]:
 def _split_parts(text: str) -> Iterator[tuple[int, int]]:
     """Yield a text in parts that end at a blank line outside code and comments, to limit the size of copies."""
     start = closed = 0
-    for opening, closing in chain((match.span() for match in _UNSPLITTABLE.finditer(text)), [(len(text), len(text))]):
+    for opening, closing in chain(
+        (match.span() for match in _UNSPLITTABLE_BLOCK.finditer(text)), [(len(text), len(text))]
+    ):
         while (blank := text.find("\n\n", max(start + PART_CHARS, closed), opening)) >= 0:
             yield start, blank + 2
             start = blank + 2

@@ -32,9 +32,9 @@ class Feature:
     leg: str = ""
 
 
-BEFORE = "before"  # rerank's score, which the other features adjust
+RERANK_SCORE = "before"  # rerank's score, which the other features adjust
 FEATURES = (
-    Feature(BEFORE, "Rerank's score", "the score of rerank"),
+    Feature(RERANK_SCORE, "Rerank's score", "the score of rerank"),
     Feature("meaning", "Meaning", "cosine of question and passage", parameter.VECTOR),
     Feature("words", "Words", "BM25", parameter.KEYWORD),
     Feature("coverage", "Words covered", "share of the question's words in the passage, by rarity", parameter.KEYWORD),

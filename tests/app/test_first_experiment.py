@@ -37,7 +37,7 @@ def begun(wb):
     return app.button(key="experiment_go").click().run()
 
 
-def test_the_sample_comes_in_as_a_job_and_the_experiment_begins_after_it(wb, begun):
+def test_the_sample_comes_in_as_a_job_and_the_experiment_starts_after_it(wb, begun):
     assert not begun.exception
     (job,) = wb.jobs.in_view()
     assert (job.title, job.status) == ("Import test set sample, then run an experiment", "queued")

@@ -90,7 +90,7 @@ def test_an_upload_outlives_its_page_and_the_app_and_two_tabs_see_the_same(page,
     expect(rows).to_have_count(0)
 
 
-def test_an_app_that_is_killed_in_the_middle_of_an_upload_goes_on_when_it_comes_back(
+def test_an_app_that_is_killed_in_the_middle_of_an_upload_continues_when_it_comes_back(
     page, run_app, keep, make_settings
 ):
     address, process = run_app(worker=True)

@@ -66,7 +66,7 @@ def test_keys_alone_ask_move_explain_and_open(goto, keep):
     expect(page).not_to_have_url(re.compile("doc="))
 
 
-def test_one_strategy_stands_side_by_side_on_two_indexes(goto, filled, keep):
+def test_one_strategy_is_side_by_side_on_two_indexes(goto, filled, keep):
     filled.indexes.create("by_sentence", chunker="sentence")
     filled.indexes.build("by_sentence")
     page = goto(f"/?q={QUESTION}&s=hybrid")
@@ -139,7 +139,7 @@ def test_a_press_opens_what_lay_under_it_although_other_hits_arrive_before_its_r
     expect(page.locator(".card .title").first).to_contain_text("Stilling well")
 
 
-def test_a_press_beside_the_cards_holds_the_board_no_longer_than_it_lasts(goto):
+def test_a_press_next_to_the_cards_holds_the_board_no_longer_than_it_lasts(goto):
     page = goto(f"/?q={QUESTION}&s=keyword&s=vector")
     page.locator(".head").first.hover()
     page.mouse.down()

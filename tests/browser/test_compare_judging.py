@@ -88,7 +88,7 @@ def test_keys_on_the_hovered_and_the_focused_card_judge_its_span(goto, filled):
     expect(cards.first).to_have_attribute("data-judged", "2")
 
 
-def test_every_mark_of_a_quick_hand_is_kept_and_nothing_is_drawn_anew(goto, filled, keep):
+def test_every_mark_of_a_quick_hand_is_kept_and_nothing_is_drawn_again(goto, filled, keep):
     made = TestSetStore(filled).create("Quick")
     page = goto(f"/?q=gauge bread&judge={made.id}&s=vector&s=keyword&s=hybrid&s=rerank")
     cards = page.locator("ol.column").last.locator(".card")
@@ -146,7 +146,7 @@ def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differentl
     filled.indexes.delete("by_sentences")
 
 
-def test_a_test_set_that_is_gone_is_said_and_the_board_shows_what_is_kept(goto, filled):
+def test_a_test_set_that_is_gone_is_reported_and_the_board_shows_what_is_kept(goto, filled):
     made = TestSetStore(filled).create("Short lived")
     page = goto(f"/?q=tide&judge={made.id}")
     expect(page.locator(".grades").first).to_be_visible()

@@ -85,7 +85,7 @@ def docs_app(page, goto):
     return re.match(r"http://[^/]+", goto("/crawl").url).group()
 
 
-def test_what_cannot_be_crawled_is_said_on_the_page(goto):
+def test_what_cannot_be_crawled_is_reported_on_the_page(goto):
     page = goto("/crawl")
     page.get_by_label("Start page").fill("http://10.0.0.1/")
     page.get_by_label("Start page").press("Enter")

@@ -61,7 +61,7 @@ def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(g
     assert [index.name for index in filled.indexes.list()] == ["main"]
 
 
-def test_an_index_that_lacks_documents_says_so_and_is_brought_up_to_date(goto, filled):
+def test_an_index_that_lacks_documents_reports_it_and_is_brought_up_to_date(goto, filled):
     filled.indexes.create("late", chunker="token")
     page = goto("/system")
     row = page.get_by_role("table", name="Indexes").get_by_role("row", name="late")

@@ -20,7 +20,7 @@ from workbench import Workbench
 from workbench.models.bert.session import machine_key
 
 
-def test_status_tells_the_work_that_goes_on(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
+def test_status_reports_the_work_that_continues(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
     assert "No job is queued or running, and no worker is needed." in workbench("status").out
     job = workbench("ingest", str(animals), "--source", "Zoo", "--background", "--json").json["job"]
     told = workbench("status").out
@@ -76,7 +76,7 @@ def test_a_watch_without_a_pause_is_refused(workbench: Callable[..., Ran]) -> No
         assert (ran.code, "use at least 0.5 seconds" in ran.err) == (2, True)
 
 
-def test_status_and_doctor_tell_in_which_precision_passages_are_embedded_here(
+def test_status_and_doctor_report_in_which_precision_passages_are_embedded_here(
     workbench: Callable[..., Ran], wb: Workbench
 ) -> None:
     assert workbench("status", "--json").json["model"] == {"name": "hash", "passages": None}

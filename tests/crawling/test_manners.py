@@ -21,7 +21,7 @@ PLAIN = {"Content-Type": "text/plain"}
 NOFOLLOW = "<meta name=robots content=nofollow>"
 
 
-def test_robots_rules_are_obeyed_and_told(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+def test_robots_rules_are_obeyed_and_reported(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     rules = "User-agent: *\nDisallow: /private/\nDisallow: /*.cgi$\nAllow: /private/open\n"
     site.put({
         "/robots.txt": reply(rules, headers=PLAIN), "/": page("Start", links=["/private/a", "/private/open", "/x.cgi"]),

@@ -31,10 +31,12 @@ def result() -> Iterator[dict[str, object]]:
         yield run_bench(Path(home), [PASSAGES], say=lambda text: None, questions=2, with_trade=False, with_walks=True)
 
 
-def test_every_strategy_that_needs_no_llm_is_timed_beside_a_baseline(result: dict[str, dict[str, dict]]) -> None:
+def test_every_strategy_that_needs_no_llm_is_timed_next_to_a_baseline(result: dict[str, dict[str, dict]]) -> None:
     rows = result["sizes"][str(PASSAGES)]
     assert (
-        {name for name, strategy in STRATEGIES.items() if not strategy.needs} == set(list_timed_strategies()) <= rows.keys()
+        {name for name, strategy in STRATEGIES.items() if not strategy.needs}
+        == set(list_timed_strategies())
+        <= rows.keys()
     )
     assert all(row["p50_ms"] > 0 and row["baseline_p50_ms"] > 0 and row["baseline"] for row in rows.values())
 

@@ -47,7 +47,7 @@ def test_the_share_of_answers_that_hold_the_reference_is_measured(wb: Workbench,
     assert 5 <= measured.words <= 40
 
 
-def test_the_command_tells_it(wb: Workbench, answered: Path) -> None:
+def test_the_command_reports_it(wb: Workbench, answered: Path) -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     words = [str(answered), "--strategies", "hybrid", "--ragas", "none", "--answers"]

@@ -65,7 +65,7 @@ def documents_found(wb: Workbench, experiments: Experiments, experiment_id: str)
     return {wb.documents.get(key).source_id for key in found}
 
 
-def test_an_experiment_searches_the_scope_of_its_test_set_and_says_which(two_projects: Workbench) -> None:
+def test_an_experiment_searches_the_scope_of_its_test_set_and_reports_which(two_projects: Workbench) -> None:
     wb, experiments = two_projects, Experiments(two_projects)
     key = made(wb, Scope(kind="project", project="Shop"))
     experiment = experiments.run(experiments.create("", key, make_cells(["keyword", "hybrid"])).id)

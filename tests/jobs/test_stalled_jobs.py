@@ -109,7 +109,7 @@ def test_a_slow_step_has_a_heartbeat(wb: Workbench, database_url: str, monkeypat
         assert wb.jobs.get(job.id).stalled is None
 
 
-def test_a_job_that_no_worker_takes_says_so(wb: Workbench, database_url: str) -> None:
+def test_a_job_that_no_worker_takes_reports_it(wb: Workbench, database_url: str) -> None:
     job = wb.jobs.enqueue("experiment", "Alone", {})
     assert wb.jobs.get(job.id).stalled is None
     grow_old(database_url, 75)

@@ -51,7 +51,7 @@ def test_the_default_threshold_hides_no_words_that_the_model_cannot_see(japanese
     ]
 
 
-def test_a_language_narrows_the_search_and_stands_on_the_hit(agent: Agent, wb: Workbench) -> None:
+def test_a_language_narrows_the_search_and_is_on_the_hit(agent: Agent, wb: Workbench) -> None:
     for title, text in TEXTS.items():
         wb.documents.create(title=title, text=text)
 

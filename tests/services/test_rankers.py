@@ -72,7 +72,7 @@ def test_an_explanation_shows_the_features_that_the_search_weighed(river: Workbe
     assert not river.explain(QUESTION, hit.passage_id, strategy="rerank").features
 
 
-def test_the_real_model_tells_each_word_of_a_passage_and_what_fits_worst(
+def test_the_real_model_reports_each_word_of_a_passage_and_what_fits_worst(
     minilm_wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     files = {"den.md": "# Den\n\nAn otter sleeps in its den.", "tax.md": "# Tax\n\nThe tax is due in spring."}
@@ -140,7 +140,7 @@ def test_a_ranker_that_is_not_there_is_named(river: Workbench) -> None:
         river.search(QUESTION, "learned", parameters={"ranker": ""})
 
 
-def test_what_is_promoted_serves_with_its_ranker_which_cannot_be_deleted_meanwhile(river: Workbench) -> None:
+def test_what_is_promoted_serves_with_its_ranker_which_cannot_be_deleted_in_the_meantime(river: Workbench) -> None:
     river.promotions.promote("learned", parameters={"ranker": "mine"})
     served = river.search(QUESTION)
     assert (served.strategy, served[-1].document_title) == ("learned", "Den")

@@ -1,4 +1,4 @@
-"""The first experiment on an empty workbench: the sample comes in as a job, and the experiment begins after it."""
+"""The first experiment on an empty workbench: the sample comes in as a job, and the experiment starts after it."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""The test set that Tune and a new experiment begin with."""
+"""The test set that Tune and a new experiment start with."""
 
 from __future__ import annotations
 

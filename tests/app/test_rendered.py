@@ -164,7 +164,7 @@ def test_a_long_text_is_cut_where_blocks_start_and_its_parts_are_the_whole() -> 
         start = end
     assert "".join(parts) == text and len(parts) > 5
     words = [[heading.words for heading in parse_markdown(part).headings] for part in parts]
-    assert [word for part in words for word in part] == [str(n) for n in range(300)]  # no part begins in code
+    assert [word for part in words for word in part] == [str(n) for n in range(300)]  # no part starts in code
 
 
 def test_the_part_around_a_place_holds_it_and_a_short_text_is_whole() -> None:

@@ -29,7 +29,7 @@ def docs(site) -> str:  # noqa: F811
 
 
 def status(page):
-    """Return the line that says how the crawl is."""
+    """Return the line that reports how the crawl is."""
     return page.locator(".st-key-crawl_status p").first
 
 

@@ -44,7 +44,7 @@ def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(g
     keep("indexes-1440-light")
     page.get_by_role("button", name="Make default").click()
     expect(page.get_by_text('"sentences" is now the default index.')).to_be_visible()
-    expect(page.get_by_role("button", name="Drop")).to_have_count(1)  # the page has been drawn anew
+    expect(page.get_by_role("button", name="Drop")).to_have_count(1)  # the page has been drawn again
     expect(page.get_by_role("button", name="Drop")).to_be_disabled()
     page.get_by_role("checkbox", name="Select sentences").uncheck()
     page.get_by_role("checkbox", name="Select main").check()

@@ -1,4 +1,4 @@
-"""A report's table of figures in the app: on the card, where its header lies in another passage, and in the reader."""
+"""A report's table of figures in the app: on the card, where its header is in another passage, and in the reader."""
 
 from __future__ import annotations
 

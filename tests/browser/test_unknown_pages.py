@@ -1,4 +1,4 @@
-"""A path that no page has: the app says so in its own words, and leads to the pages that there are."""
+"""A path that no page has: the app reports it in its own words, and leads to the pages that there are."""
 
 import re
 

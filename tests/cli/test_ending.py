@@ -1,4 +1,4 @@
-"""A process that is told to end closes its doors: the embedded database ends with it, whatever it was at."""
+"""A process that is asked to stop shuts down cleanly: the embedded database ends with it, whatever it was doing."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_server_over_http_that_is_asked_to_stop_takes_the_database_along(
     assert "http://" in process.stderr.readline()
     ends_alone = user.communicate(timeout=LONG)[1]
     assert "Traceback" not in ends_alone
-    if postmaster(shared_home) is None:  # this one had not joined yet and has to start it anew
+    if postmaster(shared_home) is None:  # this one had not joined yet and has to start it again
         process.terminate()
         process.communicate(timeout=LONG)
         assert postmaster(shared_home) is None

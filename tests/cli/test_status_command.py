@@ -1,4 +1,4 @@
-"""``workbench status``: what there is, and the work that goes on; watched until somebody stops it."""
+"""``workbench status``: what there is, and the work that continues; watched until someone stops it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_watch_on_a_terminal_leaves_its_last_look_and_no_trace_of_the_others(e
         while shown.count(b"on disk") < 3:
             shown += os.read(near, 65536)
         it.send_signal(signal.SIGINT)
-        with suppress(OSError):  # how Linux says that the other end is closed
+        with suppress(OSError):  # how Linux reports that the other end is closed
             while more := os.read(near, 65536):
                 shown += more
         assert it.wait(60) == 0

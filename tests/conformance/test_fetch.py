@@ -1,4 +1,4 @@
-"""Fetching the suite: it never fails the tests, never takes for ever, and always says what became of it."""
+"""Fetching the suite: it never fails the tests, never takes for ever, and always reports what became of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = HERE / "fetch.py"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the script beside a package.json that needs nothing from anywhere."""
+    """A copy of the script next to a package.json that needs nothing from anywhere."""
     (tmp_path / "fetch.py").write_bytes(SCRIPT.read_bytes())
     (tmp_path / "package.json").write_text(json.dumps({"name": "nothing", "private": True}))
     return tmp_path

@@ -48,7 +48,7 @@ def home() -> Iterator[Path]:
 
 
 def _contents(workbench: Workbench, corpus: BenchCorpus, synthetic: SyntheticCorpus) -> list[object]:
-    """Return everything of the corpus but ids that are drawn anew, and what its postings score."""
+    """Return everything of the corpus but ids that are drawn again, and what its postings score."""
     rows = workbench.corpus.database.rows
     passages = (
         "SELECT d.key, s.title, p.text, p.embedding::text, p.token_bits, p.metadata_ ->> 'ordinal' AS ordinal "

@@ -1,4 +1,4 @@
-"""The sizing table says what runs measured, and marks what grows from it."""
+"""The sizing table reports what runs measured, and marks what grows from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The agreement of a language model with people: the judgments it grades anew, and the places that tell it."""
+"""The agreement of a language model with people: the judgments it grades again, and the places that tell it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def experiment(wb: Workbench, beir: WriteTestSet) -> Experiment:
 
 @contextmanager
 def no_answers(database_url: str) -> Generator[None]:
-    """Let nobody store an answer meanwhile."""
+    """Let no one store an answer in the meantime."""
     with psycopg.connect(database_url) as connection:
         connection.execute("LOCK TABLE eval_answers IN EXCLUSIVE MODE")
         yield

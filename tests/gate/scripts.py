@@ -1,7 +1,7 @@
 """Lint the components' JavaScript as the browser gets it: ``python tests/gate/scripts.py``.
 
 A component is the shared scripts and its own, joined by name, so only the whole shows that a name is defined, and
-defined once. Faults are told at the line of the file they stand in. The linter is oxlint, a binary in a wheel.
+defined once. Faults are reported at the line of the file they are in. The linter is oxlint, a binary in a wheel.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tests of the browser have two further tries, others beside real processes one, and quick ones none."""
+"""Tests of the browser have two further tries, others next to real processes one, and quick ones none."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from workbench.ingestion.sharing import PART_BYTES, divide_items
 
 
 def held_by(wb: Workbench, job_id: str, workers: int) -> bool:
-    """Tell whether so many workers have parts of a job in hand."""
+    """Return whether so many workers have parts of a job in hand."""
     return wb.jobs.table.parts.tally(job_id).holders == workers
 
 

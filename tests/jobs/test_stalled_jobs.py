@@ -75,7 +75,7 @@ def test_a_job_that_repeats_its_numbers_for_a_minute_is_stalled_on_every_face(wb
             time.sleep(0.1)
         assert all(check.ok for check in wb.health.doctor() if check.name == "jobs")
         grow_old(database_url, 75)
-        time.sleep(1)  # it goes on to note the same
+        time.sleep(1)  # it continues to note the same
         stalled = wb.jobs.get(job.id)
         assert (stalled.status, stalled.state, stalled.seconds_left) == ("running", "stalled", None)
         assert stalled.worker and f"Worker {stalled.worker} holds it; restart that worker" in (stalled.stalled or "")

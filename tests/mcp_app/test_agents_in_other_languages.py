@@ -1,4 +1,4 @@
-"""Agents in other languages: a language narrows a search and stands on the hit, and no threshold hides words."""
+"""Agents in other languages: a language narrows a search and is on the hit, and no threshold hides words."""
 
 from __future__ import annotations
 

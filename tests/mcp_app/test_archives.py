@@ -130,7 +130,7 @@ def test_a_misspelled_word_still_finds_its_document_and_its_highlight(agent: Age
         text = str([highlight["snippets"] for highlight in answer["results"][0]["highlights"]]).lower()
         assert f"<mark>{marked.lower()}" in text or f"{marked.lower()}</mark>" in text, typed
         assert {guess["typed"] for guess in answer["metadata"]["guessedWords"]} == {typed}
-        whole = " ".join(ARCHIVES.values()).lower()  # a guess is a word as it stands in the documents, and no stem
+        whole = " ".join(ARCHIVES.values()).lower()  # a guess is a word as it is in the documents, and no stem
         assert all(re.search(rf"\b{one['meant']}\b", whole) for one in answer["metadata"]["guessedWords"]), answer[
             "metadata"
         ]["guessedWords"]

@@ -1,4 +1,4 @@
-"""A database that dies under a server: the truth meanwhile, and an answer again as soon as somebody calls."""
+"""A database that dies under a server: the truth in the meantime, and an answer again as soon as someone calls."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_database_elsewhere_that_is_down_is_an_error_that_explains_what_to_do(
 
 @pytest.fixture
 def settings_nowhere(wb: Workbench) -> Settings:
-    """Settings of a database that nobody serves."""
+    """Settings of a database that no one serves."""
     nowhere: Any = "postgresql://nobody@127.0.0.1:1/none"
     return wb.settings.model_copy(update={"database_url": Settings(database_url=nowhere, _env_file=None).database_url})
 

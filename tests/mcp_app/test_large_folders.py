@@ -1,4 +1,4 @@
-"""A large folder of archives or articles comes in by a job, and is searched meanwhile as far as it is there."""
+"""A large folder of archives or articles comes in by a job, and is searched in the meantime as far as it is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work answers at once with a job, and nobody who reads waits for somebody who writes."""
+"""Long work answers at once with a job, and no one who reads waits for someone who writes."""
 
 from __future__ import annotations
 

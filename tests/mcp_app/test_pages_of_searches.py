@@ -1,4 +1,4 @@
-"""Pages of a search: put together they are the one ranking, and the last one says what a search does not reach."""
+"""Pages of a search: put together they are the one ranking, and the last one reports what a search does not reach."""
 
 from __future__ import annotations
 

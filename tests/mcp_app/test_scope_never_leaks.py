@@ -1,4 +1,4 @@
-"""Two projects with the same words, a folder, a tag, a source: nobody sees what is not theirs, nobody gets too few."""
+"""Two projects with the same words, a folder, a tag, a source: no one sees what is not theirs, no one gets too few."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from workbench.settings import Settings
 
 
 class Endless:
-    """A tool's work that goes on until it is told to stop, as an ingest of a very long book would."""
+    """A tool's work that continues until it is asked to stop, as an ingest of a very long book would."""
 
     def __init__(self) -> None:
         self.began, self.ended = threading.Event(), threading.Event()

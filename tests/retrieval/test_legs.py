@@ -1,4 +1,4 @@
-"""The table of legs says what every strategy's passages can be scored by, and what a leg's vote counts."""
+"""The table of legs reports what every strategy's passages can be scored by, and what a leg's vote counts."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ DOCS = {f"d{n}.md": f"# Topic {n}\n\nA pear is number {n}.\n\n## Plums\n\nA plum
 
 
 class Listener(BaseEventHandler):
-    """A listener that keeps the names of the events it is told."""
+    """A listener that keeps the names of the events it receives."""
 
     heard: list[str] = Field(default_factory=list)
 

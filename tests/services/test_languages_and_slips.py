@@ -1,4 +1,4 @@
-"""Words: each document's language has its own, misspelt ones are tried as known ones, and what fails is said."""
+"""Words: each document's language has its own, misspelled ones are tried as known ones, and what fails is said."""
 
 from __future__ import annotations
 

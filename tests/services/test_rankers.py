@@ -160,7 +160,7 @@ def test_what_a_deleted_ranker_found_is_no_answer_for_the_next_of_its_name(river
     assert tables.begin(values)["id"] == began["id"]
     river.rankers.delete("mine")
     assert tables.begin(values)["id"] != began["id"]
-    assert tables.get(began["id"])["strategy"] == "learned"  # experiments go on to show it
+    assert tables.get(began["id"])["strategy"] == "learned"  # experiments continue to show it
 
 
 def test_the_ranker_that_comes_along_names_known_features_and_its_questions(wb: Workbench) -> None:

@@ -1,4 +1,4 @@
-"""Figures of a sheet's cells by their number formats, and the tables that they stand in."""
+"""Figures of a sheet's cells by their number formats, and the tables that they are in."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Files are read in a process beside: the same documents come out, and its end costs a page, or one file at most."""
+"""Files are read in a separate process: the documents are the same, and a crash costs a page, or one file at most."""
 
 from __future__ import annotations
 

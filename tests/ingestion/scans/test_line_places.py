@@ -1,4 +1,4 @@
-"""Lines of a picture are looked for in bands: a line that two bands see is one, and each stands in its place."""
+"""Lines of a picture are looked for in bands: a line that two bands see is one, and each is in its place."""
 
 from __future__ import annotations
 

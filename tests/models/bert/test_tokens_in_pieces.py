@@ -1,4 +1,4 @@
-"""Texts of any size are tokenized in pieces: the same tokens, and other threads go on meanwhile."""
+"""Texts of any size are tokenized in pieces: the same tokens, and other threads continue in the meantime."""
 
 from __future__ import annotations
 

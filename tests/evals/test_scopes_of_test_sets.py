@@ -141,7 +141,7 @@ def test_the_command_searches_the_scope_of_its_options(two_projects: Workbench, 
     )
     with pytest.raises(InvalidInput, match="has its own corpus, which a scope does not narrow"):
         evaluate(wb, parser.parse_args([str(beir()), *options]), say=said.append, scope=Scope(project="Shop"))
-    assert load_test_set(beir()).over == "a corpus of its own"
+    assert load_test_set(beir()).over == "its own corpus"
 
 
 def test_a_promotion_is_offered_for_the_measured_scope_first(two_projects: Workbench) -> None:

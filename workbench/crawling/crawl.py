@@ -420,8 +420,7 @@ class Crawl:
         """Give each page with a unique text an address of its own.
 
         The canonical address that a page names is only a claim. If the page at that address, or another page that
-        claims it, has
-        a different text, the claim is wrong and all of them are kept.
+        claims it, has a different text, the claim is wrong and all of them are kept.
         """
         by_key: dict[str, list[Entry]] = {}
         for entry in self.frontier.entries:

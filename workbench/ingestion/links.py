@@ -52,10 +52,8 @@ def target_keys(kind: str, target: str, path: str | None, url: str | None) -> tu
     """Return the keys that a link may refer to, most likely first, and its absolute URL or None.
 
     A path from the site root is tried with every folder above the citing document as root, outermost first. A relative
-    path
-    is resolved from the document's folder, then from the page as a folder, as on sites with pretty URLs. A bare path in
-    the
-    text (kind "path") must be a file's exact path.
+    path is resolved from the document's folder, then from the page as a folder, as on sites with pretty URLs. A bare
+    path in the text (kind "path") must be a file's exact path.
 
     Args:
         kind: Kind of the link.

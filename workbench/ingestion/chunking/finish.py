@@ -76,8 +76,7 @@ def join_wordless(task: CuttingTask, pieces: Sequence[Piece]) -> list[Piece]:
     """Return stripped pieces that each have a letter or digit, unless none has.
 
     A piece without words joins a neighbour; if both are full, it takes the last word of the one before. If it is too
-    long for
-    that (a screen of dashes), it is left out of the passages.
+    long for that (a screen of dashes), it is left out of the passages.
     """
     worded = [has_words(task.text, piece.start, piece.end) for piece in pieces]
     if all(worded) or not any(worded):

@@ -113,7 +113,7 @@ def test_a_job_that_no_worker_takes_reports_it(wb: Workbench, database_url: str)
     job = wb.jobs.enqueue("experiment", "Alone", {})
     assert wb.jobs.get(job.id).stalled is None
     grow_old(database_url, 75)
-    waiting = "It has waited 75 s and no worker is running; start one with 'workbench worker'."
+    waiting = "It has been waiting for 75 s and no worker is running; start one with 'workbench worker'."
     assert wb.jobs.get(job.id).stalled == waiting
     assert next(check for check in wb.health.doctor() if check.name == "jobs").ok is False
     worker = start_worker(wb.jobs.table, wb.jobs.queue, {"crawl": lambda _: Outcome({}, "")})

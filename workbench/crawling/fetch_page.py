@@ -22,7 +22,7 @@ from workbench.storage.database import Connection
 from workbench.storage.documents import NewDocument
 from workbench.types import IngestReport, ShouldStop
 
-# --- Storing of fetched pages ---
+# --- Storing fetched pages ---
 
 Ingest = Callable[..., IngestReport]  # called with (source id, items, should_stop=, after_write=)
 MAX_BATCH_PAGES, MAX_BATCH_BYTES = 64, MB  # limits of pages stored together: pages, and bytes of text before the last

@@ -135,7 +135,9 @@ def _read_object(name: str, told: Mapping[str, JsonValue]) -> JsonObject:
 
 def _read_number(name: str, value: JsonValue) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MAX_WEIGHT:
-        raise InvalidInput(f"Invalid {name!r} of the ranker: {value!r}; use numbers from {-MAX_WEIGHT:g} to {MAX_WEIGHT:g}.")
+        raise InvalidInput(
+            f"Invalid {name!r} of the ranker: {value!r}; use numbers from {-MAX_WEIGHT:g} to {MAX_WEIGHT:g}."
+        )
     return float(value)
 
 

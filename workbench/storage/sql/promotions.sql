@@ -1,4 +1,4 @@
--- promotion_lock: one promotion at a time gets the next version
+-- promotion_lock: lock, so that one promotion at a time gets the next version
 SELECT pg_advisory_xact_lock(hashtext('workbench promotions'))
 
 -- promotion_insert: a new version for a scope
@@ -15,18 +15,18 @@ FROM promotions p LEFT JOIN projects j ON j.id = p.project_id LEFT JOIN folders 
     LEFT JOIN projects k ON k.id = f.project_id LEFT JOIN sources s ON s.id = p.source_id
 WHERE (%(keys)s::text[] IS NULL OR p.scope_key = ANY(%(keys)s)) ORDER BY p.scope_key, p.version DESC
 
--- promotion_serving: the promotion that serves a scope, its keys given from the most specific one on
+-- promotion_serving: the promotion that applies to a scope; its keys are ordered from the most specific
 SELECT p.* FROM unnest(%(keys)s::text[]) WITH ORDINALITY AS k (scope_key, place)
     JOIN promotions p ON p.scope_key = k.scope_key AND p.undone_at IS NULL
 ORDER BY k.place, p.version DESC LIMIT 1
 
--- promotion_indexes: the finished indexes that serve some scope
+-- promotion_indexes: the finished indexes that are promoted in any scope
 SELECT i.name FROM indexes i WHERE i.status = 'ready' AND EXISTS (
     SELECT FROM promotions p WHERE p.index_name = i.name AND p.undone_at IS NULL AND p.version = (
         SELECT max(c.version) FROM promotions c WHERE c.scope_key = p.scope_key AND c.undone_at IS NULL))
 ORDER BY i.name
 
--- promotion_undo: the scope's newest promotion no longer serves
+-- promotion_undo: withdraw the scope's newest promotion
 UPDATE promotions SET undone_at = now() WHERE id = (SELECT id FROM promotions
     WHERE scope_key = %(scope_key)s AND undone_at IS NULL ORDER BY version DESC LIMIT 1)
 RETURNING id

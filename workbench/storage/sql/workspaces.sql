@@ -1,4 +1,4 @@
--- conversation_ids: the conversations of a workspace, narrowed by type; NULL does not narrow
+-- conversation_ids: the conversations of a workspace, narrowed by type; NULL is ignored
 SELECT d.id, d.key FROM documents d
 WHERE d.source_id = %(source_id)s
   AND (%(conversation_type)s::text IS NULL OR d.metadata ->> 'conversation_type' = %(conversation_type)s)

@@ -17,7 +17,7 @@ from evals.learning.training import TRAINING_METRIC
 from evals.measures.metrics import measure_rankings
 from evals.test_sets.store import load_named_test_set
 from workbench.errors import WorkbenchError
-from workbench.retrieval.ranker import BEFORE, FEATURES, NAMES, FeatureArray
+from workbench.retrieval.ranker import FEATURES, NAMES, RERANK_SCORE, FeatureArray
 from workbench.types import Value
 from workbench.workbench import Workbench
 
@@ -39,9 +39,9 @@ def measure_features(sheets: Sequence[QuestionSheet], qrels: Mapping[str, Mappin
     before = _mean_ndcg(sheets, qrels, plain)
     changes: list[AddedFeature] = []
     for feature in FEATURES:
-        if feature.name != BEFORE:
+        if feature.name != RERANK_SCORE:
             weights = plain.copy()
-            weights[NAMES.index(feature.name)] += FEATURE_WEIGHT * plain[NAMES.index(BEFORE)]
+            weights[NAMES.index(feature.name)] += FEATURE_WEIGHT * plain[NAMES.index(RERANK_SCORE)]
             changes.append(AddedFeature(feature.name, feature.why, _mean_ndcg(sheets, qrels, weights) - before))
     return changes
 

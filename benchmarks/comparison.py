@@ -19,7 +19,7 @@ from evals.gateway import index_corpus
 from evals.test_set import TestSet
 from workbench.errors import WorkbenchError
 from workbench.retrieval.options import Ask
-from workbench.retrieval.strategies import COMPARED
+from workbench.retrieval.strategies import COMPARED_STRATEGIES
 from workbench.types import Index, Passage
 from workbench.workbench import Workbench
 
@@ -108,7 +108,7 @@ def main() -> int:
         "--limits", default=str(PASSAGES_RETRIEVED), metavar="A,B", help="maximum passages (default: 5)"
     )
     parser.add_argument("--cutoffs", default="0", metavar="A,B", help="minimum share of the best score (default: 0)")
-    parser.add_argument("--strategies", default=",".join(COMPARED), metavar="A,B,C")
+    parser.add_argument("--strategies", default=",".join(COMPARED_STRATEGIES), metavar="A,B,C")
     arguments = parser.parse_args()
 
     def say(text: str) -> None:

@@ -214,7 +214,7 @@ class Bench:
         memory = MemoryBM25(texts)
         return lambda question: memory.rank(question[0], RESULT_LIMIT)
 
-    def paired(self, timed: TimedCall, baseline: TimedCall, name: str) -> Latency:
+    def time_pair(self, timed: TimedCall, baseline: TimedCall, name: str) -> Latency:
         """Time a call and its baseline over all questions, alternating the order, as the second has warm pages."""
         ours, theirs = [], []
         for question in self.questions[:WARM_UP_QUESTIONS]:

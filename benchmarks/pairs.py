@@ -31,38 +31,38 @@ def measure_latencies(
     hybrid = bench.strategy(HYBRID_NAME)
     for question in bench.questions:  # warms up a server that has just started
         hybrid(question)
-    yield "vector", bench.paired(bench.strategy("vector"), bench.raw_vector(), "raw SQL, vector")
-    yield HYBRID_NAME, bench.paired(hybrid, bench.legs_alone(), "both legs alone")
+    yield "vector", bench.time_pair(bench.strategy("vector"), bench.raw_vector(), "raw SQL, vector")
+    yield HYBRID_NAME, bench.time_pair(hybrid, bench.legs_alone(), "both legs alone")
     if copied:
         plain = bench.plain_keyword()
-        yield "hybrid, raw SQL", bench.paired(hybrid, bench.raw_both(plain), "raw SQL, vector and plain BM25")
-        yield "keyword leg", bench.paired(bench.raw_keyword(), plain, "BM25 in plain SQL")
+        yield "hybrid, raw SQL", bench.time_pair(hybrid, bench.raw_both(plain), "raw SQL, vector and plain BM25")
+        yield "keyword leg", bench.time_pair(bench.raw_keyword(), plain, "BM25 in plain SQL")
     else:
         say(
             f"leaving out plain BM25, bm25s in memory, {FULL_TEXT_NAME} and LlamaIndex's own table: "
             f"each copies the corpus, which takes too long above {MAX_COPIED_PASSAGES:,} passages"
         )
-    for name in timed_strategies():
+    for name in list_timed_strategies():
         if name not in OWN_BASELINES and (copied or name != FULL_TEXT_NAME):
             say(f"timing {name}")
             scoped = STRATEGIES[name].needs_scope
-            yield name, bench.paired(bench.strategy(name, scoped=scoped), hybrid, HYBRID_NAME)
+            yield name, bench.time_pair(bench.strategy(name, scoped=scoped), hybrid, HYBRID_NAME)
     fewer = bench.strategy("rerank", parameters={CANDIDATES.name: 50})
-    yield "rerank, 50 candidates", bench.paired(fewer, hybrid, HYBRID_NAME)
-    yield "hybrid, 1% scope", bench.paired(bench.strategy(HYBRID_NAME, scoped=True), hybrid, HYBRID_NAME)
+    yield "rerank, 50 candidates", bench.time_pair(fewer, hybrid, HYBRID_NAME)
+    yield "hybrid, 1% scope", bench.time_pair(bench.strategy(HYBRID_NAME, scoped=True), hybrid, HYBRID_NAME)
     if not copied:
-        yield "keyword", bench.paired(bench.strategy("keyword"), bench.raw_keyword(), "the keyword leg alone")
+        yield "keyword", bench.time_pair(bench.strategy("keyword"), bench.raw_keyword(), "the keyword leg alone")
         return
     say("building the in-memory BM25")
     texts = [piece.text for piece in synthetic.passages(size)]
-    yield "keyword", bench.paired(bench.strategy("keyword"), bench.memory_bm25(texts), "bm25s in memory")
+    yield "keyword", bench.time_pair(bench.strategy("keyword"), bench.memory_bm25(texts), "bm25s in memory")
     say("building LlamaIndex's own table")
     store = bench.framework_store()
     fusion = bench.query_fusion(store, texts)
-    yield "hybrid, fusion", bench.paired(hybrid, fusion, "LlamaIndex QueryFusionRetriever, bm25s and pgvector")
-    yield "hybrid, framework", bench.paired(hybrid, bench.framework_hybrid(store), "LlamaIndex PGVectorStore hybrid")
+    yield "hybrid, fusion", bench.time_pair(hybrid, fusion, "LlamaIndex QueryFusionRetriever, bm25s and pgvector")
+    yield "hybrid, framework", bench.time_pair(hybrid, bench.framework_hybrid(store), "LlamaIndex PGVectorStore hybrid")
 
 
-def timed_strategies() -> tuple[str, ...]:
+def list_timed_strategies() -> tuple[str, ...]:
     """Return the strategies that can be timed: those without an LLM and without unconfigured models."""
     return tuple(name for name, strategy in STRATEGIES.items() if not strategy.needs)

@@ -25,7 +25,7 @@ from workbench.types import Index, JsonObject, ResolvedScope
 from workbench.workbench import Workbench
 
 TICKETS = 12_000  # enough for an index with a graph
-ASKED = 1_000  # passages searched by their own vectors, evenly spaced in the index
+ASKED_PASSAGES = 1_000  # passages searched by their own vectors, evenly spaced in the index
 QUESTIONS = 200
 LIMIT = 10
 SITES, FAULTS = (
@@ -63,18 +63,18 @@ def measure(home: Path, texts: Iterator[tuple[str, str]]) -> JsonObject:
         return {
             "passages": wb.corpus.indexes.with_counts(index.name).passages_count,
             "vector_search": sentence,
-            **_found(wb, index),
+            **_measure_found(wb, index),
         }
 
 
-def _found(wb: Workbench, index: Index) -> JsonObject:
+def _measure_found(wb: Workbench, index: Index) -> JsonObject:
     """Return the recall of the passages themselves and of the true top ten."""
     encoder = wb.corpus.encoder()
     titles = [document.title for document in wb.documents.list()]
     questions = [encoder.encode_query(title) for title in titles[:: max(1, len(titles) // QUESTIONS)][:QUESTIONS]]
     size = EXACT_UP_TO + 1 if index.has_graph else 0
     with wb.corpus.store(index).reading() as connection:
-        step = max(1, wb.corpus.indexes.with_counts(index.name).passages_count // ASKED)
+        step = max(1, wb.corpus.indexes.with_counts(index.name).passages_count // ASKED_PASSAGES)
         query = f"SELECT id, halfvec_send(embedding) AS sent FROM data_{index.name} WHERE id % {step} = 0"
         rows = connection.execute(query.encode()).fetchall()  # pyright: ignore[reportArgumentType]
 

@@ -30,8 +30,8 @@ def sweep_ef_search(corpus: BenchCorpus, questions: Sequence[EncodedQuestion]) -
             rows.append(
                 {
                     "ef_search": width,
-                    "recall@10": round(float(np.mean([_recall_at(*pair, RESULT_LIMIT) for pair in pairs])), 4),
-                    "recall@50": round(float(np.mean([_recall_at(*pair, NEAREST_COUNT) for pair in pairs])), 4),
+                    "recall@10": round(float(np.mean([_compute_recall(*pair, RESULT_LIMIT) for pair in pairs])), 4),
+                    "recall@50": round(float(np.mean([_compute_recall(*pair, NEAREST_COUNT) for pair in pairs])), 4),
                     "p50_ms": round(float(np.median([ms for _, ms in walked])), 3),
                 }
             )
@@ -45,5 +45,5 @@ def _fetch_ids(connection: Connection, query: Query, question: EncodedQuestion) 
     return [row["id"] for row in rows], (time.perf_counter() - began) * 1000
 
 
-def _recall_at(truth: Sequence[int], found: Sequence[int], first: int) -> float:
+def _compute_recall(truth: Sequence[int], found: Sequence[int], first: int) -> float:
     return len(set(truth[:first]) & set(found[:first])) / len(truth[:first])

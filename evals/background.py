@@ -167,10 +167,10 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
     seconds, metric = as_number(parameters["seconds"]), as_text(parameters["metric"])
     test_set = TestSetStore(wb).load(as_text(parameters["dataset"]))
 
-    def indexing(progress: Progress) -> None:
+    def report_indexing(progress: Progress) -> None:
         assignment.progress(Progress(spent, int(seconds), f"indexing, {progress.message}"))
 
-    corpus = index_corpus(wb, test_set, on_progress=indexing, should_stop=assignment.should_stop)
+    corpus = index_corpus(wb, test_set, on_progress=report_indexing, should_stop=assignment.should_stop)
     book = StoredAnswers(wb, test_set, corpus, max_ranking_depth([metric]))
     outcome = tune(
         wb, test_set, corpus, as_texts(parameters["strategies"]), seconds, metric=metric, spent=spent, book=book,

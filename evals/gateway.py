@@ -127,7 +127,7 @@ def _extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeature
     request = wb.requests.make(replace(ask, strategy="learned"))
     from workbench.retrieval.name_matching import restrict_to_named
     from workbench.retrieval.pipeline import run_search
-    from workbench.retrieval.stages.stage import RETRIEVED
+    from workbench.retrieval.stages.stage import RETRIEVED_STEP
 
     query = restrict_to_named(request.question(question))
     passed = query.request.trace.passed = {}
@@ -135,7 +135,7 @@ def _extract_features(wb: Workbench, question: str, ask: Ask) -> QuestionFeature
     if query.sheet is None:
         return None
     rows = {key: row for row, key in enumerate(query.sheet.ids)}
-    orders = {"hybrid": _find_rows(rows, passed[RETRIEVED]), "rerank": _find_rows(rows, passed[CLUSTER])}
+    orders = {"hybrid": _find_rows(rows, passed[RETRIEVED_STEP]), "rerank": _find_rows(rows, passed[CLUSTER])}
     return QuestionFeatures(query.sheet, orders)
 
 

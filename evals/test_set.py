@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.ingestion.incoming import IngestItem
 
 GRADE_VALUES = {"not": 0, "partly": 1, "relevant": 2}  # the verdicts of a person on a hit
-OWN_CORPUS_TEXT = "a corpus of its own"
+OWN_CORPUS_TEXT = "its own corpus"
 MIN_GRADE, MAX_GRADE = -100, 100  # trec_eval keeps a table as long as the highest grade
 
 

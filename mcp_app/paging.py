@@ -41,7 +41,7 @@ _WORD = re.compile("[A-Z\u00c0-\u00de]?[a-z\u00df-\u024f]+|[A-Z]{1,3}")
 _FUNCTION_WORD = re.compile(r"\b(?:the|of|and|for|that|with|are|this|from|you|not)\b")
 _RUN = re.compile(r"[A-Za-z0-9+/]{7,}")  # without whitespace
 _CHANGE = re.compile(r"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]|(?<=[a-z])[A-Z]|(?<=[A-Z]{2})[a-z]|[+/]")
-_UNPRONOUNCEABLE = re.compile(r"[bcdfghjklmnpqrstvwxz]{4,}|[BCDFGHJKLMNPQRSTVWXZ]{4,}|[A-Z]{9,}|[a-z]{24,}")
+_CONSONANT_RUN = re.compile(r"[bcdfghjklmnpqrstvwxz]{4,}|[BCDFGHJKLMNPQRSTVWXZ]{4,}|[A-Z]{9,}|[a-z]{24,}")
 _NUMBER = re.compile(r"\s?[0-9]{1,2}")
 _WHITESPACE = re.compile(r"[\n\t\r\x00-\x1f]|  +|\s(?=[0-9])")
 _MARK_AND_DIGIT = re.compile(r"[!-/:-@\[-`{-~](?=[0-9])")
@@ -101,7 +101,7 @@ def tokens(text: str) -> int:
     if dense:
         keys = set(dense)
         text = _RUN.sub(lambda run: " " if run.group() in keys else run.group(), text)
-    odd = sum(map(len, _UNPRONOUNCEABLE.findall(text)))
+    odd = sum(map(len, _CONSONANT_RUN.findall(text)))
     words = _WORD.findall(text)
     letters = max(0, sum(map(len, words)) - odd)
     share = len(_FUNCTION_WORD.findall(text)) / (len(words) or 1)

@@ -76,7 +76,7 @@ def _add_documents(server: MCPServer[dict[str, object]], read: ResourceReader) -
         description="A page of a document's text, counted from 1.",
         mime_type="text/markdown",
     )
-    async def document_at(document_id: str, page: str) -> str:
+    async def read_document_page(document_id: str, page: str) -> str:
         number = _parse_page_number(page)
         return await read(lambda wb: render_document_page(wb, document_id, number))
 
@@ -117,7 +117,7 @@ def _add_sources(server: MCPServer[dict[str, object]], read: ResourceReader) -> 
         description="A page of a source's documents (JSON), counted from 1.",
         mime_type="application/json",
     )
-    async def source_at(source_id: str, page: str) -> str:
+    async def read_source_page(source_id: str, page: str) -> str:
         number = _parse_page_number(page)
         return await read(lambda wb: render_source_page(wb, source_id, number))
 

@@ -63,7 +63,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the browser's tests last, mark the quick ones, and give the others a further try.
 
     Playwright keeps an event loop running in the thread of all tests from then on. A test is quick that uses none of
-    the fixtures that take seconds; one that takes long otherwise has the marker ``slow``. All others run beside real
+    the fixtures that take seconds; one that takes long otherwise has the marker ``slow``. All others run next to real
     processes, whose pace is not ours: each has one further try, a browser's two, and the summary names them.
     One that hangs has none, since all tries share the time that pytest-timeout gives.
     """
@@ -121,7 +121,7 @@ def test_home() -> Path:
 
 @pytest.fixture
 def shared_home() -> Iterator[Path]:
-    """A home with an embedded server of its own, shut down at the end whoever is left."""
+    """A home with an embedded server of its own, shut down at the end, whoever still uses it."""
     with fresh_home() as home:
         yield home
 

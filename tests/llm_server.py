@@ -48,7 +48,7 @@ def words(text: str) -> set[str]:
 
 
 def reply(system: str, prompt: str) -> str:
-    """Answer like a model that does what it is told, by words in common."""
+    """Answer like a model that follows its instructions, by shared words."""
     question = re.search(r"Question: (.*)", prompt)
     asked = question.group(1) if question else prompt
     passages = re.findall(r"^\[(\d+)\]\n(.*?)(?=\n\n\[\d+\]\n|\Z)", prompt, re.DOTALL | re.MULTILINE)

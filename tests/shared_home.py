@@ -29,7 +29,7 @@ def place_for_homes() -> Path | None:
 
 @contextmanager
 def fresh_home() -> Generator[Path]:
-    """Yield a home of its own; its embedded server is shut down at the end, whoever is left."""
+    """Yield a home of its own; its embedded server is shut down at the end, whoever still uses it."""
     home = Path(tempfile.mkdtemp(prefix="wb-shared-", dir=place_for_homes()))
     home.chmod(0o755)  # as root the embedded server runs as its own user
     try:

@@ -1,4 +1,4 @@
-"""Results where there is no HTML: in a console, and beside it in a stored notebook."""
+"""Results where there is no HTML: in a console, and next to it in a stored notebook."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def test_a_module_that_is_missing_deep_inside_names_its_extra_too() -> None:
     assert find_missing_extra(ModuleNotFoundError("No module named 'nowhere'", name="nowhere")) is None
 
 
-def test_work_whose_extra_is_there_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_whose_extra_is_there_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     for extra in EXTRAS:
         check_extra(extra)
     monkeypatch.setattr("workbench.runtime.find_spec", lambda name: None)

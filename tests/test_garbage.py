@@ -22,7 +22,7 @@ def said_by(script: str) -> str:
     return done.stdout.strip()
 
 
-def test_nothing_is_collected_meanwhile_and_what_was_made_is_old_afterwards() -> None:
+def test_nothing_is_collected_in_the_meantime_and_what_was_made_is_old_afterwards() -> None:
     script = """
 with pause_gc():
     made = [[] for _ in range(100_000)]

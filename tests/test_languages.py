@@ -27,7 +27,7 @@ def test_thai_counts_in_threes_and_chinese_in_pairs() -> None:
     assert split_grams("日 ดี") == {"日", "ดี"}
 
 
-def test_words_beside_unspaced_runs_keep_their_places() -> None:
+def test_words_next_to_unspaced_runs_keep_their_places() -> None:
     assert [word.span() for word in iter_spaced_words("日本の hnsw ภาษา index")] == [(4, 8), (14, 19)]
 
 
@@ -37,7 +37,7 @@ def test_arabic_and_hebrew_points_and_forms_count_as_one() -> None:
     assert fold_word("שָׁלוֹם") == "שלום"
 
 
-def test_grams_are_marked_where_they_stand_and_joined() -> None:
+def test_grams_are_marked_where_they_are_and_joined() -> None:
     text = "การประมวลผลภาษาธรรมชาติ"
     assert [text[slice(*span)] for span in gram_spans(text, split_grams("ภาษาธรรม"))] == ["ภาษาธรรม"]
 

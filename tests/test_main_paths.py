@@ -21,7 +21,7 @@ from workbench import Workbench
 from workbench.app.state.shared import OPENING
 from workbench.retrieval.strategies import STRATEGIES
 
-QUESTION = "How fast can big cats run?"  # no word of it that tells stands in the passage that answers it
+QUESTION = "How fast can big cats run?"  # no word of it that tells is in the passage that answers it
 ANSWER = "Cheetahs sprint at seventy miles an hour."
 FILES: dict[str, str | bytes] = {
     "cheetahs.md": f"# Cheetahs\n\n{ANSWER} They tire within half a minute.",

@@ -40,7 +40,7 @@ def test_an_excerpt_is_about_as_long_as_asked(query: str, text: str, length: int
     assert len(excerpt(query, text, length)) <= length + len("… ") + len(" …")
 
 
-def test_an_excerpt_shows_where_the_words_stand_densest() -> None:
+def test_an_excerpt_shows_where_the_words_are_densest() -> None:
     text = "cats once. " + "filler text " * 40 + "here cats meet other cats and cats " + "more filler " * 40
     assert excerpt("cats", text, 80).count("cats") == 3
 

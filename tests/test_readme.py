@@ -20,7 +20,7 @@ GUIDE_PATHS = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_its_tables_are_what_the_code_says(table: str) -> None:
+def test_its_tables_are_what_the_code_reports(table: str) -> None:
     guides = "".join((ROOT / name).read_text(encoding="utf-8") for name in GUIDES)
     assert f"<!-- {table} -->\n{TABLES[table]()}\n<!-- /{table} -->" in guides, "run: make docs"
 

@@ -28,7 +28,7 @@ def split(text: str) -> list[str]:
         ["Das sind z.B. Otter.", "Nr. 5 lebt."],
     ],
 )
-def test_sentences_are_told_apart(sentences: list[str]) -> None:
+def test_sentences_are_distinguished(sentences: list[str]) -> None:
     joined = ""
     for sentence in sentences:
         gap = "\n" if sentence[:2] in ("- ", "1.") else "\n\n" if sentence.startswith("A p") else " "

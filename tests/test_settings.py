@@ -16,14 +16,14 @@ def test_env_example_lists_every_setting_with_its_default() -> None:
     assert (ROOT / ".env.example").read_text(encoding="utf-8") == env_example(), "run: make docs"
 
 
-def test_the_example_as_it_stands_changes_nothing(tmp_path: Path) -> None:
+def test_the_example_as_it_is_changes_nothing(tmp_path: Path) -> None:
     text = (ROOT / ".env.example").read_text(encoding="utf-8").replace("# WORKBENCH_", "WORKBENCH_")
     (tmp_path / ".env").write_text(text.replace("# SEARCH_DB_PATH", "SEARCH_DB_PATH"), encoding="utf-8")
     assert Settings(_env_file=tmp_path / ".env") == Settings(_env_file=None)  # pyright: ignore[reportCallIssue]
 
 
 @pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_says_what_it_is_for(name: str) -> None:
+def test_every_setting_reports_what_it_is_for(name: str) -> None:
     description = Settings.model_fields[name].description
     assert description is not None and description.endswith(".")
 

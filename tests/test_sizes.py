@@ -18,5 +18,5 @@ from workbench.formatting import GB, KB, MB, size_text
         (1_234 * GB, "1,234.0 GB"),
     ],
 )
-def test_a_size_is_said_in_decimal_units(count: int, text: str) -> None:
+def test_a_size_is_reported_in_decimal_units(count: int, text: str) -> None:
     assert size_text(count) == text

@@ -20,7 +20,7 @@ Dues of the harbour were as follows:
 The board met in March and let two of the sheds."""
 
 
-def test_the_rows_that_say_most_stand_below_the_names_of_their_columns() -> None:
+def test_the_rows_that_match_most_are_below_the_names_of_their_columns() -> None:
     shown = table_excerpt("What were the dues of the crane in 2024?", TABLE)
     assert shown is not None
     assert shown.names == ("(in thousands)", "2023", "2024")
@@ -29,7 +29,7 @@ def test_the_rows_that_say_most_stand_below_the_names_of_their_columns() -> None
     assert [shown.is_figures(column) for column in range(3)] == [False, True, True]
 
 
-def test_a_line_of_prose_that_says_more_is_shown_without_the_table() -> None:
+def test_a_line_of_prose_that_matches_more_is_shown_without_the_table() -> None:
     assert table_excerpt("When did the board meet in March about sheds?", TABLE) is None
     prose = remove_rows(TABLE)
     assert "The board met in March" in prose and "|" not in prose
@@ -40,7 +40,7 @@ def test_a_line_that_leads_to_a_table_speaks_for_it() -> None:
     assert shown is not None and len(shown.rows) == 4
 
 
-def test_a_passage_that_goes_on_with_a_table_has_the_names_of_its_header() -> None:
+def test_a_passage_that_continues_a_table_has_the_names_of_its_header() -> None:
     rest = "| Crane | 80 | 92 |\n| Total dues | $ 221 | $ 247 |"
     shown = table_excerpt("crane 2024", rest, "| (in thousands) | 2023 | 2024 |\n|---|---|---|")
     assert shown is not None and shown == TableExcerpt(

@@ -48,7 +48,7 @@ def targets(metric: Any, key: str) -> dict[str, int]:
     return {attributes(point)[key]: point.count for point in metric.histogram.data_points}
 
 
-def test_a_search_tells_its_strategy_its_steps_and_times_and_no_word_of_it(
+def test_a_search_reports_its_strategy_its_steps_and_times_and_no_word_of_it(
     minilm_wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     minilm_wb.ingest([folder(DOCS)])
@@ -69,7 +69,7 @@ def test_a_search_tells_its_strategy_its_steps_and_times_and_no_word_of_it(
     assert not [word for word in (*QUESTION.split(), "cats", "sleeps") if word.encode() in everything]
 
 
-def test_a_job_tells_its_kind_and_how_it_ended(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_a_job_reports_its_kind_and_how_it_ended(wb: Workbench, folder: Callable[..., Path]) -> None:
     queued = ran(wb.settings, {}, "ingest", str(folder(DOCS)), "--background", "--json")
     job = wb.jobs.get(json.loads(queued.stdout)["job"])
     with collecting() as collector:
@@ -87,7 +87,7 @@ def test_a_job_tells_its_kind_and_how_it_ended(wb: Workbench, folder: Callable[.
     assert {s.parent_span_id for s in collector.spans if s.name.startswith("ingest ")} == {span.span_id}
 
 
-def test_an_ingest_and_a_build_tell_their_index_and_counts_and_no_word_of_a_document(
+def test_an_ingest_and_a_build_report_their_index_and_counts_and_no_word_of_a_document(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     wb.indexes.create("small", chunker="sentence")
@@ -104,7 +104,7 @@ def test_an_ingest_and_a_build_tell_their_index_and_counts_and_no_word_of_a_docu
     assert not [word for word in ("cats", "purring", "broken", "docs") if word.encode() in everything]
 
 
-def test_a_tool_call_holds_its_search_and_one_that_fails_tells_the_kind_of_error(
+def test_a_tool_call_holds_its_search_and_one_that_fails_reports_the_kind_of_error(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     wb.ingest([folder(DOCS)])
@@ -125,7 +125,7 @@ def test_a_tool_call_holds_its_search_and_one_that_fails_tells_the_kind_of_error
     assert targets(collector.metrics()["workbench.tool.duration"], "workbench.tool")["search_knowledge_base"] == 1
 
 
-def test_the_search_by_which_the_app_warms_up_is_not_told(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_the_search_by_which_the_app_warms_up_is_not_reported(wb: Workbench, folder: Callable[..., Path]) -> None:
     wb.ingest([folder(DOCS)])
     with collecting() as collector, serving(wb.settings, **collector.environment) as address:
         asked = PoolManager(retries=Retry(total=None, connect=60, backoff_factor=0.2, backoff_max=1))
@@ -137,7 +137,7 @@ def test_the_search_by_which_the_app_warms_up_is_not_told(wb: Workbench, folder:
     assert sum(targets(collector.metrics()["workbench.search.duration"], "workbench.strategy").values()) == 1
 
 
-def test_nobody_is_told_unless_it_is_asked_for(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_nothing_is_sent_unless_it_is_requested(wb: Workbench, folder: Callable[..., Path]) -> None:
     wb.ingest([folder(DOCS)])
     with collecting() as collector:
         ran(wb.settings, {**collector.environment, "WORKBENCH_TELEMETRY": ""}, "search", QUESTION)
@@ -152,7 +152,7 @@ def test_a_search_answers_though_no_collector_does(wb: Workbench, folder: Callab
     assert [line for line in told.stderr.splitlines() if "OTEL" in line or "rror" in line] == [EXPORT_FAILED]
 
 
-def test_a_job_that_was_stopped_is_told_by_its_class_and_is_no_failure() -> None:
+def test_a_job_that_was_stopped_is_reported_by_its_class_and_is_no_failure() -> None:
     code = f"""
 from workbench.errors import Cancelled
 from workbench.telemetry import JOB, export, measure
@@ -172,7 +172,7 @@ for kind in (Cancelled, ValueError):
 
 
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt])
-def test_what_a_block_raises_goes_on(kind: type[BaseException]) -> None:
+def test_what_a_block_raises_continues(kind: type[BaseException]) -> None:
     from workbench.telemetry import JOB, measure
 
     with pytest.raises(kind), measure(JOB, "ingest"):

@@ -21,7 +21,7 @@ def variable(name: str) -> str:
 
 
 def default(name: str) -> str:
-    """Return a setting's default as it would stand in .env; empty where there is none or the platform decides."""
+    """Return a setting's default as it would appear in .env; empty if there is none or the platform decides."""
     value = Settings.model_fields[name].default
     if value is None or value is PydanticUndefined:
         return ""

@@ -147,7 +147,7 @@ class Opening:
         return self._may_warm.is_set()
 
     def warm_now(self) -> None:
-        """Start the second step as soon as the first is done, because the requests it would have delayed are served."""
+        """Start the second step as soon as the first is done: requests it would have delayed have been served."""
         self._may_warm.set()
 
     def work_jobs(self) -> None:

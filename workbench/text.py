@@ -44,15 +44,15 @@ _MARKS = (
 _LETTER = "A-Za-z_\u00c0-\u0dff"  # makes digits part of a code ("v1.204"); unspaced scripts may touch a number
 _GAP = " '\u00a0\u2009\u2019\u202f"  # between groups: spaces of any width, and the Swiss apostrophe
 _HEAD = "[1-9][0-9]{0,2}"
-_GROUPED = (
+_GROUPED_NUMBER = (
     rf"(?<![{_LETTER}0-9.,])(?:"
     rf"(?<![0-9][{_GAP}]){_HEAD}(?:[{_GAP}][0-9]{{3}}){{1,4}}(?![{_GAP}]?[0-9]|[.,][0-9]{{3}})"
     rf"|{_HEAD}(?:\.[0-9]{{3}}){{1,4}}(?!\.?[0-9])"
     rf"|{_HEAD}(?:,[0-9]{{3}}){{1,4}}(?!,?[0-9])"
     rf")(?![{_LETTER}])"
 )
-GROUPED = re.compile(_GROUPED)
-WORD = re.compile(rf"{_GROUPED}|[^\W_](?:[^\W_]|[{_MARKS}{_POINTS}])*")
+GROUPED_NUMBER = re.compile(_GROUPED_NUMBER)
+WORD = re.compile(rf"{_GROUPED_NUMBER}|[^\W_](?:[^\W_]|[{_MARKS}{_POINTS}])*")
 PAIRED_SCRIPT = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 UNSPACED_SCRIPT = re.compile("[\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u1000-\u103f\u1050-\u108f\u1780-\u17d3]+")
 _GRAM_SIZES = ((PAIRED_SCRIPT, 2), (UNSPACED_SCRIPT, 3))
@@ -76,7 +76,7 @@ def language_title(name: str) -> str:
 
 def fold_word(word: str) -> str:
     """Return a word in NFKC without optional Arabic and Hebrew points, with unified letters and ungrouped digits."""
-    if word[:1].isdigit() and not word.isdigit() and GROUPED.fullmatch(word):
+    if word[:1].isdigit() and not word.isdigit() and GROUPED_NUMBER.fullmatch(word):
         return ungroup_numbers(word)
     if not word.isascii() and not _SPLIT_VOWELS.search(word):
         word = unicodedata.normalize("NFKC", word)
@@ -85,7 +85,7 @@ def fold_word(word: str) -> str:
 
 def ungroup_numbers(text: str) -> str:
     """Return a text with its numbers as the index stores them: 1204 for 1,204."""
-    return GROUPED.sub(lambda number: re.sub(r"\D", "", number.group()), text)
+    return GROUPED_NUMBER.sub(lambda number: re.sub(r"\D", "", number.group()), text)
 
 
 def split_grams(text: str) -> set[str]:

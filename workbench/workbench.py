@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from workbench.errors import InvalidInput
 from workbench.retrieval.options import Ask
-from workbench.retrieval.strategies import COMPARED
+from workbench.retrieval.strategies import COMPARED_STRATEGIES
 from workbench.sample import articles_dir
 from workbench.services.answers import Answer, AnswerService, AnswerStream
 from workbench.services.archives import ArchiveService
@@ -318,7 +318,7 @@ class Workbench:
     def compare(
         self,
         query: str,
-        strategies: Sequence[str] = COMPARED,
+        strategies: Sequence[str] = COMPARED_STRATEGIES,
         limit: int = 10,
         scope: Scope | None = None,
         *,

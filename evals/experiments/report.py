@@ -186,7 +186,7 @@ def make_pair_table(differences: Sequence[Difference], title: str = "Differences
     table = Table(title=f"{title}, {metric}", title_justify="left")
     for name in ("a", "b"):
         table.add_column(name)
-    for name in ("a - b", "95 % interval"):
+    for name in ("a - b", "95% interval"):
         table.add_column(name, justify="right")
     table.add_column("verdict")
     for item in differences:

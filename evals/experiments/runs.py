@@ -629,10 +629,12 @@ class CellRuns:
     def _open_cell(self, position: int) -> _OpenRun:
         cell, label = self._experiment.cells[position], self._experiment.cells[position].label
 
-        def indexing(progress: Progress) -> None:
+        def report_indexing(progress: Progress) -> None:
             self._tell(f"{label}: indexing, {progress.message}")
 
-        corpus = index_corpus(self._wb, self._test_set, cell.index, on_progress=indexing, should_stop=self._should_stop)
+        corpus = index_corpus(
+            self._wb, self._test_set, cell.index, on_progress=report_indexing, should_stop=self._should_stop
+        )
         if corpus.corpus_hash != self._experiment.corpus_hash:
             raise Conflict("The corpus has changed since the experiment started; start a new one to compare fairly.")
         if cell.strategy not in STRATEGIES:

@@ -31,8 +31,8 @@ from workbench.workbench import Workbench
 
 PARTICIPLE = r"\w+(?:ed|wn|lt|pt|en|ght|ung|ound|ade|ut|id|ept|eft|old|ost|ead|et|un)"
 WORD_PATTERN = r"[\w`'’+#/-]+(?:\.[\w`'’+#/-]+)*"
-WITHIN = rf"(?!(?:is|are|was|were|has|and|or|that|which|who|not)\b){WORD_PATTERN}"  # another word of a subject
-NAME = rf"(?:(?:The|the|An?|an?) )?{WORD_PATTERN}(?: {WITHIN}){{0,5}}?"
+SUBJECT_WORD = rf"(?!(?:is|are|was|were|has|and|or|that|which|who|not)\b){WORD_PATTERN}"  # another word of a subject
+NAME = rf"(?:(?:The|the|An?|an?) )?{WORD_PATTERN}(?: {SUBJECT_WORD}){{0,5}}?"
 NAMED_THING = (
     rf"(?=(?:The|An?) |\w+ ?[^,;:]*[A-Z0-9]){NAME}"  # "A map", "mTOR"; not the adjective of "Secondary measures"
 )

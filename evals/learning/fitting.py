@@ -21,7 +21,7 @@ from evals.gateway import IndexedCorpus, QuestionFeatures, extract_features
 from evals.test_set import Judgment, TestSet
 from workbench.errors import Cancelled
 from workbench.retrieval.options import Ask
-from workbench.retrieval.ranker import BEFORE, NAMES, NONNEGATIVE_FEATURES, FeatureArray
+from workbench.retrieval.ranker import NAMES, NONNEGATIVE_FEATURES, RERANK_SCORE, FeatureArray
 from workbench.types import OnProgress, Progress, ShouldStop
 from workbench.workbench import Workbench
 
@@ -123,7 +123,7 @@ class FittedWeights:
 
 def make_rerank_prior() -> FeatureArray:
     """Return weights that rank like rerank."""
-    return np.array([PRIOR_SHARPNESS if name == BEFORE else 0.0 for name in NAMES])
+    return np.array([PRIOR_SHARPNESS if name == RERANK_SCORE else 0.0 for name in NAMES])
 
 
 def fit_weights(sheets: Sequence[QuestionSheet], prior: FeatureArray, penalty: float) -> FeatureArray:

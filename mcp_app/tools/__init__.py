@@ -20,7 +20,7 @@ TOOLSETS: dict[str, tuple[Tool, ...]] = {
 }
 ALL_TOOLSETS, DEFAULT_TOOLSET = "all", "default"  # names for several toolsets
 # Search, ingest and read documents, in at most 5,000 tokens including schemas.
-DEFAULT_TOOLS = (*knowledge.TOOLS, *scoped.ESSENTIAL, *reading.ESSENTIAL)
+DEFAULT_TOOLS = (*knowledge.TOOLS, *scoped.ESSENTIAL_TOOLS, *reading.ESSENTIAL_TOOLS)
 _TOOL_NAMES = {tool.name for tools in TOOLSETS.values() for tool in tools}
 _PLAIN_WORDS = {
     name for name in _TOOL_NAMES if name.isalpha() and name.islower()

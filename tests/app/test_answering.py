@@ -33,7 +33,7 @@ def test_a_whole_answer_is_done_with_the_passages_its_numbers_mean(answered):
     assert data["passages"][0]["title"] == "Well"
 
 
-def test_an_answer_that_breaks_off_keeps_what_was_said_and_says_why(answered):
+def test_an_answer_that_breaks_off_keeps_what_was_written_and_explains_why(answered):
     found = answered("cut")
     assert found.state == "failed"
     assert isinstance(found.error, ModelError)

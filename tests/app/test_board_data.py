@@ -25,7 +25,7 @@ def compared(**results):
     return Comparison("tide", results, agreement)
 
 
-def test_each_hit_says_how_the_others_rank_it():
+def test_each_hit_reports_how_the_others_rank_it():
     data = build_board_data(compared(vector=result("vector", "a", "b", "c"), keyword=result("keyword", "c", "a")))
     moves = {hit["id"]: (hit["others"][0]["rank"], hit["others"][0]["moved"]) for hit in data["columns"][0]["hits"]}
     assert moves == {"a": (2, 1 - 2), "b": (None, None), "c": (1, 3 - 1)}

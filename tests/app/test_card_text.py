@@ -127,14 +127,14 @@ def test_a_table_shows_the_row_that_is_asked_for_below_its_columns_names_and_the
 CONTINUED = "| Technology and content | 28,837 | 35,931 |\n| Marketing | 13,814 | 18,878 |\n\nCosts of marketing."
 
 
-def test_a_table_that_begins_before_the_passage_is_a_table_below_its_header():
+def test_a_table_that_starts_before_the_passage_is_a_table_below_its_header():
     header = "|  | Year 2018 | Year 2019 |\n| --- | --- | --- |"
     made = render_card("technology and content 2018", CONTINUED, table_header=header)
     assert form(made) == [("rows", " Year 2018 Year 2019 Technology and content 28,837 35,931 Marketing 13,814 18,878")]
     assert words("technology 2018", CONTINUED, table_header=header) == ["Technology"]  # the header is not the passage's
 
 
-def test_words_that_names_of_neighbouring_columns_begin_with_are_left_out():
+def test_words_that_names_of_neighbouring_columns_start_with_are_left_out():
     text = "| | Year ended 31, 2018 | Year ended 31, 2019 | Year to date |\n|-|-|-|-|\n| Sales | 1 | 2 | 3 |\n"
     assert form(render_card("sales", text)) == [("rows", " … 2018 … 2019 Year to date Sales 1 2 3")]
     assert words("sales of 2019", text) == ["2019", "Sales"]
@@ -146,7 +146,7 @@ def test_rows_whose_header_is_unknown_are_still_a_table():
         assert form(made) == [("rows", "Technology and content 28,837 35,931 Marketing 13,814 18,878")]
 
 
-def test_prose_that_says_more_than_any_row_is_shown_as_it_was():
+def test_prose_that_matches_more_than_any_row_is_shown_as_it_was():
     text = "# Review\n\nWhy East had a loss: the depot was closed.\n\n" + SALES.partition("region.\n\n")[2]
     assert shown(render_card("why was the depot in East closed", text)).startswith("Review" + "Why East had a loss")
 
@@ -162,7 +162,7 @@ def test_a_sheets_records_are_rows_of_a_table_on_its_card():
     )
 
 
-def test_an_underline_follows_its_word_through_the_markdown_and_may_stand_within_a_mark():
+def test_an_underline_follows_its_word_through_the_markdown_and_may_be_within_a_mark():
     text = "## Keep\n\n[Keep](keep.md) the **token** vectors and keep them."
     last, token = text.rindex("keep"), text.index("token")
     likes = {(last, last + 4): 3, (token, token + 3): 1}  # a piece of a word marks the word

@@ -39,7 +39,7 @@ def test_an_unknown_strategy_fails_alone_with_the_ones_there_are(tides):
     assert "vector" in str(compared.failures["nonsense"])
 
 
-def test_what_makes_every_column_fail_is_said_once(tides):
+def test_what_makes_every_column_fail_is_stated_once(tides):
     with pytest.raises(NotFound):
         run_comparison(tides, "tide", ["vector", "keyword"], 10, SearchSettings(Scope(), "nowhere", {}))
     with pytest.raises(ScopeError):

@@ -24,7 +24,7 @@ def test_no_configuration_holds_a_secret(client, transport):
 
 
 @pytest.mark.parametrize("client", [name for name, client in CLIENTS.items() if client.language == "json"])
-def test_what_was_chosen_stands_in_the_configuration(client):
+def test_what_was_chosen_is_in_the_configuration(client):
     written = CLIENTS[client].write(connection(toolsets=("scoped", "articles"), read_only=True))
     servers = next(iter(json.loads(written).values()))
     assert servers["rag-workbench"]["args"][-3:] == ["--toolsets", "scoped,articles", "--read-only"]

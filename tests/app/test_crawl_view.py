@@ -34,7 +34,7 @@ def test_time_left_and_pace_go_by_what_happened_since_a_former_look() -> None:
     assert (same.seconds_left(half, later), same.pace(half, later)) == (None, 0)
 
 
-def test_a_crawl_that_was_stopped_before_it_stored_a_page_does_not_say_that_it_fetched_none() -> None:
+def test_a_crawl_that_was_stopped_before_it_stored_a_page_does_not_report_that_it_fetched_none() -> None:
     assert describe_changes(counts(fetched=40, queued=153)) == ("None yet: resume to store 40 fetched pages.")
     assert describe_changes(counts(queued=1)) == "No pages fetched."
     assert describe_changes(counts(added=2, fetched=1)) == "2 pages added"

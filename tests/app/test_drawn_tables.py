@@ -40,7 +40,7 @@ def tables(text: str, has_records: bool = False) -> list[Element]:
     return [block for block in blocks if isinstance(block, Element) and block.tag == "table"]
 
 
-def test_columns_of_figures_stand_to_the_right_with_their_names_and_labels_and_words_do_not() -> None:
+def test_columns_of_figures_are_to_the_right_with_their_names_and_labels_and_words_do_not() -> None:
     rows = "| 1 | $ 1,204 | (38) | 9.8 % | A 1 |\n| 2 | 411 | — | 0.40% | B |\n"
     text = f"| 2024 | Q3 | Loss | Share | By |\n|---|---|---|---|---|\n{rows}"
     assert sides(tables(text)[0]) == [{None}, {"right"}, {"right"}, {"right"}, {None}]
@@ -61,7 +61,7 @@ def test_records_of_a_sheet_are_one_table_with_a_column_for_each_name() -> None:
     assert tables(FLEET) == []  # elsewhere such lines are prose
 
 
-def test_each_value_of_a_record_stands_where_it_says() -> None:
+def test_each_value_of_a_record_is_where_it_claims() -> None:
     def check(element: Element) -> int:
         runs = [child for child in element.children if isinstance(child, TextRun)]
         assert all(FLEET[run.start : run.end] == run.text for run in runs if run.end)

@@ -1,4 +1,4 @@
-"""The first experiment on an empty workbench: the sample comes in as a job, and the experiment begins after it."""
+"""The first experiment on an empty workbench: the sample comes in as a job, and the experiment starts after it."""
 
 import threading
 
@@ -37,7 +37,7 @@ def begun(wb):
     return app.button(key="experiment_go").click().run()
 
 
-def test_the_sample_comes_in_as_a_job_and_the_experiment_begins_after_it(wb, begun):
+def test_the_sample_comes_in_as_a_job_and_the_experiment_starts_after_it(wb, begun):
     assert not begun.exception
     (job,) = wb.jobs.in_view()
     assert (job.title, job.status) == ("Import test set sample, then run an experiment", "queued")

@@ -8,7 +8,7 @@ from math import dist
 from workbench.app.graph.page import lay_out
 
 
-def test_two_groups_that_no_link_joins_stand_apart_and_no_two_dots_on_one_place():
+def test_two_groups_that_no_link_joins_are_apart_and_no_two_dots_on_one_place():
     groups = (range(12), range(12, 24))
     links = tuple(pair for group in groups for pair in combinations(group, 2))
     at = lay_out(24, links)

@@ -47,7 +47,7 @@ def texts(app):
     return " ".join([*captions, *(element.proto.body for element in app.get("html"))])
 
 
-def test_the_graph_says_how_many_documents_and_links_it_shows(visit):
+def test_the_graph_reports_how_many_documents_and_links_it_shows(visit):
     app = visit()
     assert not app.exception
     assert "2 documents, 1 edge (1 link)" in texts(app)
@@ -68,7 +68,7 @@ def test_the_lists_count_links_and_name_what_is_broken(visit):
     }  # fmt: skip
 
 
-def test_archive_search_understands_a_misspelt_word_and_shows_script_as_text(visit):
+def test_archive_search_understands_a_misspelled_word_and_shows_script_as_text(visit):
     app = visit(view="archive", q="okpai")
     assert not app.exception
     shown = texts(app)
@@ -78,11 +78,11 @@ def test_archive_search_understands_a_misspelt_word_and_shows_script_as_text(vis
     assert "<script>" not in shown
 
 
-def test_archive_search_with_only_typed_words_finds_no_misspelt_one(visit):
+def test_archive_search_with_only_typed_words_finds_no_misspelled_one(visit):
     assert "No results" in texts(visit(view="archive", q="okpai", exact="1"))
 
 
-def test_without_a_folder_of_archives_the_page_says_so_before_anything_is_asked(wb):
+def test_without_a_folder_of_archives_the_page_reports_it_before_anything_is_asked(wb):
     OPENING.use(wb)
     script = AppTest.from_function(graph_page, default_timeout=60)
     script.query_params["view"] = "archive"

@@ -12,7 +12,7 @@ from workbench.app.state.shared import OPENING
 from workbench.services.indexes import make_offer
 
 
-def test_passages_in_languages_that_the_model_was_not_trained_for_are_told_with_the_time_it_takes() -> None:
+def test_passages_in_languages_that_the_model_was_not_trained_for_are_reported_with_the_time_it_takes() -> None:
     offer = make_offer({"english": 9_000, "german": 500, "arabic": 100}, "minilm")
     assert offer is not None
     assert (offer.passages, offer.languages) == (600, ("German", "Arabic"))

@@ -6,7 +6,7 @@ from workbench.app.compare.matches import find_similar_words, find_underlines
 from workbench.retrieval.explain.explanation import Alignment
 
 
-def test_the_hits_of_rerank_have_their_words_underlined_where_they_stand(wb, folder):
+def test_the_hits_of_rerank_have_their_words_underlined_where_they_are(wb, folder):
     text = "# Tides\n\nThe gauge stands in a stilling well.\n\n# Bread\n\nKnead the dough."
     wb.ingest(folder({"a.md": text}), source="Tides")
     comparison = wb.compare("stilling gauge", strategies=["vector", "rerank"])

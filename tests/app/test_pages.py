@@ -69,7 +69,7 @@ def system():
     page()
 
 
-def test_an_empty_corpus_says_what_to_do_first(visit):
+def test_an_empty_corpus_explains_what_to_do_first(visit):
     app = visit()
     assert not app.exception
     assert "Which search strategy works best for your documents?" in texts(app)
@@ -118,7 +118,7 @@ def test_a_shared_address_brings_back_question_strategies_scope_and_parameters(v
     assert app.session_state["set_hybrid_fusion"] == "rrf"
 
 
-def test_what_of_an_address_is_not_understood_is_said_with_what_is_shown_instead(visit, tides):
+def test_what_of_an_address_is_not_understood_is_reported_with_what_is_shown_instead(visit, tides):
     app = visit(q="tide", n="-3", k="9999", set=["nonsense", "nosuch.weight=1", "mmr.lambda=0.3"], s=["vector", "mmr"])
     said = texts(app).replace("\\", "")
     assert "n=-3 (must be 5, 10, 20 or 50; showing 10)" in said
@@ -130,7 +130,7 @@ def test_what_of_an_address_is_not_understood_is_said_with_what_is_shown_instead
     assert "Ignored in the URL" not in texts(app)
 
 
-def test_the_row_of_a_source_says_that_it_is_filled_while_work_goes_on(wb, folder, tides):
+def test_the_row_of_a_source_reports_that_it_is_filled_while_work_continues(wb, folder, tides):
     OPENING.use(wb)
     source = next(source for source in wb.sources.list() if source.title == "Tides")
     job = wb.jobs.enqueue_ingest(files=[("new.md", b"# New\n\nA new one.")], source=source.id, source_id=source.id)
@@ -157,13 +157,13 @@ def test_a_test_set_without_judgments_leads_to_judging(visit, tides, wb):
     assert "Judge on Compare" in {button.label for button in app.button}
 
 
-def test_of_more_columns_than_stand_side_by_side_it_is_said_which_are_left_out(visit, tides):
+def test_of_more_columns_than_are_side_by_side_it_is_reported_which_are_left_out(visit, tides):
     app = visit(q="tide", s=["vector", "keyword", "hybrid", "rerank", "mmr"])
     assert "s=mmr (limit is 4 columns)" in texts(app).replace("\\", "")
 
 
 @pytest.mark.parametrize("value", ["nowhere", "' OR '1'='1", "100%", "🌊"])
-def test_an_unknown_scope_in_the_address_finds_nothing_and_says_so(visit, tides, value):
+def test_an_unknown_scope_in_the_address_finds_nothing_and_reports_it(visit, tides, value):
     app = visit(q="tide", project=value)
     assert not app.exception
     assert "Invalid scope" in texts(app)
@@ -189,7 +189,7 @@ def test_the_library_asks_what_a_source_is_in_and_shows_its_documents(visit, tid
     assert "2 documents" in app.caption[0].value
 
 
-def test_deleting_says_what_will_go_before_and_what_went_after(visit, tides, wb):
+def test_deleting_reports_what_will_go_before_and_what_went_after(visit, tides, wb):
     def dialog():
         import streamlit as st
 
@@ -219,7 +219,7 @@ def test_projects_and_folders_are_shown_as_they_are_named(visit, wb):
     assert "position:fixed" not in shown
 
 
-def test_the_system_page_says_that_everything_is_well(visit, tides):
+def test_the_system_page_reports_that_everything_is_well(visit, tides):
     app = visit(system)
     assert not app.exception
     assert "All systems OK" in texts(app)

@@ -40,7 +40,7 @@ def result(strategy: str, values: tuple[float, ...]) -> CellResult:
         (FLAT, "It ties with Rerank, which is live</b>: equal on all 12 questions."),
     ],
 )
-def test_a_run_is_told_from_what_serves_by_the_paired_test(values: tuple[float, ...], told: str) -> None:
+def test_a_run_is_distinguished_from_what_serves_by_the_paired_test(values: tuple[float, ...], told: str) -> None:
     sentence = compare_with_live([result("keyword", values), result("rerank", FLAT)], METRIC, "run_keyword", SERVES)
     assert told in sentence
     assert ("Nothing in this experiment is clearly better." in sentence) == (values[0] < 0.9)

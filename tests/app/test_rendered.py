@@ -59,7 +59,7 @@ def marked(text: str, quote: str) -> str:
 
 
 @pytest.mark.parametrize("path", ARTICLES, ids=lambda path: path.stem)
-def test_every_stretch_of_an_article_stands_where_it_says(path: Path) -> None:
+def test_every_stretch_of_an_article_is_where_it_claims(path: Path) -> None:
     text = path.read_text()
     at = 0
     for run in runs(parse_markdown(text).blocks):
@@ -117,7 +117,7 @@ def test_html_is_shown_as_written_and_no_address_is_an_attribute_that_loads() ->
     assert [plain_text([one]) for one in elements(blocks) if one.attributes.get("class") == "picture"] == ["c"]
 
 
-def test_a_formula_is_drawn_and_a_broken_one_stands_as_written() -> None:
+def test_a_formula_is_drawn_and_a_broken_one_is_as_written() -> None:
     [whole, broken, prices] = parse_markdown("$\\frac{a}{b}$\n\n$\\nonsense{a}$\n\nIt costs $5 or $6.").blocks
     assert [one.tag for one in elements([whole])][-5:] == ["mfrac", "mrow", "mi", "mrow", "mi"]
     assert plain_text([broken]) == "\\nonsense{a}" and [one.tag for one in elements([broken])] == ["p", "code"]
@@ -154,7 +154,7 @@ def test_headings_are_listed_with_their_levels_and_places() -> None:
     ]  # fmt: skip
 
 
-def test_a_long_text_is_cut_where_blocks_begin_and_its_parts_are_the_whole() -> None:
+def test_a_long_text_is_cut_where_blocks_start_and_its_parts_are_the_whole() -> None:
     text = "".join(f"## {n}\n\n```\n# no heading\n\nx = {n}\n```\n\nWords of {n}.\n\n" for n in range(300))
     start, parts = 0, []
     while start < len(text):
@@ -163,7 +163,7 @@ def test_a_long_text_is_cut_where_blocks_begin_and_its_parts_are_the_whole() -> 
         start = end
     assert "".join(parts) == text and len(parts) > 5
     words = [[heading.words for heading in parse_markdown(part).headings] for part in parts]
-    assert [word for part in words for word in part] == [str(n) for n in range(300)]  # no part begins in code
+    assert [word for part in words for word in part] == [str(n) for n in range(300)]  # no part starts in code
 
 
 def test_the_part_around_a_place_holds_it_and_a_short_text_is_whole() -> None:

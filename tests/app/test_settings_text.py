@@ -16,5 +16,5 @@ TOLD = [
 
 
 @pytest.mark.parametrize(("cell", "text"), TOLD)
-def test_the_settings_of_a_run_are_told_in_the_words_of_the_leaderboard(cell: Cell, text: str) -> None:
+def test_the_settings_of_a_run_are_reported_in_the_words_of_the_leaderboard(cell: Cell, text: str) -> None:
     assert format_settings(cell.label, cell.strategy) == text

@@ -13,7 +13,7 @@ def crawled(url: str, outcome: str | None = "added", **more: object) -> CrawlPag
     return CrawlPage(**(values | more))  # pyright: ignore[reportArgumentType]
 
 
-def test_pages_stand_under_their_folders() -> None:
+def test_pages_are_under_their_folders() -> None:
     root = build_tree(
         [crawled("http://h/"), crawled("http://h/a/"), crawled("http://h/a/b?x=1"), crawled("http://k/a")]
     )

@@ -63,7 +63,9 @@ def test_a_first_run_loads_the_sample_while_the_server_answers(wb: Workbench, te
     assert (sample.title, sample.documents_count) == ("Sample: retrieval and RAG", 52)
 
 
-def test_the_start_does_not_read_what_every_installed_package_says_of_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_start_does_not_read_what_every_installed_package_states_about_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def looked() -> None:
         raise AssertionError("Streamlit looks for components of other packages")
 

@@ -91,7 +91,7 @@ def test_documents_are_searched_by_words_of_title_path_and_address(animals: Work
     assert json.loads(_respond_documents(" ").body) == []
 
 
-def test_rows_of_a_table_that_begins_before_stand_below_the_names_of_its_columns(
+def test_rows_of_a_table_that_starts_before_are_below_the_names_of_its_columns(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     rows = "\n".join(f"| station {number} | {number * 7} m | gauge-{number} | read daily |" for number in range(120))

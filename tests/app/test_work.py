@@ -55,7 +55,7 @@ def test_each_uploaded_file_ends_with_what_became_of_it_and_stays_until_put_away
     assert settled(wb, start_upload(wb, FILES[:1], source="Tides")) == [("a.md", "same", "unchanged")]
 
 
-def test_work_that_goes_on_is_in_view_and_cannot_be_put_away(wb):
+def test_work_that_continues_is_in_view_and_cannot_be_put_away(wb):
     OPENING.use(wb)
     job = start_upload(wb, FILES, source="Tides")
     wb.jobs.put_away(job)
@@ -68,7 +68,7 @@ def test_work_that_goes_on_is_in_view_and_cannot_be_put_away(wb):
     assert [describe_file(file, False)[1] for file in wb.jobs.files(job)] == ["not added (cancelled)"] * 3
 
 
-def test_an_upload_into_a_place_that_is_not_there_begins_nothing(wb):
+def test_an_upload_into_a_place_that_is_not_there_starts_nothing(wb):
     with pytest.raises(NotFound):
         start_upload(wb, FILES, source="Tides", project="nowhere")
     assert wb.jobs.list() == []
@@ -129,12 +129,12 @@ def test_work_in_files_shows_the_share_of_the_work_and_not_of_the_files():
     assert describe_job(work) == "40%, 1 of 7 · about 40 s left · Embedding."
 
 
-def test_a_stalled_job_says_what_to_do_in_place_of_how_far_it_is():
+def test_a_stalled_job_explains_what_to_do_in_place_of_how_far_it_is():
     job = Job("job_1", "index_build", "Build", "running", total=7, share=0.4, stalled="Stalled: restart it.")
     assert describe_job(JobView(job, FileTally(), NOON)) == "Stalled: restart it."
 
 
-def test_a_worker_that_says_nothing_is_not_made_out_to_be_at_work():
+def test_a_worker_that_is_silent_is_not_made_out_to_be_at_work():
     silent = Job("job_1", "index_build", "Build", "running", taken_at=NOON, updated_at=NOON - timedelta(seconds=40))
     assert describe_job(JobView(silent, FileTally(), NOON)) == (
         "no heartbeat from its worker for 40 s; another worker will take over"

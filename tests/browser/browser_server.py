@@ -6,7 +6,7 @@ from urllib3 import PoolManager, Retry
 
 
 def free_port() -> int:
-    """Return a port nobody listens on just now."""
+    """Return a port no one listens on just now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]

@@ -1,7 +1,7 @@
 """Take README's pictures of the app as it is now: ``python -m tests.browser.readme_pictures`` [FOLDER].
 
 They go to docs/images, unless FOLDER is named. The four strategies that Compare shows first are measured on the
-sample's questions in a home of its own, and both pages are pictured in both themes. Times stand in the pictures: take
+sample's questions in a home of its own, and both pages are pictured in both themes. Times are in the pictures: take
 them while the machine has nothing else to do.
 """
 
@@ -39,7 +39,7 @@ PORT = free_port()
 
 
 def take(page: Page, name: str, address: str, landmark: str, folder: Path) -> None:
-    """Take a page in both themes; it is opened anew in each, since charts are drawn in that of their page's start."""
+    """Take a page in both themes; it is opened again in each, since charts are drawn in that of their page's start."""
     for scheme, suffix in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         page.goto(f"http://127.0.0.1:{PORT}/{address}", timeout=SLOW)

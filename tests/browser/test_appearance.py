@@ -89,7 +89,7 @@ def test_there_are_four_sizes_of_type(goto, page, names):
     assert {size: words for size, words in sizes.items() if size not in ("13", "15", "20", "28")} == {}
 
 
-def test_a_search_that_waits_and_work_that_fails_and_goes_on_are_shown_in_the_tray(
+def test_a_search_that_waits_and_work_that_fails_and_continues_are_shown_in_the_tray(
     goto, page, filled, browser_database
 ):
     """A lock on the passages makes the search and the work last as long as the test looks."""

@@ -1,4 +1,4 @@
-"""Work that was begun in the app goes on without its page, its tab and its process, and comes back into view."""
+"""Work that was begun in the app continues without its page, its tab and its process, and comes back into view."""
 
 import os
 import signal
@@ -90,7 +90,7 @@ def test_an_upload_outlives_its_page_and_the_app_and_two_tabs_see_the_same(page,
     expect(rows).to_have_count(0)
 
 
-def test_an_app_that_is_killed_in_the_middle_of_an_upload_goes_on_when_it_comes_back(
+def test_an_app_that_is_killed_in_the_middle_of_an_upload_continues_when_it_comes_back(
     page, run_app, keep, make_settings
 ):
     address, process = run_app(worker=True)
@@ -103,7 +103,10 @@ def test_an_app_that_is_killed_in_the_middle_of_an_upload_goes_on_when_it_comes_
         keep("work-killed-1440-light")
         [job] = wb.jobs.in_view()
         there = {document.id: document.updated_at for document in wb.documents.list(limit=150)}
-        assert job.status in ("running", "queued")  # the worker beside gives it back once it sees that its app is gone
+        assert job.status in (
+            "running",
+            "queued",
+        )  # the worker alongside gives it back once it sees that its app is gone
         assert 0 < len(there) < 150
 
         address, _ = run_app(worker=True)

@@ -66,7 +66,7 @@ def test_keys_alone_ask_move_explain_and_open(goto, keep):
     expect(page).not_to_have_url(re.compile("doc="))
 
 
-def test_one_strategy_stands_side_by_side_on_two_indexes(goto, filled, keep):
+def test_one_strategy_is_side_by_side_on_two_indexes(goto, filled, keep):
     filled.indexes.create("by_sentence", chunker="sentence")
     filled.indexes.build("by_sentence")
     page = goto(f"/?q={QUESTION}&s=hybrid")
@@ -139,7 +139,7 @@ def test_a_press_opens_what_lay_under_it_although_other_hits_arrive_before_its_r
     expect(page.locator(".card .title").first).to_contain_text("Stilling well")
 
 
-def test_a_press_beside_the_cards_holds_the_board_no_longer_than_it_lasts(goto):
+def test_a_press_next_to_the_cards_holds_the_board_no_longer_than_it_lasts(goto):
     page = goto(f"/?q={QUESTION}&s=keyword&s=vector")
     page.locator(".head").first.hover()
     page.mouse.down()
@@ -188,7 +188,7 @@ def test_a_language_of_the_scope_follows_to_another_page_and_through_the_box_tha
     page.get_by_role("option", name="Source Harbour").first.click()
     expect(page).to_have_url(re.compile(r"/library\?.*language=english"))
     expect(page.get_by_role("heading", name="Harbour").first).to_be_visible()
-    page.wait_for_function("window.workbenchShortcuts")  # the keys of a page that was loaded anew
+    page.wait_for_function("window.workbenchShortcuts")  # the keys of a page that was loaded again
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Find").fill("tide gauge")
     page.get_by_role("option", name="Question tide gauge").click()

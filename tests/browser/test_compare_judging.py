@@ -21,7 +21,7 @@ def judged(filled, title):
 
 
 def settled(page, count):
-    """Return the page once the engine has written every mark down and the board says so after a fresh visit."""
+    """Return the page once the engine has written every mark down and the board reports it after a fresh visit."""
     page.wait_for_function(
         "count => { const root = [...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.root')"
         " ?? (e.matches('.root') ? e : null)).find(r => r?.pending);"
@@ -88,7 +88,7 @@ def test_keys_on_the_hovered_and_the_focused_card_judge_its_span(goto, filled):
     expect(cards.first).to_have_attribute("data-judged", "2")
 
 
-def test_every_mark_of_a_quick_hand_is_kept_and_nothing_is_drawn_anew(goto, filled, keep):
+def test_every_mark_of_a_quick_hand_is_kept_and_nothing_is_drawn_again(goto, filled, keep):
     made = TestSetStore(filled).create("Quick")
     page = goto(f"/?q=gauge bread&judge={made.id}&s=vector&s=keyword&s=hybrid&s=rerank")
     cards = page.locator("ol.column").last.locator(".card")
@@ -137,7 +137,7 @@ def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differentl
         "() => document.querySelector('.st-key-strategybar').getBoundingClientRect().left === Math.min(..."
         "[...document.querySelectorAll('*')].flatMap(e => [...(e.shadowRoot ?? e).querySelectorAll('.head')])"
         ".map(head => head.getBoundingClientRect().left))"
-    )  # the first column begins where everything begins
+    )  # the first column starts where everything starts
     keep("judging-through-390-light")
     of_its_own = through.first.locator("xpath=ancestor::li")
     of_its_own.get_by_role("button", name="not relevant").click()  # a judgment of its own goes before what overlaps
@@ -146,7 +146,7 @@ def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differentl
     filled.indexes.delete("by_sentences")
 
 
-def test_a_test_set_that_is_gone_is_said_and_the_board_shows_what_is_kept(goto, filled):
+def test_a_test_set_that_is_gone_is_reported_and_the_board_shows_what_is_kept(goto, filled):
     made = TestSetStore(filled).create("Short lived")
     page = goto(f"/?q=tide&judge={made.id}")
     expect(page.locator(".grades").first).to_be_visible()
@@ -214,7 +214,7 @@ def test_the_strategies_stay_on_one_line_while_judging_with_an_answer(goto, fill
         "() => new Set([...document.querySelectorAll('.st-key-strategybar [role=toolbar] button')]"
         ".map((pill) => pill.offsetTop)).size === 1"
     )
-    goto(f"/?judge={made.id}")  # without a question no board says what one judges into
+    goto(f"/?judge={made.id}")  # without a question no board reports what one judges into
     expect(page.locator(".wb-round")).to_contain_text(made.title)
 
 

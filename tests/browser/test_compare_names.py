@@ -48,7 +48,7 @@ def test_only_the_named_documents_are_searched_when_that_is_asked_for(goto: Call
     expect(page.get_by_role("list", name="Hybrid: 4 passages")).to_be_visible()
 
 
-def test_another_question_begins_with_every_name(goto: Callable[[str], Page]) -> None:
+def test_another_question_starts_with_every_name(goto: Callable[[str], Page]) -> None:
     page = goto(f"/?q={QUESTION}&s=hybrid&without=Tide gauge")
     expect(page.locator(".st-key-preferred")).to_contain_text("Not boosting documents named")
     page.get_by_label("Question").fill("waves at the Stilling well")

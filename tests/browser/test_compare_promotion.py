@@ -50,7 +50,7 @@ def test_a_promotion_serves_the_scope_is_shown_and_undone_in_one_click(goto, fil
     assert filled.search("lock", scope=scope).strategy == "rerank"
 
 
-def test_a_scope_that_can_have_no_promotion_says_why(goto):
+def test_a_scope_that_can_have_no_promotion_explains_why(goto):
     page = goto("/?q=gauge&tag=sea&s=keyword")
     button = page.get_by_role("button", name="Promote Keyword")
     expect(button).to_be_disabled()

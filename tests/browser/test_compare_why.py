@@ -135,7 +135,7 @@ def test_matched_words_have_their_shares_and_other_strategies_their_ranks(linked
     expect(panel.get_by_role("listitem", name=f"Vector: rank {why.elsewhere['vector']}")).to_be_visible()
 
 
-def test_an_expected_document_is_searched_by_name_and_the_funnel_says_where_it_fell_out(goto, filled, keep):
+def test_an_expected_document_is_searched_by_name_and_the_funnel_reports_where_it_was_dropped(goto, filled, keep):
     [hit] = filled.search("tide gauge", "keyword", 1)
     page = goto(f"/?q=tide gauge&s=keyword&why={hit.passage_id}&by=keyword")
     panel = page.get_by_role("dialog")
@@ -224,7 +224,7 @@ def test_the_panel_is_without_serious_findings_and_fits_every_width(linked, fill
         keep(f"why-{width}-{scheme}")
 
 
-def test_a_hit_whose_document_was_deleted_says_so_and_the_board_is_asked_anew(goto, filled, tmp_path):
+def test_a_hit_whose_document_was_deleted_reports_it_and_the_board_is_asked_again(goto, filled, tmp_path):
     (tmp_path / "buoy.md").write_text("# Buoy\n\nThe buoy reports the swell of the outer harbour by radio.")
     gone = filled.ingest(tmp_path, source="Buoys", on_progress=lambda progress: None)
     page = goto("/?q=swell of the outer harbour by radio&s=keyword&s=hybrid")

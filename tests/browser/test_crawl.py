@@ -29,7 +29,7 @@ def docs(site) -> str:  # noqa: F811
 
 
 def status(page):
-    """Return the line that says how the crawl is."""
+    """Return the line that reports how the crawl is."""
     return page.locator(".st-key-crawl_status p").first
 
 
@@ -85,7 +85,7 @@ def docs_app(page, goto):
     return re.match(r"http://[^/]+", goto("/crawl").url).group()
 
 
-def test_what_cannot_be_crawled_is_said_on_the_page(goto):
+def test_what_cannot_be_crawled_is_reported_on_the_page(goto):
     page = goto("/crawl")
     page.get_by_label("Start page").fill("http://10.0.0.1/")
     page.get_by_label("Start page").press("Enter")

@@ -126,7 +126,7 @@ def test_an_experiment_can_be_taken_along_as_csv_and_as_a_notebook(goto: Callabl
     assert any("Words or vectors" in "".join(cell["source"]) for cell in notebook["cells"])
 
 
-def test_the_list_tells_who_won_and_two_experiments_stand_side_by_side(
+def test_the_list_reports_who_won_and_two_experiments_are_side_by_side(
     goto: Callable[[str], Page], measured: str, harbour: str, filled: Workbench, keep: Callable[[str], None]
 ) -> None:
     experiments = Experiments(filled)
@@ -175,7 +175,7 @@ def test_the_form_offers_every_combination_of_several_parameters(
     keep("evaluate_matrix")
 
 
-def test_tune_begins_with_the_persons_own_test_set_and_tells_what_it_did_in_its_time(
+def test_tune_starts_with_the_persons_own_test_set_and_reports_what_it_did_in_its_time(
     goto: Callable[[str], Page], filled: Workbench, harbour: str, keep: Callable[[str], None]
 ) -> None:
     store = TestSetStore(filled)
@@ -201,7 +201,7 @@ def test_tune_begins_with_the_persons_own_test_set_and_tells_what_it_did_in_its_
     store.delete(made.id)
 
 
-def test_learn_trains_a_ranker_says_what_it_is_worth_and_keeps_it(
+def test_learn_trains_a_ranker_reports_what_it_is_worth_and_keeps_it(
     goto: Callable[[str], Page], filled: Workbench, harbour: str, keep: Callable[[str], None]
 ) -> None:
     page = goto("/evaluate?view=learn")

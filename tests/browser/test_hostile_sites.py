@@ -26,7 +26,7 @@ def name_of(bait: str) -> str:
 
 @pytest.fixture
 def crawler(filled: Workbench, browser_database: str, test_home: Path, app: str) -> Iterator[Workbench]:
-    """A workbench that may crawl this machine, beside the app, whose worker runs its jobs."""
+    """A workbench that may crawl this machine, next to the app, whose worker runs its jobs."""
     values = {"home": test_home, "database_url": browser_database, "embedding_model": "hash", "_env_file": None}
     settings = Settings(**values, crawl_allow_hosts="127.0.0.1")  # pyright: ignore
     with Workbench.open(settings=settings) as workbench:

@@ -44,7 +44,7 @@ def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(g
     keep("indexes-1440-light")
     page.get_by_role("button", name="Make default").click()
     expect(page.get_by_text('"sentences" is now the default index.')).to_be_visible()
-    expect(page.get_by_role("button", name="Drop")).to_have_count(1)  # the page has been drawn anew
+    expect(page.get_by_role("button", name="Drop")).to_have_count(1)  # the page has been drawn again
     expect(page.get_by_role("button", name="Drop")).to_be_disabled()
     page.get_by_role("checkbox", name="Select sentences").uncheck()
     page.get_by_role("checkbox", name="Select main").check()
@@ -61,7 +61,7 @@ def test_an_index_is_made_built_in_the_background_made_the_default_and_dropped(g
     assert [index.name for index in filled.indexes.list()] == ["main"]
 
 
-def test_an_index_that_lacks_documents_says_so_and_is_brought_up_to_date(goto, filled):
+def test_an_index_that_lacks_documents_reports_it_and_is_brought_up_to_date(goto, filled):
     filled.indexes.create("late", chunker="token")
     page = goto("/system")
     row = page.get_by_role("table", name="Indexes").get_by_role("row", name="late")

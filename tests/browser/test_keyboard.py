@@ -68,7 +68,7 @@ def test_the_arrows_lead_from_the_first_passage_to_promote_and_back(goto):
         ("/system", "new index", "[role=dialog] input"),
     ],
 )
-def test_the_finder_presses_what_stands_on_the_page(goto, path, typed, opened):
+def test_the_finder_presses_what_is_on_the_page(goto, path, typed, opened):
     page = goto(path)
     landmark = page.get_by_role("button", name=re.compile(typed, re.IGNORECASE)).first
     expect(landmark).to_be_visible()
@@ -119,7 +119,7 @@ def test_ctrl_enter_deletes_nothing(goto, filled):
     filled.sources.delete(made.id)
 
 
-def test_ctrl_enter_leaves_alone_what_lies_behind_the_list_of_keys(goto):
+def test_ctrl_enter_leaves_alone_what_is_behind_the_list_of_keys(goto):
     page = goto("/crawl")
     page.wait_for_function("window.workbenchShortcuts")
     expect(page.get_by_role("button", name="Start crawl")).to_be_visible()
@@ -130,7 +130,7 @@ def test_ctrl_enter_leaves_alone_what_lies_behind_the_list_of_keys(goto):
     expect(page.get_by_text("Enter a start page.")).to_have_count(0)
 
 
-def test_a_table_is_two_stops_of_the_tab_key_and_the_arrows_go_on_inside_of_it(goto):
+def test_a_table_is_two_stops_of_the_tab_key_and_the_arrows_continue_inside_of_it(goto):
     page = goto("/library")
     expect(page.locator("tbody .open").first).to_be_visible()
     page.get_by_label("Filter sources").focus()

@@ -21,7 +21,7 @@ def pdf(*pages: str) -> bytes:
     return held.getvalue()
 
 
-def test_an_uploaded_pdf_is_found_read_beside_its_original_and_deleted_again(goto, keep, filled):
+def test_an_uploaded_pdf_is_found_read_next_to_its_original_and_deleted_again(goto, keep, filled):
     page = goto("/library")
     files = [
         {
@@ -161,7 +161,7 @@ def test_a_press_on_a_source_opens_it_although_the_list_grows_before_its_release
     filled.sources.delete(added.id)
 
 
-def test_the_language_of_a_source_is_chosen_and_its_words_are_stemmed_anew(goto, filled, tmp_path, keep):
+def test_the_language_of_a_source_is_chosen_and_its_words_are_stemmed_again(goto, filled, tmp_path, keep):
     text = "# Haus\n\nDas Haus steht am Ufer, und die Kinder gehen am Morgen über die Brücke zur Schule."
     (tmp_path / "haus.md").write_text(text)
     report = filled.ingest(tmp_path, source="Ufer", on_progress=lambda progress: None)

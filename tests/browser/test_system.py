@@ -26,7 +26,7 @@ def test_the_checks_take_the_width_of_their_names_and_leave_the_rest_to_what_the
     assert detail.evaluate("cell => cell.offsetWidth") > 1000
 
 
-def test_a_replica_is_told_once(
+def test_a_replica_is_reported_once(
     serve: Callable[..., str], filled: Workbench, browser_database: str, page: Page
 ) -> None:
     address = serve(browser_database, WORKBENCH_READ_DATABASE_URL=browser_database)

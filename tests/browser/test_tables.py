@@ -1,4 +1,4 @@
-"""A report's table of figures in the app: on the card, where its header lies in another passage, and in the reader."""
+"""A report's table of figures in the app: on the card, where its header is in another passage, and in the reader."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def statement(filled: Workbench, tmp_path: Path) -> str:
     return document
 
 
-def test_a_row_stands_in_columns_below_their_names_on_its_card_and_in_the_reader(
+def test_a_row_is_in_columns_below_their_names_on_its_card_and_in_the_reader(
     filled: Workbench, statement: str, goto: Callable[[str], Page], keep: Callable[[str], None]
 ) -> None:
     (hit, *_) = filled.search(ROW, strategy="keyword").results

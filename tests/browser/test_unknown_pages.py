@@ -1,4 +1,4 @@
-"""A path that no page has: the app says so in its own words, and leads to the pages that there are."""
+"""A path that no page has: the app reports it in its own words, and leads to the pages that there are."""
 
 import re
 
@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.browser
 
 
-def test_a_path_that_no_page_has_is_said_and_leads_to_the_pages(goto, page):
+def test_a_path_that_no_page_has_is_reported_and_leads_to_the_pages(goto, page):
     goto("/nowhere<b>")
     expect(page.get_by_role("heading", name="Page /nowhere<b> not found")).to_be_visible()
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -22,7 +22,7 @@ def test_a_path_that_no_page_has_is_said_and_leads_to_the_pages(goto, page):
 
 
 @pytest.mark.parametrize("path", ["/harbour/gauges", "/library/gauges/1/?q=tide"])
-def test_a_path_of_several_parts_is_said_and_leads_to_the_pages(goto, page, path):
+def test_a_path_of_several_parts_is_reported_and_leads_to_the_pages(goto, page, path):
     goto(path)
     told = path.partition("?")[0].rstrip("/")
     expect(page.get_by_role("heading", name=f"Page {told} not found")).to_be_visible()

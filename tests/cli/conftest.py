@@ -15,7 +15,7 @@ from workbench.cli import main
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a command that opens a database nobody gave it fail, in place of opening the person's own."""
+    """Let a command that opens a database no one gave it fail, in place of opening the person's own."""
     monkeypatch.setenv("WORKBENCH_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/nowhere")
 
 

@@ -33,7 +33,7 @@ def test_ask_prints_the_answer_and_its_numbered_sources(animals: Callable[..., R
     assert "Nothing in the documents answers" in animals("ask", "Who won the football cup?").out
 
 
-def test_a_row_of_a_table_is_shown_below_the_names_of_its_columns_and_an_answer_tells_the_page(
+def test_a_row_of_a_table_is_shown_below_the_names_of_its_columns_and_an_answer_reports_the_page(
     workbench: Callable[..., Ran], tmp_path: Path
 ) -> None:
     (tmp_path / "dues.md").write_text("# Dues\n\n| Quay | 2023 | 2024 |\n|---|---|---|\n| Outer | 120 | 131 |\n")
@@ -45,7 +45,7 @@ def test_a_row_of_a_table_is_shown_below_the_names_of_its_columns_and_an_answer_
     assert "log.pdf, page 1" in workbench("ask", "Where does the herring gull nest?").out
 
 
-def test_explain_says_why_in_words_and_in_json(animals: Callable[..., Ran]) -> None:
+def test_explain_explains_why_in_words_and_in_json(animals: Callable[..., Ran]) -> None:
     shown = " ".join(animals("search", "cats purr", "--explain").out.split())
     assert "rank 1 in scope" in shown and "rank 1 of the candidates" in shown
     assert "purr x1" in shown and "keyword 1" in shown
@@ -54,7 +54,7 @@ def test_explain_says_why_in_words_and_in_json(animals: Callable[..., Ran]) -> N
     assert value["explanations"][0]["terms"][0]["share"] > 0
 
 
-def test_expect_says_where_a_document_fell_out(animals: Callable[..., Ran]) -> None:
+def test_expect_reports_where_a_document_was_dropped(animals: Callable[..., Ran]) -> None:
     listed = json.loads(animals("documents", "list", "--json").out)["documents"]
     dogs = next(document["id"] for document in listed if document["title"] == "Dogs")
     value = json.loads(animals("search", "cats", "--strategy", "keyword", "--expect", dogs, "--json").out)
@@ -65,7 +65,7 @@ def test_expect_says_where_a_document_fell_out(animals: Callable[..., Ran]) -> N
     assert animals("search", "cats", "--expect", "doc_none").code == 2
 
 
-def test_a_misspelt_word_is_said_to_be_searched_as_another(animals: Callable[..., Ran]) -> None:
+def test_a_misspelled_word_is_reported_as_searched_as_another(animals: Callable[..., Ran]) -> None:
     ran = animals("search", "stranegrs")
     assert "No document contains 'stranegrs'; also searched for 'strangers'." in ran.err
     assert json.loads(animals("search", "stranegrs", "--json").out)["corrections"] == {"stranegrs": ["strangers"]}

@@ -67,7 +67,7 @@ def test_a_crawl_without_a_worker_waits_and_can_be_stopped_and_resumed(workbench
     assert [entry["id"] for entry in listed["jobs"]] == [again["id"], job["id"]]
 
 
-def test_a_worker_apart_runs_jobs_and_ends_when_told(
+def test_a_worker_apart_runs_jobs_and_stops_when_asked(
     workbench: Workbench, site: str, environment: dict[str, str]
 ) -> None:
     job = json.loads(workbench("crawl", site, "--no-browser", "--json").out)

@@ -1,4 +1,4 @@
-"""A process that is told to end closes its doors: the embedded database ends with it, whatever it was at."""
+"""A process that is asked to stop shuts down cleanly: the embedded database ends with it, whatever it was doing."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def ends_with_its_server(process: subprocess.Popen[str], home: Path, number: sig
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_a_server_over_stdio_that_is_told_to_end_takes_the_database_along(
+def test_a_server_over_stdio_that_is_asked_to_stop_takes_the_database_along(
     shared_home: Path, number: signal.Signals
 ) -> None:
     process = serving(shared_home)
@@ -87,14 +87,16 @@ def test_a_server_over_stdio_that_is_told_to_end_takes_the_database_along(
     [["mcp", "--transport", "http", "--port"], ["app", "--no-sample", "--port"]],
     ids=["mcp", "app"],
 )
-def test_a_server_over_http_that_is_told_to_end_takes_the_database_along(shared_home: Path, command: list[str]) -> None:
+def test_a_server_over_http_that_is_asked_to_stop_takes_the_database_along(
+    shared_home: Path, command: list[str]
+) -> None:
     user = serving(shared_home)  # the database is there before the signal comes
     process = started(shared_home, *command, str(free_port()))
     assert process.stderr is not None
     assert "http://" in process.stderr.readline()
     ends_alone = user.communicate(timeout=LONG)[1]
     assert "Traceback" not in ends_alone
-    if postmaster(shared_home) is None:  # this one had not joined yet and has to start it anew
+    if postmaster(shared_home) is None:  # this one had not joined yet and has to start it again
         process.terminate()
         process.communicate(timeout=LONG)
         assert postmaster(shared_home) is None

@@ -104,7 +104,7 @@ def test_debug_shows_where_it_failed(workbench: Callable[..., Ran]) -> None:
     assert "Source not found: nobody." in ran.err
 
 
-def test_flags_may_stand_before_the_command(workbench: Callable[..., Ran]) -> None:
+def test_flags_may_be_before_the_command(workbench: Callable[..., Ran]) -> None:
     assert workbench("--json", "strategies", "list").json == workbench("strategies", "list", "--json").json
 
 

@@ -53,7 +53,7 @@ def test_everything_is_back_after_an_import(
     assert workbench("search", "dogs", "--project", "Zoo", "--index", "small", "--json").json["results"]
 
 
-def test_an_imported_corpus_goes_on_growing(
+def test_an_imported_corpus_continues_growing(
     workbench: Callable[..., Ran], animals: Path, elsewhere: Callable[[], str]
 ) -> None:
     workbench("ingest", str(animals), "--source", "Animals")

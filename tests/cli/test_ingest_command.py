@@ -76,7 +76,7 @@ def test_a_path_that_leads_nowhere_is_a_sentence_too(workbench: Callable[..., Ra
     assert said in ran.err
 
 
-def test_for_people_it_says_what_changed(workbench: Callable[..., Ran], animals: Path) -> None:
+def test_for_people_it_reports_what_changed(workbench: Callable[..., Ran], animals: Path) -> None:
     shown = workbench("ingest", str(animals)).out
     assert "3 added, 0 updated, 0 unchanged, 0 failed" in shown
 

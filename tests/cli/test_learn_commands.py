@@ -14,7 +14,7 @@ from tests.evals.test_learning import ASKED, TEXTS
 
 @pytest.fixture
 def archive(folder: Callable[..., Path]) -> Path:
-    """The test set of ``tests/evals/test_learning.py``: what is asked for stands in the long texts."""
+    """The test set of ``tests/evals/test_learning.py``: what is asked for is in the long texts."""
     corpus = [{"_id": key, "title": title, "text": text} for key, (title, text) in TEXTS.items()]
     queries = [{"_id": key, "text": text} for key, (text, _) in ASKED.items()]
     qrels = [f"{key}\t{document}\t{grade}" for key, (_, judged) in ASKED.items() for document, grade in judged.items()]
@@ -58,7 +58,7 @@ def test_a_search_names_its_ranker_and_why_shows_what_it_weighed(
     assert lost.code != 0 and "Ranker not found: lost" in lost.err
 
 
-def test_what_cannot_be_learned_or_imported_is_said_in_a_sentence(
+def test_what_cannot_be_learned_or_imported_is_reported_in_a_sentence(
     workbench: Callable[..., Ran], archive: Path, tmp_path: Path
 ) -> None:
     lines = (archive / "queries.jsonl").read_text().splitlines()
@@ -76,13 +76,13 @@ def test_what_cannot_be_learned_or_imported_is_said_in_a_sentence(
     )
 
 
-def test_an_evaluation_says_that_the_ranker_knew_the_questions(workbench: Callable[..., Ran], archive: Path) -> None:
+def test_an_evaluation_reports_that_the_ranker_knew_the_questions(workbench: Callable[..., Ran], archive: Path) -> None:
     asked = ("--strategies", "learned", "--limit-queries", "3", "--ragas", "none")
     assert "'default' was trained on these questions" in workbench("eval", "sample", *asked).err
     assert "was trained on these" not in workbench("eval", str(archive), *asked).err
 
 
-def test_a_kept_ranker_is_measured_on_another_test_set_beside_the_fixed_strategies(
+def test_a_kept_ranker_is_measured_on_another_test_set_next_to_the_fixed_strategies(
     workbench: Callable[..., Ran], archive: Path
 ) -> None:
     assert workbench("learn", str(archive), "--save", "mine").code == 0

@@ -73,7 +73,7 @@ def test_text_from_a_document_cannot_steer_the_terminal(
     assert "\x1b" not in workbench("search", "red alert").out
 
 
-def test_a_query_may_begin_with_a_dash(workbench: Callable[..., Ran]) -> None:
+def test_a_query_may_start_with_a_dash(workbench: Callable[..., Ran]) -> None:
     assert workbench("search", "--json", "--", "-x --json").json["query"] == "-x --json"
 
 

@@ -1,4 +1,4 @@
-"""``workbench status``: what there is, and the work that goes on; watched until somebody stops it."""
+"""``workbench status``: what there is, and the work that continues; watched until someone stops it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench import Workbench
 from workbench.models.bert.session import machine_key
 
 
-def test_status_tells_the_work_that_goes_on(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
+def test_status_reports_the_work_that_continues(workbench: Callable[..., Ran], animals: Path, wb: Workbench) -> None:
     assert "No job is queued or running, and no worker is needed." in workbench("status").out
     job = workbench("ingest", str(animals), "--source", "Zoo", "--background", "--json").json["job"]
     told = workbench("status").out
@@ -58,7 +58,7 @@ def test_a_watch_on_a_terminal_leaves_its_last_look_and_no_trace_of_the_others(e
         while shown.count(b"on disk") < 3:
             shown += os.read(near, 65536)
         it.send_signal(signal.SIGINT)
-        with suppress(OSError):  # how Linux says that the other end is closed
+        with suppress(OSError):  # how Linux reports that the other end is closed
             while more := os.read(near, 65536):
                 shown += more
         assert it.wait(60) == 0
@@ -76,7 +76,7 @@ def test_a_watch_without_a_pause_is_refused(workbench: Callable[..., Ran]) -> No
         assert (ran.code, "use at least 0.5 seconds" in ran.err) == (2, True)
 
 
-def test_status_and_doctor_tell_in_which_precision_passages_are_embedded_here(
+def test_status_and_doctor_report_in_which_precision_passages_are_embedded_here(
     workbench: Callable[..., Ran], wb: Workbench
 ) -> None:
     assert workbench("status", "--json").json["model"] == {"name": "hash", "passages": None}

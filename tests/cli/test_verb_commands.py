@@ -66,7 +66,7 @@ def test_a_document_is_made_from_a_text_changed_and_deleted(workbench: Callable[
     assert workbench("documents", "show", made["id"]).code == 2
 
 
-def test_a_document_comes_from_standard_input(workbench: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_comes_from_areard_input(workbench: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("Bees hum."))
     made = workbench("documents", "create", "--text", "-", "--title", "Bees", "--json").json
     assert workbench("documents", "show", made["id"], "--json").json["text"] == "Bees hum."
@@ -141,7 +141,7 @@ def test_doctor_is_content_with_a_healthy_house(workbench: Callable[..., Ran]) -
     assert {check["name"] for check in ran.json["checks"]} >= {"database", "pgvector", "embedding model", "disk"}
 
 
-def test_one_document_is_told_in_the_singular(workbench: Callable[..., Ran], tmp_path: Path) -> None:
+def test_one_document_is_reported_in_the_singular(workbench: Callable[..., Ran], tmp_path: Path) -> None:
     (tmp_path / "gauge.md").write_text("# Tide gauge\n\nIt records the level of the sea.")
     workbench("ingest", str(tmp_path))
     assert ": 1 document, 1 passage" in workbench("doctor").out
@@ -150,7 +150,7 @@ def test_one_document_is_told_in_the_singular(workbench: Callable[..., Ran], tmp
     assert workbench("export", str(tmp_path / "all.zip")).out.startswith("Wrote 1 document, ")
 
 
-def test_doctor_says_that_the_database_is_down(process: Callable[..., Ran]) -> None:
+def test_doctor_reports_that_the_database_is_down(process: Callable[..., Ran]) -> None:
     ran = process("doctor", "--json", WORKBENCH_DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert (ran.code, ran.json["ok"]) == (1, False)
     assert "is unreachable" in ran.json["checks"][0]["detail"]

@@ -1,6 +1,6 @@
 """Fetch the protocol's official suite, Inspector and a Node 22 for them from npm: ``tests/conformance/fetch.py``.
 
-Where that cannot be done, one line says so and why; it fails only with ``--required``.
+Where that cannot be done, one line reports it and why; it fails only with ``--required``.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LONGEST = 180  # seconds
 INSTALL = ["npm", "install", "--no-fund", "--no-audit", "--no-package-lock", "--ignore-scripts"]
-SOON = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]  # give up where nobody answers
+SOON = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]  # give up where no one answers
 
 
 def installed(folder: Path = HERE) -> bool:
-    """Tell whether just what package.json lists was fetched to its end."""
+    """Return whether just what package.json lists was fetched to its end."""
     done = _done(folder)
     return done.exists() and done.read_bytes() == (folder / "package.json").read_bytes()
 

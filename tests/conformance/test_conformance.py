@@ -35,7 +35,7 @@ def inspect(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_inspector_lists_tools_calls_one_and_tells_a_failure(wb: Workbench) -> None:
+def test_inspector_lists_tools_calls_one_and_reports_a_failure(wb: Workbench) -> None:
     wb.documents.create(text="Some words.", title="T")
     call = ("--method", "tools/call", "--tool-name", "search_knowledge_base")
     with over_http(wb.settings) as url:

@@ -1,4 +1,4 @@
-"""Fetching the suite: it never fails the tests, never takes for ever, and always says what became of it."""
+"""Fetching the suite: it never fails the tests, never takes for ever, and always reports what became of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = HERE / "fetch.py"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the script beside a package.json that needs nothing from anywhere."""
+    """A copy of the script next to a package.json that needs nothing from anywhere."""
     (tmp_path / "fetch.py").write_bytes(SCRIPT.read_bytes())
     (tmp_path / "package.json").write_text(json.dumps({"name": "nothing", "private": True}))
     return tmp_path
@@ -37,14 +37,14 @@ def npm_that(does: str, folder: Path) -> str:
     return f"{programs}:/usr/bin:/bin"
 
 
-def test_without_npm_one_line_says_so_and_only_a_required_fetch_fails(folder: Path) -> None:
+def test_without_npm_one_line_reports_it_and_only_a_required_fetch_fails(folder: Path) -> None:
     told = "The MCP conformance suite and Inspector are left out of the tests: there is no npm here\n"
     for options, code in (((), 0), (("--required",), 1)):
         done = run(folder, *options, path=str(folder))
         assert (done.returncode, done.stderr) == (code, told)
 
 
-def test_what_npm_says_is_told_and_half_an_installation_is_removed(folder: Path) -> None:
+def test_npm_errors_are_reported_and_half_an_installation_is_removed(folder: Path) -> None:
     path = npm_that("mkdir node_modules; echo 'npm error code ENOTFOUND' >&2; exit 1", folder)
     done = run(folder, path=path)
     assert done.returncode == 0

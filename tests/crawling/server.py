@@ -3,7 +3,7 @@
 ``PUT /__page`` with {"path", "replies": [...]} makes a page; each request takes the next reply, the last one stays.
 A reply: {"status", "headers", "body" (base64), "delay" (s before answering), "drip" (bytes for ever)}.
 ``GET /__hits`` tells which paths were asked for how often, and with which headers last.
-A reply with an ETag or Last-Modified answers 304 to whoever has it.
+A reply with an ETag or Last-Modified answers 304 to anyone who has it.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def scripted_site(site: TestSite, trap: Trap) -> None:
 
 @contextmanager
 def given_chromium(folder: Path) -> Iterator[str]:
-    """A Chromium that somebody started for other purposes, with no proxy and no restraint; yields its CDP address."""
+    """A Chromium that someone started for other purposes, with no proxy and no restraint; yields its CDP address."""
     path = find_chromium()
     assert path is not None
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", f"--user-data-dir={folder}"]

@@ -40,7 +40,7 @@ def test_what_did_not_change_is_asked_for_and_not_sent(wb: Workbench, site: Test
     assert [(d.id, d.updated_at) for d in wb.documents.list()] == before
 
 
-def test_the_report_tells_added_changed_removed_and_failed(
+def test_the_report_reports_added_changed_removed_and_failed(
     wb: Workbench, site: TestSite, crawled: dict[str, Any]
 ) -> None:
     site.put({
@@ -177,7 +177,7 @@ def test_more_than_a_fifth_is_removed_only_when_that_is_accepted(wb: Workbench, 
         wb.crawls.accept_removals(held["id"])
 
 
-def test_a_fifth_is_removed_if_the_site_says_so(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+def test_a_fifth_is_removed_if_the_site_reports_it(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     site.put(pages_of_ten())
     crawled = crawl(f"{site.url}/docs/")
     site.put({TEN[0]: page("P", head="<meta name=robots content=noindex>")})
@@ -261,7 +261,7 @@ def test_a_refresh_asks_for_what_the_site_calls_unchanged(
     assert wb.crawls.recrawl(again["id"]).options["refresh"] is False
 
 
-def test_a_dry_run_tells_and_stores_nothing(wb: Workbench, site: TestSite) -> None:
+def test_a_dry_run_reports_and_stores_nothing(wb: Workbench, site: TestSite) -> None:
     site.put({
         "/": page("Start", links=["/a", "/private/b", "/archive/c", *[f"/p{n}" for n in range(30)]]), "/a": page("A"),
         "/robots.txt": "User-agent: *\nDisallow: /private/",

@@ -11,7 +11,7 @@ from tests.otlp_collector import collecting
 from workbench import Workbench
 
 
-def test_a_crawl_that_is_waited_for_tells_its_job_and_the_ingests_within(wb: Workbench, site: TestSite) -> None:
+def test_a_crawl_that_is_waited_for_reports_its_job_and_the_ingests_within(wb: Workbench, site: TestSite) -> None:
     site.put({"/": "<html><title>Home</title><p>The start page of a wiki about lighthouses.</p></html>"})
     command = [sys.executable, "-m", "workbench.cli", "crawl", f"{site.url}/", "--wait", "--no-browser"]
     with collecting() as collector:

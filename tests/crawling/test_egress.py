@@ -117,7 +117,7 @@ def test_public_addresses_are_public() -> None:
         "http://10.0.0.1:{port}/", "http://169.254.169.254:{port}/",
     ],
 )  # fmt: skip
-def test_a_redirect_to_a_private_address_reaches_nobody(
+def test_a_redirect_to_a_private_address_reaches_no_one(
     wb: Workbench, site: TestSite, crawl: Callable[..., Any], target: str
 ) -> None:
     with trapped("127.0.0.2", "127.0.0.1", "::1") as trap:
@@ -164,7 +164,7 @@ def test_links_and_sitemaps_to_private_addresses_are_never_asked(
         "http://LOCALHOST/", "http://printer.localhost/",
     ],
 )  # fmt: skip
-def test_a_crawl_does_not_begin_at_a_private_address_and_leaves_nothing_behind(wb: Workbench, url: str) -> None:
+def test_a_crawl_does_not_start_at_a_private_address_and_leaves_nothing_behind(wb: Workbench, url: str) -> None:
     with pytest.raises(CrawlRefused, match="WORKBENCH_CRAWL_ALLOW_HOSTS"):
         wb.crawls.start(url)
     with pytest.raises(CrawlRefused, match="WORKBENCH_CRAWL_ALLOW_HOSTS"):
@@ -183,7 +183,7 @@ def test_a_crawl_of_an_address_that_is_allowed_is_accepted_as_soon_as_that_is_kn
     assert not checking.is_alive()
 
 
-def test_a_name_is_looked_up_before_a_crawl_is_accepted_and_a_slow_resolver_holds_up_nobody() -> None:
+def test_a_name_is_looked_up_before_a_crawl_is_accepted_and_a_slow_resolver_holds_up_no_one() -> None:
     with pytest.raises(CrawlRefused, match=r"10\.1\.2\.3"):
         Guard(resolve=answers(["10.1.2.3"])).check_name("http://intranet.test/")
     Guard(["intranet.test"], resolve=answers(["10.1.2.3"])).check_name("http://intranet.test/")

@@ -27,7 +27,7 @@ def test_an_estimate_counts_text_and_passages() -> None:
 
 
 @pytest.mark.parametrize(("robots", "options", "interval"), [("", {"rate": 20}, 1 / 20), ("0.05", {}, 0.05)])
-def test_a_dry_run_tells_the_time_that_rate_and_crawl_delay_will_take(
+def test_a_dry_run_reports_the_time_that_rate_and_crawl_delay_will_take(
     wb: Workbench, site: TestSite, robots: str, options: dict[str, float], interval: float
 ) -> None:
     names = [f"/p{number}" for number in range(400)]

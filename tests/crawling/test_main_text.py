@@ -231,7 +231,7 @@ def test_text_that_a_reader_sees_or_can_open_is_read(part: str) -> None:
 
 
 @pytest.mark.parametrize("part", UNSEEN.values(), ids=UNSEEN)
-def test_text_that_no_reader_sees_or_that_is_beside_the_page_is_not_read(part: str) -> None:
+def test_text_that_no_reader_sees_or_that_is_next_to_the_page_is_not_read(part: str) -> None:
     assert "NOT" not in text_of(f"<html><body><p>Some words before it.</p>{part}</body></html>")
 
 

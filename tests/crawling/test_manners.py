@@ -21,7 +21,7 @@ PLAIN = {"Content-Type": "text/plain"}
 NOFOLLOW = "<meta name=robots content=nofollow>"
 
 
-def test_robots_rules_are_obeyed_and_told(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+def test_robots_rules_are_obeyed_and_reported(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     rules = "User-agent: *\nDisallow: /private/\nDisallow: /*.cgi$\nAllow: /private/open\n"
     site.put({
         "/robots.txt": reply(rules, headers=PLAIN), "/": page("Start", links=["/private/a", "/private/open", "/x.cgi"]),
@@ -72,7 +72,7 @@ def test_a_rate_is_kept_however_many_requests_might_go_at_once(wb: Workbench, si
     crawl(f"{site.url}/", sitemaps=False, rate=4, concurrency=8)
     moments = sorted(moment for path in ["/", *names] for moment in site.times(path))
     assert len(moments) == 7
-    assert moments[-1] - moments[0] >= 6 / 4 * 0.95  # the intervals as a whole: a single one may begin late
+    assert moments[-1] - moments[0] >= 6 / 4 * 0.95  # the intervals as a whole: a single one may start late
     assert site.most_at_once() <= 8
 
 

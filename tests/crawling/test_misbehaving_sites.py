@@ -48,7 +48,7 @@ def test_a_start_page_that_moved_takes_the_crawl_along(wb: Workbench, site: Test
     assert outcomes(wb, crawled) == {"": "redirected", "en/": "added", "en/a": "added"}
 
 
-def test_missing_pages_are_told_and_the_rest_goes_on(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+def test_missing_pages_are_reported_and_the_rest_continues(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     site.put({"/": page("Start", links=["/missing", "/a"]), "/a": page("A"), "/forbidden": reply("", 403)})
     crawled = crawl(f"{site.url}/")
     assert (crawled["status"], crawled["pages_failed"], crawled["documents_created"]) == ("completed_with_errors", 1, 2)
@@ -71,7 +71,7 @@ def test_a_host_that_asks_for_too_long_a_pause_is_believed(wb: Workbench, site: 
     assert site.hits("/busy") == 1
 
 
-def test_an_error_that_passes_is_tried_again_and_one_that_stays_is_told(
+def test_an_error_that_passes_is_tried_again_and_one_that_stays_is_reported(
     wb: Workbench, site: TestSite, crawl: Crawl
 ) -> None:
     site.put({
@@ -133,7 +133,7 @@ def test_a_calendar_without_end_ends(wb: Workbench, site: TestSite, crawl: Crawl
     assert "repeats in its path" in reason(wb, crawled, "loop/loop/loop/loop/")
 
 
-def test_max_pages_cuts_and_says_what_was_left_out(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+def test_max_pages_cuts_and_reports_what_was_left_out(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     names = [f"/p{number}" for number in range(20)]
     site.put({"/": page("Start", links=names)} | {name: page(f"Page {name}") for name in names})
     crawled = crawl(f"{site.url}/", max_pages=8)

@@ -1,4 +1,4 @@
-"""A listener at an address that nobody may reach: it notes every connection and every packet that arrives."""
+"""A listener at an address that no one may reach: it notes every connection and every packet that arrives."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_a_service_is_no_root_writes_to_its_volumes_alone_and_gains_no_rights(na
     assert "user" not in service and DOCKERFILE.index("USER 1000:1000") < DOCKERFILE.index('CMD ["workbench"')
 
 
-def test_the_profile_lets_chromium_build_its_sandbox_and_nobody_mount_trace_or_load() -> None:
+def test_the_profile_lets_chromium_build_its_sandbox_and_no_one_mount_trace_or_load() -> None:
     assert PROFILE["defaultAction"] == "SCMP_ACT_ERRNO"
     assert {row["action"] for row in PROFILE["syscalls"]} == {"SCMP_ACT_ALLOW"}
     assert {"clone", "clone3", "unshare", "chroot", "seccomp"} <= ALLOWED

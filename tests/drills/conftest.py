@@ -1,4 +1,4 @@
-"""Random drills: each goes on for so many seconds and says its seed, so that a failure can be run again.
+"""Random drills: each continues for so many seconds and says its seed, so that a failure can be run again.
 
 A drill is a test in this folder that repeats a random round while ``drill_seconds`` lasts, at least once. ``make test``
 runs each for about 20 seconds, ``make drills`` at length. ``DRILL_SEED=N`` repeats the rounds of a former run.
@@ -16,7 +16,7 @@ import pytest
 
 @pytest.fixture
 def drill_seconds(request: pytest.FixtureRequest) -> float:
-    """How long the drill goes on: ``--drill-seconds``."""
+    """How long the drill continues: ``--drill-seconds``."""
     return float(str(request.config.getoption("--drill-seconds")))
 
 

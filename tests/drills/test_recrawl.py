@@ -16,7 +16,7 @@ from tests.crawling.site import finish, page
 from workbench import Workbench
 from workbench.settings import Settings
 
-WITHIN = 15.0  # seconds, unless the run says how long its drills take
+WITHIN = 15.0  # seconds, unless the run reports how long its drills take
 QUICK: dict[str, Any] = {"browser": "never", "retries": 0, "backoff": 0, "timeout": 0.4, "concurrency": 1}
 NAMES = ("alpha", "beta", "gamma", "delta", "epsilon")
 BODIES = {

@@ -73,7 +73,7 @@ class World:
 
 @pytest.fixture
 def drill_seconds() -> float:
-    """How long a drill goes on: 15 s in an ordinary run."""
+    """How long a drill continues: 15 s in an ordinary run."""
     return float(os.environ.get("DRILL_SECONDS", "15"))
 
 
@@ -146,7 +146,7 @@ def fill(wb: Workbench, place: Place) -> None:
 
 
 def question(dice: random.Random, world: World) -> str:
-    """Return a question in small letters: shared words, words of any place, some misspelt."""
+    """Return a question in small letters: shared words, words of any place, some misspelled."""
     said = dice.sample(SHARED, dice.randint(1, 3))
     for place in dice.sample(list(world.places.values()), 2):
         word = dice.choice(place.own_words).lower()

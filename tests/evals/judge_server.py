@@ -25,7 +25,7 @@ def words(text: str) -> set[str]:
 
 
 def supported(statement: str, context: str) -> int:
-    """1 where at least half of a statement's words stand in the context."""
+    """1 where at least half of a statement's words are in the context."""
     asked = words(statement)
     return int(len(asked & words(context)) >= len(asked) / 2)
 

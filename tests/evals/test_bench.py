@@ -12,7 +12,7 @@ from benchmarks import ingest_speed, throughput
 from benchmarks.figures import format_table
 from benchmarks.ingest_speed import compare_precision
 from benchmarks.measurement import run_bench
-from benchmarks.pairs import timed_strategies
+from benchmarks.pairs import list_timed_strategies
 from benchmarks.trade import CHUNKER_SETTINGS
 from benchmarks.walks import EF_SEARCH_VALUES
 from workbench import Workbench
@@ -55,10 +55,12 @@ def test_a_kept_corpus_is_measured_again_without_loading_and_then_deleted(home: 
     assert again["deletion"]["300"]
 
 
-def test_every_strategy_that_needs_no_llm_is_timed_beside_a_baseline(result: dict[str, dict[str, dict]]) -> None:
+def test_every_strategy_that_needs_no_llm_is_timed_next_to_a_baseline(result: dict[str, dict[str, dict]]) -> None:
     rows = result["sizes"][str(PASSAGES)]
     assert (
-        {name for name, strategy in STRATEGIES.items() if not strategy.needs} == set(timed_strategies()) <= rows.keys()
+        {name for name, strategy in STRATEGIES.items() if not strategy.needs}
+        == set(list_timed_strategies())
+        <= rows.keys()
     )
     assert all(row["p50_ms"] > 0 and row["baseline_p50_ms"] > 0 and row["baseline"] for row in rows.values())
 
@@ -66,7 +68,7 @@ def test_every_strategy_that_needs_no_llm_is_timed_beside_a_baseline(result: dic
 def test_the_table_shows_every_row_and_the_trade_where_it_was_measured(result: dict[str, dict[str, dict]]) -> None:
     row = {"chunker": "structure", "size": 200, "passages": 365, "bytes": 2048, "ndcg@10": {"vector": 0.77}}
     shown = format_table(result | {"trade": [row]})
-    assert all(f"| {name} |" in shown for name in timed_strategies())
+    assert all(f"| {name} |" in shown for name in list_timed_strategies())
     assert "| structure, 200 tokens | 365 | 2 | 0.770 |" in shown
 
 

@@ -48,7 +48,7 @@ def home() -> Iterator[Path]:
 
 
 def _contents(workbench: Workbench, corpus: BenchCorpus, synthetic: SyntheticCorpus) -> list[object]:
-    """Return everything of the corpus but ids that are drawn anew, and what its postings score."""
+    """Return everything of the corpus but ids that are drawn again, and what its postings score."""
     rows = workbench.corpus.database.rows
     passages = (
         "SELECT d.key, s.title, p.text, p.embedding::text, p.token_bits, p.metadata_ ->> 'ordinal' AS ordinal "
@@ -65,7 +65,7 @@ def _contents(workbench: Workbench, corpus: BenchCorpus, synthetic: SyntheticCor
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX")
-def test_a_killed_load_goes_on_and_gives_the_corpus_of_an_undisturbed_one(home: Path) -> None:
+def test_a_killed_load_continues_and_gives_the_corpus_of_an_undisturbed_one(home: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(Path.cwd())}
     process = subprocess.run([sys.executable, "-c", KILLED, str(home)], env=environment)
     assert process.returncode == -signal.SIGKILL
@@ -83,7 +83,7 @@ def test_a_killed_load_goes_on_and_gives_the_corpus_of_an_undisturbed_one(home: 
         assert _contents(workbench, undisturbed, synthetic) == resumed
 
 
-def test_a_passage_is_the_same_wherever_the_making_begins() -> None:
+def test_a_passage_is_the_same_wherever_the_making_starts() -> None:
     synthetic = SyntheticCorpus(8)
     whole = [(piece.text, piece.token_bits) for piece in synthetic.passages(1_100)]
     assert len(whole) == len(set(whole)) == 1_100

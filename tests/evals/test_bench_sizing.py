@@ -1,4 +1,4 @@
-"""The sizing table says what runs measured, and marks what grows from it."""
+"""The sizing table reports what runs measured, and marks what grows from it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_size_that_was_run_has_its_figures_and_larger_ones_grow_from_the_large
     assert rows[1_000_000].memory_bytes == 1_000_000 * (2 * 384 + 1_200)
 
 
-def test_only_what_was_run_stands_upright() -> None:
+def test_only_what_was_run_is_upright() -> None:
     lines = format_sizes(estimate_sizes([_run(100_000, 8_000)])).splitlines()
     assert lines[3] == "| 100,000 | 800.0 MB | *17 min* | *1.7 min* | *196.8 MB* | 9 ms | 0.985 |"
     assert lines[6] == "| *100,000,000* | *800.0 GB* | *12 days* | *1.2 days* | *196.8 GB* |  |  |"

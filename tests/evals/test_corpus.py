@@ -57,14 +57,14 @@ def test_the_documents_of_a_corpus_are_not_changed_behind_the_back_of_runs(wb: W
     assert wb.corpus.indexes.with_counts(corpus.index.name).documents_count == corpus.documents
 
 
-def test_what_could_not_be_read_is_told_at_every_run_and_counted_in_none(wb: Workbench, beir: WriteTestSet) -> None:
+def test_what_could_not_be_read_is_reported_at_every_run_and_counted_in_none(wb: Workbench, beir: WriteTestSet) -> None:
     root = beir({"cats": ("Cats", "Cats purr."), "void": ("", " ")}, {"q1": ("Why?", {"cats": 1})})
     for _ in range(2):
         corpus = index_corpus(wb, load_test_set(root))
         assert (corpus.documents, [failure.split(":")[0] for failure in corpus.failures]) == (1, ["void"])
 
 
-def test_a_half_done_corpus_is_gone_on_with(wb: Workbench, beir: WriteTestSet) -> None:
+def test_a_half_done_corpus_is_continued(wb: Workbench, beir: WriteTestSet) -> None:
     test_set = load_test_set(beir())
     corpus = index_corpus(wb, test_set)
     known = wb.corpus.documents.by_key(wb.corpus.index(corpus.index.name).dataset or "", corpus.index.name)

@@ -27,7 +27,7 @@ def test_a_cutoff_leaves_fewer_documents_and_the_best_one_at_any_share(wb: Workb
     assert at_second.documents == 2
 
 
-def test_the_command_tells_documents_and_recall_of_each_cutoff(wb: Workbench, beir: WriteTestSet) -> None:
+def test_the_command_reports_documents_and_recall_of_each_cutoff(wb: Workbench, beir: WriteTestSet) -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     words = [str(beir()), "--strategies", "keyword", "--ragas", "none", "--document-cutoffs", "0,0.5"]

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
 
 
-def test_the_guides_program_runs_as_it_stands(make_settings: Callable[..., Settings]) -> None:
+def test_the_guides_program_runs_as_it_is(make_settings: Callable[..., Settings]) -> None:
     (program,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
     settings = make_settings()
     assert settings.database_url is not None

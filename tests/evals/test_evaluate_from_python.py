@@ -120,7 +120,7 @@ def test_a_run_file_is_a_column_of_a_stored_experiment(wb: Workbench, beir: Writ
         wb.experiments.add_run_file(made.id, "x", "q Q0 d 1 1 t")
 
 
-def test_a_stored_experiment_with_an_unknown_strategy_says_so(wb: Workbench, beir: WriteTestSet) -> None:
+def test_a_stored_experiment_with_an_unknown_strategy_reports_it(wb: Workbench, beir: WriteTestSet) -> None:
     info = wb.test_sets.from_folder(beir())
     wb.strategies.add("mine", PerfectRetriever())
     made = wb.experiments.create("Mine", info.id, evals.make_cells(["mine"]), metrics=["hit@1"])

@@ -40,7 +40,7 @@ def test_a_worker_runs_an_experiment_and_ragas_looks_at_its_texts(wb: Workbench,
     assert [figures["id_context_recall"]["measured"] for figures in ragas] == [12, 12]
 
 
-def test_a_stopped_experiment_goes_on_and_asks_nothing_twice(wb: Workbench, words: str) -> None:
+def test_a_stopped_experiment_continues_and_asks_nothing_twice(wb: Workbench, words: str) -> None:
     """The first job is stopped in the midst of the first of two runs: after some answers and before all."""
     experiments = Experiments(wb)
     made = experiments.create("Stopped", words, make_cells(["vector", "keyword"]))
@@ -72,7 +72,9 @@ def test_a_search_for_parameters_leaves_its_finalists_with_its_job(
     assert done.result["tuning_questions"] + done.result["held_out_questions"] == 24
 
 
-def test_a_stopped_search_for_parameters_goes_on_with_the_time_that_was_left(wb: Workbench, beir: WriteTestSet) -> None:
+def test_a_stopped_search_for_parameters_continues_with_the_time_that_was_left(
+    wb: Workbench, beir: WriteTestSet
+) -> None:
     twice = ASKED | {f"r{key}": (f"What is {text}", grades) for key, (text, grades) in ASKED.items()}
     many = Experiments(wb).test_sets.add(load_test_set(beir(MANY, twice, name="many"))).id
     job = enqueue_optimise(wb, many, ["hybrid"], 4, "ndcg@10")

@@ -95,7 +95,7 @@ def test_another_parameter_is_another_run(experiments: Experiments, animals: str
     assert labels == ["hybrid vector_weight=0.0", "hybrid vector_weight=1.0"]
 
 
-def test_a_stopped_experiment_keeps_what_it_has_and_goes_on(experiments: Experiments, animals: str) -> None:
+def test_a_stopped_experiment_keeps_what_it_has_and_continues(experiments: Experiments, animals: str) -> None:
     made = experiments.create("stop", animals, make_cells(["keyword", "vector"]))
     looks = iter(range(100))
     with pytest.raises(Cancelled):
@@ -106,7 +106,9 @@ def test_a_stopped_experiment_keeps_what_it_has_and_goes_on(experiments: Experim
     assert experiments.run(made.id).message.startswith(f"{10 - kept} questions run, {kept} cached")
 
 
-def test_a_run_that_fails_is_noted_with_its_reason_and_the_others_go_on(experiments: Experiments, animals: str) -> None:
+def test_a_run_that_fails_is_noted_with_its_reason_and_the_others_continue(
+    experiments: Experiments, animals: str
+) -> None:
     made = experiments.create("needs a scope", animals, make_cells(["scoped", "keyword"]))
     done = experiments.run(made.id)
     failed, fine = experiments.results(made.id)

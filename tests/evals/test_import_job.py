@@ -45,7 +45,7 @@ def test_a_folder_is_imported_by_a_worker(wb: Workbench, beir: WriteTestSet) -> 
 
 
 class HeardAssignment(Assignment):
-    """A job in hands that keep what they are told."""
+    """A job with an assignment that records what is reported to it."""
 
     def __init__(self, job: Job, jobs: Jobs) -> None:
         super().__init__(job, jobs, threading.Event())

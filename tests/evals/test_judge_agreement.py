@@ -1,4 +1,4 @@
-"""The agreement of a language model with people: the judgments it grades anew, and the places that tell it."""
+"""The agreement of a language model with people: the judgments it grades again, and the places that tell it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.evals.conftest import TEXTS, StartJudge, WriteTestSet
 from workbench import Settings, Workbench
 
 
-def test_as_many_that_say_relevant_are_drawn_as_not_where_there_are_as_many() -> None:
+def test_as_many_that_report_relevant_are_drawn_as_not_where_there_are_as_many() -> None:
     judgments = [Judgment("q", f"r{n}", 2) for n in range(9)] + [Judgment("q", f"n{n}", 0) for n in range(3)]
     assert sorted(judgment.grade for judgment in sample_judgments(judgments, 4)) == [0, 0, 2, 2]
     assert sorted(judgment.grade for judgment in sample_judgments(judgments, 8)) == [0] * 3 + [2] * 5
@@ -48,7 +48,7 @@ def with_judge(make_settings: Callable[..., Settings], start_judge: StartJudge) 
         ),
     ],
 )
-def test_the_command_says_what_its_judge_is_worth(
+def test_the_command_reports_what_its_judge_is_worth(
     with_judge: Callable[[str], Settings], beir: WriteTestSet, mode: str, said: str
 ) -> None:
     parser, heard = argparse.ArgumentParser(), []

@@ -89,7 +89,7 @@ def test_nothing_retrieved_where_no_truth_is_known_is_not_measured() -> None:
     assert found["text_context_precision"].reasons == {"There is no relevant passage.": 1}
 
 
-def test_a_judge_that_works_tells_a_good_answer_from_a_bad_one(start_judge: StartJudge) -> None:
+def test_a_judge_that_works_distinguishes_a_good_answer_from_a_bad_one(start_judge: StartJudge) -> None:
     endpoint = start_judge("good")
     found = measure_samples([GOOD, BAD], JUDGED_METRICS, encoder=HashEncoder(), endpoint=endpoint)
     good, bad = scores(found, "good"), scores(found, "bad")
@@ -125,7 +125,7 @@ def test_a_judge_that_fails_ends_the_run_with_what_could_not_be_measured_and_why
     assert found["id_context_recall"].measured == 2
 
 
-def test_a_judge_that_costs_too_much_is_left_and_what_it_said_before_stays(start_judge: StartJudge) -> None:
+def test_a_judge_that_costs_too_much_is_left_and_what_it_scored_before_stays(start_judge: StartJudge) -> None:
     endpoint = start_judge("good", calls=3, at_once=1)
     found = measure_samples([GOOD, BAD], ["context_recall", "context_precision"], endpoint=endpoint)
     assert found["context_recall"].measured == 2

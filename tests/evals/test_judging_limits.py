@@ -24,7 +24,7 @@ from workbench.settings import Settings
 LONG = 30.0  # seconds until a test gives up; a silent judge is waited for 60
 
 
-def test_a_share_is_an_even_part_of_what_is_left_and_leftovers_go_on() -> None:
+def test_a_share_is_an_even_part_of_what_is_left_and_leftovers_continue() -> None:
     judge = Endpoint("http://127.0.0.1:9/v1", "small", limits=Limits(calls=12, tokens=600))
     first = judge.share(3)
     assert (first.limits.calls, first.limits.tokens) == (4, 200)

@@ -99,7 +99,7 @@ def test_the_same_questions_give_the_same_weights() -> None:
     assert first.weights.tolist() == second.weights.tolist() and first.penalty == second.penalty
 
 
-def test_questions_that_teach_nothing_leave_the_weights_where_they_begin() -> None:
+def test_questions_that_teach_nothing_leave_the_weights_where_they_start() -> None:
     nothing = [
         QuestionSheet(s.question_id, s.documents, s.scaled, np.zeros(8), s.eligible, s.orders) for s in sheets(5)
     ]
@@ -167,7 +167,7 @@ def test_training_weighs_what_a_search_weighs(wb: Workbench, test_set: TestSet) 
     assert rank_by_weights(sheet, weights)[:10] == searched[:10]
 
 
-def test_fewer_than_thirty_questions_are_told_how_many_are_missing(wb: Workbench, beir: WriteTestSet) -> None:
+def test_fewer_than_thirty_questions_are_reported_how_many_are_missing(wb: Workbench, beir: WriteTestSet) -> None:
     few = dict(itertools.islice(ASKED.items(), 12))
     with pytest.raises(InvalidInput, match=r"'archive' has 12 judged questions; training needs 30\. Judge 18 more"):
         learn(wb, str(beir(TEXTS, few, name="archive")), "x")
@@ -192,7 +192,7 @@ def test_an_unknown_test_set_is_named_and_a_stop_ends_the_work(wb: Workbench, be
         (0.5, r"Not worth promoting: ties with rerank, equal on all 20 questions that it was not trained on\."),
     ],
 )
-def test_the_verdict_says_whether_it_is_worth_promoting(learned: float, sentence: str) -> None:
+def test_the_verdict_reports_whether_it_is_worth_promoting(learned: float, sentence: str) -> None:
     ids = [f"q{number}" for number in range(20)]
     pair = ("learned", dict.fromkeys(ids, learned), "rerank", dict.fromkeys(ids, 0.5))
     [difference] = compare_pairs("ndcg@10", [pair])
@@ -209,7 +209,7 @@ def test_a_ranker_that_saw_the_questions_has_no_part_in_their_figures() -> None:
     assert set(unseen.figures) == {"learned", "hybrid", "rerank", "default"}
 
 
-def test_training_may_begin_from_rerank_alone() -> None:
+def test_training_may_start_from_rerank_alone() -> None:
     assert [prior.tolist() for prior in make_priors(afresh=True)] == [make_rerank_prior().tolist()]
     assert len(make_priors(afresh=False)) == 2
 

@@ -46,7 +46,7 @@ def test_however_short_the_time_the_defaults_are_measured(wb: Workbench, test_se
     assert [finalist.is_default for finalist in found.finalists] == [True]
 
 
-def test_a_search_keeps_to_its_time_and_says_what_it_could_not_do(wb: Workbench, test_set: TestSet) -> None:
+def test_a_search_keeps_to_its_time_and_reports_what_it_could_not_do(wb: Workbench, test_set: TestSet) -> None:
     ticks = itertools.count(step=1.0)  # a second passes at every look at the clock, so a question takes one
     corpus = index_corpus(wb, test_set)
     found = tune(wb, test_set, corpus, ["hybrid"], 24, clock=lambda: float(next(ticks)))
@@ -55,14 +55,14 @@ def test_a_search_keeps_to_its_time_and_says_what_it_could_not_do(wb: Workbench,
     assert "There was time for 12 of the 20 questions of each half." in found.notes
 
 
-def test_a_strategy_without_parameters_is_said_to_have_nothing_to_vary(wb: Workbench, test_set: TestSet) -> None:
+def test_a_strategy_without_parameters_is_reported_to_have_nothing_to_vary(wb: Workbench, test_set: TestSet) -> None:
     plain = next(name for name, strategy in STRATEGIES.items() if not strategy.parameters and not strategy.needs)
     found = tune(wb, test_set, index_corpus(wb, test_set), [plain], 1)
     assert (found.tried, found.varied) == (1, 0)
     assert found.notes[0] == "None of these strategies has a parameter, so there was nothing to vary."
 
 
-def test_a_search_that_was_stopped_goes_on_with_the_answers_it_has(wb: Workbench, test_set: TestSet) -> None:
+def test_a_search_that_was_stopped_continues_with_the_answers_it_has(wb: Workbench, test_set: TestSet) -> None:
     corpus = index_corpus(wb, test_set)
     looks = itertools.count()
     with pytest.raises(Cancelled, match="to continue the search"):

@@ -74,7 +74,7 @@ def test_a_folder_of_pdfs_is_read_with_its_pages_and_measured_by_the_command(
     payload, code = evaluate(wb, parser.parse_args(words), say=lines.append)
     assert (code, payload["queries"], payload["corpus"]) == (0, 3, 2)
     found = payload["strategies"]["keyword"]
-    # q1 and q2 find their page first; q3's words stand in the other document
+    # q1 and q2 find their page first; q3's words are in the other document
     assert (found["page-hit@1"], found["hit@1"]) == pytest.approx((2 / 3, 2 / 3), abs=1e-6)
     assert found["page-hit-within@5"] >= found["page-hit@1"]
     assert payload["significance"][0]["metric"] == "page-hit@5"

@@ -25,7 +25,7 @@ ASKED = {"q1": ("How often does the tide turn?", {"tide": 1}), "q2": ("How long 
 
 @pytest.fixture
 def answered(beir: WriteTestSet) -> Path:
-    """A test set in which one of two reference answers stands in the documents."""
+    """A test set in which one of two reference answers is in the documents."""
     folder = beir(TEXTS, ASKED)
     rows = [json.loads(line) for line in (folder / "queries.jsonl").read_text().splitlines()]
     references = {"q1": "Every SIX hours", "q2": "a week"}
@@ -47,7 +47,7 @@ def test_the_share_of_answers_that_hold_the_reference_is_measured(wb: Workbench,
     assert 5 <= measured.words <= 40
 
 
-def test_the_command_tells_it(wb: Workbench, answered: Path) -> None:
+def test_the_command_reports_it(wb: Workbench, answered: Path) -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     words = [str(answered), "--strategies", "hybrid", "--ragas", "none", "--answers"]

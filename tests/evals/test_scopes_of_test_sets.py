@@ -65,7 +65,7 @@ def documents_found(wb: Workbench, experiments: Experiments, experiment_id: str)
     return {wb.documents.get(key).source_id for key in found}
 
 
-def test_an_experiment_searches_the_scope_of_its_test_set_and_says_which(two_projects: Workbench) -> None:
+def test_an_experiment_searches_the_scope_of_its_test_set_and_reports_which(two_projects: Workbench) -> None:
     wb, experiments = two_projects, Experiments(two_projects)
     key = made(wb, Scope(kind="project", project="Shop"))
     experiment = experiments.run(experiments.create("", key, make_cells(["keyword", "hybrid"])).id)
@@ -141,7 +141,7 @@ def test_the_command_searches_the_scope_of_its_options(two_projects: Workbench, 
     )
     with pytest.raises(InvalidInput, match="has its own corpus, which a scope does not narrow"):
         evaluate(wb, parser.parse_args([str(beir()), *options]), say=said.append, scope=Scope(project="Shop"))
-    assert load_test_set(beir()).over == "a corpus of its own"
+    assert load_test_set(beir()).over == "its own corpus"
 
 
 def test_a_promotion_is_offered_for_the_measured_scope_first(two_projects: Workbench) -> None:
@@ -156,7 +156,7 @@ def test_a_promotion_is_offered_for_the_measured_scope_first(two_projects: Workb
     assert [place.note == "" for place in everything] == [True, False]
     tagged = store.create("Tagged", scope=Scope(tags=("x",))).scope
     [only] = list_measured_places(wb, tagged, Scope())
-    assert only.title == "All documents" and "measured on tag x, which cannot have a promotion" in only.note
+    assert only.title == "All documents" and "measured on tag x, which cannot have its own promotion" in only.note
 
 
 def test_a_deleted_project_is_named_and_the_figures_are_kept(two_projects: Workbench) -> None:

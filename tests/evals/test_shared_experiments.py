@@ -42,7 +42,7 @@ def experiment(wb: Workbench, beir: WriteTestSet) -> Experiment:
 
 @contextmanager
 def no_answers(database_url: str) -> Generator[None]:
-    """Let nobody store an answer meanwhile."""
+    """Let no one store an answer in the meantime."""
     with psycopg.connect(database_url) as connection:
         connection.execute("LOCK TABLE eval_answers IN EXCLUSIVE MODE")
         yield
@@ -93,7 +93,7 @@ def test_two_workers_ask_an_experiment_and_a_killed_one_costs_the_share_it_had_i
     assert stored(wb, experiment) == asked_alone(wb, experiment)
 
 
-def test_all_workers_stop_when_an_experiment_is_cancelled_and_it_goes_on_later(
+def test_all_workers_stop_when_an_experiment_is_cancelled_and_it_continues_later(
     wb: Workbench, database_url: str, experiment: Experiment
 ) -> None:
     workers = [wb.start_worker(make_runners(wb)), wb.start_worker(make_runners(wb))]
@@ -114,7 +114,7 @@ def test_all_workers_stop_when_an_experiment_is_cancelled_and_it_goes_on_later(
     assert stored(wb, experiment) == asked_alone(wb, experiment)
 
 
-def test_a_cell_that_cannot_be_run_is_told_once_and_the_others_are_asked(wb: Workbench, beir: WriteTestSet) -> None:
+def test_a_cell_that_cannot_be_run_is_reported_once_and_the_others_are_asked(wb: Workbench, beir: WriteTestSet) -> None:
     experiments = Experiments(wb)
     test_set = experiments.test_sets.add(load_test_set(beir(MANY, QUESTIONS))).id
     made = experiments.create("One fails", test_set, make_cells(("multi-query", "keyword")))  # no language model here

@@ -20,9 +20,7 @@ def experiments(wb: Workbench) -> Experiments:
     return Experiments(wb)
 
 
-def test_runs_of_one_name_stand_beside_each_other_and_others_alone(
-    experiments: Experiments, beir: WriteTestSet
-) -> None:
+def test_runs_of_one_name_are_next_to_each_other_and_others_alone(experiments: Experiments, beir: WriteTestSet) -> None:
     test_set = experiments.test_sets.add(load_test_set(beir())).id
     first = experiments.run(experiments.create("One", test_set, make_cells(["vector", "keyword"])).id)
     second = experiments.run(experiments.create("Two", test_set, make_cells(["keyword", "hybrid"])).id)

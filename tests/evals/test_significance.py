@@ -63,7 +63,7 @@ def test_holm_multiplies_the_smallest_by_the_number_of_tests_and_never_falls() -
     assert holm_correction([]) == []
 
 
-def test_pairs_are_corrected_together_and_tell_wins_and_losses() -> None:
+def test_pairs_are_corrected_together_and_report_wins_and_losses() -> None:
     good = {f"q{n}": 1.0 for n in range(20)}
     bad = dict.fromkeys(good, 0.5) | {"q0": 1.0}
     by_pair = {(item.a, item.b): item for item in compare_all_pairs("ndcg@10", {"a": good, "b": bad, "c": dict(good)})}

@@ -82,7 +82,7 @@ def test_an_unknown_grade_is_refused_with_the_valid_ones(store: TestSetStore, mi
         store.judge(mine, store.load(mine).questions[0].id, "doc_1", grade)
 
 
-def test_what_is_not_there_is_said_in_a_sentence(store: TestSetStore, mine: str) -> None:
+def test_what_is_not_there_is_reported_in_a_sentence(store: TestSetStore, mine: str) -> None:
     with pytest.raises(NotFound, match="Test set not found"):
         store.load("nothing")
     with pytest.raises(NotFound, match="versions 1 to 2"):
@@ -118,7 +118,7 @@ def test_a_folder_is_stored_with_its_corpus_and_measures_the_same(
     assert values[0] == values[1]
 
 
-def test_grades_of_public_test_sets_are_stored_as_they_are_and_the_later_of_two_judgments_stands(
+def test_grades_of_public_test_sets_are_stored_as_they_are_and_the_later_of_two_judgments_is_kept(
     wb: Workbench, store: TestSetStore, beir: WriteTestSet
 ) -> None:
     root = beir()
@@ -221,7 +221,7 @@ def test_csv_that_was_written_can_be_read_into_another_test_set(wb: Workbench, s
     assert store.load(copy).questions_hash == store.load(mine).questions_hash
 
 
-def test_a_span_comes_back_from_csv_at_its_own_place_though_its_words_stand_elsewhere_too(
+def test_a_span_comes_back_from_csv_at_its_own_place_though_its_words_are_elsewhere_too(
     wb: Workbench, store: TestSetStore, mine: str
 ) -> None:
     words = wb.documents.create(text="one fish. two. one fish. red.", title="Fishes").document.id

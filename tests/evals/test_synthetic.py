@@ -93,7 +93,7 @@ def test_a_question_that_two_documents_answer_is_not_asked() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "word", "# Only a heading", "12 34 56. 78 90.", "🦉🦉🦉"])
-def test_a_text_that_says_nothing_gives_no_question(text: str) -> None:
+def test_a_text_that_is_silent_gives_no_question(text: str) -> None:
     assert synthesise([Document("d", "s", "T", text=text)], ["d"], 5) == ([], [])
 
 

@@ -1,4 +1,4 @@
-"""Tests of the browser have two further tries, others beside real processes one, and quick ones none."""
+"""Tests of the browser have two further tries, others next to real processes one, and quick ones none."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_hangs():
 """
 
 
-def test_a_test_beside_processes_is_tried_again_and_the_summary_says_so(tmp_path: Path) -> None:
+def test_a_test_next_to_processes_is_tried_again_and_the_summary_reports_it(tmp_path: Path) -> None:
     (tmp_path / "test_planted.py").write_text(PLANTED, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT)]
     options = ["-p", "tests.conftest", "-p", "no:cacheprovider", str(tmp_path / "test_planted.py")]

@@ -163,7 +163,7 @@ def test_a_planted_type_fault_fails_the_gate(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("tool", ["sizes.py", "signatures.py", "oxlint", "lint-imports", "deptry"])
-def test_the_tree_as_it_stands_passes(tree: Path, tool: str) -> None:
+def test_the_tree_as_it_is_passes(tree: Path, tool: str) -> None:
     done = run(command(tool), tree)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -22,18 +22,18 @@ from workbench.ingestion.metadata import About, about_document, file_name_words
         ("a-key-without-suffix", ""),
     ],
 )
-def test_a_file_name_is_read_into_words_where_it_says_something(path: str, words: str) -> None:
+def test_a_file_name_is_read_into_words_where_it_claims_something(path: str, words: str) -> None:
     assert file_name_words(path) == words
 
 
-def test_each_thing_is_said_once() -> None:
+def test_each_thing_is_stated_once() -> None:
     assert about_document("The slice function", "slice.md", {}) == About("", "The slice function", "")
     assert about_document("3M_2018_10K", "3M_2018_10K.pdf", {}) == About("3M 2018 10K", "", "")
     metadata = {"description": "Returns a part.", "summary": "returns a PART", "keywords": ["first", "rest"], "x": "y"}
     assert about_document("Slices", None, metadata).says == "Returns a part. · first, rest"
 
 
-def test_every_passage_says_which_file_it_is_from_and_what_its_author_says_of_it() -> None:
+def test_every_passage_reports_which_file_it_is_from_and_what_its_author_reports_of_it() -> None:
     text = "# Cover\n\n" + "\n\n".join(f"Paragraph {n} tells of otters and rivers at length." for n in range(40))
     about = about_document("Cover", "3M_2018_10K.pdf", {"description": "Annual report of a maker of tape."})
     spans = chunk("structure", ChunkInput("Cover", text, about=about), word_spans, {"size": 60})

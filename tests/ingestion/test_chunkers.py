@@ -71,7 +71,7 @@ def test_a_lead_in_line_stays_with_its_list() -> None:
     assert "You need these:\n\n- wood" in piece
 
 
-def test_spans_say_their_headings_kind_page_and_header() -> None:
+def test_spans_report_their_headings_kind_page_and_header() -> None:
     text = f"# Otters\n\n{prose(12)}\n\n## Diet `raw`\n\n- clams\n- urchins\n\n### Code\n\n```\n{prose(12)}\n```"
     document = ChunkInput("Animals", text, "pdf", ((1, 0, 200), (2, 202, len(text))))
     first, *_, last = chunk("structure", document, words, {"small": 0})

@@ -10,7 +10,7 @@ from workbench.ingestion.text import normalise
 from workbench.storage.passages import text_to_embed
 
 
-def test_title_and_headings_are_joined_outermost_first_and_repeats_said_once() -> None:
+def test_title_and_headings_are_joined_outermost_first_and_repeats_stated_once() -> None:
     assert context_header("Otters", ("Otters", "Diet", "Winter")) == "Otters > Diet > Winter"
     assert context_header("", ()) == ""
     assert context_header("Two\nlines", ()) == "Two lines"

@@ -1,4 +1,4 @@
-"""Documents that are cut beside each other in one process: none waits for another."""
+"""Documents that are cut next to each other in one process: none waits for another."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def test_files_of_kinds_that_are_not_read_are_counted_by_their_suffix(folder: Pa
     assert found.left_out == {".xyz": 2, "": 1, ".gif": 1}
 
 
-def test_a_report_says_in_one_line_what_was_left_out(wb: Workbench, folder: Path) -> None:
+def test_a_report_reports_in_one_line_what_was_left_out(wb: Workbench, folder: Path) -> None:
     report = wb.ingest(folder, source="Mixed")
     assert report.added == 4
     assert report.to_dict()["left_out"] == {".gif": 1, ".xyz": 1}

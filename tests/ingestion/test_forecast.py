@@ -25,7 +25,7 @@ def totals(told: list[Progress]) -> list[int]:
     return [int(match.group(1).replace(",", "")) for match in found if match]
 
 
-def test_a_total_and_a_time_left_are_told_before_anything_is_embedded(
+def test_a_total_and_a_time_left_are_reported_before_anything_is_embedded(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     told: list[Progress] = []
@@ -47,7 +47,7 @@ def test_how_far_a_large_document_is_only_grows_until_it_is_stored(wb: Workbench
     assert told[-1].done == told[-1].total == 2
 
 
-def test_a_document_that_is_being_cut_can_be_stopped_and_no_thread_goes_on_with_it(
+def test_a_document_that_is_being_cut_can_be_stopped_and_no_thread_continues_it(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     told: list[Progress] = []
@@ -61,7 +61,7 @@ def test_a_document_that_is_being_cut_can_be_stopped_and_no_thread_goes_on_with_
     assert totals(told) and not re.search(r"'[1-9][\d,]* of", str(told))
 
 
-def test_the_first_ingest_of_all_tells_a_time_left_at_once_and_measures_it_later(
+def test_the_first_ingest_of_all_reports_a_time_left_at_once_and_measures_it_later(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     told: list[Progress] = []
@@ -72,7 +72,7 @@ def test_the_first_ingest_of_all_tells_a_time_left_at_once_and_measures_it_later
     assert measured[0].seconds_left != pytest.approx(totals(measured)[0] * INITIAL_SECONDS_PER_PASSAGE, rel=0.01)
 
 
-def test_the_time_left_is_told_by_the_pace_of_the_last_job_where_that_is_known(
+def test_the_time_left_is_reported_by_the_pace_of_the_last_job_where_that_is_known(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     first = folder({"large.md": LARGE}, "first")
@@ -115,7 +115,7 @@ def test_one_small_cold_passage_does_not_outweigh_the_pace_of_the_time_before() 
     assert forecast.seconds_left == pytest.approx(60_000 * 0.005 + 80_000 * 0.004, rel=0.1)
 
 
-def test_time_left_is_told_in_words() -> None:
+def test_time_left_is_reported_in_words() -> None:
     assert [time_left_text(seconds) for seconds in (None, 0.2, 40, 400, 9000)] == [
         "", "about 1 s left", "about 40 s left", "about 7 min left", "about 2.5 h left",
     ]  # fmt: skip

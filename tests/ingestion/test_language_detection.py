@@ -23,7 +23,7 @@ from workbench.ingestion.text import detect_language
         ("", "simple"),
     ],
 )
-def test_the_language_is_told_and_thin_evidence_is_english_or_simple(text: str, language: str) -> None:
+def test_the_language_is_reported_and_thin_evidence_is_english_or_simple(text: str, language: str) -> None:
     assert detect_language(text) == language
 
 

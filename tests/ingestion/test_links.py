@@ -64,7 +64,7 @@ def test_a_path_from_the_root_is_tried_below_every_folder_above_the_citing_docum
     assert url is None
 
 
-def test_a_relative_path_is_first_a_file_beside_the_citing_document() -> None:
+def test_a_relative_path_is_first_a_file_next_to_the_citing_document() -> None:
     keys, _ = target_keys("link", "../c.md", "a/b.md", None)
     assert keys == ["file:c.md", "page:c"]
     assert target_keys("link", "d", "a/b.md", None)[0] == ["file:a/d", "page:a/d", "page:a/b/d"]

@@ -22,13 +22,13 @@ from workbench.ingestion.readers.pdf.reader import choose_title
         ("scan.pdf", "", "Form 7", "Form 7"),
     ],
 )  # fmt: skip
-def test_a_name_with_a_year_goes_before_a_heading_that_says_nothing_of_it(
+def test_a_name_with_a_year_goes_before_a_heading_that_does_not_mention_it(
     name: str, heading: str, own: str, title: str
 ) -> None:
     assert choose_title(name, heading, own) == title
 
 
-def test_reports_that_begin_alike_are_told_apart_by_their_files_names() -> None:
+def test_reports_that_start_alike_are_distinguished_by_their_files_names() -> None:
     data = report("COMMISSION OF FISHERIES")
     titles = [read_bytes(data, name).title for name in ("BRIXHAM_2022_7.pdf", "LERWICK_2023_7.pdf", "report.pdf")]
     assert titles == ["BRIXHAM_2022_7", "LERWICK_2023_7", "COMMISSION OF FISHERIES"]

@@ -15,7 +15,7 @@ from workbench.ingestion.readers import read_bytes
 PAGES = (("Otters", "Otters hold hands while they sleep."), ("Beavers", "Beavers build dams of wood and mud."))
 
 
-def test_a_pdf_keeps_its_headings_and_says_where_each_page_lies() -> None:
+def test_a_pdf_keeps_its_headings_and_reports_where_each_page_is() -> None:
     document = read_bytes(files.pdf(PAGES), "animals.pdf")
     assert document.title == "Otters"
     assert document.document_type == "pdf"
@@ -31,7 +31,7 @@ def test_a_pdf_with_a_password_is_refused_and_the_sentence_names_the_remedy() ->
 
 
 @pytest.mark.slow  # loads the OCR models
-def test_a_pdf_of_pictures_without_words_is_refused_and_the_sentence_says_that_ocr_read_none() -> None:
+def test_a_pdf_of_pictures_without_words_is_refused_and_the_sentence_reports_that_ocr_read_none() -> None:
     with pytest.raises(UnreadableDocument, match=r"'scan\.pdf' has no text on any page\. OCR found none"):
         read_bytes(files.scanned_pdf(), "scan.pdf")
 

@@ -82,7 +82,7 @@ def test_too_large_unknown_and_missing_files_are_refused_in_a_sentence(tmp_path)
             read_file(path)
 
 
-def test_a_page_keeps_its_main_content_and_loses_what_nobody_reads() -> None:
+def test_a_page_keeps_its_main_content_and_loses_what_no_one_reads() -> None:
     page = """<html><head><title>Dams &amp; lodges</title><meta name="description" content="About dams">
       <style>p{}</style></head><body><header>Site</header><nav>Menu</nav>
       <main><h1>Dams</h1><p>Built <b>fast</b>, see <a href="/mud">mud</a> and <a href="#x">below</a>.</p><!-- no -->

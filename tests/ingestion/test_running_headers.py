@@ -39,7 +39,7 @@ def test_page_numbers_are_left_out() -> None:
     assert not any(character.isdigit() for character in _text((FOOTER, "Page {page} of 5")))
 
 
-def test_a_numbered_line_in_the_margin_stays_where_it_first_stands() -> None:
+def test_a_numbered_line_in_the_margin_stays_where_it_first_is() -> None:
     text = _text((HEADER, "River report, sheet {page}"))
     assert "River report, sheet 1" in text
     assert "sheet 2" not in text

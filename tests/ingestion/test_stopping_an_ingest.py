@@ -35,7 +35,7 @@ def test_a_transaction_under_way_is_given_up(wb: Workbench) -> None:
     assert {source.title for source in wb.sources.list()} == {"Kept", "Lost"}
 
 
-def test_what_cannot_be_written_is_told(wb: Workbench) -> None:
+def test_what_cannot_be_written_is_reported(wb: Workbench) -> None:
     def write(connection) -> None:
         raise ZeroDivisionError
 

@@ -1,4 +1,4 @@
-"""Tables that are split by rows: each part says which table, in which units, with which columns."""
+"""Tables that are split by rows: each part names which table, in which units, with which columns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_statement_without_ruling_lines_is_read_as_a_table() -> None:
     assert any("| Cost of line 7 |" in text[span.start : span.end] for span in parts)
 
 
-def test_each_part_of_a_split_statement_says_its_document_caption_units_and_columns() -> None:
+def test_each_part_of_a_split_statement_reports_its_document_caption_units_and_columns() -> None:
     text, parts = parts_of_statement()
     later = [span for span in parts if STATEMENT not in text[span.start : span.end]]
     assert len(later) >= 2
@@ -56,7 +56,7 @@ def test_a_first_row_of_figures_and_a_sentence_before_a_table_name_nothing() -> 
     assert {span.header for span in spans[1:]} == {"Rivers"}
 
 
-def test_a_heading_on_every_page_says_nothing_of_a_passage() -> None:
+def test_a_heading_on_every_page_does_not_describe_a_passage() -> None:
     page = "# Table of Contents\n\n## Part {n}\n\nWords about otters on page {n} and of what they eat there."
     pages, text = [], ""
     for number in range(1, 9):
@@ -68,7 +68,7 @@ def test_a_heading_on_every_page_says_nothing_of_a_passage() -> None:
     assert all("Contents" not in span.header for span in spans)
 
 
-def test_names_of_columns_say_once_what_they_begin_with_alike() -> None:
+def test_names_of_columns_state_a_common_startning_once() -> None:
     rows = "\n".join(f"| Row {n} of the catch | {n} | {n * 2} | {n * 3} |" for n in range(60))
     names = "|  | Year ended May 31, 2020 | Year ended May 31, 2019 | Year ended May 31, 2018 |"
     text = f"# Catch\n\n{names}\n|---|---|---|---|\n{rows}\n"
@@ -78,7 +78,7 @@ def test_names_of_columns_say_once_what_they_begin_with_alike() -> None:
 
 
 @pytest.mark.parametrize("apart", ["\n\n", ""])
-def test_a_line_that_leads_to_a_table_stands_with_its_first_rows(apart: str) -> None:
+def test_a_line_that_leads_to_a_table_is_with_its_first_rows(apart: str) -> None:
     before = "Boats are counted twice a year, by the harbour master and by the ferry line. " * 8
     lead = "The following table shows the boats of each harbour:"
     rows = "\n".join(f"| Harbour number {n} | {n * 17} | {n * 18} |" for n in range(20))
@@ -94,7 +94,7 @@ def test_a_line_that_leads_to_a_table_stands_with_its_first_rows(apart: str) -> 
                for span in spans if "| Harbour number" in text[span.start : span.end])  # fmt: skip
 
 
-def test_a_heading_of_the_cover_that_stands_above_all_pages_says_nothing_of_a_passage() -> None:
+def test_a_heading_of_the_cover_that_is_above_all_pages_does_not_describe_a_passage() -> None:
     text, pages = "# Commission of Harbours\n\n", []
     for number in range(1, 31):
         start = len(text) if number > 1 else 0

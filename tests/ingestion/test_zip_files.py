@@ -47,7 +47,7 @@ def test_an_archive_is_read_as_a_folder_of_its_name(wb: Workbench, archive: Path
     assert wb.ingest(archive).unchanged == 2
 
 
-def test_files_of_an_archive_stand_beside_others(archive: Path, tmp_path: Path) -> None:
+def test_files_of_an_archive_are_next_to_others(archive: Path, tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("Other buoys.")
     found = list_files([archive, tmp_path / "b.txt"])
     assert sorted(item.key for item in found.items) == ["Harbour/b.txt", "Harbour/notes/a.md", "b.txt"]

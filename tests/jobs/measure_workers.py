@@ -2,7 +2,7 @@
 
 It makes a folder of texts, a database of its own, and workers of one thread each, in processes of their own. Without
 ``--kills`` it prints, for each number of workers, the passages a second and the processor time a passage of workers
-and database; with it, one ingest goes on while workers are killed at random moments and others take their place, and
+and database; with it, one ingest continues while workers are killed at random moments and others take their place, and
 its corpus is compared with an undisturbed one. With ``--core-each`` workers and database together get as many cores as
 there are workers, as if each worker brought a machine of one core along.
 """
@@ -112,7 +112,7 @@ def stored(wb: Workbench, index: str) -> int:
 
 
 def kill(home: str, folder: Path, model: str, kills: int) -> None:
-    """Ingest while two workers are killed at random moments, and compare with an ingest that nobody disturbs."""
+    """Ingest while two workers are killed at random moments, and compare with an ingest that no one disturbs."""
     chosen = random.Random()
     with Workbench.open(settings=load_settings(home=home)) as wb:
         wb.indexes.get()

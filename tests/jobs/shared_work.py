@@ -1,4 +1,4 @@
-"""Work for several workers, a moment in which nobody can write, and a look at what was stored and taken."""
+"""Work for several workers, a moment in which no one can write, and a look at what was stored and taken."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HELD = "workbench_test_hold"
 
 @contextmanager
 def one_part_written(database_url: str, index: str) -> Generator[None]:
-    """Let one part of a job be written into an index, and hold every further write meanwhile.
+    """Let one part of a job be written into an index, and hold every further write in the meantime.
 
     A test that stops work in its midst needs this: a fast machine is done before it hears of the stop.
     """
@@ -59,14 +59,14 @@ def waiting_for_their_turn(database_url: str) -> int:
 
 @contextmanager
 def no_writing(database_url: str, index: str) -> Generator[None]:
-    """Let nobody write passages into an index meanwhile, as a long write of somebody else does."""
+    """Let no one write passages into an index in the meantime, as a long write of someone else does."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(sql.SQL(_TURN).format(lock=sql.SQL("pg_advisory_lock")), (index,))
         yield
 
 
 def passages(database_url: str, index: str, source: str = "Many") -> set[tuple[object, ...]]:
-    """Every passage of a source in an index, without the ids that are given anew each time."""
+    """Every passage of a source in an index, without the ids that are given again each time."""
     statement = sql.SQL(
         "SELECT d.key, p.metadata_->>'start', p.metadata_->>'end', p.text, p.embedding::text, p.token_bits FROM {} p "
         "JOIN documents d ON d.id = p.document_id JOIN sources s ON s.id = d.source_id WHERE s.title = %s"
@@ -85,7 +85,7 @@ def taken_again(database_url: str, job_id: str) -> int:
 
 @contextmanager
 def embedding_held(database_url: str, parts: int) -> Generator[None]:
-    """Let so many parts of texts be noted as embedded, and hold every further note meanwhile; all are logged."""
+    """Let so many parts of texts be noted as embedded, and hold every further note in the meantime; all are logged."""
     hold = sql.SQL(
         "CREATE TABLE embedded_log (part bigint, holder text, times int); "
         "CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "

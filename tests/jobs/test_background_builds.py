@@ -29,7 +29,7 @@ def stored(database_url: str, index: str) -> dict[str, set[tuple[str, str]]]:
     return spans
 
 
-def test_a_build_whose_worker_was_killed_goes_on_without_embedding_again(
+def test_a_build_whose_worker_was_killed_continues_without_embedding_again(
     wb: Workbench, database_url: str, test_home: Path, folder: Callable[..., Path]
 ) -> None:
     wb.ingest(folder(MANY), source="Many")
@@ -54,7 +54,7 @@ def test_a_build_whose_worker_was_killed_goes_on_without_embedding_again(
     assert (wb.indexes.get("small").status, wb.indexes.count_missing("small")) == ("ready", 0)
 
 
-def test_an_index_is_built_by_one_job_at_a_time_and_not_dropped_meanwhile(wb: Workbench) -> None:
+def test_an_index_is_built_by_one_job_at_a_time_and_not_dropped_in_the_meantime(wb: Workbench) -> None:
     wb.indexes.create("small", chunker="token")
     job = wb.jobs.enqueue_index_build("small")
     assert {name: builder.id for name, builder in wb.jobs.list_builds().items()} == {"small": job.id}
@@ -66,7 +66,7 @@ def test_an_index_is_built_by_one_job_at_a_time_and_not_dropped_meanwhile(wb: Wo
     assert wb.indexes.delete("small").name == "small"
 
 
-def test_a_stopped_build_keeps_what_it_has_and_can_be_gone_on_with(
+def test_a_stopped_build_keeps_what_it_has_and_can_be_continued(
     wb: Workbench, database_url: str, folder: Callable[..., Path]
 ) -> None:
     wb.ingest(folder(MANY), source="Many")

@@ -39,7 +39,7 @@ def test_an_ingest_runs_in_the_background(wb: Workbench, worker: WorkerHandle, f
     assert any("2 files" in line.message for line in wb.jobs.log(job.id))
 
 
-def test_a_job_says_what_it_left_out(wb: Workbench, worker: WorkerHandle, folder: Callable[..., Path]) -> None:
+def test_a_job_reports_what_it_left_out(wb: Workbench, worker: WorkerHandle, folder: Callable[..., Path]) -> None:
     mixed = folder({**DOCS, "letter.xyz": "Dear Ada"})
     job = wb.jobs.wait(wb.jobs.enqueue_ingest([mixed], source="Animals").id, timeout=LONG)
     assert job.result["left_out"] == {".xyz": 1}
@@ -131,7 +131,7 @@ def test_a_job_without_a_worker_waits_and_can_be_cancelled_and_resumed(
     handle.stop()
 
 
-def test_a_running_job_stops_when_asked_and_goes_on_later(
+def test_a_running_job_stops_when_asked_and_continues_later(
     wb: Workbench, worker: WorkerHandle, database_url: str, folder: Callable[..., Path]
 ) -> None:
     many = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} " * 1500 for number in range(120)}
@@ -231,7 +231,7 @@ def test_the_queue_schema_is_noted_and_applied_once(database_url: str) -> None:
         assert noted is not None and noted[0] > 20
 
 
-def test_jobs_run_in_a_process_beside_this_one_which_ends_with_it(wb: Workbench) -> None:
+def test_jobs_run_in_a_process_next_to_this_one_which_ends_with_it(wb: Workbench) -> None:
     wb.work_beside()
     job = wb.jobs.wait(wb.jobs.enqueue_ingest(files=[("a.md", b"# A\n\nApples.")]).id, timeout=LONG)
     assert job.status == "completed", job.error

@@ -39,7 +39,7 @@ def test_two_workers_build_an_index_and_a_killed_one_costs_the_parts_it_had_in_h
     assert 1 <= taken_again(database_url, job.id) <= 2  # one that was embedded, one that was to be written
 
 
-def test_helpers_go_on_while_the_worker_that_ran_the_job_is_dead(
+def test_helpers_continue_while_the_worker_that_ran_the_job_is_dead(
     wb: Workbench, database_url: str, test_home: Path, folder: Callable[..., Path]
 ) -> None:
     wb.ingest(folder(MANY), source="Many")
@@ -61,7 +61,7 @@ def test_helpers_go_on_while_the_worker_that_ran_the_job_is_dead(
     assert wb.indexes.get("shared").status == "ready"
 
 
-def test_all_workers_stop_when_a_shared_job_is_cancelled_and_it_goes_on_later(
+def test_all_workers_stop_when_a_shared_job_is_cancelled_and_it_continues_later(
     wb: Workbench, database_url: str, folder: Callable[..., Path]
 ) -> None:
     wb.ingest(folder(MANY), source="Many")

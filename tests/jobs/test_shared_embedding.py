@@ -53,7 +53,7 @@ def test_a_worker_that_is_killed_costs_the_part_in_its_hands_and_the_document_co
     assert len(passages(database_url, "main", "Many")) > (PARTS - 1) * PART_PASSAGES
 
 
-def test_a_document_that_is_stopped_while_another_embeds_for_it_goes_on_with_what_is_left(
+def test_a_document_that_is_stopped_while_another_embeds_for_it_continues_with_what_is_left(
     wb: Workbench, database_url: str, folder: Callable[..., Path]
 ) -> None:
     wb.indexes.get()

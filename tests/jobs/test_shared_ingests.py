@@ -17,7 +17,7 @@ from workbench.ingestion.sharing import PART_BYTES, divide_items
 
 
 def held_by(wb: Workbench, job_id: str, workers: int) -> bool:
-    """Tell whether so many workers have parts of a job in hand."""
+    """Return whether so many workers have parts of a job in hand."""
     return wb.jobs.table.parts.tally(job_id).holders == workers
 
 
@@ -86,7 +86,7 @@ def test_a_helper_that_does_not_see_the_files_leaves_them_to_others(wb: Workbenc
     assert (tally.waiting, tally.done, tally.given_up) == (1, 0, 0)
 
 
-def test_a_job_that_is_stopped_in_the_middle_goes_on_with_what_is_left(
+def test_a_job_that_is_stopped_in_the_middle_continues_with_what_is_left(
     wb: Workbench, database_url: str, folder: Callable[..., Path]
 ) -> None:
     workers = [wb.start_worker(), wb.start_worker()]

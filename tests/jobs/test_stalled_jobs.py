@@ -74,7 +74,7 @@ def test_a_job_that_repeats_its_numbers_for_a_minute_is_stalled_on_every_face(wb
             time.sleep(0.1)
         assert all(check.ok for check in wb.health.doctor() if check.name == "jobs")
         grow_old(database_url, 75)
-        time.sleep(1)  # it goes on to note the same
+        time.sleep(1)  # it continues to note the same
         stalled = wb.jobs.get(job.id)
         assert (stalled.status, stalled.state, stalled.seconds_left) == ("running", "stalled", None)
         assert stalled.worker and f"Worker {stalled.worker} holds it; restart that worker" in (stalled.stalled or "")
@@ -108,11 +108,11 @@ def test_a_slow_step_has_a_heartbeat(wb: Workbench, database_url: str, monkeypat
         assert wb.jobs.get(job.id).stalled is None
 
 
-def test_a_job_that_no_worker_takes_says_so(wb: Workbench, database_url: str) -> None:
+def test_a_job_that_no_worker_takes_reports_it(wb: Workbench, database_url: str) -> None:
     job = wb.jobs.enqueue("experiment", "Alone", {})
     assert wb.jobs.get(job.id).stalled is None
     grow_old(database_url, 75)
-    waiting = "It has waited 75 s and no worker is running; start one with 'workbench worker'."
+    waiting = "It has been waiting for 75 s and no worker is running; start one with 'workbench worker'."
     assert wb.jobs.get(job.id).stalled == waiting
     assert next(check for check in wb.health.doctor() if check.name == "jobs").ok is False
     worker = start_worker(wb.jobs.table, wb.jobs.queue, {"crawl": lambda _: Outcome({}, "")})

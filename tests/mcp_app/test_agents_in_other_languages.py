@@ -1,4 +1,4 @@
-"""Agents in other languages: a language narrows a search and stands on the hit, and no threshold hides words."""
+"""Agents in other languages: a language narrows a search and is on the hit, and no threshold hides words."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_default_threshold_hides_no_words_that_the_model_cannot_see(japanese
     ]
 
 
-def test_a_language_narrows_the_search_and_stands_on_the_hit(agent: Agent, wb: Workbench) -> None:
+def test_a_language_narrows_the_search_and_is_on_the_hit(agent: Agent, wb: Workbench) -> None:
     for title, text in TEXTS.items():
         wb.documents.create(title=title, text=text)
 

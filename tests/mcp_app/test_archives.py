@@ -124,19 +124,19 @@ MISSPELT = {
 }
 
 
-def test_a_misspelt_word_still_finds_its_document_and_its_highlight(agent: Agent) -> None:
+def test_a_misspelled_word_still_finds_its_document_and_its_highlight(agent: Agent) -> None:
     for typed, marked in MISSPELT.items():
         answer = search(agent, typed)
         text = str([highlight["snippets"] for highlight in answer["results"][0]["highlights"]]).lower()
         assert f"<mark>{marked.lower()}" in text or f"{marked.lower()}</mark>" in text, typed
         assert {guess["typed"] for guess in answer["metadata"]["guessedWords"]} == {typed}
-        whole = " ".join(ARCHIVES.values()).lower()  # a guess is a word as it stands in the documents, and no stem
+        whole = " ".join(ARCHIVES.values()).lower()  # a guess is a word as it is in the documents, and no stem
         assert all(re.search(rf"\b{one['meant']}\b", whole) for one in answer["metadata"]["guessedWords"]), answer[
             "metadata"
         ]["guessedWords"]
 
 
-def test_without_fuzzy_a_misspelt_word_finds_nothing(agent: Agent) -> None:
+def test_without_fuzzy_a_misspelled_word_finds_nothing(agent: Agent) -> None:
     for typed in ("artifical", "mahcine lerning", "tees", "sbset"):
         assert search(agent, typed, fuzzy=False)["results"] == []
     assert found(search(agent, "artificial", fuzzy=False)) == [RESEARCH]
@@ -156,7 +156,7 @@ def test_the_word_typed_right_comes_before_the_guessed(agent: Agent, tmp_path: P
     assert found(search(agent, "zebro"))[0] == "research-archive/2025-06-01/near.md"
 
 
-def test_citations_are_there_only_where_they_are_asked_for(agent: Agent) -> None:
+def test_citations_are_there_only_if_requested(agent: Agent) -> None:
     answer = search(agent, "machine learning")
     assert "citationGraph" not in answer
     assert all("citations" not in result for result in answer["results"])
@@ -229,7 +229,7 @@ def test_a_link_that_leads_out_of_the_archives_is_not_followed(agent: Agent, tmp
     assert found(search(agent, "okapi", fuzzy=False)) == ["research-archive/own.md"]
 
 
-def test_errors_are_descriptive_and_begin_as_specified(agent: Agent) -> None:
+def test_errors_are_descriptive_and_start_as_specified(agent: Agent) -> None:
     wrong = ({}, {"query": ""}, {"query": "x", "limit": 51}, {"query": "x", "citationDepth": 4}, {"query": [5]})
     for arguments in wrong:
         result = agent.talk(lambda client, given=arguments: client.call_tool("searchLocalArchives", given))
@@ -237,7 +237,7 @@ def test_errors_are_descriptive_and_begin_as_specified(agent: Agent) -> None:
         assert result.content[0].text.startswith("Failed to search local archives: ")
 
 
-def test_a_missing_folder_is_said_in_a_sentence(make_settings: Callable[..., Settings]) -> None:
+def test_a_missing_folder_is_reported_in_a_sentence(make_settings: Callable[..., Settings]) -> None:
     with Workbench.open(settings=make_settings()) as workbench:
         agent = Agent(create_server(workbench, toolsets=["all"]))
         result = agent.talk(lambda client: client.call_tool("searchLocalArchives", {"query": "x"}))
@@ -245,7 +245,7 @@ def test_a_missing_folder_is_said_in_a_sentence(make_settings: Callable[..., Set
         assert "WORKBENCH_ARCHIVES_DIR" in result.content[0].text
 
 
-def test_a_hub_of_citations_stays_within_the_budget_and_says_what_was_left_out(agent: Agent, tmp_path: Path) -> None:
+def test_a_hub_of_citations_stays_within_the_budget_and_reports_what_was_left_out(agent: Agent, tmp_path: Path) -> None:
     root = tmp_path / "archives/research-archive/2025-07-01"
     root.mkdir(parents=True)
     links = "\n\n".join(f"The long reason for number {n} is told in [paper {n}](p{n}.md) at length." for n in range(80))

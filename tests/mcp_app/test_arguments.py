@@ -94,7 +94,7 @@ def test_arguments_that_clients_add_are_ignored_and_others_are_errors() -> None:
 @pytest.mark.parametrize(
     "tool", ["search_knowledge_base", "manage_source", "list_articles", "rag_get_available_sources"]
 )
-def test_an_answer_says_which_arguments_were_ignored(agent: Agent, tool: str) -> None:
+def test_an_answer_reports_which_arguments_were_ignored(agent: Agent, tool: str) -> None:
     own = {"manage_source": {"action": "list"}, "search_knowledge_base": {"query": 404}}.get(tool, {})
     answer = json.loads(agent.text(tool, **own, task_progress="- [ ] all", thought="I list.", sessionId="s1"))
     holder = answer[0] if isinstance(answer, list) else answer
@@ -127,7 +127,7 @@ def test_half_a_character_is_refused() -> None:
         read(query="\ud83d")
 
 
-def test_a_missing_argument_reads_as_the_contract_says(agent: Agent) -> None:
+def test_a_missing_argument_reads_as_the_contract_reports(agent: Agent) -> None:
     assert agent.failure("search_knowledge_base")["error"] == "Missing required parameter: query"
     assert agent.failure("search_knowledge_base", query=None)["error"] == "Missing required parameter: query"
 
@@ -155,7 +155,7 @@ def test_an_overlong_argument_gets_a_short_sentence(agent: Agent, tool: str, giv
     assert all(len(found[name]) <= 1000 and "\n" not in found[name] for name in ("error", "suggestion"))
 
 
-def test_an_unknown_tool_is_said_to_be_unknown(agent: Agent) -> None:
+def test_an_unknown_tool_is_reported_as_unknown(agent: Agent) -> None:
     result = agent.talk(lambda client: client.call_tool("no_such_tool", {}))
     assert result.is_error
     assert result.content[0].text == "Unknown tool: no_such_tool"

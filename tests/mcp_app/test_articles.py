@@ -206,7 +206,9 @@ def test_the_samples_articles_are_served_where_no_folder_is_set(make_settings: C
         assert "hyde" in {entry["slug"] for entry in json.loads(agent.text("list_articles", category="patterns"))}
 
 
-def test_a_folder_that_is_missing_is_said_in_a_sentence(make_settings: Callable[..., Settings], tmp_path: Path) -> None:
+def test_a_folder_that_is_missing_is_reported_in_a_sentence(
+    make_settings: Callable[..., Settings], tmp_path: Path
+) -> None:
     with Workbench.open(settings=make_settings(articles_dir=tmp_path / "none")) as workbench:
         result = Agent(create_server(workbench, toolsets=["all"])).talk(
             lambda client: client.call_tool("list_articles", {})
@@ -249,7 +251,7 @@ def test_more_articles_than_a_search_once_ranked_are_reached_by_meaning_too(wb: 
     assert len(set(slugs)) == len(slugs) and sum(slug.startswith("lighthouse-") for slug in slugs) == 25
 
 
-def test_the_next_call_repeats_an_empty_query_and_says_nothing_of_other_empty_arguments(wb: Workbench) -> None:
+def test_the_next_call_repeats_an_empty_query_and_omits_other_empty_arguments(wb: Workbench) -> None:
     agent = Agent(create_server(wb, toolsets=["all"]))
     seen: list[str] = []
     call = {"query": "", "limit": 2, "mode": ""}

@@ -67,7 +67,7 @@ def test_a_call_right_before_the_end_of_a_server_is_kept(wb: Workbench) -> None:
 
     asyncio.run(ask(over_stdio(wb.settings), "over stdio"))  # the client closes the server's stdin at once
     with over_http(wb.settings) as base:
-        asyncio.run(ask(f"{base}/mcp", "over HTTP"))  # and here the server is told to stop
+        asyncio.run(ask(f"{base}/mcp", "over HTTP"))  # and here the server is asked to stop
     assert [call.query for call in wb.tool_calls.list()] == ["over HTTP", "over stdio"]
 
 

@@ -55,7 +55,7 @@ def test_ids_titles_folders_and_tags_are_completed_where_clients_see_them(agent:
     assert complete(agent, prompt, "question", "x") == []
 
 
-def test_completions_tell_how_many_there_are_and_find_a_document_by_its_id_among_all(
+def test_completions_report_how_many_there_are_and_find_a_document_by_its_id_among_all(
     agent: Agent, wb: Workbench
 ) -> None:
     papers = [text_item(f"{number}", f"Words {number}.", title=f"Paper {number}") for number in range(130)]

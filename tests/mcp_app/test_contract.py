@@ -108,7 +108,7 @@ def test_choices_are_the_contracts(tool: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CONTRACT)
-def test_every_tool_says_what_it_does_to_the_world(name: str) -> None:
+def test_every_tool_reports_what_it_does_to_the_world(name: str) -> None:
     hints = to_listed_tool(TOOLS[name]).annotations
     assert hints is not None
     values = (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
@@ -184,7 +184,7 @@ def test_without_a_choice_twelve_tools_are_offered_and_three_of_the_nine_searche
     assert {tool.name for tool in select_tools(["all"])} == {tool.name for row in TOOLSETS.values() for tool in row}
 
 
-def test_every_search_says_what_it_is_best_for() -> None:
+def test_every_search_reports_what_it_is_best_for() -> None:
     searches = [tool for tool in select_tools(["all"]) if "search" in tool.name.lower()]
     assert len(searches) == 9
     assert [tool.name for tool in searches if not re.search(r"best|only if|first", tool.description)] == []

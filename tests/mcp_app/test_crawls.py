@@ -27,7 +27,7 @@ def wb(make_settings: Callable[..., Settings], tmp_path: Path) -> Iterator[Workb
 
 @pytest.fixture
 def docs(site: TestSite) -> str:  # noqa: F811
-    """A small documentation site with an archive that nobody wants."""
+    """A small documentation site with an archive that no one wants."""
     site.put(
         {
             "/3/": page("Docs", TEXT, ["/3/async", "/3/archives/old"]),

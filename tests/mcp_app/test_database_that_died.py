@@ -1,4 +1,4 @@
-"""A database that dies under a server: the truth meanwhile, and an answer again as soon as somebody calls."""
+"""A database that dies under a server: the truth in the meantime, and an answer again as soon as someone calls."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def called(base: str, tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_health_tells_that_the_database_died_and_the_next_call_starts_it_again(
+def test_health_reports_that_the_database_died_and_the_next_call_starts_it_again(
     shared_home: Path, number: signal.Signals
 ) -> None:
     with serving(shared_home) as base:
@@ -77,7 +77,7 @@ def test_health_tells_that_the_database_died_and_the_next_call_starts_it_again(
         assert (up.status_code, up.json()["database"], up.json()["ready"]) == (200, "ok", True)
 
 
-def test_a_database_elsewhere_that_is_down_is_an_error_that_says_what_to_do(settings_nowhere: Settings) -> None:
+def test_a_database_elsewhere_that_is_down_is_an_error_that_explains_what_to_do(settings_nowhere: Settings) -> None:
     async def script() -> Any:
         async with Client(over_stdio(settings_nowhere)) as client:
             return await client.call_tool("search_knowledge_base", {"query": "words"})
@@ -91,7 +91,7 @@ def test_a_database_elsewhere_that_is_down_is_an_error_that_says_what_to_do(sett
 
 @pytest.fixture
 def settings_nowhere(wb: Workbench) -> Settings:
-    """Settings of a database that nobody serves."""
+    """Settings of a database that no one serves."""
     nowhere: Any = "postgresql://nobody@127.0.0.1:1/none"
     return wb.settings.model_copy(update={"database_url": Settings(database_url=nowhere, _env_file=None).database_url})
 

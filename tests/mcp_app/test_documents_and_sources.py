@@ -20,7 +20,7 @@ def test_a_document_without_a_source_goes_to_uploads(agent: Agent) -> None:
     assert (source["title"], source["documents_count"], source["passages_count"]) == ("Uploads", 1, 1)
 
 
-def test_the_same_content_again_changes_nothing_and_says_so(agent: Agent, tmp_path: Path) -> None:
+def test_the_same_content_again_changes_nothing_and_reports_it(agent: Agent, tmp_path: Path) -> None:
     for name in ("a.md", "b.md"):
         (tmp_path / "docs" / name).write_text("# Same\n\nThe same words.")
     first = agent("manage_document", action="create", file_path="a.md")
@@ -30,7 +30,7 @@ def test_the_same_content_again_changes_nothing_and_says_so(agent: Agent, tmp_pa
     assert agent("manage_document", action="list")["total_count"] == 1
 
 
-def test_content_without_words_is_not_said_to_be_a_file(agent: Agent) -> None:
+def test_content_without_words_is_not_reported_as_a_file(agent: Agent) -> None:
     for content in (" \n", "\x00\x00"):
         refused = agent.failure("manage_document", action="create", content=content)
         assert refused["error"] == "The text is empty."
@@ -149,7 +149,7 @@ def test_lists_are_paged(agent: Agent, wb: Workbench) -> None:
     assert not {source["id"] for source in first["sources"]} & {source["id"] for source in second["sources"]}
 
 
-def test_a_file_that_cannot_be_read_says_why(agent: Agent, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_explains_why(agent: Agent, tmp_path: Path) -> None:
     (tmp_path / "docs" / "broken.pdf").write_bytes(b"%PDF-1.7 broken")
     (tmp_path / "docs" / "empty.md").write_bytes(b"")
     for name in ("broken.pdf", "empty.md"):

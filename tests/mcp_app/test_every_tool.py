@@ -75,7 +75,7 @@ def answer(server: WorkbenchServer, tool: Tool, stand_ins: dict[str, str]) -> An
     for name, value in arguments.items():
         arguments[name] = stand_ins.get(f"{name}={value}", stand_ins.get(str(value), value))
     if "offset" in arguments:
-        arguments["offset"] = 0  # the text that stands in is a short one
+        arguments["offset"] = 0  # the text that is in is a short one
     result = Agent(server).talk(lambda client: client.call_tool(tool.name, arguments))  # held against the form there
     assert not result.is_error, f"the example of {tool.name} fails: {result.content[0].text}"
     read = json.loads(result.content[0].text)

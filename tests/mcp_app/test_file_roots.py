@@ -35,7 +35,7 @@ def test_an_absolute_path_inside_is_found(roots: FileRoots) -> None:
 @pytest.mark.parametrize(
     "given", ["../out.md", "sub/../../out.md", "/etc/passwd", "link.md", "way/out.md", "../no-such-file"]
 )
-def test_a_path_that_lies_outside_is_refused(roots: FileRoots, given: str) -> None:
+def test_a_path_that_is_outside_is_refused(roots: FileRoots, given: str) -> None:
     with pytest.raises(Refused, match=r"Not allowed: .* is outside the allowed folders"):
         roots.file(given)
 
@@ -46,7 +46,7 @@ def test_what_is_no_path_is_refused(roots: FileRoots, given: str) -> None:
         roots.file(given)
 
 
-def test_a_missing_file_and_a_folder_are_told_apart(roots: FileRoots) -> None:
+def test_a_missing_file_and_a_folder_are_distinguished(roots: FileRoots) -> None:
     with pytest.raises(Refused, match=r"File not found: b\.md"):
         roots.file("b.md")
     with pytest.raises(Refused, match="sub is a folder"):
@@ -72,6 +72,6 @@ def test_the_tool_refuses_an_escape_and_names_the_setting(agent: Agent) -> None:
     assert "WORKBENCH_FILE_ROOTS" in found["suggestion"]
 
 
-def test_a_hidden_file_is_said_to_be_hidden_and_not_to_lie_outside(roots: FileRoots) -> None:
+def test_a_hidden_file_is_reported_as_hidden_and_not_as_outside(roots: FileRoots) -> None:
     with pytest.raises(Refused, match=r"Not allowed: \.env is hidden \(a name starts with a dot\)"):
         roots.file(".env")

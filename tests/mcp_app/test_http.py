@@ -82,7 +82,7 @@ def test_both_eras_are_served_and_a_5_mb_argument_is_refused_with_a_sentence(url
     assert "the limit is 4,000,000" in json.loads(refused.content[0].text)["error"]
 
 
-def test_only_who_may_is_let_in_and_everybody_else_is_told_why(url: str) -> None:
+def test_only_who_may_is_let_in_and_everyone_else_is_reported_why(url: str) -> None:
     sources = f"{url}/api/rag/sources"
     cases: list[tuple[str, dict[str, str], int, str]] = [
         (f"{url}/health", {}, 200, "ok"),
@@ -165,13 +165,13 @@ def test_http_errors_have_the_status_and_the_same_json(web: httpx.Client) -> Non
         assert body["error"].startswith(error)
 
 
-def test_an_address_or_method_that_is_not_served_is_told_in_the_same_json(web: httpx.Client) -> None:
+def test_an_address_or_method_that_is_not_served_is_reported_in_the_same_json(web: httpx.Client) -> None:
     gone, wrong = web.get("/api/rag/nothing"), web.get("/api/rag/query")
     assert (gone.status_code, gone.json()["error"]) == (404, "Not found: /api/rag/nothing")
     assert (wrong.status_code, wrong.json()["suggestion"], wrong.headers["Allow"]) == (405, "Use POST", "POST")
 
 
-def test_a_body_beyond_the_limit_is_refused_whether_or_not_it_says_its_length(web: httpx.Client) -> None:
+def test_a_body_beyond_the_limit_is_refused_whether_or_not_it_reports_its_length(web: httpx.Client) -> None:
     part = b"x" * 2**20
     for content in (part * 9, iter([part] * 9)):
         answer = web.post("/api/rag/query", content=content)

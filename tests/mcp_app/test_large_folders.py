@@ -1,4 +1,4 @@
-"""A large folder of archives or articles comes in by a job, and is searched meanwhile as far as it is there."""
+"""A large folder of archives or articles comes in by a job, and is searched in the meantime as far as it is there."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_before_any_article_is_embedded_words_alone_find_them_in_the_files(
         assert f'Next: get_job(job_id="{job.id}")' in none.content[0].text
 
 
-def test_a_small_change_is_in_the_answer_and_a_stopped_job_is_named_until_it_goes_on(
+def test_a_small_change_is_in_the_answer_and_a_stopped_job_is_named_until_it_continues(
     make_settings: Callable[..., Settings], settings: Settings
 ) -> None:
     alone = make_settings(archives_dir=settings.archives_dir, run_worker=False)

@@ -1,4 +1,4 @@
-"""Long work answers at once with a job, and nobody who reads waits for somebody who writes."""
+"""Long work answers at once with a job, and no one who reads waits for someone who writes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_a_long_conversation_answers_with_a_job_that_embeds_it_alone(agent: Agen
     assert agent("get_embedding_status", workspace_path=wb.settings.file_roots)["num_documents"] == 1
 
 
-def test_an_agent_stops_a_large_ingest_and_lets_it_go_on(agent: Agent, wb: Workbench) -> None:
+def test_an_agent_stops_a_large_ingest_and_lets_it_continue(agent: Agent, wb: Workbench) -> None:
     job = wb.jobs.enqueue_document(text=LONG, title="Long").id
     stopped = agent("manage_crawl_job", action="cancel", job_id=job)
     assert (stopped["job"]["job_id"], wb.jobs.wait(job, timeout=120).status) == (job, "cancelled")
@@ -161,7 +161,7 @@ def test_ten_equal_creates_at_once_make_one_document(wb: Workbench) -> None:
     assert sorted(asyncio.run(script())) == ["created"] + ["unchanged"] * 9
 
 
-def test_a_job_tells_how_far_its_parts_are_and_how_many_workers_are_at_it(agent: Agent, wb: Workbench) -> None:
+def test_a_job_reports_how_far_its_parts_are_and_how_many_workers_are_at_it(agent: Agent, wb: Workbench) -> None:
     job = wb.jobs.enqueue_ingest([Path(wb.settings.file_roots)], source="Any")
     assert "parts" not in agent("get_job", job_id=job.id)["job"]
     parts = JobParts(wb.corpus.database)

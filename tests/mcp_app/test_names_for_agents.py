@@ -23,7 +23,7 @@ def named(agent: Agent, tmp_path: Path) -> Agent:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("tool", ["search_knowledge_base", "rag_search_knowledge_base"])
-def test_an_answer_tells_what_is_preferred_and_an_argument_turns_it_off(named: Agent, mode: str, tool: str) -> None:
+def test_an_answer_reports_what_is_preferred_and_an_argument_turns_it_off(named: Agent, mode: str, tool: str) -> None:
     named = Agent(named.server, mode)
     form = {"match_count": 4} | ({"return_mode": "chunks"} if tool.startswith("rag") else {})
     preferred = named(tool, query=QUERY, **form)
@@ -37,7 +37,7 @@ def test_an_answer_tells_what_is_preferred_and_an_argument_turns_it_off(named: A
     assert "ALPINE_2022" in str(only["results"])
 
 
-def test_explain_tells_agents_what_is_preferred(named: Agent) -> None:
+def test_explain_reports_agents_what_is_preferred(named: Agent) -> None:
     [hit, *_] = named("search_knowledge_base", query=QUERY)["results"]
     why = named("explain", query=QUERY, chunk_id=hit["chunk_id"])
     assert "Preferring: Alpine · 2022." in why["note"]

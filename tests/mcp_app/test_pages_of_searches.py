@@ -1,4 +1,4 @@
-"""Pages of a search: put together they are the one ranking, and the last one says what a search does not reach."""
+"""Pages of a search: put together they are the one ranking, and the last one reports what a search does not reach."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def pages(
         ("rag_search_global_knowledge", "page_id", {}, 100, "documents"),
     ],
 )
-def test_pages_of_any_size_are_one_ranking_and_the_last_says_its_limit(
+def test_pages_of_any_size_are_one_ranking_and_the_last_reports_its_limit(
     agent: Agent, crowd: None, tool: str, key: str, arguments: dict[str, Any], most: int, kind: str
 ) -> None:
     ids, last = pages(agent, tool, key, {"match_count": 17}, **arguments)
@@ -77,7 +77,7 @@ def test_pages_of_any_size_are_one_ranking_and_the_last_says_its_limit(
     assert [str(item[key]) for item in first["results"]] == ids[:10]
 
 
-def test_a_page_after_the_end_says_how_many_there_are(agent: Agent, wb: Workbench) -> None:
+def test_a_page_after_the_end_reports_how_many_there_are(agent: Agent, wb: Workbench) -> None:
     wb.documents.create(text="One refund.", title="One")
     for tool in ("search_knowledge_base", "rag_search_knowledge_base"):
         answer = agent(tool, query="refund", offset=5, match_count=5)
@@ -85,7 +85,7 @@ def test_a_page_after_the_end_says_how_many_there_are(agent: Agent, wb: Workbenc
         assert answer["suggestion"] == "Only 1 found. Use an offset below 1"
 
 
-def test_a_full_page_that_is_all_there_is_says_no_more(agent: Agent, wb: Workbench) -> None:
+def test_a_full_page_that_is_all_there_is_adds_nothing(agent: Agent, wb: Workbench) -> None:
     source = wb.sources.create("Three").id
     wb.documents.ingest_items(source, [text_item(f"{n}", f"A refund {n}.", title=f"{n}") for n in range(3)])
     for tool in ("search_knowledge_base", "rag_search_knowledge_base"):

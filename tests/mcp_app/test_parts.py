@@ -125,7 +125,7 @@ def test_an_offset_outranks_the_page() -> None:
     assert count_skipped({}) == 0
 
 
-def test_the_last_item_of_an_array_keeps_its_own_note_beside_the_arrays() -> None:
+def test_the_last_item_of_an_array_keeps_its_own_note_next_to_the_arrays() -> None:
     items = [{"slug": "a"}, {"slug": "b", "note": 'The content continues. Next: get_article(slug="b", offset=9)'}]
     parts = Items("articles", total="total", bare=True)
     shown, _ = cut_to_budget({"articles": items, "total": 3}, parts, json.dumps, "search_articles", {"offset": 0}, {})

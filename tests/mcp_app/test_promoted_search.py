@@ -65,7 +65,7 @@ def test_the_scoped_tools_serve_what_is_promoted_too(agent: Agent, places: Workb
     assert not agent("rag_search_global_knowledge", query="token")["reranked"]
 
 
-def test_the_schema_keeps_the_contracts_default_and_says_what_serves(agent: Agent) -> None:
+def test_the_schema_keeps_the_contracts_default_and_reports_what_serves(agent: Agent) -> None:
     tools = agent.talk(lambda client: client.list_tools()).tools
     (tool,) = [tool for tool in tools if tool.name == "search_knowledge_base"]
     offered = tool.input_schema["properties"]["search_type"]
@@ -73,7 +73,7 @@ def test_the_schema_keeps_the_contracts_default_and_says_what_serves(agent: Agen
     assert "the strategy promoted for this scope, else hybrid" in offered["description"]
 
 
-def test_an_answer_says_that_nothing_close_was_found_and_why(agent: Agent, places: Workbench) -> None:
+def test_an_answer_reports_that_nothing_close_was_found_and_why(agent: Agent, places: Workbench) -> None:
     assert "nothing_close" not in agent("search_knowledge_base", query="which gate does a token open?")
     for tool in ("search_knowledge_base", "rag_search_global_knowledge"):
         answer = agent(

@@ -22,7 +22,7 @@ def reader(wb: Workbench) -> Agent:
     return Agent(create_server(wb, toolsets=["knowledge", "scoped"], read_only=True))
 
 
-def test_tools_that_only_write_are_gone_and_the_others_say_they_read(reader: Agent) -> None:
+def test_tools_that_only_write_are_gone_and_the_others_report_they_read(reader: Agent) -> None:
     tools = reader.talk(lambda client: client.list_tools()).tools
     assert "crawl_website" not in {tool.name for tool in tools}
     assert len(tools) == 9

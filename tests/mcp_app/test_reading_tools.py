@@ -154,7 +154,7 @@ def test_a_hit_is_explained_as_the_app_explains_it(agent: Agent, wb: Workbench) 
     assert answer["note"].startswith("It has rank 1.")
 
 
-def test_a_page_that_fell_out_is_told_where(agent: Agent, wb: Workbench) -> None:
+def test_a_page_that_was_dropped_is_reported_where(agent: Agent, wb: Workbench) -> None:
     for number in range(15):
         wb.documents.create(text=f"Login {number} at the gate. " * 3, title=f"Gate {number}")
     far = wb.documents.create(text="Boats lie in the harbour.", title="Harbour").document.id
@@ -168,7 +168,7 @@ def test_a_page_that_fell_out_is_told_where(agent: Agent, wb: Workbench) -> None
     assert "There is no strategy" in agent.failure("explain", query="login", page_id=far, strategy="none")["error"]
 
 
-def test_agents_are_told_what_a_ranker_weighed(agent: Agent, wb: Workbench) -> None:
+def test_agents_are_informed_what_a_ranker_weighed(agent: Agent, wb: Workbench) -> None:
     wb.documents.create(text="Tokens authenticate a login at the gate.", title="Gate")
     wb.documents.create(text="The gate is shut at night, and a login too.", title="Harbour")
     hit = wb.search("authenticating login", "learned")[0]

@@ -114,7 +114,7 @@ async def changes(wb: Workbench, document: str, heard: set[Any]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")  # it is the earlier one
-def test_clients_of_the_earlier_protocol_are_told_of_what_they_subscribed_to(wb: Workbench) -> None:
+def test_clients_of_the_earlier_protocol_are_notified_of_what_they_subscribed_to(wb: Workbench) -> None:
     document = wb.documents.create(text="Words.", title="T").document.id
     told = asyncio.Event()
 
@@ -136,7 +136,7 @@ def test_clients_of_the_earlier_protocol_are_told_of_what_they_subscribed_to(wb:
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-def test_clients_of_the_earlier_protocol_are_told_of_sources_that_come_and_go(wb: Workbench) -> None:
+def test_clients_of_the_earlier_protocol_are_notified_of_sources_that_come_and_go(wb: Workbench) -> None:
     told = [asyncio.Event(), asyncio.Event()]
 
     async def hear(message: Any) -> None:
@@ -168,7 +168,7 @@ async def heard_after(told: asyncio.Event, change: Callable[[int], Any]) -> Any:
     raise AssertionError("the change was not heard")
 
 
-def test_a_source_that_changed_while_only_lists_were_followed_is_told_once_it_is_read(wb: Workbench) -> None:
+def test_a_source_that_changed_while_only_lists_were_followed_is_reported_once_it_is_read(wb: Workbench) -> None:
     kept, gone = wb.sources.create("Kept").id, wb.sources.create("Gone").id
     first = take_snapshot(wb, None)
     listed = read_source_ids(wb, first)
@@ -186,7 +186,7 @@ def test_a_source_that_changed_while_only_lists_were_followed_is_told_once_it_is
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-def test_a_client_of_the_earlier_protocol_that_leaves_a_resource_is_told_no_more(wb: Workbench) -> None:
+def test_a_client_of_the_earlier_protocol_that_leaves_a_resource_is_no_longer_notified(wb: Workbench) -> None:
     document = wb.documents.create(text="Words.", title="T").document.id
     uri = f"document://{document}"
 

@@ -1,4 +1,4 @@
-"""Two projects with the same words, a folder, a tag, a source: nobody sees what is not theirs, nobody gets too few."""
+"""Two projects with the same words, a folder, a tag, a source: no one sees what is not theirs, no one gets too few."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_tags_match_in_any_case_and_the_suggestion_names_another_one(agent: Agen
     assert "Rest-API" not in nothing["suggestion"]  # only a source of the project has it
 
 
-def test_names_of_documents_outside_the_scope_are_not_preferred_or_told(agent: Agent, wb: Workbench) -> None:
+def test_names_of_documents_outside_the_scope_are_not_preferred_or_reported(agent: Agent, wb: Workbench) -> None:
     for project in ("bank", "shop"):
         wb.projects.create(project.title(), id=project)
         wb.sources.create(f"{project.title()} Secret Papers", project=project)

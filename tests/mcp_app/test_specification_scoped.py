@@ -159,7 +159,7 @@ def test_a_source_may_be_named_by_url_or_title(agent: Agent, knowledge: Workbenc
         assert titles(agent("rag_search_knowledge_base", query="hooks", source_id=key)) == ["Hooks"]
 
 
-def test_the_tag_categories_are_told_to_agents(agent: Agent) -> None:
+def test_the_tag_categories_are_reported_to_agents(agent: Agent) -> None:
     assert len(TAG_CATALOGUE) == 10
     for category, tags in TAG_CATALOGUE.items():
         assert f"{category}: {', '.join(tags)}" in SEARCH_GLOBAL.description
@@ -198,7 +198,7 @@ def test_every_error_has_its_sentence_and_the_empty_list(agent: Agent, knowledge
         assert found[empty] == [], case
 
 
-def test_sources_that_are_still_empty_are_said_to_be(agent: Agent, knowledge: Workbench) -> None:
+def test_sources_that_are_still_empty_are_reported_as_such(agent: Agent, knowledge: Workbench) -> None:
     knowledge.sources.create("Planned", tags=["rest-api-next"])
     answer = agent("rag_search_global_knowledge", query="hooks", tags=["REST-API-next"])
     assert answer["suggestion"] == "The sources in scope ('Planned') have no documents yet."

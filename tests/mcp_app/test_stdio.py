@@ -96,7 +96,7 @@ def test_a_client_that_leaves_while_the_workbench_opens_leaves_no_noise(make_set
     messages = [
         {"id": 1, "method": "initialize", "params": about},
         {"method": "notifications/initialized"},
-        {"id": 2, "method": "tools/call", "params": call},  # begins to open the engine; nobody waits for the answer
+        {"id": 2, "method": "tools/call", "params": call},  # starts to open the engine; no one waits for the answer
     ]
     sent = "".join(json.dumps({"jsonrpc": "2.0", **message}) + "\n" for message in messages)
     command = [sys.executable, "-m", "mcp_app"]

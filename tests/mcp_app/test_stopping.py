@@ -18,7 +18,7 @@ from workbench.settings import Settings
 
 
 class Endless:
-    """A tool's work that goes on until it is told to stop, as an ingest of a very long book would."""
+    """A tool's work that continues until it is asked to stop, as an ingest of a very long book would."""
 
     def __init__(self) -> None:
         self.began, self.ended = threading.Event(), threading.Event()
@@ -57,7 +57,7 @@ def test_a_call_that_takes_too_long_is_stopped_with_a_sentence(make_settings: Ca
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_client_that_asks_is_told_the_progress_of_an_upload(agent: Agent, mode: str) -> None:
+def test_a_client_that_asks_receives_the_progress_of_an_upload(agent: Agent, mode: str) -> None:
     told: list[tuple[float, str | None]] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:

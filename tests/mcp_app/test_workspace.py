@@ -155,7 +155,7 @@ def test_agent_uses_default_workspace(agent: Agent, workspace: Path) -> None:
     )
 
 
-def test_an_answer_with_fewer_than_all_names_the_call_that_goes_on(agent: Agent, tmp_path: Path) -> None:
+def test_an_answer_with_fewer_than_all_names_the_call_that_continues(agent: Agent, tmp_path: Path) -> None:
     agent("embed_workspace")
     for tool, given in (
         ("search_semantic", {"query": "authentication patterns"}),
@@ -254,7 +254,7 @@ def test_a_read_only_server_offers_only_the_searches(agent: Agent) -> None:
     assert list(server.tools) == ["search_semantic", "get_similar", "get_embedding_status"]
 
 
-def test_a_server_started_at_the_root_of_the_file_system_says_how_to_open_a_folder(
+def test_a_server_started_at_the_root_of_the_file_system_reports_how_to_open_a_folder(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir("/")

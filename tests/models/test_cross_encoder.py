@@ -89,7 +89,7 @@ def test_the_strategy_ranks_by_it(
     assert [hit.score for hit in result] == [1.0, 0.5, 0.0] and result.degraded == ()
 
 
-def test_a_damaged_graph_is_said_and_the_order_is_that_of_hybrid(
+def test_a_damaged_graph_is_reported_and_the_order_is_that_of_hybrid(
     make_settings: Callable[..., object], folder: Callable[..., Path], overlap_model: Path
 ) -> None:
     (overlap_model / "model.onnx").write_bytes(b"damaged")
@@ -106,7 +106,7 @@ def test_a_damaged_graph_is_said_and_the_order_is_that_of_hybrid(
     ("name", "says"),
     [("owner/model", r"rag-workbench\[huggingface\]"), ("/no/such/folder", "Folder not found: /no/such/folder")],
 )
-def test_what_cannot_be_loaded_is_said_when_it_is_asked_for(
+def test_what_cannot_be_loaded_is_reported_when_it_is_asked_for(
     make_settings: Callable[..., object], name: str, says: str
 ) -> None:
     with Workbench.open(settings=make_settings(reranker=name)) as wb:  # pyright: ignore
@@ -163,7 +163,7 @@ def test_a_model_by_name_is_loaded_once_and_at_the_first_question(package: Modul
         ("nan", "did not return one number for each passage"),
     ],
 )
-def test_a_model_by_name_that_fails_is_said_in_a_sentence(package: ModuleType, query: str, says: str) -> None:
+def test_a_model_by_name_that_fails_is_reported_in_a_sentence(package: ModuleType, query: str, says: str) -> None:
     with pytest.raises(ModelError, match=f"The reranker 'owner/model' {says}"):
         load_cross_encoder("owner/model").scores(query, ["Cats purr."])
 

@@ -51,7 +51,7 @@ def test_a_busy_endpoint_is_asked_again(llm: Ask, kind: str) -> None:
         ("empty", "did not return a chat message"),
     ],
 )
-def test_each_failure_is_one_sentence_that_says_what_to_do(llm: Ask, model: str, says: str) -> None:
+def test_each_failure_is_one_sentence_that_explains_what_to_do(llm: Ask, model: str, says: str) -> None:
     failing = llm(model, timeout=0.3)
     with pytest.raises(ModelError, match=says) as whole:
         failing.complete("system", f"Question: {model}?")
@@ -65,7 +65,7 @@ def test_an_endpoint_that_is_not_there_is_named(llm: Ask) -> None:
         llm("plain", url="http://127.0.0.1:9/v1").complete("system", "hello")
 
 
-def test_a_stream_that_breaks_off_says_so_after_what_came(llm: Ask) -> None:
+def test_a_stream_that_breaks_off_reports_it_after_what_came(llm: Ask) -> None:
     pieces = llm("cut").stream("system", "Question: a rather long question with many words?")
     got = []
     with pytest.raises(ModelError, match="closed the connection"):

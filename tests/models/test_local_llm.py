@@ -93,7 +93,7 @@ def test_a_model_whose_process_died_is_started_again_for_the_next_question(llm: 
     assert llm.process_id != first
 
 
-def test_a_model_whose_port_was_taken_meanwhile_answers_on_another(llm: LocalLlm) -> None:
+def test_a_model_whose_port_was_taken_in_the_meantime_answers_on_another(llm: LocalLlm) -> None:
     first = llm.base_url()
     model = psutil.Process(llm.process_id or 0)
     model.kill()
@@ -103,7 +103,7 @@ def test_a_model_whose_port_was_taken_meanwhile_answers_on_another(llm: LocalLlm
         assert llm.base_url() != first
 
 
-def test_an_answer_that_is_broken_off_by_the_end_of_the_process_says_what_to_do(llm: LocalLlm) -> None:
+def test_an_answer_that_is_broken_off_by_the_end_of_the_process_explains_what_to_do(llm: LocalLlm) -> None:
     pieces = llm.stream(*ESSAY)
     next(pieces)
     os.kill(llm.process_id or 0, signal.SIGKILL)
@@ -119,7 +119,9 @@ def test_its_process_ends_with_the_one_that_started_it_even_when_that_was_killed
     assert alive == []
 
 
-def test_a_file_that_is_no_model_and_one_that_is_not_there_are_told_in_a_sentence(tmp_path: Path, gguf: Path) -> None:
+def test_a_file_that_is_no_model_and_one_that_is_not_there_are_reported_in_a_sentence(
+    tmp_path: Path, gguf: Path
+) -> None:
     cut = tmp_path / "cut.gguf"
     with gguf.open("rb") as whole:
         cut.write_bytes(whole.read(100_000))

@@ -158,7 +158,7 @@ def test_no_texts_give_no_vectors(minilm: MiniLMEncoder) -> None:
     assert (encoded.vectors.shape, encoded.token_bits) == ((0, 384), [])
 
 
-def test_a_damaged_graph_is_built_anew(tmp_path: Path, minilm: MiniLMEncoder) -> None:
+def test_a_damaged_graph_is_built_again(tmp_path: Path, minilm: MiniLMEncoder) -> None:
     MINILM.published.graph_path(tmp_path, "float").write_bytes(b"half a file")
     vector = MiniLMEncoder(tmp_path).encode_query("again").vector
     np.testing.assert_allclose(vector, minilm.encode_query("again").vector, atol=1e-6)

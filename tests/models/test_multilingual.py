@@ -122,7 +122,7 @@ def test_passages_in_8_bits_are_near_and_of_the_same_index(multilingual: Multili
 
 
 def test_a_long_text_is_cut_where_the_model_ends(multilingual: MultilingualEncoder) -> None:
-    assert multilingual.max_tokens == 512 - 2 - 3  # begin, end, and the three tokens of "query:"
+    assert multilingual.max_tokens == 512 - 2 - 3  # start, end, and the three tokens of "query:"
     (batch,) = multilingual.first.batches([LONG])
     assert len(batch.token_vectors[0]) == multilingual.max_tokens
     assert np.isfinite(multilingual.encode(["", "\ud83e", "\0"]).vectors).all()

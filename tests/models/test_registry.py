@@ -135,7 +135,7 @@ def test_an_endpoint_that_does_not_answer_is_one_sentence(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("row", MODELS, ids=lambda row: row.name)
-def test_every_built_in_model_says_all_that_the_house_asks(row: EmbeddingModel, tmp_path: Path) -> None:
+def test_every_built_in_model_reports_all_that_the_house_asks(row: EmbeddingModel, tmp_path: Path) -> None:
     encoder = load_encoder(row.name, tmp_path)
     texts = (
         (row.title, "title", "the app's list of models shows it"),

@@ -36,7 +36,7 @@ def reports(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 
 @pytest.mark.parametrize("strategy", ["hybrid", "rerank"])
 @pytest.mark.parametrize(("question", "file"), NAMED)
-def test_of_reports_that_say_the_same_the_one_that_is_named_comes_first(
+def test_of_reports_that_are_alike_the_one_that_is_named_comes_first(
     reports: Workbench, strategy: str, question: str, file: str
 ) -> None:
     result = reports.search(question, strategy)
@@ -95,5 +95,5 @@ def test_neighbours_are_also_read_as_one_word_and_fiscal_years_as_years(question
 
 
 @pytest.mark.parametrize(("share", "sure"), [(0.2, 0.0), (0.5, 0.0), (0.75, 0.5), (1.0, 1.0)])
-def test_a_document_is_surer_to_be_meant_the_more_of_its_name_is_said(share: float, sure: float) -> None:
+def test_a_document_is_surer_to_be_meant_the_more_of_its_name_is_given(share: float, sure: float) -> None:
     assert name_confidence(share) == pytest.approx(sure)

@@ -137,7 +137,7 @@ def scopes(draw: st.DrawFn) -> Scope:
 
 
 def holds(scope: Scope, place: Place, form: str, dated: date | None) -> bool:
-    """Tell whether a document lies in a scope, by the words of Scope's own description."""
+    """Return whether a document is in a scope, by the words of Scope's own description."""
     return (
         (scope.kind != "global" or place.project is None)
         and (scope.kind != "project" or place.project == scope.project)

@@ -38,7 +38,7 @@ def test_evidence_is_nearness_or_most_of_the_words() -> None:
     assert is_evidence(0.05, FULL_COVERAGE, minilm) and is_evidence(0.05, MIN_COVERAGE, minilm, has_code=True)
 
 
-def test_a_passage_that_holds_a_code_or_a_rare_name_is_not_said_to_be_far(
+def test_a_passage_that_holds_a_code_or_a_rare_name_is_not_reported_as_far(
     corpus: Workbench, folder: Callable[..., Path]
 ) -> None:
     corpus.ingest(folder({"codes.md": "# Faults\n\nE4017 stops the lift between two floors. Ring Kowalczyk."}, "codes"))
@@ -78,7 +78,7 @@ def test_a_result_agrees_with_an_answer_about_the_same_passages(corpus: Workbenc
         assert answer.refused != result.evidence.close, question
 
 
-def test_a_question_that_the_model_cannot_read_says_so_and_is_judged_by_its_words(corpus: Workbench) -> None:
+def test_a_question_that_the_model_cannot_read_reports_it_and_is_judged_by_its_words(corpus: Workbench) -> None:
     found = corpus.search("検索エンジン", "hybrid")
     assert found.evidence.close and found[0].document_title == "検索"
     assert any("cannot read this question" in note for note in found.degraded)
@@ -94,7 +94,7 @@ ARABIC = {
 }
 
 
-def test_a_right_passage_in_a_language_that_the_model_cannot_read_is_not_said_to_be_far(
+def test_a_right_passage_in_a_language_that_the_model_cannot_read_is_not_reported_as_far(
     corpus: Workbench, folder: Callable[..., Path]
 ) -> None:
     corpus.ingest(folder(ARABIC, "arabic"), source="Arabic")
@@ -104,7 +104,7 @@ def test_a_right_passage_in_a_language_that_the_model_cannot_read_is_not_said_to
     assert not wrong.evidence.close and "25%" in wrong.evidence.reason
 
 
-def test_what_a_model_cannot_read_means_for_the_passages_is_said_by_strategy(corpus: Workbench) -> None:
+def test_what_a_model_cannot_read_means_for_the_passages_is_reported_by_strategy(corpus: Workbench) -> None:
     by_meaning, *by_words = (corpus.search("検索エンジン", name).degraded for name in ("vector", "keyword", "hybrid"))
     for notes in by_words:
         assert "(trained on English) cannot read this question" in notes[0]
@@ -112,7 +112,7 @@ def test_what_a_model_cannot_read_means_for_the_passages_is_said_by_strategy(cor
     assert "this order means little; keyword, hybrid and rerank use" in by_meaning[0]
 
 
-def test_a_question_in_a_language_that_the_model_was_not_trained_for_says_so(corpus: Workbench) -> None:
+def test_a_question_in_a_language_that_the_model_was_not_trained_for_reports_it(corpus: Workbench) -> None:
     german = corpus.search("Wie hoch sind die Steuern für den Handel mit Holz?", "rerank").evidence
     assert german.reason.endswith("The question seems to be in German, but the model was trained on English.")
     for english in ("what are the taxes on the trade with wood?", "qwzx vbnk plorf", "price of crude oil in 1986"):
@@ -127,7 +127,7 @@ def test_a_similarity_that_the_model_cannot_judge_hides_no_word_match(corpus: Wo
     assert len(english) == 0
 
 
-def test_words_that_are_too_common_are_not_said_to_be_missing(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_words_that_are_too_common_are_not_reported_as_missing(wb: Workbench, folder: Callable[..., Path]) -> None:
     def notes(query: str) -> str:
         return " ".join(wb.search(query, "keyword").degraded)
 
@@ -141,7 +141,7 @@ def test_words_that_are_too_common_are_not_said_to_be_missing(wb: Workbench, fol
 
 
 @pytest.mark.parametrize("query", ["the of and to", "?!"])
-def test_words_that_tell_nothing_are_not_said_to_be_held_to_no_share(corpus: Workbench, query: str) -> None:
+def test_words_that_mean_nothing_are_not_reported_as_held_to_no_share(corpus: Workbench, query: str) -> None:
     evidence = corpus.search(query, "vector").evidence
     assert not evidence.close
     assert "only very common words" in evidence.reason and "%" not in evidence.reason

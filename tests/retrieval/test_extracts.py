@@ -71,7 +71,7 @@ def test_a_row_is_read_with_a_sign_between_a_columns_name_and_its_value_and_comp
     )
 
 
-def test_a_row_that_no_word_of_the_question_stands_in_does_not_fill_up_an_answer() -> None:
+def test_a_row_that_no_word_of_the_question_is_in_does_not_fill_up_an_answer() -> None:
     rows = "| Step | Fee |\n|---|---|\n| Rendering of it | 40 ms |\n| Reserve of it | 35 ms |\n"
     answer = "The fee of a berth for one night is 28 euro, paid at the office of the harbour."
     passages = [_passage(1, 0.9, answer, "Harbour", "Dues"), _passage(2, 0.6, rows, "Budget", "Steps")]
@@ -88,14 +88,14 @@ def test_a_row_that_no_word_of_the_question_stands_in_does_not_fill_up_an_answer
         "Siehe Anhang 3 zu den Moorings des Hafens.",
     ],
 )
-def test_a_sentence_that_only_says_where_to_read_is_not_quoted(pointer: str) -> None:
+def test_a_sentence_that_only_reports_where_to_read_is_not_quoted(pointer: str) -> None:
     said = f"{pointer} The moorings are lifted in autumn and laid out in spring."
     quotes = best_sentences("When are moorings lifted?", None, HashEncoder(), [_passage(1, 0.9, said, "Moorings", "")])
     assert [quote.text for quote in quotes] == ["The moorings are lifted in autumn and laid out in spring."]
 
 
 @pytest.mark.parametrize("advice", ["See a rigger if the moorings drag.", "See accompanying notes to moorings."])
-def test_advice_is_quoted_and_so_is_what_says_where_to_read_if_nothing_else_is_said(advice: str) -> None:
+def test_advice_is_quoted_and_so_is_a_reference_if_nothing_else_is_left(advice: str) -> None:
     quotes = best_sentences("moorings", None, HashEncoder(), [_passage(1, 0.9, advice, "Moorings", "")])
     assert [quote.text for quote in quotes] == [advice]
 

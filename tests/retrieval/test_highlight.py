@@ -43,7 +43,7 @@ def test_snippets_show_the_places_with_most_matches_in_reading_order() -> None:
 
 
 @pytest.mark.parametrize("text", ["", " \n ", "short", "x" * 5000, "word " * 1000])
-def test_without_matches_the_beginning_is_shown_unmarked(text: str) -> None:
+def test_without_matches_the_startning_is_shown_unmarked(text: str) -> None:
     found = make_snippets(text, [])
     assert len(found) == (1 if text.strip() else 0)
     assert all("<mark>" not in part and part[:4] == text[:4] and len(part) <= 202 for part in found)

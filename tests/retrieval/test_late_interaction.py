@@ -41,7 +41,7 @@ def test_it_equals_the_plain_definition_on_random_passages() -> None:
         assert score == pytest.approx((signs @ query.T / math.sqrt(128)).max(axis=0).mean(), abs=1e-5)
 
 
-def test_passages_without_tokens_score_nothing_wherever_they_stand() -> None:
+def test_passages_without_tokens_score_nothing_wherever_they_are() -> None:
     query = EVEN[None]
     np.testing.assert_allclose(compute_max_sim(query, [b"", ONES, b"", HALF, b""]), [0, 1, 0, 0, 0], atol=1e-6)
     assert compute_max_sim(query, []).shape == (0,)

@@ -1,4 +1,4 @@
-"""The table of legs says what every strategy's passages can be scored by, and what a leg's vote counts."""
+"""The table of legs reports what every strategy's passages can be scored by, and what a leg's vote counts."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_judge_is_mixed_in_by_its_share_and_changes_nothing_it_is_given() -> N
     assert hits[0] == Hit(1, 0.8, {"vector": Leg(0.8, 1, 0.8)})
 
 
-def test_meaning_votes_less_for_misspelt_words_where_a_strategy_doubts_slips(
+def test_meaning_votes_less_for_misspelled_words_where_a_strategy_tolerates_typos(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     wb.ingest(folder({"a.md": "# A\n\nThe aardvark sleeps at noon."}), source="Animals")
@@ -91,7 +91,7 @@ def test_meaning_votes_less_for_misspelt_words_where_a_strategy_doubts_slips(
     assert (why.legs["vector"].vote, why.legs["keyword"].vote) == (0.5, 1.0)
 
 
-def test_a_passage_that_a_judge_cannot_read_keeps_what_the_legs_before_said() -> None:
+def test_a_passage_that_a_judge_cannot_read_keeps_what_the_legs_before_stated() -> None:
     hits = [Hit(1, 0.6, {"vector": Leg(0.6, 1, 0.6)}), Hit(2, 0.5, {"vector": Leg(0.5, 2, 0.5)})]
     by_id = {hit.id: hit for hit in add_leg(hits, "late", {1: 0.1, 2: 0.3}, 0.5, trust={1: 0.0})}
     assert by_id[1].score == pytest.approx(0.6)

@@ -81,7 +81,7 @@ def test_auto_merge_on_another_index_returns_the_section_under_the_heading(secti
     whole_and_true(sectioned, result)
 
 
-def test_auto_merge_without_headings_joins_passages_in_a_row_and_says_so(
+def test_auto_merge_without_headings_joins_passages_in_a_row_and_reports_it(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     plain = " ".join(f"Sentence {n} tells of violins and their {n}th string." for n in range(9))
@@ -94,7 +94,7 @@ def test_auto_merge_without_headings_joins_passages_in_a_row_and_says_so(
     whole_and_true(wb, result)
 
 
-def test_auto_merge_returns_pages_where_they_are_asked_for(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_auto_merge_returns_pages_if_requested(wb: Workbench, folder: Callable[..., Path]) -> None:
     topics = ("forests", "harbours", "mountains")
     pages = [(topic, *(f"Line {n} of this page tells of {topic} and boats." for n in range(24))) for topic in topics]
     place = folder({"other.md": "# Other\n\nNothing."})
@@ -218,7 +218,7 @@ def test_an_llm_helps_to_find_what_the_question_does_not_name(
 @pytest.mark.parametrize(
     ("strategy", "model"), [("hyde", "slow"), ("multi-query", "garbled"), ("llm-rerank", "chatty"), ("hyde", "down-9")]
 )
-def test_where_the_llm_fails_the_search_goes_on_and_says_so(
+def test_where_the_llm_fails_the_search_continues_and_reports_it(
     with_llm: Callable[..., Workbench], strategy: str, model: str
 ) -> None:
     wb = with_llm(model)
@@ -229,7 +229,7 @@ def test_where_the_llm_fails_the_search_goes_on_and_says_so(
     assert result.degraded[0].startswith(f"{strategy}: The LLM '{model}'")
 
 
-def test_strategies_that_need_a_model_are_listed_and_say_which(wb: Workbench) -> None:
+def test_strategies_that_need_a_model_are_listed_and_name_which(wb: Workbench) -> None:
     lacks = wb.requests.usable()
     assert lacks["rerank"] == lacks["mmr"] == ""
     assert "WORKBENCH_LLM_BASE_URL" in lacks["hyde"] and "WORKBENCH_RERANKER" in lacks["cross-encoder"]

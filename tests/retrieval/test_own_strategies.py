@@ -252,7 +252,7 @@ def test_names_and_objects_that_cannot_be_strategies_are_refused(animals: Workbe
     assert "mine" not in STRATEGIES
 
 
-def test_a_promoted_strategy_serves_and_another_process_says_what_it_lacks(animals: Workbench) -> None:
+def test_a_promoted_strategy_serves_and_another_process_reports_what_it_lacks(animals: Workbench) -> None:
     animals.strategies.add("mine", lambda question, limit: [{"text": TEXTS["bees.md"]}])
     animals.promotions.promote("mine")
     assert animals.search("owls").strategy == "mine"

@@ -53,7 +53,7 @@ def told(result: SearchResult) -> list[str]:
         ("when are cranes painted, according to the Best Practices page?", "Best Practices.md", ["Best Practices"]),
     ],
 )
-def test_the_document_that_a_question_names_comes_first_and_the_names_are_told(
+def test_the_document_that_a_question_names_comes_first_and_the_names_are_reported(
     papers: Workbench, strategy: str, question: str, file: str, names: list[str]
 ) -> None:
     result = papers.search(question, strategy)
@@ -79,7 +79,7 @@ def test_only_leaves_out_every_other_document_in_each_strategy(papers: Workbench
         assert {Path(hit.path or "").name for hit in result} == {"ALPINE_2022_10K.md"}, strategy
 
 
-def test_only_without_a_name_searches_everything_and_says_so(papers: Workbench) -> None:
+def test_only_without_a_name_searches_everything_and_reports_it(papers: Workbench) -> None:
     result = papers.search("cranes", "hybrid", scope=Scope(names="only"))
     assert len(result) == len(PAPERS)
     assert "the question names no document" in " ".join(result.notes)
@@ -96,7 +96,7 @@ def test_a_wrong_use_of_names_is_refused(papers: Workbench) -> None:
         papers.search("cranes", scope=Scope(names="hard"))  # pyright: ignore[reportArgumentType]
 
 
-def test_why_tells_the_names_that_were_preferred(papers: Workbench) -> None:
+def test_why_reports_the_names_that_were_preferred(papers: Workbench) -> None:
     question = "does the ledger of a spring mention the cranes?"
     [hit, *_] = papers.search(question, "rerank").results
     explained = papers.explain(question, passage_id=hit.passage_id, strategy="rerank")
@@ -114,7 +114,7 @@ def test_a_document_that_comes_in_can_be_named_at_once(papers: Workbench, tmp_pa
     assert first(result) == "CLEO_2024_10K.md"
 
 
-def test_a_name_that_most_documents_have_tells_nothing() -> None:
+def test_a_name_that_most_documents_have_identifies_nothing() -> None:
     table = NamesTable(DocumentNames(f"d{number}", f"Report 2023 {number:02}") for number in range(4))
     assert table.mentions("the report of 2023", {"report", "2023"}) == []
 
@@ -123,7 +123,7 @@ def test_a_name_that_most_documents_have_tells_nothing() -> None:
     ("question", "said"),
     [("what does may bring in the harbour?", True), ("What may it bring?", False), ("What did May bring?", True)],
 )
-def test_a_proper_noun_is_said_with_a_capital_unless_all_is_written_small(question: str, said: bool) -> None:
+def test_a_proper_noun_is_written_with_a_capital_unless_all_is_written_small(question: str, said: bool) -> None:
     table = NamesTable([DocumentNames("a", "May 2021"), DocumentNames("b", "y")])
     assert bool(table.mentions(question, {"may"})) is said
 
@@ -155,7 +155,7 @@ def test_a_table_is_kept_while_the_documents_are_the_same() -> None:
     assert len(loads) == 2
 
 
-def test_a_table_that_was_made_at_the_start_is_made_anew_at_the_first_change() -> None:
+def test_a_table_that_was_made_at_the_start_is_made_again_at_the_first_change() -> None:
     def load() -> list[DocumentNames]:
         time.sleep(2 * QUICK_BUILD_S)  # as long as a start's imports make it wait
         return [DocumentNames("a", "x")]
@@ -228,7 +228,7 @@ def test_a_year_means_the_report_of_the_year_and_a_quarter_that_of_the_quarter(
     assert len(result) == len(COMPANIES) * len(PERIODS), "a preference leaves nothing out"
 
 
-def test_documents_of_another_period_are_those_whose_labels_tell_one() -> None:
+def test_documents_of_another_period_are_those_whose_labels_have_one() -> None:
     table = NamesTable(
         DocumentNames(name, "Lifts", file, metadata)
         for name, file, metadata in (

@@ -1,4 +1,4 @@
-"""Guesses for misspelt words: pure functions over words, and the lexicon that an index keeps."""
+"""Guesses for misspelled words: pure functions over words, and the lexicon that an index keeps."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ DOCS = {f"d{n}.md": f"# Topic {n}\n\nA pear is number {n}.\n\n## Plums\n\nA plum
 
 
 class Listener(BaseEventHandler):
-    """A listener that keeps the names of the events it is told."""
+    """A listener that keeps the names of the events it receives."""
 
     heard: list[str] = Field(default_factory=list)
 
@@ -77,7 +77,7 @@ def test_a_search_is_traced_from_the_source_to_the_last_stage(filled: Workbench,
     assert {"HybridRetriever", "LateInteractionRerank", "FinalOrder"} <= set(names)
 
 
-def test_the_older_callbacks_are_told_too(filled: Workbench) -> None:
+def test_the_older_callbacks_are_reported_too(filled: Workbench) -> None:
     engine = filled.query_engine("vector")
     told = LlamaDebugHandler(print_trace_on_end=False)
     engine.retriever.callback_manager = CallbackManager([told])

@@ -11,7 +11,7 @@ from workbench.retrieval.strategies import STRATEGIES, check_parameters
 
 
 @pytest.mark.parametrize("field", ["pools", "has_keyword_leg", "is_one_leg"])
-def test_rows_with_the_same_retriever_say_the_same_of_it(field: str) -> None:
+def test_rows_with_the_same_retriever_describe_it_alike(field: str) -> None:
     for one, other in combinations(STRATEGIES.values(), 2):
         if one.retriever is other.retriever:
             agree = getattr(one, field) == getattr(other, field)

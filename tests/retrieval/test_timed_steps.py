@@ -20,7 +20,7 @@ def test_every_step_that_is_timed_is_declared_and_every_declared_one_is_timed() 
     assert named == {f"TimedStep.{step.name}" for step in TimedStep}
 
 
-def test_a_search_times_declared_steps_beside_the_whole(wb: Workbench) -> None:
+def test_a_search_times_declared_steps_next_to_the_whole(wb: Workbench) -> None:
     wb.documents.create(text="The gauge records the tide.")
     asked = [one for one in STRATEGIES.values() if not (one.needs_scope or one.needs_llm or one.needs_reranker)]
     names = [strategy.name for strategy in asked]

@@ -103,7 +103,7 @@ def test_there_are_enough_questions_of_each_kind():
 
 
 @pytest.mark.parametrize("query", of_kind("keyword"), ids=lambda query: query["_id"])
-def test_the_token_of_a_keyword_question_stands_in_its_articles_and_hardly_elsewhere(query):
+def test_the_token_of_a_keyword_question_is_in_its_articles_and_hardly_elsewhere(query):
     token = query["metadata"]["token"]
     holders = {slug for slug, text in TEXTS.items() if token in text}
     assert token in query["text"]
@@ -112,7 +112,7 @@ def test_the_token_of_a_keyword_question_stands_in_its_articles_and_hardly_elsew
 
 
 @pytest.mark.parametrize("query", of_kind("typo"), ids=lambda query: query["_id"])
-def test_the_misspelt_words_of_a_typo_question_stand_in_no_article(query):
+def test_the_misspelled_words_of_a_typo_question_are_in_no_article(query):
     misspelt = set(query["metadata"]["misspelt"])
     assert misspelt and misspelt <= words(query["text"])
     assert not misspelt & words(" ".join(TEXTS.values()))

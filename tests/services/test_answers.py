@@ -81,7 +81,7 @@ def test_a_row_of_a_table_is_quoted_with_the_names_of_its_columns(wb: Workbench,
     assert "|" not in answer.text and "---" not in answer.text
 
 
-def test_a_row_far_below_its_header_and_beside_prose_is_quoted_with_the_names_of_its_columns(
+def test_a_row_far_below_its_header_and_next_to_prose_is_quoted_with_the_names_of_its_columns(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     rows = "\n".join(f"| Harbour dues of quay {n} | {n},200 | ({n}50) |" for n in range(90))
@@ -103,7 +103,7 @@ def test_a_row_of_a_wide_sheet_is_quoted_with_a_dot_between_its_columns(
     assert "Buoy: Buoy 2 · Fact a: sign 2a · Fact b: sign 2b" in wb.ask("sign 2c of Buoy 2").text
 
 
-def test_the_header_of_a_table_is_told_for_each_passage_that_goes_on_with_it(
+def test_the_header_of_a_table_is_reported_for_each_passage_that_continues_it(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     header = "| Berth | Length | Fee |\n| --- | --- | --- |"
@@ -209,7 +209,7 @@ def test_an_llm_may_refuse_and_its_words_for_it_are_not_shown(asking: Callable[.
 
 
 @pytest.mark.parametrize("model", ["slow", "busy-9", "garbled", "locked"])
-def test_where_the_llm_cannot_be_asked_extracts_answer_and_say_why(
+def test_where_the_llm_cannot_be_asked_extracts_answer_and_explain_why(
     asking: Callable[..., Workbench], model: str
 ) -> None:
     answer = asking(model).ask("Which pressure does espresso need?")

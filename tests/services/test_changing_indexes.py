@@ -53,7 +53,7 @@ def test_a_new_default_serves_the_next_search(filled: Workbench, searcher: Workb
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_dropped_index_is_named_and_one_built_anew_is_searched(
+def test_a_dropped_index_is_named_and_one_built_again_is_searched(
     filled: Workbench, searcher: Workbench, strategy: str
 ) -> None:
     assert found(searcher, strategy, "other")
@@ -77,7 +77,7 @@ def test_an_index_that_comes_back_under_its_name_shows_what_it_holds_now(
     assert found(searcher, strategy, "other") == found(filled, strategy, "other") != before
 
 
-def test_whoever_switches_the_default_is_told_what_each_index_lacks(
+def test_anyone_who_switches_the_default_is_reported_what_each_index_lacks(
     filled: Workbench, folder: Callable[..., Path]
 ) -> None:
     assert not filled.search("plum").degraded and not filled.search("plum", index="other").degraded
@@ -89,7 +89,7 @@ def test_whoever_switches_the_default_is_told_what_each_index_lacks(
     )
 
 
-def test_a_search_says_at_once_what_another_process_brought_in(
+def test_a_search_shows_at_once_what_another_process_brought_in(
     filled: Workbench, searcher: Workbench, folder: Callable[..., Path]
 ) -> None:
     lacks = "other lacks 1 document; run 'workbench indexes build other'"

@@ -28,14 +28,14 @@ def test_a_crawl_that_stores_nothing_leaves_its_record_and_no_source(
     assert [job.id for job in wb.crawls.list()] == [crawled["id"]]
 
 
-def test_a_source_that_somebody_made_stays_without_documents(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+def test_a_source_that_someone_made_stays_without_documents(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     site.put({"/": reply("", 500)})
     made = wb.sources.create("Mine", source_type="crawl")
     assert crawl(f"{site.url}/", source="Mine")["source_id"] == made.id
     assert titles(wb) == ["Mine"]
 
 
-def test_a_failed_crawl_makes_its_source_anew_when_it_is_tried_again(
+def test_a_failed_crawl_makes_its_source_again_when_it_is_tried_again(
     wb: Workbench, site: TestSite, crawl: Crawl
 ) -> None:
     site.put({"/": reply("", 500)})

@@ -69,7 +69,7 @@ def test_terms_the_passage_lacks_are_named(herd: Workbench) -> None:
     assert why.missing_terms == ("yodel",)
 
 
-def test_a_document_outside_the_scope_is_said_to_be_outside(herd: Workbench) -> None:
+def test_a_document_outside_the_scope_is_reported_as_outside(herd: Workbench) -> None:
     scope = Scope(documents=(document(herd, "n01"),))
     why = herd.explain("goat", document_id=document(herd, "goat"), scope=scope, elsewhere=False)
     assert why.outcome == outcome.NOT_IN_SCOPE and why.rank is None
@@ -85,7 +85,7 @@ def test_a_document_beyond_the_legs_first_n_has_its_true_ranks(herd: Workbench) 
     assert short.outcome == outcome.NOT_RETRIEVED and "vector returns the top 5" in short.reason
 
 
-def test_only_a_strategy_of_one_leg_says_how_many_it_returns(herd: Workbench) -> None:
+def test_only_a_strategy_of_one_leg_reports_how_many_it_returns(herd: Workbench) -> None:
     """Feedback has a leg of its own name, but brings more than that leg's first passages."""
     far = document(herd, "goat")
     said = {
@@ -95,20 +95,20 @@ def test_only_a_strategy_of_one_leg_says_how_many_it_returns(herd: Workbench) ->
     assert [name for name, reason in said.items() if f"{name} returns the top" in reason] == ["vector"]
 
 
-def test_a_document_that_the_legs_brought_but_fusion_did_not_keep_is_said_so(herd: Workbench) -> None:
+def test_a_document_that_the_legs_brought_but_fusion_did_not_keep_is_reported_so(herd: Workbench) -> None:
     ranking = herd.search("sheep", "hybrid", 40)
     lost = ranking[30].document_id
     why = herd.explain("sheep", document_id=lost, strategy="hybrid", limit=5, elsewhere=False)
     assert why.outcome == outcome.LOST_IN_FUSION and "Rank 31" in why.reason
 
 
-def test_a_document_that_rerank_did_not_lift_is_said_so(herd: Workbench) -> None:
+def test_a_document_that_rerank_did_not_lift_is_reported_so(herd: Workbench) -> None:
     ranking = herd.search("sheep", "rerank", 40)
     why = herd.explain("sheep", document_id=ranking[30].document_id, limit=5, elsewhere=False)
     assert why.outcome == outcome.LOST_IN_RERANK and "after rerank" in why.reason
 
 
-def test_a_passage_shown_within_another_is_said_to_be(herd: Workbench) -> None:
+def test_a_passage_shown_within_another_is_reported_as_such(herd: Workbench) -> None:
     best = herd.search("llama", "window", 1)[0]
     inner = next(p.node_id for p in herd.documents.passages(best.document_id) if p.node_id != best.passage_id)
     why = herd.explain("llama", inner, strategy="window", limit=1, parameters={"neighbours": 10}, elsewhere=False)
@@ -120,7 +120,7 @@ def lost_at(why: Explanation) -> str | None:
     return next((step.name for step in why.steps if not step.kept), None)
 
 
-def test_the_course_names_the_step_where_a_document_fell_out(herd: Workbench) -> None:
+def test_the_trace_names_the_step_where_a_document_was_dropped(herd: Workbench) -> None:
     ranking = herd.search("sheep", "rerank", 40)
     lost, first = ranking[30].document_id, ranking[0].document_id
     goat, n01 = document(herd, "goat"), document(herd, "n01")
@@ -133,7 +133,7 @@ def test_the_course_names_the_step_where_a_document_fell_out(herd: Workbench) ->
     assert lost_at(herd.explain("sheep", document_id=hybrid, strategy="hybrid", limit=5, elsewhere=False)) == "fused"
 
 
-def test_the_course_counts_what_went_on_and_where_the_passage_stood(herd: Workbench) -> None:
+def test_the_trace_counts_what_went_on_and_where_the_passage_stood(herd: Workbench) -> None:
     lost = herd.search("sheep", "rerank", 40)[30].document_id
     why = herd.explain("sheep", document_id=lost, limit=5, elsewhere=False)
     steps = {step.name: step for step in why.steps}
@@ -157,7 +157,7 @@ def test_words_of_the_question_are_held_against_the_words_of_the_passage(herd: W
         herd.explaining.word_by_word("goat", "psg_x")
 
 
-def test_a_document_that_an_index_does_not_hold_is_said_not_to_be_there(herd: Workbench) -> None:
+def test_a_document_that_an_index_does_not_hold_is_reported_as_not_there(herd: Workbench) -> None:
     herd.indexes.create("empty", chunker="sentence")
     why = herd.explain("goat", document_id=document(herd, "goat"), index="empty")
     assert (why.outcome, why.passage_id) == (outcome.NOT_INDEXED, None) and "build the index" in why.reason

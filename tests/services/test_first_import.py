@@ -34,7 +34,7 @@ FIRST = {
 
 
 @pytest.mark.parametrize("first", list(FIRST.values()), ids=list(FIRST))
-def test_no_first_step_imports_the_framework_beside_another_thread(wb: Workbench, first: str) -> None:
+def test_no_first_step_imports_the_framework_next_to_another_thread(wb: Workbench, first: str) -> None:
     wb.documents.create(text="Words to find.", title="Before")
     code = WATCHED.format(first=first)
     done = subprocess.run(

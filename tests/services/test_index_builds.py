@@ -35,7 +35,7 @@ def test_every_chunker_can_be_built_from_the_stored_documents_and_searched(fille
     assert (filled.documents.get(hit.document_id).text or "")[hit.start : hit.end] == hit.text
 
 
-def test_a_build_tells_how_far_it_is_and_can_be_stopped_and_gone_on_with(filled: Workbench) -> None:
+def test_a_build_reports_how_far_it_is_and_can_be_stopped_and_continued(filled: Workbench) -> None:
     filled.indexes.create("other", chunker="heading")
     with pytest.raises(Cancelled):
         filled.indexes.build("other", should_stop=lambda: True)
@@ -72,7 +72,7 @@ def test_indexes_are_compared_like_strategies(filled: Workbench) -> None:
     assert shares["hybrid@small"][0].attribution["vector"].contribution > 0
 
 
-def test_a_search_says_what_its_index_lacks(filled: Workbench, folder: Callable[..., Path]) -> None:
+def test_a_search_reports_what_its_index_lacks(filled: Workbench, folder: Callable[..., Path]) -> None:
     filled.indexes.create("other", chunker="sentence")
     assert "other lacks 4 documents; run 'workbench indexes build other'" in filled.search("2", index="other").degraded
     filled.indexes.build("other")

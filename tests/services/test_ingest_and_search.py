@@ -46,7 +46,7 @@ def test_a_changed_file_replaces_its_passages(wb: Workbench, folder: Callable[..
     assert wb.search("lions roar", strategy="keyword")[0].document_title == "Cats"
 
 
-def test_a_broken_file_is_listed_and_the_rest_goes_on(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_a_broken_file_is_listed_and_the_rest_continues(wb: Workbench, folder: Callable[..., Path]) -> None:
     report = wb.ingest(folder(DOCS | {"broken.pdf": b"%PDF-1.7 broken", "empty.md": ""}), source="Animals")
     assert report.added == 3
     assert {failure.path for failure in report.failures} == {"broken.pdf", "empty.md"}
@@ -96,7 +96,7 @@ def test_an_ingest_of_the_wrong_type_is_refused_with_a_sentence(
     assert wb.sources.list() == []
 
 
-def test_a_path_may_begin_with_a_persons_home(
+def test_a_path_may_start_with_a_persons_home(
     wb: Workbench, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(folder(DOCS).parent))

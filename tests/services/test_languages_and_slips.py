@@ -1,4 +1,4 @@
-"""Words: each document's language has its own, misspelt ones are tried as known ones, and what fails is said."""
+"""Words: each document's language has its own, misspelled ones are tried as known ones, and what fails is said."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_documents_are_kept_with_the_language_they_are_written_in(polyglot: Work
 
 
 @pytest.mark.parametrize("strategy", ["keyword", "hybrid", "rerank", "mmr"])
-def test_a_misspelt_word_is_tried_as_the_known_one_and_marked(polyglot: Workbench, strategy: str) -> None:
+def test_a_misspelled_word_is_tried_as_the_known_one_and_marked(polyglot: Workbench, strategy: str) -> None:
     result = polyglot.search("lighthuose", strategy, 1)
     assert result[0].document_title == "Harbours"
     assert result[0].attribution["keyword"].score > 0
@@ -77,7 +77,7 @@ def without_model(polyglot: Workbench) -> Workbench:
     return polyglot
 
 
-def test_where_the_model_is_missing_the_words_serve_alone_and_it_is_said(without_model: Workbench) -> None:
+def test_where_the_model_is_missing_the_words_serve_alone_and_it_is_reported(without_model: Workbench) -> None:
     result = without_model.search("lighthouse at night", "rerank", 2)
     assert result[0].document_title == "Harbours"
     assert "only keyword search was used" in " ".join(result.degraded)
@@ -87,7 +87,7 @@ def test_where_the_model_is_missing_the_words_serve_alone_and_it_is_said(without
     assert without_model.ask("What keeps the lighthouse burning?").kind == "extracts"
 
 
-def test_an_index_of_an_earlier_form_of_its_model_serves_words_and_says_how_to_build_a_new_one(
+def test_an_index_of_an_earlier_form_of_its_model_serves_words_and_reports_how_to_build_a_new_one(
     polyglot: Workbench,
 ) -> None:
     polyglot.corpus.database.rows(sql.SQL("UPDATE indexes SET dimensions = 7"))
@@ -105,7 +105,7 @@ def test_an_index_of_an_earlier_form_of_its_model_serves_words_and_says_how_to_b
         assert later.indexes.count_missing("new") == 0
 
 
-def test_a_strategy_that_is_meaning_alone_says_which_model_is_missing(without_model: Workbench) -> None:
+def test_a_strategy_that_is_meaning_alone_reports_which_model_is_missing(without_model: Workbench) -> None:
     with pytest.raises(ModelError, match=r"index 'main' was built with the model 'nowhere:gone', which is unavailable"):
         without_model.search("lighthouse", "vector")
     with pytest.raises(ModelError, match="nowhere:gone"):

@@ -61,7 +61,7 @@ def test_python_marks_results_that_are_not_close(wb: Workbench) -> None:
         assert "(threshold 0.40)" in far.nothing_close
 
 
-def test_agents_are_told(wb: Workbench) -> None:
+def test_agents_are_informed(wb: Workbench) -> None:
     agent = Agent(create_server(wb, toolsets=["all"]))
     assert "nothing_close" not in agent("search_semantic", query=NEAR)
     assert agent("search_semantic", query=FAR)["nothing_close"].startswith(TOLD)
@@ -74,7 +74,7 @@ def test_agents_are_told(wb: Workbench) -> None:
     assert last[0]["nothing_close"].startswith(TOLD)
 
 
-def test_the_command_line_says_so_beside_the_results(
+def test_the_command_line_reports_it_next_to_the_results(
     wb: Workbench, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (
@@ -108,7 +108,7 @@ def graph_page() -> None:
     page()
 
 
-def test_the_page_of_archives_says_so_above_the_results(wb: Workbench) -> None:
+def test_the_page_of_archives_reports_it_above_the_results(wb: Workbench) -> None:
     OPENING.use(wb)
     shown = {}
     for query in (NEAR, FAR):

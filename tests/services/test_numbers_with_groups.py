@@ -83,7 +83,7 @@ def test_the_database_and_the_marks_cut_numbers_alike(numbers: Workbench) -> Non
             assert {word for word in cut[0] if word.isascii() or "ä" in word} - names == words
 
 
-def test_a_title_that_says_a_number_is_named_by_it(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_a_title_that_reports_a_number_is_named_by_it(wb: Workbench, folder: Callable[..., Path]) -> None:
     files = {"a.md": "# Harbour of 1,204 boats\n\nIt is full.", "b.md": "# Museum of 1,305 lamps\n\nIt is full."}
     wb.ingest(folder(files), source="N")
     hit = wb.search("harbour of 1204 boats", "hybrid")[0]

@@ -1,4 +1,4 @@
-"""An ingest says which index would serve the languages of its documents, and only where that helps."""
+"""An ingest names which index would serve the languages of its documents, and only where that helps."""
 
 from __future__ import annotations
 

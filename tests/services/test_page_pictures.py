@@ -78,7 +78,7 @@ def test_a_hit_of_a_search_a_comparison_and_an_answer_gives_its_page_by_itself(l
     assert "draw_page" not in hits[0].to_dict()
 
 
-def test_a_hit_that_was_copied_to_another_process_is_the_same_and_says_how_to_get_its_page(logs: Workbench) -> None:
+def test_a_hit_that_was_copied_to_another_process_is_the_same_and_reports_how_to_get_its_page(logs: Workbench) -> None:
     hit = logs.search("coal and oil by the tender", "keyword")[0]
     copied = pickle.loads(pickle.dumps(hit))
     assert copied == hit
@@ -108,7 +108,7 @@ def test_agents_read_the_picture_as_a_resource(logs: Workbench, mode: str) -> No
         agent.talk(lambda client: client.read_resource("passage://psg_none/page"))
 
 
-def test_a_text_without_pages_says_that_it_has_none(wb: Workbench) -> None:
+def test_a_text_without_pages_reports_that_it_has_none(wb: Workbench) -> None:
     wb.documents.create(text="The bell buoy rang.", title="Bell")
     with pytest.raises(NotFound, match="Only PDFs and pictures have page images"):
         wb.pages.of_passage(wb.search("bell buoy")[0])

@@ -37,7 +37,7 @@ def test_the_most_specific_scope_wins(places: Workbench) -> None:
     places.promotions.promote("hybrid", scope=FOLDER)
     assert (serves(places), serves(places, PROJECT), serves(places, FOLDER)) == ("vector", "keyword", "hybrid")
     assert serves(places, Scope(sources=("Outside",))) == "vector"
-    assert serves(places, Scope(sources=("Inside",))) == "hybrid"  # it lies in the folder
+    assert serves(places, Scope(sources=("Inside",))) == "hybrid"  # it is in the folder
     places.promotions.promote("mmr", scope=Scope(sources=("Inside",)))
     assert serves(places, Scope(sources=("Inside",))) == "mmr"
     assert places.search("token", "rerank", scope=FOLDER).strategy == "rerank"

@@ -72,7 +72,7 @@ def test_an_explanation_shows_the_features_that_the_search_weighed(river: Workbe
     assert not river.explain(QUESTION, hit.passage_id, strategy="rerank").features
 
 
-def test_the_real_model_tells_each_word_of_a_passage_and_what_fits_worst(
+def test_the_real_model_reports_each_word_of_a_passage_and_what_fits_worst(
     minilm_wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     files = {"den.md": "# Den\n\nAn otter sleeps in its den.", "tax.md": "# Tax\n\nThe tax is due in spring."}
@@ -107,15 +107,15 @@ def test_a_ranker_comes_back_from_its_file_as_it_was(river: Workbench) -> None:
         ({"name": " "}, "Invalid ranker name ' '"),
         ({"name": 7}, "Invalid ranker name 7"),
         ({"weights": {"beauty": 1}}, "Unknown feature 'beauty'; the features are 'before'"),
-        ({"weights": {"before": "much"}}, "'weights' of the ranker has 'much'"),
-        ({"weights": {"before": True}}, "'weights' of the ranker has True"),
-        ({"weights": {"before": float("nan")}}, "'weights' of the ranker has nan"),
+        ({"weights": {"before": "much"}}, "'weights' of the ranker: 'much'"),
+        ({"weights": {"before": True}}, "'weights' of the ranker: True"),
+        ({"weights": {"before": float("nan")}}, "'weights' of the ranker: nan"),
         ({"weights": {"before": 1e300}}, "use numbers from -1e"),
         ({"weights": {"before": 0}}, "All 'weights' of the ranker are 0"),
         ({"weights": [1]}, "'weights' of the ranker must be an object"),
-        ({"figures": {"learned": None}}, "'figures' of the ranker has None"),
-        ({"questions": 1.5}, "'questions' of the ranker has 1.5; use a whole number"),
-        ({"version": -1}, "'version' of the ranker has -1"),
+        ({"figures": {"learned": None}}, "'figures' of the ranker: None"),
+        ({"questions": 1.5}, "'questions' of the ranker: 1.5; use a whole number"),
+        ({"version": -1}, "'version' of the ranker: -1"),
         ({"note": "x" * 2001}, "'note' of the ranker must be a text of at most 2,000"),
         ({"name": "default"}, "There is already a ranker 'default'"),
         ({}, "There is already a ranker 'mine'; choose another name"),
@@ -140,7 +140,7 @@ def test_a_ranker_that_is_not_there_is_named(river: Workbench) -> None:
         river.search(QUESTION, "learned", parameters={"ranker": ""})
 
 
-def test_what_is_promoted_serves_with_its_ranker_which_cannot_be_deleted_meanwhile(river: Workbench) -> None:
+def test_what_is_promoted_serves_with_its_ranker_which_cannot_be_deleted_in_the_meantime(river: Workbench) -> None:
     river.promotions.promote("learned", parameters={"ranker": "mine"})
     served = river.search(QUESTION)
     assert (served.strategy, served[-1].document_title) == ("learned", "Den")
@@ -160,7 +160,7 @@ def test_what_a_deleted_ranker_found_is_no_answer_for_the_next_of_its_name(river
     assert tables.begin(values)["id"] == began["id"]
     river.rankers.delete("mine")
     assert tables.begin(values)["id"] != began["id"]
-    assert tables.get(began["id"])["strategy"] == "learned"  # experiments go on to show it
+    assert tables.get(began["id"])["strategy"] == "learned"  # experiments continue to show it
 
 
 def test_the_ranker_that_comes_along_names_known_features_and_its_questions(wb: Workbench) -> None:

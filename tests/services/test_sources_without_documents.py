@@ -56,7 +56,7 @@ def test_a_source_that_was_filled_once_stays_when_it_is_emptied(
     assert titles(wb) == ["Port"]
 
 
-def test_a_source_that_somebody_else_means_too_stays(wb: Workbench, unreadable: Path) -> None:
+def test_a_source_that_someone_else_means_too_stays(wb: Workbench, unreadable: Path) -> None:
     ours = wb.sources.ensure("Shared", for_ingest=True)
     wb.sources.ensure("Shared")
     with wb.sources.fill(ours.id):
@@ -102,7 +102,7 @@ def test_an_upload_into_a_chosen_source_leaves_that_source(wb: Workbench, work: 
     assert titles(wb) == ["Chosen"]
 
 
-def test_a_job_that_failed_makes_its_source_anew_when_it_is_resumed(
+def test_a_job_that_failed_makes_its_source_again_when_it_is_resumed(
     wb: Workbench, work: Callable[[str], str], unreadable: Path
 ) -> None:
     job = wb.jobs.enqueue_ingest([unreadable], source="Later", tags=["sea"]).id
@@ -140,7 +140,7 @@ def test_a_job_that_was_stopped_in_its_run_keeps_its_source(
     assert wb.sources.get("Port").id == source.id
 
 
-def test_a_job_that_goes_on_after_its_worker_died_still_takes_its_source_away(
+def test_a_job_that_continues_after_its_worker_died_still_takes_its_source_away(
     wb: Workbench, unreadable: Path, work: Callable[[str], str]
 ) -> None:
     job = wb.jobs.enqueue_ingest([unreadable], source="Port").id

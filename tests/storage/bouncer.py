@@ -50,7 +50,7 @@ class Bouncer:
 
 
 def program() -> str:
-    """Return pgbouncer's path; where there is none the test says what to install."""
+    """Return pgbouncer's path; where there is none the test reports what to install."""
     found = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if found is None:
         pytest.fail("This test needs pgbouncer: run 'make pgbouncer', or install the package of that name.")

@@ -55,7 +55,7 @@ class Relay:
             far = socket.socket(socket.AF_UNIX)
             try:
                 far.connect(self._target)
-            except OSError:  # nobody is there any more
+            except OSError:  # no one is there any more
                 far.close()
                 near.close()
                 continue

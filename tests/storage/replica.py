@@ -1,4 +1,4 @@
-"""Copies of a home's embedded server, made with pg_basebackup and run beside it: a replica, or one restored."""
+"""Copies of a home's embedded server, made with pg_basebackup and run next to it: a replica, or one restored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Replica:
     url: str
 
     def behind(self) -> bool:
-        """Tell whether the replica has yet to replay what the primary has written."""
+        """Return whether the replica has yet to replay what the primary has written."""
         with psycopg.connect(self.primary_url) as primary, psycopg.connect(self.url) as replica:
             (written,) = primary.execute("SELECT pg_current_wal_lsn()").fetchone() or (None,)
             question = "SELECT coalesce(pg_last_wal_replay_lsn() < %s::pg_lsn, true)"
@@ -49,7 +49,7 @@ class Replica:
         postmaster.wait()
 
     def hold(self, *, on: bool) -> None:
-        """Let the replica stand still, or go on."""
+        """Let the replica stand still, or continue."""
         with psycopg.connect(self.url) as replica:
             replica.execute("SELECT pg_wal_replay_pause()" if on else "SELECT pg_wal_replay_resume()")
 
@@ -84,7 +84,7 @@ def _programs(home: Path) -> tuple[Path, int | None]:
 
 @contextmanager
 def _copied(home: Path, *options: str) -> Generator[Path]:
-    """Yield a folder with ``data``, what pg_basebackup copies of a home's server while that goes on."""
+    """Yield a folder with ``data``, what pg_basebackup copies of a home's server while that continues."""
     programs, owner = _programs(home)
     folder = Path(tempfile.mkdtemp(prefix="wb-replica-"))
     if owner is not None:

@@ -187,7 +187,7 @@ def test_an_innocent_process_that_a_stale_file_names_is_left_alone(made_home: Pa
 
 
 @pytest.mark.parametrize("content", ["", "\n", "abc\n", "-5\n", "999999999999\nx\ny\n"])
-def test_a_stale_file_that_says_nothing_is_removed(made_home: Path, content: str) -> None:
+def test_a_stale_file_that_is_silent_is_removed(made_home: Path, content: str) -> None:
     (made_home / "postgres" / "postmaster.pid").write_text(content)
     assert works(made_home)
 

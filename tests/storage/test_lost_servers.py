@@ -84,7 +84,7 @@ def test_a_replica_that_dies_between_two_statements_of_a_question_is_left_for_th
         assert killed.is_set()
 
 
-def test_a_read_that_stands_in_the_way_of_the_log_is_done_by_the_primary(shared_home: Path, replica: Replica) -> None:
+def test_a_read_that_blocks_of_the_log_is_done_by_the_primary(shared_home: Path, replica: Replica) -> None:
     with psycopg.connect(replica.url, autocommit=True) as there:
         there.execute("ALTER SYSTEM SET max_standby_streaming_delay = 0")
         there.execute("SELECT pg_reload_conf()")

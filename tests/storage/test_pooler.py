@@ -146,7 +146,7 @@ def test_an_export_is_read_through_a_pooler(
         assert inconsistencies(url) == 0
 
 
-def test_a_job_is_shared_by_workers_one_is_killed_and_it_is_stopped_and_gone_on_with(
+def test_a_job_is_shared_by_workers_one_is_killed_and_it_is_stopped_and_continued(
     wb: Workbench, pooled: Workbench, database_url: str, pooled_url: str, test_home: Path, folder: Callable[..., Path]
 ) -> None:
     root = folder(MANY)

@@ -23,7 +23,7 @@ def _passages(count: int) -> dict[str, str]:
     return {f"{n:03}.txt": f"amber {'birch ' * (n % 4)}{'cedar' if n % 5 == 0 else ''} word{n}" for n in range(count)}
 
 
-def test_a_terms_last_block_is_filled_before_a_new_one_begins(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_a_terms_last_block_is_filled_before_a_new_one_starts(wb: Workbench, folder: Callable[..., Path]) -> None:
     for start in range(0, 300, 60):
         files = dict(list(_passages(300).items())[start : start + 60])
         wb.ingest(folder(files, f"part{start}"), source=f"Part {start}")

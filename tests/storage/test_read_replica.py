@@ -35,7 +35,9 @@ def opened(home: Path, replica: Replica) -> Workbench:
     return Workbench.open(settings=Settings(**values, embedding_model="hash", _env_file=None))  # pyright: ignore
 
 
-def test_searches_see_what_the_replica_has_and_writing_goes_on_beside_them(shared_home: Path, replica: Replica) -> None:
+def test_searches_see_what_the_replica_has_and_writing_continues_next_to_them(
+    shared_home: Path, replica: Replica
+) -> None:
     with opened(shared_home, replica) as wb:
         wb.documents.create(text="Herons stand in the reeds.", title="Herons")
         replica.catch_up()
@@ -93,7 +95,7 @@ def test_an_index_that_the_replica_has_yet_to_get_is_searched_in_the_primary(
         assert len(wb.search("herons")) == 1
 
 
-def test_while_the_replica_is_away_every_strategy_searches_the_primary_and_says_so(shared_home: Path) -> None:
+def test_while_the_replica_is_away_every_strategy_searches_the_primary_and_reports_it(shared_home: Path) -> None:
     away = Replica(start_embedded_server(shared_home / "postgres"), "postgresql://nobody@127.0.0.1:1/none")
     with opened(shared_home, away) as wb:
         wb.documents.create(text="Herons stand in the reeds.", title="Herons")
@@ -125,7 +127,7 @@ def test_a_replica_that_goes_and_comes_back_serves_again(
     relay.cut()
 
 
-def test_status_tells_how_far_the_replica_is_behind(shared_home: Path, replica: Replica) -> None:
+def test_status_reports_how_far_the_replica_is_behind(shared_home: Path, replica: Replica) -> None:
     with opened(shared_home, replica) as wb:
         for _ in range(20):  # a primary at rest may still note something of its own in between
             replica.catch_up()

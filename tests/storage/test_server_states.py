@@ -60,7 +60,7 @@ def test_status_asks_a_replica_that_is_away_once(
     assert refusing.asked == 1
 
 
-def test_doctor_says_of_a_replica_that_is_away_what_to_do(shared_home: Path) -> None:
+def test_doctor_reports_of_a_replica_that_is_away_what_to_do(shared_home: Path) -> None:
     away = Replica(start_embedded_server(shared_home / "postgres"), "postgresql://nobody@127.0.0.1:1/none")
     with opened(shared_home, away) as wb:
         (check,) = [check for check in wb.health.doctor() if check.name == "replica"]

@@ -1,4 +1,4 @@
-"""An embedded server ends with its last user, whoever that is and however the others ended."""
+"""An embedded server ends with its last user, regardless of who that is and how the others ended."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class Member:
         return self.process.returncode
 
 
-def test_when_the_process_that_started_the_server_is_killed_the_others_go_on(
+def test_when_the_process_that_started_the_server_is_killed_the_others_continue(
     shared_home: Path, folder: Callable[..., Path]
 ) -> None:
     first = Member(shared_home)

@@ -43,7 +43,7 @@ def grown(database_url: str) -> Database:
 
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="a machine of one core reads one after the other")
-def test_a_side_read_goes_on_while_its_search_waits_for_something_else(grown: Database) -> None:
+def test_a_side_read_continues_while_its_search_waits_for_something_else(grown: Database) -> None:
     with grown.reading() as connection:
         connection.execute(sql.SQL("SELECT pg_advisory_lock(77)"))
 
@@ -65,7 +65,7 @@ def test_a_read_with_nothing_free_goes_over_the_connection_at_hand(database_url:
     database.close()
 
 
-def test_a_side_read_that_is_refused_says_so_and_gives_its_connection_back(grown: Database) -> None:
+def test_a_side_read_that_is_refused_reports_it_and_gives_its_connection_back(grown: Database) -> None:
     def refused(other: Connection) -> int:
         other.execute(sql.SQL("SELECT nothing FROM nowhere"))
         return 0

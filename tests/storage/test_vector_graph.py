@@ -138,7 +138,7 @@ def test_a_graph_is_measured_again_after_a_large_ingest_and_unused_after_most_wa
     assert not index.has_graph and _lost(wb, index) == 0
 
 
-def test_without_a_graph_that_finds_its_passages_searches_are_exact_and_doctor_says_so(
+def test_without_a_graph_that_finds_its_passages_searches_are_exact_and_doctor_reports_it(
     wb: Workbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 600)

@@ -15,7 +15,7 @@ from workbench.errors import InvalidInput
 from workbench.export import CompareArguments, export_comparison
 from workbench.marking import excerpt, remove_rows, table_excerpt
 from workbench.retrieval.options import combine_with_indexes, parameters_by_strategy
-from workbench.retrieval.strategies import COMPARED
+from workbench.retrieval.strategies import COMPARED_STRATEGIES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY")
     parser.add_argument(
         "--strategies",
-        default=",".join(COMPARED),
+        default=",".join(COMPARED_STRATEGIES),
         metavar="A,B,C",
         help="comma-separated strategies, each NAME or NAME@INDEX (%(default)s)",
     )

@@ -167,9 +167,8 @@ class Browser:
     """The browser of one crawl: a managed Chromium, or an existing browser by its CDP address.
 
     Every request of its context, including loopback, goes through the guarding proxy. The browser is used only after a
-    test
-    request of that context has reached the proxy, so an existing browser must be able to reach this process's loopback
-    address.
+    test request of that context has reached the proxy, so an existing browser must be able to reach this process's
+    loopback address.
     """
 
     def __init__(self, guard: Guard, *, timeout: float, max_bytes: int, cdp_url: str = "") -> None:

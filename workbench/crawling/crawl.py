@@ -250,13 +250,15 @@ class Crawl:
         except TryAgain as again:
             entry.attempts += 1
             entry.not_before = time.monotonic() + again.wait
-            await asyncio.to_thread(self._crawls.attempted, self._job_id, entry.position, entry.attempts, again.reason)
+            await asyncio.to_thread(
+                self._crawls.record_attempt, self._job_id, entry.position, entry.attempts, again.reason
+            )
             self._log(f"{entry.url}: {again.reason} Trying again in {again.wait:.1f} s.", "warning")
         else:
             if answer.outcome in ("removed", "forbidden"):
                 answer = await asyncio.to_thread(self._hold_removal, entry, answer)
             await asyncio.to_thread(
-                self._crawls.fetched, self._job_id, entry.position, answer, format_log_line(entry, answer)
+                self._crawls.record_reply, self._job_id, entry.position, answer, format_log_line(entry, answer)
             )
             self._take(entry, answer)
         finally:
@@ -364,7 +366,7 @@ class Crawl:
                 seeded = (self._bounds.to_dict(), listed + unread)
                 links += listed
             pages = await self._admit(links, entry.depth + (not redirected), entry.url)
-        await asyncio.to_thread(self._crawls.expanded, self._job_id, entry.position, pages, seeded=seeded)
+        await asyncio.to_thread(self._crawls.record_links, self._job_id, entry.position, pages, seeded=seeded)
         entry.expanded = True
         if redirected:
             self.frontier.discount_redirect()
@@ -418,8 +420,7 @@ class Crawl:
         """Give each page with a unique text an address of its own.
 
         The canonical address that a page names is only a claim. If the page at that address, or another page that
-        claims it, has
-        a different text, the claim is wrong and all of them are kept.
+        claims it, has a different text, the claim is wrong and all of them are kept.
         """
         by_key: dict[str, list[Entry]] = {}
         for entry in self.frontier.entries:
@@ -546,7 +547,7 @@ class Crawl:
         reasons = (UNREADABLE_SITEMAP_REASON, PARTIAL_SITEMAP_REASON, SURPLUS_SITEMAP_REASON)
         unread = {url: via for url, via, _ in self._crawls.plan(self._job_id).seeds if via in reasons}
         counts: Counter[str] = Counter()
-        for url, reason in await asyncio.to_thread(self._crawls.unlisted, self._job_id):
+        for url, reason in await asyncio.to_thread(self._crawls.list_without_row, self._job_id):
             counts[unread.get(url) or reason or self.frontier.skip_reason(url, self._bounds)] += 1
         await asyncio.to_thread(self._crawls.set_skipped, self._job_id, counts)
 

@@ -22,7 +22,7 @@ from workbench.storage.database import Connection
 from workbench.storage.documents import NewDocument
 from workbench.types import IngestReport, ShouldStop
 
-# --- Storing of fetched pages ---
+# --- Storing fetched pages ---
 
 Ingest = Callable[..., IngestReport]  # called with (source id, items, should_stop=, after_write=)
 MAX_BATCH_PAGES, MAX_BATCH_BYTES = 64, MB  # limits of pages stored together: pages, and bytes of text before the last
@@ -51,7 +51,7 @@ class PageWriter:
 
         def after_write(connection: Connection, document_id: str, document: NewDocument) -> None:
             position = by_key[document.key].position
-            self._crawls.stored(connection, self._job_id, position, document_id, self._index)
+            self._crawls.record_stored(connection, self._job_id, position, document_id, self._index)
             written[position] = ("stored", None)
 
         items = [_make_item(body, boilerplate) for body in bodies]
@@ -62,7 +62,7 @@ class PageWriter:
             written[position] = ("failed", failure.error)
         for body in bodies:
             if body.position not in written:
-                self._crawls.unchanged(self._job_id, body.position)
+                self._crawls.record_unchanged(self._job_id, body.position)
                 written[body.position] = ("unchanged", None)
         return written
 

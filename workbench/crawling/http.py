@@ -75,8 +75,7 @@ class Refusal:
 
     Attributes:
         outcome: "forbidden" if the site forbids it, "not_allowed" if this workbench may not connect to it, "failed" if
-            the
-            site's robots.txt could not be read.
+            the site's robots.txt could not be read.
         reason: A sentence.
     """
 

@@ -250,7 +250,7 @@ def _text_sample(entry: Entry, answer: PageReply) -> TextSample:
     }
 
 
-# --- Reading of a single page ---
+# --- Reading a single page ---
 
 MAX_REDIRECTS = 5  # redirects
 

@@ -22,7 +22,7 @@ SESSION_PARAMETER = re.compile(r"^(?:session_?id|aspsessionid\w*)$", re.IGNORECA
 SESSION_VALUE = re.compile(r"^(?=\d*(?:[A-Za-z]+\d+){3})[0-9A-Za-z]{16,}$")
 SESSION_PATH = re.compile(r";jsessionid=[^/?#]*", re.IGNORECASE)
 ESCAPE = re.compile(r"%[0-9a-fA-F]{2}")
-UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+UNRESERVED_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 FILE_SUFFIX = re.compile(
     r"\.(?:png|jpe?g|gif|webp|avif|svg|ico|bmp|tiff?|css|js|mjs|map|woff2?|ttf|otf|eot|mp[34]|m4[av]|webm|ogg|wav|avi|mov"
     r"|zip|gz|tgz|bz2|xz|7z|rar|tar|exe|dmg|msi|deb|rpm|apk|iso|jar|whl|bin|dll|so|wasm|rss|atom|ics|torrent)$",
@@ -137,7 +137,7 @@ def _normalize_escapes(text: str, safe: str) -> str:
 
     def escape(match: re.Match[str]) -> str:
         char = unquote_to_bytes(match.group()).decode("latin-1")
-        return char if char in UNRESERVED else match.group().upper()
+        return char if char in UNRESERVED_CHARS else match.group().upper()
 
     return quote(ESCAPE.sub(escape, text), safe=safe + "%")
 

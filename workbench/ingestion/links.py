@@ -52,10 +52,8 @@ def target_keys(kind: str, target: str, path: str | None, url: str | None) -> tu
     """Return the keys that a link may refer to, most likely first, and its absolute URL or None.
 
     A path from the site root is tried with every folder above the citing document as root, outermost first. A relative
-    path
-    is resolved from the document's folder, then from the page as a folder, as on sites with pretty URLs. A bare path in
-    the
-    text (kind "path") must be a file's exact path.
+    path is resolved from the document's folder, then from the page as a folder, as on sites with pretty URLs. A bare
+    path in the text (kind "path") must be a file's exact path.
 
     Args:
         kind: Kind of the link.
@@ -197,7 +195,7 @@ CONFIDENCE = {"link": 1.0, "reference": 1.0, "html": 1.0, "url": 1.0, "wiki": 1.
 
 _FENCE = re.compile(r"^[ \t>]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t>]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_UNSPLITTABLE = re.compile(f"{_FENCE.pattern}|{_COMMENT.pattern}", re.DOTALL | re.MULTILINE)  # never split
+_UNSPLITTABLE_BLOCK = re.compile(f"{_FENCE.pattern}|{_COMMENT.pattern}", re.DOTALL | re.MULTILINE)  # never split
 _CODE_SHORTCODE = re.compile(
     r"\{\{[<%]\s{0,3}(highlight|code-toggle)\b[^{}\n]{0,300}(?<!/)[>%]\}\}.{0,5000}?\{\{[<%]\s{0,3}/\s{0,3}\1\s{0,3}[%>]\}\}",
     re.DOTALL,
@@ -295,7 +293,9 @@ def extract_links(text: str) -> list[Link]:
 def _split_parts(text: str) -> Iterator[tuple[int, int]]:
     """Yield a text in parts that end at a blank line outside code and comments, to limit the size of copies."""
     start = closed = 0
-    for opening, closing in chain((match.span() for match in _UNSPLITTABLE.finditer(text)), [(len(text), len(text))]):
+    for opening, closing in chain(
+        (match.span() for match in _UNSPLITTABLE_BLOCK.finditer(text)), [(len(text), len(text))]
+    ):
         while (blank := text.find("\n\n", max(start + PART_CHARS, closed), opening)) >= 0:
             yield start, blank + 2
             start = blank + 2

@@ -98,8 +98,7 @@ def context_header(title: str, heading_path: Sequence[str], budget: int = MAX_HE
     """Join title and headings, outermost first, in at most ``budget`` characters.
 
     If they do not fit, middle headings are replaced by an ellipsis, then the ends are cut. Repeated headings are
-    dropped.
-    Returns "" if there is neither a title nor a heading.
+    dropped. Returns "" if there is neither a title nor a heading.
     """
     parts = _drop_repeats([title, *heading_path])
     if not parts or budget <= 0:

@@ -1,9 +1,8 @@
 """The ingestion pipeline: documents are read, chunked, embedded and stored, each batch in one transaction.
 
 Reading and chunking run ahead in one thread and writing runs behind in another, so the embedding model, which takes
-most
-of the time, never waits. For an unchanged document (same content hash), only the hash is computed. The prefetched bytes
-are limited; a larger document is read after all those before it have been embedded.
+most of the time, never waits. For an unchanged document (same content hash), only the hash is computed. The prefetched
+bytes are limited; a larger document is read after all those before it have been embedded.
 """
 
 from __future__ import annotations

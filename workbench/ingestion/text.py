@@ -322,11 +322,11 @@ WINDOW_BYTES = 100  # bytes on both sides of those outside ASCII that are examin
 MAX_WINDOWS = 100
 NON_ASCII = re.compile(rb"[\x80-\xff]+")
 ISO_2022_JP = re.compile(rb"\x1b\$[@B]|\x1b\(J")
-TYPOGRAPHIC = "\u00a0‘’‚“”„–—…•€£§©®™°±«»·×½¼¾²³µ¶№"  # signs of texts in any language
+TYPOGRAPHIC_CHARS = "\u00a0‘’‚“”„–—…•€£§©®™°±«»·×½¼¾²³µ¶№"  # signs of texts in any language
 MULTI_BYTE_CODECS = frozenset(
     ("gb18030", "big5hkscs", "cp932", "euc_jp", "cp949", "iso2022_jp_ext", "hz", "johab", "iso2022_kr")
 )
-CYRILLIC = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
+CYRILLIC_LETTERS = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
 # Letters outside ASCII of the languages that are written in a single-byte encoding, most usual encoding first.
 ALPHABETS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (
@@ -357,9 +357,9 @@ ALPHABETS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     ),
     (("cp1254", "iso8859_9"), ("çğıöşüâîûİ",)),
     (("cp1257", "iso8859_13", "iso8859_4"), ("āčēģīķļņšūž", "ąčęėįšųūž", "äõöüšž")),
-    (("cp1251", "koi8_r", "cp866", "iso8859_5", "mac_cyrillic"), (CYRILLIC,)),
-    (("cp1251", "koi8_u", "cp866", "iso8859_5"), (CYRILLIC[:32] + "іїєґ",)),
-    (("cp1251", "iso8859_5", "cp855"), (CYRILLIC[:32] + "ђјљњћџѓќѕ", CYRILLIC + "іў")),
+    (("cp1251", "koi8_r", "cp866", "iso8859_5", "mac_cyrillic"), (CYRILLIC_LETTERS,)),
+    (("cp1251", "koi8_u", "cp866", "iso8859_5"), (CYRILLIC_LETTERS[:32] + "іїєґ",)),
+    (("cp1251", "iso8859_5", "cp855"), (CYRILLIC_LETTERS[:32] + "ђјљњћџѓќѕ", CYRILLIC_LETTERS + "іў")),
     (("cp1253", "iso8859_7", "cp737"), ("αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώϊϋΐΰ",)),
     (("cp1255", "iso8859_8"), ("אבגדהוזחטיךכלםמןנסעףפץצקרשת",)),
     (("cp1256", "iso8859_6"), ("ءآأؤإئابةتثجحخدذرزسشصضطظعغفقكلمنهويىپچژگکی،؛؟ـ",)),
@@ -425,9 +425,9 @@ def _score_codec(sample: bytes, codec: str, alphabets: tuple[str, ...]) -> float
     if not outside:
         return -1.0
     counts = Counter(outside)
-    common = sum(count for char, count in counts.items() if char in TYPOGRAPHIC)
+    common = sum(count for char, count in counts.items() if char in TYPOGRAPHIC_CHARS)
     best = max(
-        sum(count for char, count in counts.items() if char.lower() in letters and char not in TYPOGRAPHIC)
+        sum(count for char, count in counts.items() if char.lower() in letters and char not in TYPOGRAPHIC_CHARS)
         for letters in alphabets
     )
     odd = len(ODD_SIGN.findall(text)) + len(LATIN_NEXT_TO_OTHER.findall(text))

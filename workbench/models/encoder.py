@@ -108,7 +108,7 @@ def check_scores(name: str, scores: list[float], count: int) -> list[float]:
 
 # Training languages of the built-in models, as ISO 639-1 codes
 
-ENGLISH = frozenset({"en"})
+ENGLISH_CODES = frozenset({"en"})
 
 # Conneau et al. 2020, arXiv:1911.02116, appendix A: training languages of XLM-RoBERTa.
 _XLM_ROBERTA = (
@@ -119,8 +119,8 @@ _XLM_ROBERTA = (
 XLM_ROBERTA = frozenset(_XLM_ROBERTA.split())
 
 # Yang et al. 2020, arXiv:1907.04307, section 4: sixteen languages, two of which are Chinese.
-_UNIVERSAL = "ar de en es fr it ja ko nl pl pt ru th tr zh"
-UNIVERSAL = frozenset(_UNIVERSAL.split())
+_UNIVERSAL_CODES = "ar de en es fr it ja ko nl pl pt ru th tr zh"
+UNIVERSAL_CODES = frozenset(_UNIVERSAL_CODES.split())
 
 
 # Share of a text that a model can distinguish

@@ -9,7 +9,7 @@ from workbench.models.bert.encoder import BertEncoder, BertModel
 from workbench.models.bert.graph import BertWeights, Dense, Layer, Norm, Precision, build_graph
 from workbench.models.bert.session import PublishedWeights, find_packaged_file, read_checked_bytes
 from workbench.models.bert.tokens import Special, Tokens
-from workbench.models.encoder import ENGLISH, FloatArray
+from workbench.models.encoder import ENGLISH_CODES, FloatArray
 from workbench.models.token_axes import AXES_FILE
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ MINILM = BertModel(
     name="minilm",
     dimensions=384,
     model_tokens=256,  # the length the model was trained and published for
-    languages=ENGLISH,
+    languages=ENGLISH_CODES,
     published=PublishedWeights(
         "all-minilm-l6-v2",
         HALF_SHA256 if (WEIGHTS_FOLDER / HALF_WEIGHTS).is_file() else WEIGHTS_SHA256,

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.errors import ConfigurationError, list_choices
-from workbench.models.encoder import ENGLISH, XLM_ROBERTA, CompanionEncoder, Encoder
+from workbench.models.encoder import ENGLISH_CODES, XLM_ROBERTA, CompanionEncoder, Encoder
 
 if TYPE_CHECKING:
     from workbench.models.model_names import ModelName
@@ -80,7 +80,7 @@ MODELS = (
         title="all-MiniLM-L6-v2, English",
         load=_minilm,
         nearness=EvidenceThresholds(near=0.40, far=0.20, sentence=0.48),
-        languages=ENGLISH,
+        languages=ENGLISH_CODES,
         has_token_vectors=True,
     ),
     EmbeddingModel(

@@ -23,7 +23,7 @@ from workbench.models.bert.encoder import ForwardPass, count_usable_cores
 from workbench.models.bert.graph import FUSED_DOMAIN, Dense, GraphBlocks, Norm, Precision
 from workbench.models.bert.session import PublishedWeights, choose_precision, find_packaged_file, read_checked_bytes
 from workbench.models.bert.tokens import Special, Tokens
-from workbench.models.encoder import UNIVERSAL, FloatArray
+from workbench.models.encoder import UNIVERSAL_CODES, FloatArray
 from workbench.models.language_identifier import is_cjk, rank_codes
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def read_universal_tokenizer() -> Tokenizer:
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
     vocabulary = read_pieces()
-    tokenizer = Tokenizer(models.Unigram(vocabulary.pieces, SPECIAL.unknown, False))
+    tokenizer = Tokenizer(models.Unigram(vocabulary.pieces, SPECIAL_TOKENS.unknown, False))
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.Precompiled(vocabulary.characters), normalizers.Strip(), normalizers.Replace(Regex(" {2,}"), " ")]
     )
@@ -268,9 +268,9 @@ def _graph(precision: Precision) -> bytes:
     return build_universal_graph(read_universal_weights(), precision)
 
 
-SPECIAL = Special(begin=1, end=2, unknown=0)
-TOKENS = Tokens(read_universal_tokenizer, SPECIAL, letters_are_words=True)
-PUBLISHED = PublishedWeights(NAME, WEIGHTS_SHA256, _graph)
+SPECIAL_TOKENS = Special(begin=1, end=2, unknown=0)
+TOKENS = Tokens(read_universal_tokenizer, SPECIAL_TOKENS, letters_are_words=True)
+PUBLISHED_WEIGHTS = PublishedWeights(NAME, WEIGHTS_SHA256, _graph)
 
 
 class UniversalEncoder:
@@ -305,18 +305,20 @@ class UniversalEncoder:
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
         read = [place for place, text in enumerate(texts) if _is_supported(text)]
         rows = TOKENS.ids([texts[place] for place in read], MAX_TOKENS, ask)
-        for places, output in forward.batches([[SPECIAL.begin, *row, SPECIAL.end] for row in rows], ask):
+        for places, output in forward.batches([[SPECIAL_TOKENS.begin, *row, SPECIAL_TOKENS.end] for row in rows], ask):
             vectors[[read[place] for place in places]] = output[0]
         return vectors
 
     @cached_property
     def _query_pass(self) -> ForwardPass:
-        return ForwardPass(PUBLISHED.open_session(self._models_dir, "float", self._threads), workers=1, together=True)
+        return ForwardPass(
+            PUBLISHED_WEIGHTS.open_session(self._models_dir, "float", self._threads), workers=1, together=True
+        )
 
     @cached_property
     def _passage_pass(self) -> ForwardPass:
         def open_session(precision: Precision) -> InferenceSession:
-            return PUBLISHED.open_session(self._models_dir, precision, threads=1)
+            return PUBLISHED_WEIGHTS.open_session(self._models_dir, precision, threads=1)
 
         chosen = self._passages or choose_precision(NAME, self._models_dir, open_session)
         return (
@@ -328,5 +330,6 @@ def _is_supported(text: str) -> bool:
     start = text[:MAX_LANGUAGE_SAMPLE_CHARS]
     return (
         is_cjk(start)
-        or sum(share for code, share in rank_codes(start).items() if code in UNIVERSAL) >= MIN_LANGUAGE_PROBABILITY
+        or sum(share for code, share in rank_codes(start).items() if code in UNIVERSAL_CODES)
+        >= MIN_LANGUAGE_PROBABILITY
     )

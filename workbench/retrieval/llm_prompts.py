@@ -12,7 +12,7 @@ MAX_QUESTION_CHARS = 120  # maximum length of a question written by grammar
 RETRIEVAL_SYSTEM = "You help a search engine. Answer with exactly what is asked for and nothing else."
 HYDE = (
     "Write the passage of a document that answers this question, in three sentences, in the question's language. "
-    "Where you do not know, make it up: only its wording is used.\n\nQuestion: {query}"
+    "If you do not know, make it up: only its wording is used.\n\nQuestion: {query}"
 )
 MULTI_QUERY = (
     "Write {count} other questions or phrases, in the question's language, that would find documents which answer it: "

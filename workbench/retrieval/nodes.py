@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 ID, LEGS, PASSAGE, EXTRA = "_id", "_legs", "_passage", "_extra"  # extra: a stage's own metadata, shown with the passage
-_INTERNAL = [ID, LEGS, PASSAGE, EXTRA]
+_INTERNAL_KEYS = [ID, LEGS, PASSAGE, EXTRA]
 _SHOWN_METADATA = (
     "heading_path",
     "page",
@@ -53,8 +53,8 @@ def make_node(passage: StoredPassage, hit: Hit) -> NodeWithScore:
         id_=passage.node_id,
         text=passage.text,
         metadata=metadata,
-        excluded_llm_metadata_keys=[*_INTERNAL, "document_id", "source_id"],
-        excluded_embed_metadata_keys=_INTERNAL,
+        excluded_llm_metadata_keys=[*_INTERNAL_KEYS, "document_id", "source_id"],
+        excluded_embed_metadata_keys=_INTERNAL_KEYS,
     )
     return NodeWithScore(node=node, score=hit.score)
 

@@ -298,7 +298,7 @@ class OwnRetrieval:
         """Return the hits for a question.
 
         Raises:
-            RetrieverFault: It raised an exception, took too long, or returned no hits but something else.
+            RetrieverFault: It raised an exception, took too long, or returned something other than hits.
         """
         deadline = time.monotonic() + self.seconds
         late = f"it did not answer within {self.seconds:g} s"

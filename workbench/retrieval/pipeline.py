@@ -29,7 +29,7 @@ from workbench.retrieval.parameters import CUTOFF, MAX_DEPTH
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.spelling import list_corrections
-from workbench.retrieval.stages.stage import RETRIEVED, Checkpoint, FinalOrder, Stage, put_preferred_first
+from workbench.retrieval.stages.stage import RETRIEVED_STEP, Checkpoint, FinalOrder, Stage, put_preferred_first
 from workbench.retrieval.strategies import STRATEGIES, WORDS_ALONE
 from workbench.telemetry import SEARCH, measure
 from workbench.text import CONFIGURATIONS, language_title
@@ -153,7 +153,7 @@ def _cap_score(node: NodeWithScore, bound: float) -> NodeWithScore:
 
 def add_checkpoints(request: Request, stages: Sequence[Stage]) -> list[Stage]:
     """Return the stages with a checkpoint before the first ("retrieved") and after each (its leg or class name)."""
-    noted: list[Stage] = [Checkpoint(request, RETRIEVED)]
+    noted: list[Stage] = [Checkpoint(request, RETRIEVED_STEP)]
     for stage in stages:
         noted += [stage, Checkpoint(request, stage.step)]
     return noted

@@ -32,9 +32,9 @@ class Feature:
     leg: str = ""
 
 
-BEFORE = "before"  # rerank's score, which the other features adjust
+RERANK_SCORE = "before"  # rerank's score, which the other features adjust
 FEATURES = (
-    Feature(BEFORE, "Rerank's score", "the score of rerank"),
+    Feature(RERANK_SCORE, "Rerank's score", "the score of rerank"),
     Feature("meaning", "Meaning", "cosine of question and passage", VECTOR),
     Feature("words", "Words", "BM25", KEYWORD),
     Feature("coverage", "Words covered", "share of the question's words in the passage, by rarity", KEYWORD),
@@ -135,14 +135,16 @@ def _read_object(name: str, told: Mapping[str, JsonValue]) -> JsonObject:
 
 def _read_number(name: str, value: JsonValue) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MAX_WEIGHT:
-        raise InvalidInput(f"{name!r} of the ranker has {value!r}; use numbers from {-MAX_WEIGHT:g} to {MAX_WEIGHT:g}.")
+        raise InvalidInput(
+            f"Invalid {name!r} of the ranker: {value!r}; use numbers from {-MAX_WEIGHT:g} to {MAX_WEIGHT:g}."
+        )
     return float(value)
 
 
 def _read_count(name: str, value: JsonValue) -> int:
     number = _read_number(name, value)
     if number < 0 or not math.isclose(number, round(number)):
-        raise InvalidInput(f"{name!r} of the ranker has {value!r}; use a whole number of at least 0.")
+        raise InvalidInput(f"Invalid {name!r} of the ranker: {value!r}; use a whole number of at least 0.")
     return round(number)
 
 

@@ -157,9 +157,9 @@ def own(request: Request) -> Retriever:
     return ForeignRetriever(request)
 
 
-_BOTH = (VECTOR, KEYWORD, DOCUMENT)
-_RERANKED = (*_BOTH, LATE, CLUSTER)
-_RERANK = (late, cluster)
+_HYBRID_LEGS = (VECTOR, KEYWORD, DOCUMENT)
+_RERANK_LEGS = (*_HYBRID_LEGS, LATE, CLUSTER)
+_RERANK_STAGES = (late, cluster)
 
 _TABLE = (
     Strategy(
@@ -183,7 +183,7 @@ _TABLE = (
         "Hybrid",
         "Fuses vector and keyword scores of every candidate.",
         hybrid,
-        legs=_BOTH,
+        legs=_HYBRID_LEGS,
         parameters=known.HYBRID,
         has_keyword_leg=True,
         pools=True,
@@ -193,9 +193,9 @@ _TABLE = (
         "Rerank",
         "Hybrid, then late interaction (token matches) and similarity to the top passages.",
         hybrid,
-        legs=_RERANKED,
+        legs=_RERANK_LEGS,
         parameters=known.RERANK,
-        stages=_RERANK,
+        stages=_RERANK_STAGES,
         has_keyword_leg=True,
         pools=True,
     ),
@@ -204,9 +204,9 @@ _TABLE = (
         "Scoped",
         "Rerank, scope required: name a project, folder, tag or source.",
         hybrid,
-        legs=_RERANKED,
+        legs=_RERANK_LEGS,
         parameters=known.RERANK,
-        stages=_RERANK,
+        stages=_RERANK_STAGES,
         has_keyword_leg=True,
         pools=True,
         needs_scope=True,
@@ -216,7 +216,7 @@ _TABLE = (
         "Fuzzy",
         "Hybrid, typo-tolerant: misspelled words match likely corrections, and similarity counts less.",
         fuzzy,
-        legs=_BOTH,
+        legs=_HYBRID_LEGS,
         parameters=(*known.HYBRID, known.TYPO_TOLERANCE, known.MIN_SIMILARITY),
         has_keyword_leg=True,
         typo_tolerant=True,
@@ -226,9 +226,9 @@ _TABLE = (
         "Auto-merge",
         "Rerank, then small passages are merged into their section or page.",
         hybrid,
-        legs=_RERANKED,
+        legs=_RERANK_LEGS,
         parameters=(*known.RERANK, known.UNIT, known.SHARE),
-        stages=(*_RERANK, auto_merge),
+        stages=(*_RERANK_STAGES, auto_merge),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -237,9 +237,9 @@ _TABLE = (
         "Window",
         "Rerank, with the text of neighbouring passages around each result.",
         hybrid,
-        legs=_RERANKED,
+        legs=_RERANK_LEGS,
         parameters=(*known.RERANK, known.NEIGHBOURS),
-        stages=(*_RERANK, window),
+        stages=(*_RERANK_STAGES, window),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -248,9 +248,9 @@ _TABLE = (
         "MMR",
         "Rerank, then selects passages that differ from the ones above.",
         hybrid,
-        legs=(*_RERANKED, NOVELTY),
+        legs=(*_RERANK_LEGS, NOVELTY),
         parameters=(*known.RERANK, known.LAMBDA),
-        stages=(*_RERANK, mmr),
+        stages=(*_RERANK_STAGES, mmr),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -259,7 +259,7 @@ _TABLE = (
         "Feedback",
         "Searches twice: the question moves towards the top passages (Rocchio; words by RM3), then rerank.",
         feedback,
-        legs=(*_RERANKED, FEEDBACK),
+        legs=(*_RERANK_LEGS, FEEDBACK),
         parameters=(
             *known.RERANK,
             known.FEEDBACK_PASSAGES,
@@ -267,7 +267,7 @@ _TABLE = (
             known.TERMS,
             known.TERM_WEIGHT,
         ),
-        stages=_RERANK,
+        stages=_RERANK_STAGES,
         has_keyword_leg=True,
     ),
     Strategy(
@@ -275,9 +275,9 @@ _TABLE = (
         "Learned",
         "Rerank, then a linear model trained on judged questions weights features of all legs.",
         hybrid,
-        legs=(*_RERANKED, LEARNED),
+        legs=(*_RERANK_LEGS, LEARNED),
         parameters=(*known.RERANK, known.RANKER),
-        stages=(*_RERANK, learned),
+        stages=(*_RERANK_STAGES, learned),
         has_keyword_leg=True,
         pools=True,
     ),
@@ -286,9 +286,9 @@ _TABLE = (
         "HyDE",
         "An LLM writes a hypothetical answer; rerank over passages near it and the question.",
         hyde,
-        legs=(*_RERANKED, HYDE),
+        legs=(*_RERANK_LEGS, HYDE),
         parameters=(*known.RERANK, known.HYDE_WEIGHT),
-        stages=_RERANK,
+        stages=_RERANK_STAGES,
         has_keyword_leg=True,
         needs_llm=True,
     ),
@@ -297,9 +297,9 @@ _TABLE = (
         "Multi-query",
         "An LLM rephrases the question; all versions are searched, then rerank.",
         multi_query,
-        legs=(*_RERANKED, QUERY),
+        legs=(*_RERANK_LEGS, QUERY),
         parameters=(*known.RERANK, known.QUERIES),
-        stages=_RERANK,
+        stages=_RERANK_STAGES,
         has_keyword_leg=True,
         needs_llm=True,
     ),
@@ -308,9 +308,9 @@ _TABLE = (
         "LLM rerank",
         "Rerank, then an LLM grades the top passages.",
         hybrid,
-        legs=(*_RERANKED, LLM),
+        legs=(*_RERANK_LEGS, LLM),
         parameters=(*known.RERANK, known.GRADED_PASSAGES, known.LLM_WEIGHT),
-        stages=(*_RERANK, llm_rerank),
+        stages=(*_RERANK_STAGES, llm_rerank),
         has_keyword_leg=True,
         pools=True,
         needs_llm=True,
@@ -320,7 +320,7 @@ _TABLE = (
         "Cross-encoder",
         "Hybrid, then a cross-encoder scores each candidate.",
         hybrid,
-        legs=(*_BOTH, CROSS_ENCODER),
+        legs=(*_HYBRID_LEGS, CROSS_ENCODER),
         parameters=(*known.HYBRID, known.CANDIDATES, known.CROSS_WEIGHT, known.RERANKER),
         stages=(cross_encoder,),
         has_keyword_leg=True,
@@ -421,7 +421,7 @@ DEFAULT_STRATEGY = "rerank"
 WORDS_ALONE = "keyword"  # fallback if the embedding model fails
 BOTH_LEGS = "hybrid"  # candidates with the scores of both legs, without stages
 TYPO_TOLERANT_STRATEGY = "fuzzy"  # corrects misspelled words
-COMPARED = ("vector", WORDS_ALONE, BOTH_LEGS, DEFAULT_STRATEGY)  # default of compare
+COMPARED_STRATEGIES = ("vector", WORDS_ALONE, BOTH_LEGS, DEFAULT_STRATEGY)  # default of compare
 UNPROMOTED_TOOL_STRATEGY = BOTH_LEGS  # default of the tool search_knowledge_base, as specified
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from workbench.retrieval.own import OwnRetrieval
 
-_SAID = ("name", "title", "summary", "parameters", "needs_scope", "needs_llm", "needs_reranker")
+_PUBLIC_FIELDS = ("name", "title", "summary", "parameters", "needs_scope", "needs_llm", "needs_reranker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Strategy(Value):
 
     def to_dict(self) -> JsonObject:
         """Return the row as JSON."""
-        values: JsonObject = {name: getattr(self, name) for name in _SAID}
+        values: JsonObject = {name: getattr(self, name) for name in _PUBLIC_FIELDS}
         return values | {"parameters": [parameter.to_dict() for parameter in self.parameters], "needs": self.needs}
 
 

@@ -185,7 +185,7 @@ class Crawls:
         parameters = {"source_id": source_id, "job_id": job_id, "index": index}
         return {row["url"]: PageMemory(**row) for row in self._database.rows(statement("page_memory"), parameters)}
 
-    def fetched(self, job_id: str, position: int, answer: PageReply, log: str = "") -> None:
+    def record_reply(self, job_id: str, position: int, answer: PageReply, log: str = "") -> None:
         """Store the response from a URL, with a line for the job's log."""
         values = {name: getattr(answer, name) for name in PageReply.__dataclass_fields__ if name != "body"}
         values |= {"links": list(answer.links), "blocks": list(answer.blocks), "metadata": dict(answer.metadata)}
@@ -199,12 +199,12 @@ class Crawls:
                 line = clean_parameters({"job_id": job_id, "level": level, "message": log})
                 connection.execute(statement("job_log_add"), line)
 
-    def attempted(self, job_id: str, position: int, attempts: int, reason: str) -> None:
+    def record_attempt(self, job_id: str, position: int, attempts: int, reason: str) -> None:
         """Record a failed attempt that will be retried."""
         values = {"job_id": job_id, "position": position, "attempts": attempts, "reason": reason}
         self._database.rows(statement("page_attempted"), values)
 
-    def expanded(
+    def record_links(
         self,
         job_id: str,
         position: int,
@@ -239,13 +239,13 @@ class Crawls:
         values = {"job_id": job_id, "position": position, "outcome": outcome, "note": note}
         self._database.rows(statement("page_settled_with_note"), values)
 
-    def stored(self, connection: Connection, job_id: str, position: int, document_id: str, index: str) -> None:
+    def record_stored(self, connection: Connection, job_id: str, position: int, document_id: str, index: str) -> None:
         """Record that a page's document was written, in the same transaction."""
         values = {"job_id": job_id, "position": position, "document_id": document_id, "index": index}
         connection.execute(statement("page_stored"), values)
         connection.execute(statement("job_got_on"), {"id": job_id})
 
-    def unchanged(self, job_id: str, position: int) -> None:
+    def record_unchanged(self, job_id: str, position: int) -> None:
         """Record that the stored document has the same text."""
         self._database.rows(statement("page_unchanged"), {"job_id": job_id, "position": position})
 
@@ -271,7 +271,7 @@ class Crawls:
         row = self._database.row(statement("crawl_documents"), {"source_id": source_id})
         return row["n"] if row else 0
 
-    def unlisted(self, job_id: str) -> list[tuple[str, str | None]]:
+    def list_without_row(self, job_id: str) -> list[tuple[str, str | None]]:
         """Return (URL, reason or None) from fetched pages or the site's own lists that have no page row."""
         return [
             (row["url"], row["reason"]) for row in self._database.rows(statement("crawl_unlisted"), {"job_id": job_id})

@@ -314,7 +314,7 @@ class Documents:
             rows = connection.execute(
                 statement("documents_of_language"), {"source_id": source_id, "language": language}
             ).fetchall()
-            connection.execute(statement("documents_to_stem_anew"), {"ids": [row["id"] for row in rows]})
+            connection.execute(statement("documents_to_restem"), {"ids": [row["id"] for row in rows]})
         return len(rows)
 
     def fetch_reading(self, source_id: str) -> tuple[str, str]:
@@ -343,7 +343,7 @@ class Documents:
         parameters = {"ids": list(languages), "languages": list(languages.values())}
         with self._database.transaction() as connection:
             rows = connection.execute(statement("documents_of_languages"), parameters).fetchall()
-            connection.execute(statement("documents_to_stem_anew"), {"ids": [row["id"] for row in rows]})
+            connection.execute(statement("documents_to_restem"), {"ids": [row["id"] for row in rows]})
         return len(rows)
 
     def delete(self, document_ids: Sequence[str]) -> None:

@@ -232,10 +232,13 @@ def describe_stall(row: Row) -> str | None:
     span, worker = duration_text(quiet), row["worker"] or "unknown"
     if row["status"] == "queued":
         if not workers:
-            return f"It has waited {span} and no worker is running; start one with 'workbench worker'."
+            return f"It has been waiting for {span} and no worker is running; start one with 'workbench worker'."
         if row["are_busy"]:
             return None
-        return f"It has waited {span} and no running worker takes it; restart them, or run 'workbench worker'."
+        return (
+            f"It has been waiting for {span}, but no running worker takes it; restart the workers, or run "
+            "'workbench worker'."
+        )
     silent = row["silent"]
     if silent is not None and silent < SILENT_AFTER_S:
         return (

@@ -794,13 +794,15 @@ def describe_rejection(url: str, line: str) -> str | None:
     if url not in _logs:
         return None
     log, joined = _logs[url]
-    if not line or re.search(_PASSING, line):
+    if not line or re.search(_TRANSIENT_ERRORS, line):
         logged = [each for each in _read_tail(log, joined).splitlines() if re.search(_CRASH, each)]
-        line = next((each for each in reversed(logged) if not re.search(_PASSING, each)), line)
+        line = next((each for each in reversed(logged) if not re.search(_TRANSIENT_ERRORS, each)), line)
     return _failure_text(log.parent, line, "rejected or lost a connection")
 
 
-_PASSING = "in recovery mode|starting up|shutting down|not yet accepting|terminating connection"  # not the reason
+_TRANSIENT_ERRORS = (
+    "in recovery mode|starting up|shutting down|not yet accepting|terminating connection"  # not the reason
+)
 _CRASH = r"\b(PANIC|FATAL):|was terminated by"
 _SEVERITY = r"\b(?:PANIC|FATAL|ERROR|WARNING|LOG|DETAIL|HINT|CONTEXT):\s"
 

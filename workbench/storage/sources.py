@@ -14,7 +14,7 @@ from workbench.text import AUTO
 from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, Source
 
 VALID_IDS_HINT = "List the sources to see the valid ids."
-_UNFILLED: JsonObject = {"unfilled": True}
+_UNFILLED_MARK: JsonObject = {"unfilled": True}
 _FIELDS = tuple(Source.__dataclass_fields__)
 
 
@@ -169,7 +169,7 @@ class Sources:
             "folder_id": folder_id,
             "tags": list(tags),
             "language": language,
-            "metadata": Jsonb((metadata or {}) | (_UNFILLED if for_ingest else {})),
+            "metadata": Jsonb((metadata or {}) | (_UNFILLED_MARK if for_ingest else {})),
         }
         self._database.rows(statement("source_insert"), values)
         return self.get(source_id)

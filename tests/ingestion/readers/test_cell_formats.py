@@ -1,4 +1,4 @@
-"""Figures of a sheet's cells by their number formats, and the tables that they stand in."""
+"""Figures of a sheet's cells by their number formats, and the tables that they are in."""
 
 import io
 
@@ -29,7 +29,7 @@ def test_a_figure_reads_as_its_format_shows_it(value: float, number_format: str,
 
 
 @pytest.mark.parametrize("number_format", ["[$€-2] #,##0.00", '"CHF" #,##0', '#,##0 "USD"', '0 "kg"', '0.0"x"', ".00"])
-def test_a_table_goes_on_below_a_gap_whatever_the_unit_of_its_figures(number_format: str) -> None:
+def test_a_table_continues_below_a_gap_whatever_the_unit_of_its_figures(number_format: str) -> None:
     book = openpyxl.Workbook()
     sheet = book.worksheets[0]
     rows = [("Item", "2023", "2024"), (), ("Gross", 600, 604), ("Net", 500, 0.5)]

@@ -42,7 +42,7 @@ def docx_with(*, subject: str = "", keywords: str = "") -> bytes:
     return target.getvalue()
 
 
-def test_a_pdf_tells_its_author_subject_and_keywords() -> None:
+def test_a_pdf_reports_its_author_subject_and_keywords() -> None:
     data = pdf_with(
         heading="Winter storage", author="Ada Finn", subject="Laying up", keywords="boatyard; 0001-20; slip"
     )
@@ -54,13 +54,13 @@ def test_a_pdf_tells_its_author_subject_and_keywords() -> None:
     )
 
 
-def test_what_a_program_writes_where_nobody_wrote_anything_is_no_property() -> None:
+def test_what_a_program_writes_where_no_one_wrote_anything_is_no_property() -> None:
     told = pdf_with(heading="Winter storage")  # the library that writes it calls its author and subject so
     assert b"unspecified" in told and b"anonymous" in told
     assert read_properties(told) == {}
 
 
-def test_the_title_among_the_properties_serves_where_no_heading_does_and_is_kept_beside_one() -> None:
+def test_the_title_among_the_properties_serves_where_no_heading_does_and_is_kept_next_to_one() -> None:
     alone = read_bytes(pdf_with(title="Laying up of boats"), "sheds.pdf")
     beside = read_bytes(pdf_with(heading="Winter storage", title="Laying up of boats"), "sheds.pdf")
     assert (alone.title, alone.metadata.get("own_title")) == ("Laying up of boats", None)
@@ -81,7 +81,7 @@ def test_a_pdf_whose_table_of_objects_is_damaged_is_read_without_its_properties(
 
 @pytest.mark.parametrize(("make", "name"), [(pdf_with, "sheds.pdf"), (docx_with, "sheds.docx")])
 @pytest.mark.parametrize("field", ["subject", "keywords"])
-def test_a_word_that_stands_only_in_the_properties_finds_the_document(
+def test_a_word_that_is_only_in_the_properties_finds_the_document(
     wb: Workbench, tmp_path: Path, make: Callable[..., bytes], name: str, field: str
 ) -> None:
     (tmp_path / name).write_bytes(make(**{field: "zymurgy"}))

@@ -61,7 +61,7 @@ def test_pages_that_are_left_out_are_named_and_the_others_read_as_before() -> No
     assert texts_of(data, 5, (3, 9)) == [text for page, text in enumerate(whole, 1) if page not in (3, 9)]
 
 
-def test_the_pages_over_which_a_process_ends_are_told_from_all_others() -> None:
+def test_the_pages_over_which_a_process_ends_are_distinguished_from_all_others() -> None:
     bad = {1, TRIAL_PAGES, TRIAL_PAGES + 1, 77}
 
     def try_pages(first: int, last: int) -> int | None:

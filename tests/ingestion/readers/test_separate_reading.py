@@ -1,4 +1,4 @@
-"""Files are read in a process beside: the same documents come out, and its end costs a page, or one file at most."""
+"""Files are read in a separate process: the documents are the same, and a crash costs a page, or one file at most."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _lives(process_id: int) -> bool:
         return False
 
 
-def test_a_large_pdf_reads_beside_as_it_does_here(parser: ParserProcess) -> None:
+def test_a_large_pdf_is_read_in_another_process_as_in_this_one(parser: ParserProcess) -> None:
     data = large_pdf()
     beside = read_bytes(data, "otters.pdf", parser=parser)
     assert parser.process_id is not None
@@ -178,7 +178,7 @@ def test_two_hundred_pages_are_read_whole_in_less_than_300_megabytes(
     assert int(highest[1]) * 1024 < 300_000_000
 
 
-def test_an_ingest_reads_a_large_pdf_beside_and_leaves_no_process(wb: Workbench, tmp_path: Path) -> None:
+def test_an_ingest_reads_a_large_pdf_in_another_process_and_leaves_no_process(wb: Workbench, tmp_path: Path) -> None:
     (tmp_path / "otters.pdf").write_bytes(large_pdf())
     (tmp_path / "notes.md").write_text("# Notes\n\nThe beaver builds.")
     report = wb.ingest([tmp_path], source="Animals")

@@ -1,4 +1,4 @@
-"""The readers' table is the one list of file formats, and the narrower lists beside it agree with it."""
+"""The readers' table is the one list of file formats, and the narrower lists next to it agree with it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ KEPT_IN_LINKS = frozenset(
 )  # fmt: skip
 
 
-def test_no_suffix_and_no_media_type_stands_in_two_rows() -> None:
+def test_no_suffix_and_no_media_type_is_in_two_rows() -> None:
     suffixes = [suffix for reader in INSTALLED_READERS for suffix in reader.suffixes]
     media_types = [media_type for reader in INSTALLED_READERS for media_type in reader.media_types]
     assert len(suffixes) == len(set(suffixes)) == len(READERS_BY_SUFFIX)
     assert len(media_types) == len(set(media_types)) == len(READERS_BY_MEDIA_TYPE)
 
 
-def test_people_are_told_each_format_once() -> None:
+def test_people_see_each_format_once() -> None:
     titles = list_format_titles()
     assert {"PDF", "Word", "Markdown", "code"} <= set(titles)
     assert len(titles) == len(set(titles)) < len(INSTALLED_READERS)
@@ -56,7 +56,7 @@ def test_the_suffixes_of_conversations_and_articles_are_some_of_the_readers() ->
         )
 
 
-def test_every_format_is_told_whether_a_link_may_leave_out_its_ending() -> None:
+def test_every_format_is_reported_whether_a_link_may_leave_out_its_ending() -> None:
     for suffix in addresses.PAGE_SUFFIXES:
         assert suffix in READERS_BY_SUFFIX, (
             f"Take {suffix!r} out of ENDINGS in ingestion/addresses.py: no reader reads it."
@@ -79,7 +79,7 @@ def test_a_crawled_answer_is_named_for_the_reader_of_its_media_type(media_type: 
 @pytest.mark.parametrize(
     "suffix", sorted(suffix for reader in INSTALLED_READERS for suffix in reader.suffixes if reader.media_types)
 )
-def test_an_answer_that_says_only_that_it_is_bytes_is_read_by_the_suffix_of_its_address(suffix: str) -> None:
+def test_an_answer_that_reports_only_that_it_is_bytes_is_read_by_the_suffix_of_its_address(suffix: str) -> None:
     page = extract_page(_answer(f"https://docs.example/files/report{suffix}", "application/octet-stream"))
     assert page.name == f"report{suffix}"
 

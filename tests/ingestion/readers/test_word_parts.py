@@ -111,7 +111,7 @@ def test_clauses_keep_their_automatic_numbers() -> None:
     assert text == "1 Scope\n\n1.1 Crew\n\n1.2 Boats\n\n(a) the cook\n\n2 Fees"
 
 
-def test_numbers_go_on_after_other_paragraphs_and_start_as_set() -> None:
+def test_numbers_continue_after_other_paragraphs_and_start_as_set() -> None:
     body = numbered("Oars") + numbered("Sails") + paragraph("A note.") + numbered("Ropes")
     text = read(body, numbering(("upperRoman", "Article %1."), start=4)).text
     assert text == "Article IV. Oars\n\nArticle V. Sails\n\nA note.\n\nArticle VI. Ropes"

@@ -1,4 +1,4 @@
-"""Lines of a picture are looked for in bands: a line that two bands see is one, and each stands in its place."""
+"""Lines of a picture are looked for in bands: a line that two bands see is one, and each is in its place."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_letters_higher_than_what_bands_share_are_one_line() -> None:
     assert [page.text[word.start : word.end] for word in page.scan.words] == ["OTTERS"]
 
 
-def test_a_word_in_a_picture_of_one_line_is_marked_where_it_stands() -> None:
+def test_a_word_in_a_picture_of_one_line_is_marked_where_it_is() -> None:
     picture, draw = white(1100, 60)
     draw.text((10, 14), "Beavers build dams of wood", fill="black", font=letters(28))
     page = read(picture)

@@ -25,7 +25,7 @@ MOST = 280 * MB  # bytes that reading a report may hold
 CAPTION = "Figure 3: Landings by coast, in thousand crans."
 
 
-def test_the_words_of_a_chart_follow_its_caption_and_the_prose_is_said_once() -> None:
+def test_the_words_of_a_chart_follow_its_caption_and_the_prose_is_stated_once() -> None:
     text = read_bytes(files.pdf_with_chart(CAPTION), "year.pdf").text
     [figure] = [block for block in text.split("\n\n") if CAPTION in block]
     assert all(word in figure for word in ("Herring landed in Lerwick", "North", "South", "East"))

@@ -105,7 +105,7 @@ def test_of_two_pages_askew_and_blurred_98_words_of_a_hundred_are_found_by_searc
 
 
 @pytest.mark.parametrize("turned", [91.0, 180.0, 269.0])
-def test_a_scan_that_lies_on_its_side_or_its_head_is_read_and_marked_where_its_words_stand(turned: float) -> None:
+def test_a_scan_that_is_on_its_side_or_its_head_is_read_and_marked_where_its_words_are(turned: float) -> None:
     page = scanned(
         files.pdf([("Otters", *(f"{sentence} Otter {n} agrees." for n, sentence in enumerate([WORDS[0][1]] * 6)))]),
         turned,

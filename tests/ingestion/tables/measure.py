@@ -25,7 +25,7 @@ FEWEST, ROWS = 30, 6  # amounts on a page, and rows on it, that make it one with
 
 
 def rebuilt(page: Statement, size: int = 200) -> bool:
-    """Tell whether every figure of a statement stands in its row and column in the passages of its document."""
+    """Return whether every figure of a statement is in its row and column in the passages of its document."""
     raw = read_bytes(page.pdf, "HARBOUR_2023_10K.pdf")
     spans = chunk("structure", ChunkInput("HARBOUR", raw.text, "pdf", raw.pages), word_spans, {"size": size})
     cells: dict[tuple[str, str], str] = {}
@@ -44,7 +44,7 @@ def rebuilt(page: Statement, size: int = 200) -> bool:
 
 
 def page_rows(plain: str, markdown: str) -> tuple[int, int]:
-    """Return how many rows of figures a page's plain text shows, and how many of them stand in a table."""
+    """Return how many rows of figures a page's plain text shows, and how many of them are in a table."""
     tables = [
         (_letters(row[0]), [FIGURE.findall(cell) for cell in row[1:]]) for row in _table_rows(markdown.split("\n"))
     ]

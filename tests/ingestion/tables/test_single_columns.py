@@ -49,7 +49,7 @@ def test_names_of_parts_stay_and_labels_of_two_lines_are_one() -> None:
     ]
 
 
-def test_what_stands_around_the_table_is_said_once_and_in_order() -> None:
+def test_what_is_around_the_table_is_stated_once_and_in_order() -> None:
     text = read_bytes(harbour(DEBT, ("(in thousands)", "Amount")), "harbour.pdf").text
     assert text.count(PROSE) == 6
     assert text.index(PROSE) < text.index("Thereafter") < text.rindex(PROSE)

@@ -88,7 +88,9 @@ def test_the_trial_s_outcome_is_remembered_for_this_machine(models_dir: Path, tm
 
 
 @pytest.mark.parametrize("left", ["half a fi", "[]", '{"machine": "another"}'])
-def test_a_choice_of_another_machine_or_a_damaged_one_is_made_anew(models_dir: Path, tmp_path: Path, left: str) -> None:
+def test_a_choice_of_another_machine_or_a_damaged_one_is_made_again(
+    models_dir: Path, tmp_path: Path, left: str
+) -> None:
     (tmp_path / "minilm-passages.json").write_text(left)
     chosen = choose_precision("minilm", tmp_path, lambda kind: MINILM.published.open_session(models_dir, kind, 1))
     assert json.loads((tmp_path / "minilm-passages.json").read_text())["precision"] == chosen

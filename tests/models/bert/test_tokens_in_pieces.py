@@ -1,4 +1,4 @@
-"""Texts of any size are tokenized in pieces: the same tokens, and other threads go on meanwhile."""
+"""Texts of any size are tokenized in pieces: the same tokens, and other threads continue in the meantime."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_the_caller_can_stop_while_texts_are_tokenized() -> None:
         TOKENS.ids([PROSE], 254, stop)
 
 
-def test_other_threads_go_on_while_a_text_of_megabytes_is_tokenized() -> None:
+def test_other_threads_continue_while_a_text_of_megabytes_is_tokenized() -> None:
     text = PROSE * 12  # 2 MB
     done = Event()
     turns = 0

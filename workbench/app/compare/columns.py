@@ -24,7 +24,7 @@ from workbench.app.widgets.looks import (
 )
 from workbench.errors import InvalidInput, WorkbenchError
 from workbench.retrieval.first_import import import_framework
-from workbench.retrieval.strategies import COMPARED, DEFAULT_STRATEGY, STRATEGIES
+from workbench.retrieval.strategies import COMPARED_STRATEGIES, DEFAULT_STRATEGY, STRATEGIES
 from workbench.types import Comparison, Parameter, ParameterValue, Scope
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def max_strategies() -> int:
 
 def default_strategies() -> tuple[str, ...]:
     """Return the default strategies, as many as fit."""
-    return COMPARED[-max_strategies() :]
+    return COMPARED_STRATEGIES[-max_strategies() :]
 
 
 def read_strategies() -> tuple[str, ...]:

@@ -396,7 +396,7 @@ def show_invalid_values() -> None:
 def find_invalid_values() -> Iterator[tuple[str, str, str]]:
     """Yield (name, value, reason) for each value in the URL that has no effect."""
     for name in st.query_params:
-        if name not in (*OWN_PARAMETERS, *address.EVERYWHERE) and not name.startswith(FOREIGN_PREFIXES):
+        if name not in (*OWN_PARAMETERS, *address.SCOPE_KEYS) and not name.startswith(FOREIGN_PREFIXES):
             yield name, address.get(name), "unknown parameter"
     shown = address.get("n")
     if shown and shown != str(read_limit()):

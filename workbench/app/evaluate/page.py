@@ -44,7 +44,7 @@ from workbench.app.widgets.reader import show_reader
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import NotFound, WorkbenchError
 from workbench.formatting import count_text
-from workbench.retrieval.strategies import COMPARED, STRATEGIES
+from workbench.retrieval.strategies import COMPARED_STRATEGIES, STRATEGIES
 from workbench.types import Parameter, ParameterValue, Scope
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def _choose_strategies(wb: Workbench) -> list[str]:
             "Strategies",
             usable,
             selection_mode="multi",
-            default=[n for n in COMPARED if n in usable],
+            default=[n for n in COMPARED_STRATEGIES if n in usable],
             format_func=strategy_title,
             key="build_strategies",
             wrap=True,

@@ -37,7 +37,7 @@ def _refresh_job(wb: Workbench, job_id: str) -> None:
 
 # The preselected test set
 
-EARLIEST = datetime.min.replace(tzinfo=UTC)
+EARLIEST_TIME = datetime.min.replace(tzinfo=UTC)
 
 
 def preselect_test_set(test_sets: Sequence[TestSetInfo]) -> str:
@@ -45,5 +45,5 @@ def preselect_test_set(test_sets: Sequence[TestSetInfo]) -> str:
 
     Prefer the most recently changed one on the user's own documents, else the most recently changed one of all.
     """
-    best = max(test_sets, key=lambda info: (info.source_id is None, info.updated_at or EARLIEST), default=None)
+    best = max(test_sets, key=lambda info: (info.source_id is None, info.updated_at or EARLIEST_TIME), default=None)
     return best.id if best else ""

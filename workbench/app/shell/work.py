@@ -259,7 +259,7 @@ def _result_link(result: Mapping[str, JsonValue]) -> str:
 
 def source_query(source_id: str) -> str:
     """Return the query of a source's URL as HTML, with the current scope and index."""
-    scope = {name: address.get_all(name) for name in address.EVERYWHERE}
+    scope = {name: address.get_all(name) for name in address.SCOPE_KEYS}
     return escape(urlencode({**scope, "open": source_id}, doseq=True))
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 
 import streamlit as st
 
-EVERYWHERE = ("kind", "project", "folder", "tag", "source", "language", "index")
-_OPENED = ("doc", "at", "why", "by", "missed", "form", "part")  # drawers, which are closed on return to a page
+SCOPE_KEYS = ("kind", "project", "folder", "tag", "source", "language", "index")
+_DRAWER_KEYS = ("doc", "at", "why", "by", "missed", "form", "part")  # drawers, which are closed on return to a page
 _MEMORY = "address_memory"
 
 
@@ -52,7 +52,7 @@ def arrive(page: str) -> None:
         for name, values in memory["everywhere"].items():
             if name not in st.query_params:
                 _write({name: values})
-        own = [name for name in st.query_params if name not in EVERYWHERE]
+        own = [name for name in st.query_params if name not in SCOPE_KEYS]
         if not own:
             _write(memory["pages"].get(page, {}))
     memory["page"] = page
@@ -69,9 +69,9 @@ def remember() -> None:
     """Store the URL of the current page."""
     memory = st.session_state[_MEMORY]
     names = list(st.query_params)
-    memory["everywhere"] = {name: st.query_params.get_all(name) for name in names if name in EVERYWHERE}
+    memory["everywhere"] = {name: st.query_params.get_all(name) for name in names if name in SCOPE_KEYS}
     memory["pages"][memory["page"]] = {
-        name: st.query_params.get_all(name) for name in names if name not in (*EVERYWHERE, *_OPENED)
+        name: st.query_params.get_all(name) for name in names if name not in (*SCOPE_KEYS, *_DRAWER_KEYS)
     }
 
 

@@ -100,10 +100,8 @@ def chunk_recursive(task: CuttingTask) -> list[Piece]:
     """Split at the coarsest separator, split long pieces again at finer ones, and merge pieces up to the size.
 
     Follows LangChain's RecursiveCharacterTextSplitter with ``keep_separator=True``: a separator starts the piece after
-    it.
-    The last separator, "", splits between tokens instead of characters. A piece with only headings joins the next one,
-    or
-    takes half of it if both exceed the size; the original keeps it separate.
+    it. The last separator, "", splits between tokens instead of characters. A piece with only headings joins the next
+    one, or takes half of it if both exceed the size; the original keeps it separate.
     """
     overlap = min(int(task.options["overlap"]), task.size - 1)
     bounds = _split_recursively(task.ruler, (0, len(task.text)), SEPARATORS, task.size, overlap)
@@ -203,8 +201,7 @@ def chunk_semantic(task: CuttingTask) -> list[Piece]:
     """Break at the top ``100 - percentile`` percent of cosine distances between neighbours in the document.
 
     After Greg Kamradt's percentile breakpoints. Groups over ``size`` are split evenly; groups under ``small`` tokens
-    join
-    the next one, and headings join the text after them.
+    join the next one, and headings join the text after them.
     """
     atoms = split_atoms(task.blocks, task.ruler, task.size, whole=task.room)
     if len(atoms) < 3:
@@ -389,8 +386,7 @@ def cut_spans(name: str, document: ChunkInput, tokens: Tokenize, options: Mappin
         document: The document.
         tokens: Returns the token spans of a text.
         options: The chunker's parameters; ``limit``, the encoder's max_tokens (default 254); and for "semantic"
-            ``embed``, a
-            function from texts to an array with one row each.
+            ``embed``, a function from texts to an array with one row each.
 
     Raises:
         InvalidInput: There is no such chunker or option, or a value is out of range.

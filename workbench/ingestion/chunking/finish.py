@@ -13,7 +13,7 @@ from workbench.ingestion.chunking.blocks import Atom, Block, heading_text
 from workbench.ingestion.chunking.spans import BlockKind, CutPassage, Piece, TokenCounter, strip_span
 from workbench.ingestion.chunking.task import CuttingTask
 
-# --- Packing of atoms into passages ---
+# --- Packing atoms into passages ---
 
 WITHIN_COST = 0.15  # ending inside a block costs as much as missing the even length by 15%
 LEAD_IN_COST = 1.0  # ending with a heading or a lead-in line
@@ -64,7 +64,7 @@ def _last_atom(atoms: Sequence[Atom], ruler: TokenCounter, first: int, size: int
     return best
 
 
-# --- Joining of pieces without words ---
+# --- Joining pieces without words ---
 
 
 def has_words(text: str, start: int, end: int) -> bool:
@@ -76,8 +76,7 @@ def join_wordless(task: CuttingTask, pieces: Sequence[Piece]) -> list[Piece]:
     """Return stripped pieces that each have a letter or digit, unless none has.
 
     A piece without words joins a neighbour; if both are full, it takes the last word of the one before. If it is too
-    long for
-    that (a screen of dashes), it is left out of the passages.
+    long for that (a screen of dashes), it is left out of the passages.
     """
     worded = [has_words(task.text, piece.start, piece.end) for piece in pieces]
     if all(worded) or not any(worded):

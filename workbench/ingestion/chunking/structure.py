@@ -11,7 +11,7 @@ from workbench.ingestion.chunking.finish import has_words, pack_evenly
 from workbench.ingestion.chunking.spans import Piece, TokenCounter, strip_span
 from workbench.ingestion.chunking.task import CuttingTask, is_caption_line, leads_to_table
 
-# --- Joining of pieces with only headings ---
+# --- Joining pieces with only headings ---
 
 
 def join_headings(

@@ -37,8 +37,7 @@ def table_caption(text: str, blocks: Sequence[Block], table: Block, running: Col
     """Return the lines that name a table and its column names on one line, or "" if there are none.
 
     Lines are searched upwards from the table to ``start``. Above a heading only headings count, and ``running``
-    headings
-    never do. A first row that contains figures is not a header.
+    headings never do. A first row that contains figures is not a header.
     """
     lines: list[str] = []
     headed = False

@@ -127,7 +127,7 @@ def _render_pdf_page(data: bytes, number: int, points: tuple[float, float] | Non
         raise UnreadableDocument(f"Failed to render page {number}: {error}.") from error
 
 
-# --- Deskewing of scans ---
+# --- Deskewing scans ---
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 

@@ -32,7 +32,7 @@ from workbench.types import Evidence, Passage, TimedStep, as_integer, as_items
 # Citation marks in an answer
 
 _MARK = re.compile(r"\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]")
-_BEGUN = re.compile(r"\[[\d\s,;]{0,24}$")
+_PARTIAL_MARK = re.compile(r"\[[\d\s,;]{0,24}$")
 
 
 def filter_marks(pieces: Iterable[str], passages: int) -> Iterator[str]:
@@ -43,7 +43,7 @@ def filter_marks(pieces: Iterable[str], passages: int) -> Iterator[str]:
     begun_mark = ""
     for piece in pieces:
         begun_mark += piece
-        begun = _BEGUN.search(begun_mark)
+        begun = _PARTIAL_MARK.search(begun_mark)
         ready, begun_mark = (begun_mark[: begun.start()], begun_mark[begun.start() :]) if begun else (begun_mark, "")
         if ready:
             yield _drop_unknown_marks(ready, passages)
@@ -130,11 +130,11 @@ def _row_sentence(row: list[str], columns: list[str], sign: str, after_label: st
 # Sentences that can be quoted
 
 MAX_QUOTE_WORDS = 58  # per quote, without ellipses: longer sentences are split at clause ends
-LONGEST = 500  # longer ones are tables or listings
-SHORTEST = 20  # shorter ones are uninformative
-LETTERS = 0.6  # minimum share of letters and spaces in prose: rows of figures have less
-READABLE = 0.97  # minimum share of letters, digits and punctuation of prose: source code and tables have less
-MARKS = frozenset(" ,.;:'\"()[]%-–—‘’“”$€£&?!")
+MAX_SENTENCE_CHARS = 500  # longer ones are tables or listings
+MIN_SENTENCE_CHARS = 20  # shorter ones are uninformative
+MIN_LETTER_SHARE = 0.6  # minimum share of letters and spaces in prose: rows of figures have less
+MIN_READABLE_SHARE = 0.97  # minimum share of letters, digits and punctuation of prose: source code and tables have less
+READABLE_MARKS = frozenset(" ,.;:'\"()[]%-–—‘’“”$€£&?!")
 LINK = re.compile(r"!?\[([^\]\n]*)\]\([^()\s]*\)")  # replaced by its words
 EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=\S)([^*]+)(?<=\S)\1(?![\w*])")
 NO_SENTENCE = re.compile(r"[#|]|\[[^\]\n]+\]:\s")  # headings, table rows, link targets
@@ -193,7 +193,7 @@ def select_quotable(passages: Sequence[Passage], headers: Mapping[int, str] | No
         )
         for number, passage in enumerate(passages, start=1)
         for row in iter_labelled_rows(passage.text, (headers or {}).get(number, ""))
-        if len(row.words) <= LONGEST
+        if len(row.words) <= MAX_SENTENCE_CHARS
     ]
     prose = [
         quote for quote in sentences if _is_prose(quote.text) and not _is_fenced(quote, passages[quote.number - 1])
@@ -213,7 +213,7 @@ def _iter_block_lines(passages: Sequence[Passage]) -> Iterator[Quote]:
         for block in TEXT_FENCE.finditer(passage.text):
             for line in LINE.finditer(passage.text, *block.span(1)):
                 text = _to_plain_line(line.group())
-                if SHORTEST <= len(text) <= LONGEST and _is_lettered(text):
+                if MIN_SENTENCE_CHARS <= len(text) <= MAX_SENTENCE_CHARS and _is_lettered(text):
                     yield Quote(number, text, passage.start + line.start(), passage.start + line.end())
 
 
@@ -236,7 +236,7 @@ def _quotes(number: int, passage: Passage, begin: int, end: int) -> Iterator[Quo
     item = LIST_MARK.match(passage.text, begin, end)
     start = item.end() if item else begin
     text = _to_plain_line(remove_marks(_join_fields(passage.text[start:end])))
-    if SHORTEST <= len(text) <= LONGEST:
+    if MIN_SENTENCE_CHARS <= len(text) <= MAX_SENTENCE_CHARS:
         yield Quote(number, text, passage.start + start, passage.start + end)
 
 
@@ -270,28 +270,32 @@ def _count_words(text: str, start: int, end: int) -> int:
 
 
 def _is_prose(text: str) -> bool:
-    readable = sum(char.isalnum() or char in MARKS for char in text)
-    return _is_lettered(text) and readable >= READABLE * len(text)
+    readable = sum(char.isalnum() or char in READABLE_MARKS for char in text)
+    return _is_lettered(text) and readable >= MIN_READABLE_SHARE * len(text)
 
 
 def _is_lettered(text: str) -> bool:
-    return sum(char.isalpha() or char == " " for char in text) >= LETTERS * len(text)
+    return sum(char.isalpha() or char == " " for char in text) >= MIN_LETTER_SHARE * len(text)
 
 
 MAX_ANSWER_SENTENCES, MAX_ANSWER_WORDS = 5, 60  # of an answer
-MOST_READ = 24  # sentences to embed, those with most of the question's words first: takes about a third of a second
-CLOSE = 0.1  # further sentences need this share of the best score, without the place component
-CLOSE_ROW = 0.5  # a table row whose cells have no question words needs this one, as neighbouring rows are similar
+MAX_EMBEDDED_SENTENCES = (
+    24  # sentences to embed, those with most of the question's words first: takes about a third of a second
+)
+MIN_SCORE_SHARE = 0.1  # further sentences need this share of the best score, without the place component
+MIN_ROW_SCORE_SHARE = (
+    0.5  # a table row whose cells have no question words needs this one, as neighbouring rows are similar
+)
 
 # The components of a sentence's score, each about 0..1. Of xquad_en's 1,190 reference answers .997 are in the six
 # passages and .92 in the selected sentences; results are flat around these weights.
-RARITY = 0.5  # the question's words in it, weighted by rarity among the sentences
-HEADED = 0.5  # relative weight of question words only in title, headings or column names
-MEANING = 0.3  # cosine of sentence and question
-TOKENS = 2.4  # late interaction beyond chance, which rarely exceeds .4
-BESIDE = 0.3  # best score of the adjacent sentences: an answer is often next to the match
-PLACE = 1.0  # its passage's score relative to the first passage's, to the power STEEP: answers come from few passages
-STEEP = 3
+RARITY_WEIGHT = 0.5  # the question's words in it, weighted by rarity among the sentences
+HEADING_WORD_WEIGHT = 0.5  # relative weight of question words only in title, headings or column names
+MEANING_WEIGHT = 0.3  # cosine of sentence and question
+TOKEN_WEIGHT = 2.4  # late interaction beyond chance, which rarely exceeds .4
+NEIGHBOUR_WEIGHT = 0.3  # best score of the adjacent sentences: an answer is often next to the match
+PLACE_WEIGHT = 1.0  # its passage's score relative to the first passage's, to the power PLACE_EXPONENT
+PLACE_EXPONENT = 3  # high, because answers come from few passages
 
 
 def best_sentences(
@@ -313,21 +317,23 @@ def best_sentences(
         for quote in every
     ]
     shares = _rarity_shares(common, above)
-    likely = sorted(range(len(every)), key=lambda place: -shares[place])[:MOST_READ]
+    likely = sorted(range(len(every)), key=lambda place: -shares[place])[:MAX_EMBEDDED_SENTENCES]
     chosen = sorted(likely, key=lambda place: (every[place].number, every[place].start))
     if not chosen:
         return []
     quotes = [every[place] for place in chosen]
-    scores = RARITY * np.asarray([shares[place] for place in chosen])
+    scores = RARITY_WEIGHT * np.asarray([shares[place] for place in chosen])
     if encoded is not None:
         cosines, likeness = _compute_similarities(encoded, encoder, quotes)
         quotes = [replace(quote, similarity=cosine) for quote, cosine in zip(quotes, cosines, strict=True)]
         scores = scores + likeness
     best = max(passage.score for passage in passages)
-    places = [(passages[quote.number - 1].score / best) ** STEEP if best > 0 else 0.0 for quote in quotes]
-    scores = scores + BESIDE * _neighbour_scores(quotes, scores.tolist())
-    placed = scores + PLACE * np.asarray(places)
-    least = [CLOSE if every[place].cells is None or common[place] else CLOSE_ROW for place in chosen]
+    places = [(passages[quote.number - 1].score / best) ** PLACE_EXPONENT if best > 0 else 0.0 for quote in quotes]
+    scores = scores + NEIGHBOUR_WEIGHT * _neighbour_scores(quotes, scores.tolist())
+    placed = scores + PLACE_WEIGHT * np.asarray(places)
+    least = [
+        MIN_SCORE_SHARE if every[place].cells is None or common[place] else MIN_ROW_SCORE_SHARE for place in chosen
+    ]
     return sorted(
         _select_within_limits(quotes, scores.tolist(), placed.tolist(), least),
         key=lambda quote: (quote.number, quote.start),
@@ -361,15 +367,16 @@ def _neighbour_scores(quotes: Sequence[Quote], scores: Sequence[float]) -> Float
 def _rarity_shares(common: Sequence[set[str]], headed: Sequence[set[str]]) -> list[float]:
     """Return the share (0..1) of the question's words in each sentence, weighted by rarity among the sentences.
 
-    Words found only in its title, headings or column names (``headed``) count HEADED times as much, because not every
-    sentence or row repeats the subject of its section or table.
+    Words found only in its title, headings or column names (``headed``) count HEADING_WORD_WEIGHT times as much,
+    because not every sentence or row repeats the subject of its section or table.
     """
     holding = Counter(word for words in common for word in words)
     every = set().union(*common, *headed)
     weights = {word: math.log(1 + len(common) / (holding[word] + 0.5)) for word in sorted(every)}
     whole = sum(weights.values()) or 1.0
     return [
-        (sum(weights[word] for word in words) + HEADED * sum(weights[word] for word in above - words)) / whole
+        (sum(weights[word] for word in words) + HEADING_WORD_WEIGHT * sum(weights[word] for word in above - words))
+        / whole
         for words, above in zip(common, headed, strict=True)
     ]
 
@@ -380,10 +387,10 @@ def _compute_similarities(
     """Return the sentences' cosines, and their scores, which include token matches if the model has token vectors."""
     texts = encoder.encode([quote.text for quote in quotes])
     cosines = texts.vectors @ encoded.vector
-    likeness: FloatArray = np.float32(MEANING) * cosines
+    likeness: FloatArray = np.float32(MEANING_WEIGHT) * cosines
     if encoded.token_axes is not None and texts.token_bits is not None:
         tokens = subtract_chance(compute_max_sim(encoded.token_axes, texts.token_bits), texts.token_bits)
-        likeness = (likeness + np.float32(TOKENS) * tokens).astype(np.float32)
+        likeness = (likeness + np.float32(TOKEN_WEIGHT) * tokens).astype(np.float32)
     return cosines.tolist(), likeness
 
 

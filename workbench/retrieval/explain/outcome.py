@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from workbench.retrieval.explain.explanation import LegView, Step
 from workbench.retrieval.legs import RERANKERS, leg_kind
-from workbench.retrieval.stages.stage import RETRIEVED
+from workbench.retrieval.stages.stage import RETRIEVED_STEP
 from workbench.retrieval.strategy import Strategy
 from workbench.types import KEYWORD, LEARNED, VECTOR
 
@@ -43,7 +43,7 @@ class PipelineTrace:
 
 def find_outcome(passage: int, way: PipelineTrace, legs: Mapping[str, LegView]) -> tuple[str, str]:
     """Return (outcome, reason) of a passage in scope that is not among the results."""
-    retrieved = way.passed.get(RETRIEVED, ())
+    retrieved = way.passed.get(RETRIEVED_STEP, ())
     if passage not in retrieved:
         if passage in way.fused:
             rank = way.fused.index(passage) + 1
@@ -58,7 +58,7 @@ def find_outcome(passage: int, way: PipelineTrace, legs: Mapping[str, LegView]) 
         outcome = LOST_IN_RERANK if name in RERANKERS else LOST_IN_STAGE
         return outcome, _describe_ranks(passage, [(before, earlier), (name, later)], way.limit)
     last, order = steps[-1]
-    if last == RETRIEVED or (passage not in order and len(steps) < 2):
+    if last == RETRIEVED_STEP or (passage not in order and len(steps) < 2):
         return LOST_IN_FUSION, _describe_ranks(passage, steps[-1:], way.limit)
     reranked = any(name in RERANKERS for name, _ in steps)
     return (LOST_IN_RERANK if reranked else LOST_IN_STAGE), _describe_ranks(passage, steps, way.limit)
@@ -82,7 +82,7 @@ def _describe_ranks(passage: int, steps: Sequence[tuple[str, tuple[int, ...]]], 
 
 def describe_step(name: str) -> str:
     """Return a phrase such as "after the first stage"."""
-    if name == RETRIEVED:
+    if name == RETRIEVED_STEP:
         return "after the first stage"
     if name == LEARNED:
         return "by the learned weights"
@@ -172,7 +172,7 @@ def trace_out_of_scope(scope_passages: int | None) -> tuple[Step, ...]:
 
 def _stage_steps(passage: int, way: PipelineTrace, standing: FinalRank) -> list[Step]:
     passed = dict(way.passed)
-    retrieved = passed.pop(RETRIEVED, ())
+    retrieved = passed.pop(RETRIEVED_STEP, ())
     said = f"{describe_leg_ranks(standing.legs)}; {describe_pool(way)}."
     steps = [Step(LEGS_STEP, _TITLES[LEGS_STEP], len(way.fused or retrieved), said=said)]
     if way.fused:
@@ -205,7 +205,7 @@ def _find_dropping_step(passage: int, way: PipelineTrace, standing: FinalRank) -
         return SCOPE_STEP
     if standing.outcome == NOT_RETRIEVED:
         return LEGS_STEP
-    later = [name for name in way.passed if name != RETRIEVED]
+    later = [name for name in way.passed if name != RETRIEVED_STEP]
     if standing.outcome == LOST_IN_FUSION or not later:
         return FUSED_STEP if way.fused else SHOWN_STEP
     dropped = find_drop(passage, way)

@@ -2,7 +2,7 @@
 
 With the chunker "hierarchical", every passage has a section. With other chunkers, a section is a run of passages under
 the same heading. In a document with neither headings nor pages, consecutive found passages are merged. The idea is from
-LlamaIndex's AutoMergingRetriever, whose parents are made by size alone.
+LlamaIndex's AutoMergingRetriever, whose parents are determined by size alone.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from workbench.retrieval.legs import leg_confidences
 from workbench.retrieval.nodes import node_hit, node_passage, replace_hits
 from workbench.retrieval.query import Query, TokenSimilarities
 from workbench.retrieval.ranker import (
-    BEFORE,
     FEATURES,
     NAMES,
+    RERANK_SCORE,
     FeatureArray,
     FeatureSheet,
     compute_shares,
@@ -183,7 +183,7 @@ def _attribute_legs(hit: Hit, parts: FeatureArray, final: float, plain: float, r
     unit = final / plain if plain > 0 else 0.0
     added = dict.fromkeys([*hit.legs, LEARNED], 0.0)
     for feature, name, part in zip(FEATURES, NAMES, parts, strict=True):
-        if name == BEFORE and hit.score > 0:
+        if name == RERANK_SCORE and hit.score > 0:
             for leg, own in hit.legs.items():
                 added[leg] += float(part) * own.contribution / hit.score
         else:

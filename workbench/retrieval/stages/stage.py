@@ -57,7 +57,7 @@ class Stage(BaseNodePostprocessor):
 
 # Checkpoints between the stages of a traced request
 
-RETRIEVED = "retrieved"  # the retriever's result
+RETRIEVED_STEP = "retrieved"  # the retriever's result
 
 
 class Checkpoint(Stage):

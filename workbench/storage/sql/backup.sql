@@ -1,4 +1,4 @@
--- backup_tables: every table of ours with the columns that can be written; the queue's, the migrations' and work under way stay out
+-- backup_tables: every table of ours with the columns that can be written; the queue's, the migrations' and running work are excluded
 SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attgenerated = '') AS columns,
     array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attidentity <> '') AS identities
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -7,7 +7,7 @@ WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND c.relnamespace = current_sc
   AND c.relname NOT LIKE 'full!_text!_%%' ESCAPE '!'
 GROUP BY c.relname ORDER BY c.relname
 
--- backup_references: pairs of tables of which one needs the rows of the other first
+-- backup_references: pairs of tables of which one depends on the rows of the other
 SELECT DISTINCT child.relname AS child, parent.relname AS parent
 FROM pg_constraint k JOIN pg_class child ON child.oid = k.conrelid JOIN pg_class parent ON parent.oid = k.confrelid
 WHERE k.contype = 'f' AND child.relnamespace = current_schema()::regnamespace AND k.conrelid <> k.confrelid
@@ -18,19 +18,19 @@ SELECT name, dimensions FROM indexes ORDER BY name
 -- backup_migrations: the state of the tables a backup was written from
 SELECT name FROM schema_migrations ORDER BY number
 
--- backup_people_have: whether there is anything that a restore would mix with
+-- backup_people_have: whether the database has anything that a restore would mix with
 SELECT (SELECT count(*) FROM sources) + (SELECT count(*) FROM projects) AS n
 
 -- backup_snapshot: read one snapshot, independent of concurrent writes
 SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
 
--- backup_alone: prevent others from writing a source or an index until the restore is done
+-- backup_alone: prevent others from writing sources or indexes until the restore is done
 LOCK TABLE projects, sources, indexes IN SHARE ROW EXCLUSIVE MODE
 
--- backup_advance: numbers given from now on come after the restored ones
+-- backup_advance: new numbers come after the restored ones
 SELECT setval(pg_get_serial_sequence(quote_ident(%(table)s), %(column)s), greatest(%(last)s::bigint, 1), %(last)s::bigint IS NOT NULL)
 
--- backup_read_again: rebuild the keyword index of a backup with another format of it
+-- backup_read_again: rebuild the keyword index of a backup that has another format
 SELECT workbench_read_again(%(name)s)
 
 -- backup_unfinished_jobs: unfinished jobs of a backup: running ones are queued, cancelled ones end

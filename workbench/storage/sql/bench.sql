@@ -1,11 +1,11 @@
--- bench_nearest: the nearest passages in plain SQL, their texts and metadata included, by as wide a walk as ours
+-- bench_nearest: the nearest passages in plain SQL, their texts and metadata included, with the same search width as ours
 SELECT id, node_id, text, metadata_, 1 - (embedding <=> %(vector)s::halfvec) AS score
 FROM {data} WHERE {breadth} ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 
--- bench_nearest_ids: the nearest passages' ids alone, to be held against the true ones
+-- bench_nearest_ids: only the ids of the nearest passages, to compare with the true ones
 SELECT id FROM {data} ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 
--- bench_width: how many passages a walk of the graph keeps in view, until the transaction ends
+-- bench_width: how many passages a graph search keeps as candidates, until the transaction ends
 SELECT set_config('hnsw.ef_search', %(width)s, true)
 
 -- bench_plain_drop: the plain postings of an earlier bench
@@ -20,7 +20,7 @@ FROM (SELECT id, workbench_passage_terms(metadata_, text) AS terms FROM {data} O
 -- bench_plain_index: the index over them
 ALTER TABLE {plain} ADD PRIMARY KEY (term_id, passage_id) INCLUDE (tf, length)
 
--- bench_plain_analyse: give the planner the table's numbers
+-- bench_plain_analyse: update the planner's statistics for the table
 VACUUM ANALYZE {plain}
 
 -- bench_bm25: the passages with the best BM25 scores in plain SQL
@@ -35,5 +35,5 @@ SELECT text, metadata_::json, node_id, embedding::vector FROM {data}
 -- bench_framework_drop: the framework's table of an earlier bench
 DROP TABLE IF EXISTS {framework}
 
--- bench_framework_analyse: give the planner the table's numbers
+-- bench_framework_analyse: update the planner's statistics for the table
 VACUUM ANALYZE {framework}

@@ -1,4 +1,4 @@
--- citations_forget: take out the links that were read of a document before
+-- citations_forget: delete a document's previous links
 WITH a AS (DELETE FROM document_addresses WHERE document_id = %(document_id)s),
     m AS (DELETE FROM document_mentions WHERE document_id = %(document_id)s)
 DELETE FROM citations WHERE document_id = %(document_id)s
@@ -30,7 +30,7 @@ WHERE l.keys && ARRAY(SELECT a.key FROM document_addresses a WHERE a.document_id
   AND l.to_document = ANY(%(ids)s) AND l.to_document <> l.document_id
 ORDER BY l.to_document, l.document_id, l.position LIMIT %(limit)s
 
--- mentions_from: the titles that given documents mention in words
+-- mentions_from: the titles that given documents mention in their text
 SELECT m.document_id, m.to_document, m.key FROM citation_mentions m
 WHERE m.document_id = ANY(%(ids)s) ORDER BY m.document_id, m.to_document LIMIT %(limit)s
 
@@ -48,11 +48,11 @@ FROM unnest(%(documents)s::text[], %(titles)s::text[]) AS w (document_id, title)
     JOIN documents d ON d.id = w.document_id, LATERAL (SELECT strpos(lower(d.text), w.title) AS place) f
 WHERE f.place > 0
 
--- cited_documents: documents as a graph shows them
+-- cited_documents: documents with the fields that a graph shows
 SELECT d.id, d.title, d.path, d.url, d.source_id, s.title AS source_title, d.document_date, d.document_type, s.source_type
 FROM documents d JOIN sources s ON s.id = d.source_id WHERE d.id = ANY(%(ids)s)
 
--- citation_pairs: each pair of documents of which one cites the other; NULL means every source but evaluation corpora
+-- citation_pairs: each pair of documents in which one cites the other; NULL means every source but evaluation corpora
 SELECT l.document_id, l.to_document, max(l.confidence) AS confidence, count(*) AS links,
     (array_agg(l.context ORDER BY l.position))[1] AS context
 FROM citation_links l JOIN sources s ON s.id = l.source_id
@@ -68,7 +68,7 @@ WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' E
   AND l.to_document IS NULL AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0
 ORDER BY d.title, l.position LIMIT %(limit)s
 
--- citation_counts: the number of links by where they lead; the parts add up to all
+-- citation_counts: the number of links by kind of target; the parts add up to the total
 SELECT count(*) AS links, count(l.to_document) FILTER (WHERE l.to_document <> l.document_id) AS resolved,
     count(*) FILTER (WHERE l.to_document = l.document_id) AS within,
     count(*) FILTER (WHERE l.to_document IS NULL AND l.url IS NULL AND (l.kind = 'path' OR coalesce(cardinality(l.keys), 0) = 0))

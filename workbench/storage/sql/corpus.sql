@@ -5,7 +5,7 @@ INSERT INTO projects (id, title, description) VALUES (%(id)s, %(title)s, %(descr
 SELECT p.*, (SELECT count(*) FROM sources s WHERE s.project_id = p.id) AS source_count
 FROM projects p WHERE (%(key)s::text IS NULL OR p.id = %(key)s OR p.title = %(key)s) ORDER BY p.title, p.id
 
--- project_update: NULL leaves a field as it is
+-- project_update: NULL leaves a field unchanged
 UPDATE projects SET title = coalesce(%(title)s, title), description = coalesce(%(description)s, description) WHERE id = %(id)s
 
 -- project_delete: with its folders and sources, by cascade
@@ -19,7 +19,7 @@ VALUES (%(id)s, %(project_id)s, %(name)s, %(description)s, %(color)s, %(icon_nam
 SELECT f.*, (SELECT count(*) FROM sources s WHERE s.folder_id = f.id) AS source_count
 FROM folders f WHERE f.project_id = %(project_id)s ORDER BY f.name
 
--- folder_update: NULL leaves a field as it is
+-- folder_update: NULL leaves a field unchanged
 UPDATE folders SET name = coalesce(%(name)s, name), description = coalesce(%(description)s, description),
     color = coalesce(%(color)s, color), icon_name = coalesce(%(icon_name)s, icon_name) WHERE id = %(id)s
 
@@ -30,8 +30,8 @@ DELETE FROM folders WHERE id = %(id)s
 INSERT INTO sources (id, title, source_type, url, scope, project_id, folder_id, tags, language, metadata)
 VALUES (%(id)s, %(title)s, %(source_type)s, %(url)s, %(scope)s, %(project_id)s, %(folder_id)s, %(tags)s, %(language)s, %(metadata)s)
 
--- source_list: sources with the number of their documents and passages; NULL parameters do not narrow, and those of the
--- types in "apart" are listed only if their type or id is asked for
+-- source_list: sources with the number of their documents and passages; NULL parameters are ignored, and those of the
+-- types in "apart" are listed only if their type or id is requested
 SELECT s.*, f.name AS folder_name, documents.documents_count, passages.passages_count
 FROM sources s LEFT JOIN folders f ON f.id = s.folder_id
 CROSS JOIN LATERAL (SELECT count(*) AS documents_count FROM documents d WHERE d.source_id = s.id) documents
@@ -54,7 +54,7 @@ WHERE (s.source_type = 'dataset') = %(datasets)s
   AND (%(project_id)s::text IS NULL OR s.project_id = %(project_id)s)
   AND (%(source_type)s::text IS NULL OR s.source_type = %(source_type)s)
 
--- source_titles: ids and titles of all sources but evaluation corpora, in the order they were made
+-- source_titles: ids and titles of all sources but evaluation corpora, in order of creation
 SELECT id, title FROM sources WHERE source_type <> 'dataset' ORDER BY created_at, id
 
 -- source_ids: the ids of all sources but those of the types in "apart"
@@ -69,34 +69,34 @@ ORDER BY (s.id = %(key)s) DESC, s.created_at, s.id
 -- source_standing_for: the source of a type that represents a URL (a mirrored folder's)
 SELECT id FROM sources WHERE url = %(url)s AND source_type = %(source_type)s ORDER BY created_at LIMIT 1
 
--- source_update: all the fields a person may change
+-- source_update: all fields that a user may change
 UPDATE sources SET title = %(title)s, url = %(url)s, scope = %(scope)s, project_id = %(project_id)s, folder_id = %(folder_id)s,
     tags = %(tags)s, language = %(language)s, encoding = %(encoding)s, hidden = %(hidden)s, status = %(status)s,
     metadata = %(metadata)s, updated_at = now() WHERE id = %(id)s
 
--- source_metadata: the facts that a service keeps with a source
+-- source_metadata: the metadata that a service stores with a source
 SELECT metadata FROM sources WHERE id = %(id)s
 
--- source_claim: keep a source that an ingest created, as it has documents or other users
+-- source_claim: keep a source that an ingest created, because it has documents or is used otherwise
 UPDATE sources SET metadata = metadata - 'unfilled' WHERE id = %(id)s AND metadata ? 'unfilled'
 
--- source_unfilled: lock a source that an ingest created and nothing else has used since
+-- source_unfilled: lock a source that an ingest created and that has not been used otherwise
 SELECT id FROM sources WHERE id = %(id)s AND metadata ? 'unfilled' FOR UPDATE
 
 -- source_has_documents: whether anything is in a source
 SELECT EXISTS (SELECT FROM documents WHERE source_id = %(id)s) AS filled
 
--- source_leaves_jobs: jobs that were to fill a source keep their record without it
+-- source_leaves_jobs: keep the records of jobs that were to fill a source
 UPDATE jobs SET source_id = NULL WHERE source_id = %(id)s
 
--- source_leaves_crawls: the tasks of crawls that were to fill a source stay without it
+-- source_leaves_crawls: keep the tasks of crawls that were to fill a source
 UPDATE crawl_jobs SET source_id = NULL WHERE source_id = %(id)s
 
 -- source_delete: with its documents, by cascade
 DELETE FROM sources WHERE id = %(id)s
 
--- source_ids_in_scope: the ids of the sources a scope names; NULL parameters do not narrow, tags match in any case,
--- and sources of the types in "apart" count only where they are named
+-- source_ids_in_scope: the ids of the sources a scope names; NULL parameters are ignored, tags match regardless of case,
+-- and sources of the types in "apart" count only if they are named
 SELECT s.id, s.scope, s.project_id, s.folder_id, s.tags FROM sources s
 WHERE s.source_type <> 'dataset'
   AND (%(kind)s::text <> 'global' OR s.scope = 'global')
@@ -114,7 +114,7 @@ SELECT EXISTS (SELECT FROM sources WHERE source_type = ANY(%(types)s)) AS found
 -- tags_in_use: every tag with the number of its sources
 SELECT tag, count(*) AS sources FROM sources, unnest(tags) AS tag WHERE source_type <> 'dataset' GROUP BY tag ORDER BY tag
 
--- document_upsert: a document, new or in a new version; its id stays; whether it was the same version already
+-- document_upsert: insert a document or a new version of one, keeping its id; return whether the version was already stored
 WITH before AS (SELECT content_hash FROM documents WHERE source_id = %(source_id)s AND key = %(key)s)
 INSERT INTO documents AS d (id, source_id, key, title, path, url, document_type, content_hash, text, language, metadata, pages, document_date)
 VALUES (%(id)s, %(source_id)s, %(key)s, %(title)s, %(path)s, %(url)s, %(document_type)s, %(content_hash)s, %(text)s,
@@ -143,12 +143,12 @@ DELETE FROM scanned_pages WHERE document_id = %(document_id)s
 SELECT number, confidence, words FROM scanned_pages
 WHERE document_id = %(document_id)s AND (%(number)s::int IS NULL OR number = %(number)s) ORDER BY number
 
--- document_hashes: the hashes of a source's documents, to find out which have changed
+-- document_hashes: the hashes of a source's documents, to detect changes
 SELECT d.key, d.id, d.content_hash, i.content_hash AS indexed_hash
 FROM documents d LEFT JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s
 WHERE d.source_id = %(source_id)s
 
--- document_list: documents without their text; NULL parameters do not narrow
+-- document_list: documents without their text; NULL parameters are ignored
 SELECT d.id, d.source_id, d.title, d.path, d.url, d.document_type, d.content_hash, d.metadata, d.status, d.created_at, d.updated_at,
     coalesce((SELECT i.passages FROM index_documents i JOIN indexes x ON x.name = i.index_name
         WHERE i.document_id = d.id AND (x.is_default OR x.dataset = d.source_id) LIMIT 1), 0) AS passages_count
@@ -170,7 +170,7 @@ WHERE (%(source_id)s::text IS NULL OR d.source_id = %(source_id)s)
   AND (%(named)s::text IS NULL OR NOT EXISTS (SELECT FROM string_to_table(%(named)s, ' ') AS w (word)
         WHERE strpos(lower(concat_ws(' ', d.title, d.path, d.url)), lower(w.word)) = 0))
 
--- document_get: one document, whole
+-- document_get: one document with its text
 SELECT d.id, d.source_id, d.key, d.title, d.path, d.url, d.document_type, d.content_hash, d.text, d.language, d.metadata, d.pages,
     d.document_date, d.status, d.created_at, d.updated_at,
     coalesce((SELECT i.passages FROM index_documents i JOIN indexes x ON x.name = i.index_name
@@ -184,14 +184,14 @@ SELECT id FROM documents WHERE source_id = %(source_id)s AND content_hash = %(co
 SELECT d.id, s.title AS source_title FROM documents d JOIN sources s ON s.id = d.source_id
 WHERE d.url = %(url)s ORDER BY d.updated_at DESC
 
--- document_update: fields that do not touch the passages; NULL leaves a field as it is
+-- document_update: fields that do not touch the passages; NULL leaves a field unchanged
 UPDATE documents SET title = coalesce(%(title)s, title), url = coalesce(%(url)s, url),
     metadata = metadata || coalesce(%(metadata)s::jsonb, '{{}}'), updated_at = now() WHERE id = %(id)s
 
 -- document_delete: with its passages in every index, by cascade
 DELETE FROM documents WHERE id = ANY(%(ids)s)
 
--- documents_of_language: let a source's documents be of a language; returns those that were of another
+-- documents_of_language: set the language of a source's documents; return those that had another
 UPDATE documents SET language = %(language)s, updated_at = now()
 WHERE source_id = %(source_id)s AND language <> %(language)s RETURNING id
 
@@ -205,18 +205,18 @@ SELECT language FROM sources WHERE id = %(source_id)s AND language <> 'auto'
 SELECT id, document_type, left(text, %(characters)s) AS beginning FROM documents
 WHERE source_id = %(source_id)s AND id > %(after)s ORDER BY id LIMIT %(limit)s
 
--- documents_of_languages: give documents a language each; returns those that were of another
+-- documents_of_languages: set the language of each document; return those that had another
 UPDATE documents d SET language = n.language, updated_at = now()
 FROM unnest(%(ids)s::text[], %(languages)s::text[]) AS n (id, language)
 WHERE d.id = n.id AND d.language <> n.language RETURNING d.id
 
--- languages_of_documents: the languages of documents, each once
+-- languages_of_documents: the distinct languages of documents
 SELECT DISTINCT language FROM documents WHERE id = ANY(%(ids)s) ORDER BY language
 
--- documents_to_stem_anew: remove these documents' present versions from all indexes, so that a build adds them again
+-- documents_to_restem: remove these documents' current versions from all indexes, so that a build adds them again
 UPDATE index_documents SET content_hash = '' WHERE document_id = ANY(%(ids)s)
 
--- documents_missing_from_index: documents an index does not hold, or holds in an older version
+-- documents_missing_from_index: documents that an index lacks or has in an older version
 SELECT d.id FROM documents d JOIN sources s ON s.id = d.source_id
     LEFT JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s
 WHERE i.content_hash IS DISTINCT FROM d.content_hash
@@ -226,7 +226,7 @@ ORDER BY d.created_at, d.key
 -- documents_sizes: the bytes of text of these documents
 SELECT id, octet_length(text) AS size FROM documents WHERE id = ANY(%(ids)s)
 
--- documents_undated: the number of documents of a scope without a date; NULL parameters do not narrow
+-- documents_undated: the number of documents of a scope without a date; NULL parameters are ignored
 SELECT count(*) AS n FROM documents d
     WHERE d.document_date IS NULL
       AND (%(source_ids)s::text[] IS NULL OR d.source_id = ANY(%(source_ids)s))
@@ -246,7 +246,7 @@ SELECT max(updated_at) AS at FROM documents
 INSERT INTO indexes (name, chunker, chunker_options, embedding_model, dimensions, is_default, dataset, status)
 VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(embedding_model)s, %(dimensions)s, %(is_default)s, %(dataset)s, %(status)s)
 
--- index_list: indexes with what they hold; NULL parameters do not narrow. Conversations, articles and archives have a count of
+-- index_list: indexes with their counts; NULL parameters are ignored. Conversations, articles and archives have a count of
 -- their own, as everywhere.
 SELECT x.*, held.documents - family.documents AS documents_count, family.documents AS family_count, held.passages AS passages_count, (
     SELECT {graph_serves} FROM indexes i WHERE i.name = x.name) AS has_graph
@@ -269,7 +269,7 @@ UPDATE indexes SET status = %(status)s WHERE name = %(name)s
 -- index_undefault: no index is the default (for the next statement of the same transaction)
 UPDATE indexes SET is_default = false WHERE is_default
 
--- index_default: this index serves searches that name none
+-- index_default: searches that name no index use this one
 UPDATE indexes SET is_default = true WHERE name = %(name)s
 
 -- index_builder: the job that builds an index, waiting or running
@@ -281,7 +281,7 @@ DELETE FROM indexes WHERE name = %(name)s
 -- index_create_tables: the tables of a new index
 SELECT workbench_create_index(%(name)s, %(dimensions)s)
 
--- index_drop_tables: the tables of an index that goes
+-- index_drop_tables: drop the tables of an index
 SELECT workbench_drop_index(%(name)s)
 
 -- index_replace: the passages and the definition of one index become those of another one, which ends
@@ -299,7 +299,7 @@ SELECT name FROM indexes WHERE dataset = %(dataset)s
 -- index_names_of_model: the indexes whose vectors come from one model
 SELECT name FROM indexes WHERE embedding_model = %(model)s
 
--- index_document_upsert: this index now holds this version of a document
+-- index_document_upsert: record that this index has this version of a document
 INSERT INTO index_documents (index_name, document_id, content_hash, passages)
 VALUES (%(index)s, %(document_id)s, %(content_hash)s, %(passages)s)
 ON CONFLICT (index_name, document_id) DO UPDATE SET content_hash = excluded.content_hash, passages = excluded.passages
@@ -313,7 +313,7 @@ FROM (SELECT name FROM indexes WHERE %(name)s::text IS NULL OR name = %(name)s O
 SELECT coalesce(sum(pg_total_relation_size(to_regclass(quote_ident(kind || %(name)s)))), 0)::bigint AS bytes
 FROM unnest(ARRAY['data_', 'lexicon_', 'postings_', 'full_text_']) AS kind
 
--- corpus_counts: the counts of everything a person has
+-- corpus_counts: the counts of everything a user has
 SELECT (SELECT count(*) FROM projects) AS projects,
     (SELECT count(*) FROM sources WHERE source_type <> ALL(%(apart)s)) AS sources,
     (SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.source_type <> ALL(%(apart)s)) AS documents,
@@ -337,7 +337,7 @@ FROM sources s LEFT JOIN folders f ON f.id = s.folder_id WHERE s.id = ANY(%(ids)
 -- document_word_counts: the length of whole documents in words
 SELECT id, regexp_count(text, '\S+') AS words FROM documents WHERE id = ANY(%(ids)s)
 
--- conversation_ids: the conversations of a workspace, narrowed by type; NULL does not narrow
+-- conversation_ids: the conversations of a workspace, narrowed by type; NULL is ignored
 SELECT d.id, d.key FROM documents d
 WHERE d.source_id = %(source_id)s
   AND (%(conversation_type)s::text IS NULL OR d.metadata ->> 'conversation_type' = %(conversation_type)s)

@@ -3,14 +3,14 @@ INSERT INTO crawl_jobs (job_id, source_id, url, options, boilerplate) VALUES (%(
     (SELECT c.boilerplate FROM crawl_jobs c JOIN jobs j ON j.id = c.job_id
      WHERE c.source_id = %(source_id)s AND c.boilerplate IS NOT NULL ORDER BY j.created_at DESC LIMIT 1))
 
--- crawl_get: the task of a crawl job, and how far it is
+-- crawl_get: the task of a crawl job, and its progress
 SELECT * FROM crawl_jobs WHERE job_id = %(job_id)s
 
 -- crawl_source: the source that a crawl fills, if it was created again
 WITH job AS (UPDATE jobs SET source_id = %(source_id)s WHERE id = %(job_id)s)
 UPDATE crawl_jobs SET source_id = %(source_id)s WHERE job_id = %(job_id)s
 
--- crawl_seeded: scope and seeds of the crawl are known
+-- crawl_seeded: record the crawl's scope and seeds
 UPDATE crawl_jobs SET seeded = true, scope = %(scope)s, seeds = %(seeds)s WHERE job_id = %(job_id)s
 
 -- crawl_boilerplate: the boilerplate lines
@@ -45,7 +45,7 @@ UPDATE crawl_pages SET state = 'done', outcome = %(outcome)s, reason = %(reason)
     document_id = CASE WHEN %(outcome)s = 'unchanged' THEN document_id END
 WHERE job_id = %(job_id)s AND position = %(position)s
 
--- page_settled_with_note: the outcome of a page, with a sentence added to its reason unless it is there
+-- page_settled_with_note: the outcome of a page, with a sentence added to its reason unless already present
 UPDATE crawl_pages SET state = 'done', outcome = %(outcome)s, body = NULL, document_id = NULL,
     reason = CASE WHEN strpos(coalesce(reason, ''), %(note)s) > 0 THEN reason ELSE concat_ws(' ', reason, %(note)s::text) END
 WHERE job_id = %(job_id)s AND position = %(position)s
@@ -74,7 +74,7 @@ UPDATE crawl_pages SET state = 'queued', outcome = NULL, reason = NULL, attempts
     metadata = jsonb_build_object('accepted', true)
 WHERE job_id = %(job_id)s AND outcome = 'held' RETURNING position
 
--- page_rekey: the address that a page's document is known by
+-- page_rekey: the address that identifies a page's document
 UPDATE crawl_pages SET document_key = %(key)s WHERE job_id = %(job_id)s AND position = %(position)s
 
 -- crawl_keys: the keys of a source's documents
@@ -108,7 +108,7 @@ FROM crawl_pages WHERE job_id = %(job_id)s AND position = ANY(%(positions)s) ORD
 SELECT url, blocks FROM crawl_pages WHERE job_id = %(job_id)s AND position = ANY(%(positions)s)
 ORDER BY array_position(%(positions)s::integer[], position)
 
--- page_list: pages for a person to look at; NULL parameters do not narrow
+-- page_list: pages for display; NULL parameters are ignored
 SELECT position, url, depth, parent, via, state, outcome, reason, attempts, status_code, final_url, document_id, passages, title,
     media_type, size, rendered, seconds, fetched_at
 FROM crawl_pages WHERE job_id = %(job_id)s AND (%(outcome)s::text IS NULL OR outcome = %(outcome)s)

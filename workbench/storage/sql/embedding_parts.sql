@@ -1,4 +1,4 @@
--- embedding_part_publish: a part of texts to be embedded, of a job that is still there
+-- embedding_part_publish: a part of texts to be embedded, of a job that still exists
 INSERT INTO embedding_parts (job_id, model, owner, passages, hashes, texts)
 SELECT id, %(model)s, %(owner)s, cardinality(%(hashes)s::bytea[]), %(hashes)s::bytea[], %(texts)s FROM jobs WHERE id = %(job_id)s
 RETURNING id
@@ -10,7 +10,7 @@ NOT EXISTS (
       AND ((l.classid::bigint << 32) | l.objid::bigint) = hashtextextended(owner, 7215004)
 )
 
--- embedding_parts_adopt: take over the parts of a dead owner that begin with one of these texts
+-- embedding_parts_adopt: take over the parts of a dead owner that start with one of these texts
 UPDATE embedding_parts SET owner = %(owner)s
 WHERE job_id = %(job_id)s AND model = %(model)s AND hashes[1] = ANY(%(hashes)s::bytea[]) AND {gone}
 RETURNING id, hashes, state
@@ -38,7 +38,7 @@ WHERE job_id = %(job_id)s AND state = 'busy' AND holder = %(holder)s
 SELECT id, passages, state = 'done' AS done, state <> 'done' AND times >= %(most)s AND (state = 'waiting' OR {gone}) AS given_up
 FROM embedding_parts WHERE id = ANY(%(ids)s)
 
--- embedding_part_vectors: what came out of a part
+-- embedding_part_vectors: the result of a part
 SELECT hashes, vectors, token_bits FROM embedding_parts WHERE id = %(id)s AND state = 'done'
 
 -- embedding_parts_tally: progress of a job's parts that are not yet stored
@@ -46,5 +46,5 @@ SELECT count(*) FILTER (WHERE state = 'waiting') AS waiting, count(DISTINCT hold
     coalesce(sum(passages), 0)::bigint AS passages, coalesce(sum(passages) FILTER (WHERE state = 'done'), 0)::bigint AS passages_done
 FROM embedding_parts WHERE job_id = %(job_id)s
 
--- embedding_parts_drop: parts whose vectors are in an index now
+-- embedding_parts_drop: delete parts whose vectors are now in an index
 DELETE FROM embedding_parts WHERE id = ANY(%(ids)s)

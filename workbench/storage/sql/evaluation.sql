@@ -2,7 +2,7 @@
 INSERT INTO datasets (id, title, description, source_id, corpus_hash, scope)
 VALUES (%(id)s, %(title)s, %(description)s, %(source_id)s, %(corpus_hash)s, %(scope)s)
 
--- dataset_list: test sets with what their present version holds; NULL does not narrow
+-- dataset_list: test sets with the counts of their current version; NULL is ignored
 SELECT d.*, (SELECT count(*) FROM dataset_questions q WHERE q.dataset_id = d.id AND q.until IS NULL) AS questions,
     (SELECT count(*) FROM judgments j WHERE j.dataset_id = d.id AND j.until IS NULL) AS judgments,
     (SELECT count(*) FROM dataset_questions q WHERE q.dataset_id = d.id AND q.until IS NULL AND EXISTS (
@@ -29,23 +29,23 @@ DELETE FROM datasets WHERE id = %(id)s
 UPDATE dataset_questions SET until = %(version)s
 WHERE dataset_id = %(dataset_id)s AND question_id = %(question_id)s AND until IS NULL
 
--- question_insert: the question holds from this version on
+-- question_insert: the question is valid from this version on
 INSERT INTO dataset_questions (dataset_id, question_id, since, text, reference_answer, origin, metadata)
 VALUES (%(dataset_id)s, %(question_id)s, %(version)s, %(text)s, %(reference_answer)s, %(origin)s, %(metadata)s)
 
--- question_list: the questions of one version, in the order they came
+-- question_list: the questions of one version, in the order they were added
 SELECT question_id, text, reference_answer, origin, metadata FROM dataset_questions
 WHERE dataset_id = %(dataset_id)s AND since <= %(version)s AND (until IS NULL OR until > %(version)s)
 ORDER BY (SELECT min(f.position) FROM dataset_questions f
     WHERE f.dataset_id = dataset_questions.dataset_id AND f.question_id = dataset_questions.question_id), question_id
 
--- judgment_close: a judgment ends before this version; NULL does not narrow
+-- judgment_close: a judgment ends before this version; NULL is ignored
 UPDATE judgments SET until = %(version)s
 WHERE dataset_id = %(dataset_id)s AND question_id = %(question_id)s AND until IS NULL
   AND (%(document)s::text IS NULL OR document = %(document)s AND start_at IS NOT DISTINCT FROM %(start)s
        AND end_at IS NOT DISTINCT FROM %(end)s AND (judge = 'llm') = (%(judge)s = 'llm'))
 
--- judgment_insert: a judgment holds from this version on
+-- judgment_insert: a judgment is valid from this version on
 INSERT INTO judgments (dataset_id, question_id, since, document, grade, start_at, end_at, quote, judge, pages)
 VALUES (%(dataset_id)s, %(question_id)s, %(version)s, %(document)s, %(grade)s, %(start)s, %(end)s, %(quote)s, %(judge)s,
     %(pages)s)
@@ -54,7 +54,7 @@ VALUES (%(dataset_id)s, %(question_id)s, %(version)s, %(document)s, %(grade)s, %
 SELECT question_id, document, grade, start_at AS start, end_at AS end, quote, pages, judge FROM judgments
 WHERE dataset_id = %(dataset_id)s AND since <= %(version)s AND (until IS NULL OR until > %(version)s) ORDER BY id
 
--- run_begin: a run under its key, new or the one there is
+-- run_begin: the run with a key, inserted if there is none
 INSERT INTO eval_runs AS r (id, key, corpus_hash, index_hash, strategy_hash, questions_hash, depth, strategy, parameters,
     index_name, index_settings, questions)
 VALUES (%(id)s, %(key)s, %(corpus_hash)s, %(index_hash)s, %(strategy_hash)s, %(questions_hash)s, %(depth)s, %(strategy)s,
@@ -72,28 +72,28 @@ UPDATE eval_runs SET status = %(status)s, error = %(error)s,
 UPDATE eval_runs r SET status = 'done', error = NULL, finished_at = coalesce(finished_at, now())
 WHERE id = %(id)s AND (SELECT count(*) FROM eval_answers a WHERE a.run_id = r.id) >= r.questions
 
--- run_delete: a run with its answers, and out of the experiments that show it
+-- run_delete: delete a run with its answers, and remove it from experiments
 DELETE FROM eval_runs WHERE id = %(id)s
 
 -- run_delete_unused: runs that were not finished and that no experiment shows
 DELETE FROM eval_runs r WHERE r.id = ANY(%(ids)s) AND r.status <> 'done'
   AND NOT EXISTS (SELECT 1 FROM experiment_runs x WHERE x.run_id = r.id)
 
--- answer_insert: the answer of a run to one question; two processes may find it at the same time
+-- answer_insert: a run's answer to one question; two processes may compute it at the same time
 INSERT INTO eval_answers (run_id, question_id, documents, passages, latency_ms, degraded, within)
 VALUES (%(run_id)s, %(question_id)s, %(documents)s, %(passages)s, %(latency_ms)s, %(degraded)s, %(within)s) ON CONFLICT DO NOTHING
 
 -- answer_questions: the questions that a run has answered
 SELECT question_id FROM eval_answers WHERE run_id = %(run_id)s
 
--- answer_list: everything a run found so far
+-- answer_list: a run's answers so far
 SELECT question_id, documents, passages, latency_ms, degraded, within FROM eval_answers WHERE run_id = %(run_id)s ORDER BY question_id
 
 -- experiment_insert: a new experiment
 INSERT INTO experiments (id, title, dataset_id, dataset_version, dataset_hash, corpus_hash, plan)
 VALUES (%(id)s, %(title)s, %(dataset_id)s, %(dataset_version)s, %(dataset_hash)s, %(corpus_hash)s, %(plan)s)
 
--- experiment_list: experiments, newest first; NULL does not narrow
+-- experiment_list: experiments, newest first; NULL is ignored
 SELECT e.*, e.dataset_id AS test_set_id, e.dataset_version AS test_set_version, e.dataset_hash AS test_set_hash,
     d.title AS test_set_title, d.source_id AS test_set_source_id, d.scope AS test_set_scope, (SELECT count(*) FROM experiment_runs x WHERE x.experiment_id = e.id) AS runs
 FROM experiments e JOIN datasets d ON d.id = e.dataset_id
@@ -105,10 +105,10 @@ UPDATE experiments SET status = %(status)s, message = %(message)s, updated_at = 
     winner = CASE WHEN %(status)s = 'done' THEN winner END
 WHERE id = %(id)s
 
--- experiment_cells: the cells of an experiment; its winner has to be found again
+-- experiment_cells: the cells of an experiment; its winner must be recomputed
 UPDATE experiments SET plan = jsonb_set(plan, '{{cells}}', %(cells)s), winner = NULL, updated_at = now() WHERE id = %(id)s
 
--- experiment_winners: the winners that were found
+-- experiment_winners: the stored winners
 SELECT id, winner FROM experiments WHERE winner IS NOT NULL
 
 -- experiment_keep_winner: the winner of a finished experiment
@@ -117,7 +117,7 @@ UPDATE experiments SET winner = %(winner)s WHERE id = %(id)s AND status = 'done'
 -- experiment_delete: the runs stay for other experiments
 DELETE FROM experiments WHERE id = %(id)s
 
--- experiment_add_run: a run at its place in the matrix; earlier notes on the same run stay
+-- experiment_add_run: add a run at its position in the matrix; earlier notes on the same run are kept
 INSERT INTO experiment_runs (experiment_id, position, run_id, label, extra)
 VALUES (%(experiment_id)s, %(position)s, %(run_id)s, %(label)s, %(extra)s)
 ON CONFLICT (experiment_id, position) DO UPDATE SET run_id = excluded.run_id, label = excluded.label,

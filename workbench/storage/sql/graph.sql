@@ -11,7 +11,7 @@ FROM indexes i WHERE i.name = %(index)s
 -- graph_turn: true if no other process builds or measures the graph of this index; held until the transaction ends
 SELECT pg_try_advisory_xact_lock(7215006, hashtext(%(index)s)) AS is_ours
 
--- graph_memory: enough memory to build the graph in: 2 bytes a dimension, and 80 bytes a link
+-- graph_memory: enough memory to build the graph: 2 bytes per dimension and 80 bytes per link
 SELECT set_config('maintenance_work_mem', greatest(
     (SELECT setting::bigint FROM pg_settings WHERE name = 'maintenance_work_mem'),
     %(passages)s::bigint * (2 * dimensions + 80 * %(m)s) / 1024)::text, true)
@@ -29,13 +29,13 @@ SELECT workbench_replace_graph(%(index)s)
 -- graph_note: store the state of an index's graph
 UPDATE indexes SET graph = %(graph)s WHERE name = %(index)s
 
--- graph_settings: the next statements of the transaction search the graph, this widely
+-- graph_settings: set the search width of the graph for the next statements of the transaction
 SELECT set_config('hnsw.ef_search', %(ef_search)s, true), set_config('enable_seqscan', 'off', true),
     set_config('enable_sort', 'off', true)
 
 -- graph_self_recall: how many passages of a sample are among the first ten that a search by their own vector returns. Half of
 -- the sample is spread evenly over the age of passages, half is whole documents of few passages, spread evenly over theirs.
--- Among more than ten passages with the same vector any ten will do.
+-- Among more than ten passages with the same vector, any ten are accepted.
 WITH aged AS (
     SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) - 1 AS place FROM {data}) AS p
     WHERE place %% greatest(1, %(passages)s / %(half)s) = 0),

@@ -1,4 +1,4 @@
--- job_file_add: an upload on its way to a worker
+-- job_file_add: an upload for a worker
 INSERT INTO job_files (job_id, position, name, bytes, size)
 VALUES (%(job_id)s, %(position)s, %(name)s, %(bytes)s, octet_length(%(bytes)s::bytea))
 
@@ -15,16 +15,16 @@ SELECT position, name, size, bytes IS NOT NULL AS uploaded FROM job_files WHERE 
 -- job_file_bytes: one upload
 SELECT bytes FROM job_files WHERE job_id = %(job_id)s AND position = %(position)s AND bytes IS NOT NULL
 
--- job_files_wait: files of a worker that is gone wait again
+-- job_files_wait: reset the files of a worker that is gone to waiting
 UPDATE job_files SET state = 'waiting' WHERE job_id = %(job_id)s AND state = 'busy'
 
--- job_files_note: the news of files; one that this job brought in stays brought in when it is met again unchanged
+-- job_files_note: record the states of files; a file that this job ingested keeps that state when it is seen again unchanged
 UPDATE job_files f SET state = told.state, passages = told.passages, error = told.error,
     settled_at = CASE WHEN told.state = 'busy' THEN NULL ELSE clock_timestamp() END
 FROM unnest(%(positions)s::int[], %(states)s::text[], %(passages)s::int[], %(errors)s::text[]) AS told (position, state, passages, error)
 WHERE f.job_id = %(job_id)s AND f.position = told.position AND NOT (told.state = 'unchanged' AND f.state IN ('added', 'changed'))
 
--- job_files_forget_bytes: uploads that have arrived; those that failed stay, so that they can be tried again
+-- job_files_forget_bytes: delete uploads that were ingested; failed ones are kept for a retry
 UPDATE job_files SET bytes = NULL WHERE job_id = %(job_id)s AND bytes IS NOT NULL AND state <> 'failed'
 
 -- job_files_list: a job's files in order; beyond the limit, failed ones and those in progress first

@@ -3,7 +3,7 @@ INSERT INTO job_parts (job_id, position, content, items, weight)
 SELECT %(job_id)s, place - 1, content::jsonb, items, weight
 FROM unnest(%(contents)s::text[], %(items)s::int[], %(weights)s::bigint[]) WITH ORDINALITY AS given (content, items, weight, place)
 
--- job_parts_plan_index: parts of neighbouring documents that an index lacks, of about so many bytes of text
+-- job_parts_plan_index: parts of neighbouring documents that an index lacks, of about a given number of bytes of text
 INSERT INTO job_parts (job_id, position, content, items, weight)
 SELECT %(job_id)s, row_number() OVER (ORDER BY part) - 1, jsonb_agg(id ORDER BY place), count(*), sum(size)
 FROM (
@@ -18,7 +18,7 @@ GROUP BY part
 -- job_parts_planned: whether a job has parts
 SELECT EXISTS (SELECT FROM job_parts WHERE job_id = %(job_id)s) AS planned
 
--- job_part_gone: whether a part's holder is gone; it had a lock of its name as long as its process lived
+-- job_part_gone: whether a part's holder is gone; while its process lived, it held a lock with its name
 NOT EXISTS (
     SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
     WHERE b.datname = current_database() AND l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
@@ -36,7 +36,7 @@ UPDATE job_parts p SET state = 'busy', holder = %(holder)s, times = times + 1, t
 FROM next WHERE p.job_id = %(job_id)s AND p.position = next.position
 RETURNING p.position, p.content, p.items
 
--- job_part_done: a part is done, in the transaction that keeps its work; no row if another worker holds it now
+-- job_part_done: a part is done, in the transaction that stores its work; no row if another worker holds it now
 UPDATE job_parts SET state = 'done', holder = NULL, result = %(result)s, done_at = clock_timestamp()
 WHERE job_id = %(job_id)s AND position = %(position)s AND state = 'busy' AND holder = %(holder)s RETURNING position
 
@@ -44,7 +44,7 @@ WHERE job_id = %(job_id)s AND position = %(position)s AND state = 'busy' AND hol
 UPDATE job_parts SET state = 'waiting', holder = NULL, times = times - 1
 WHERE job_id = %(job_id)s AND state = 'busy' AND holder = %(holder)s
 
--- job_parts_tally: how far the parts of a job are, and how many workers hold one
+-- job_parts_tally: the progress of a job's parts, and how many workers hold one
 SELECT count(*) AS parts, count(*) FILTER (WHERE state = 'done') AS done, count(*) FILTER (WHERE state = 'waiting') AS waiting,
     coalesce(sum(items), 0)::bigint AS items, coalesce(sum(items) FILTER (WHERE state = 'done'), 0)::bigint AS items_done,
     coalesce(sum(weight), 0)::bigint AS weight, coalesce(sum(weight) FILTER (WHERE state = 'done'), 0)::bigint AS weight_done,
@@ -54,7 +54,7 @@ SELECT count(*) AS parts, count(*) FILTER (WHERE state = 'done') AS done, count(
     count(*) FILTER (WHERE state <> 'done' AND times >= %(most)s AND (state = 'waiting' OR {gone})) AS given_up
 FROM job_parts WHERE job_id = %(job_id)s
 
--- job_parts_results: what came out of the parts that are done
+-- job_parts_results: the results of finished parts
 SELECT position, content, items, result, times FROM job_parts WHERE job_id = %(job_id)s AND state = 'done' ORDER BY position
 
 -- job_parts_invited: whether an invitation to take parts of a job waits in the queue

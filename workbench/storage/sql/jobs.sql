@@ -2,7 +2,7 @@
 INSERT INTO jobs (id, kind, title, parameters, source_id, message)
 VALUES (%(id)s, %(kind)s, %(title)s, %(parameters)s, %(source_id)s, 'Waiting for a worker.')
 
--- job_standing: how long a job's numbers have not changed, and the state of its worker and of others
+-- job_standing: how long a job's numbers have been unchanged, and the state of its worker and of others
 CASE WHEN j.status IN ('queued', 'running') THEN extract(epoch FROM clock_timestamp() - j.moved_at)::float END AS quiet,
 CASE WHEN j.status = 'running' THEN (
     SELECT extract(epoch FROM clock_timestamp() - w.last_heartbeat)::float FROM procrastinate_jobs q
@@ -19,7 +19,7 @@ CASE WHEN j.status = 'queued' THEN EXISTS (
 -- job_get: one job
 SELECT j.*, {standing} FROM jobs j WHERE id = %(id)s
 
--- job_list: jobs, newest first; NULL parameters do not narrow
+-- job_list: jobs, newest first; NULL parameters are ignored
 SELECT j.*, {standing} FROM jobs j WHERE (%(kind)s::text IS NULL OR kind = %(kind)s) AND (%(status)s::text IS NULL OR status = %(status)s)
   AND (%(source_id)s::text IS NULL OR source_id = %(source_id)s)
 ORDER BY created_at DESC, id LIMIT %(limit)s OFFSET %(offset)s
@@ -31,22 +31,22 @@ SELECT count(*) AS n FROM jobs WHERE (%(kind)s::text IS NULL OR kind = %(kind)s)
 -- job_unfinished: jobs of a kind that wait or run, oldest first
 SELECT j.*, {standing} FROM jobs j WHERE kind = %(kind)s AND status IN ('queued', 'running') ORDER BY created_at, id
 
--- job_with_parameters: the newest job of a kind whose parameters hold the given ones; on request one that waits or runs
+-- job_with_parameters: the newest job of a kind whose parameters include the given ones, optionally only waiting or running ones
 SELECT j.*, {standing} FROM jobs j WHERE kind = %(kind)s AND parameters @> %(parameters)s
   AND (NOT %(unfinished)s OR status IN ('queued', 'running'))
 ORDER BY created_at DESC, id LIMIT 1
 
--- job_in_view: unfinished jobs, and finished ingests and builds until they are put away
+-- job_in_view: unfinished jobs, and finished ingests and builds until they are dismissed
 SELECT j.*, {standing} FROM jobs j WHERE status IN ('queued', 'running')
   OR (NOT put_away AND kind IN ('ingest', 'index_build', 'test_set') AND completed_at > now() - interval '1 day')
 ORDER BY created_at, id LIMIT 50
 
--- job_heard: the last heartbeats of workers with jobs, from the queue's own record by which jobs are taken over
+-- job_heard: the last heartbeats of workers with jobs, from the queue's own records, which decide when jobs are taken over
 SELECT q.args->>'job_id' AS id, max(w.last_heartbeat) AS at FROM procrastinate_jobs q
     JOIN procrastinate_workers w ON w.id = q.worker_id
 WHERE q.status = 'doing' AND q.task_name = %(task)s GROUP BY 1
 
--- job_put_away: hide a job; only finished ones
+-- job_put_away: dismiss a finished job
 UPDATE jobs SET put_away = true WHERE id = %(id)s AND status NOT IN ('queued', 'running')
 
 -- job_requeue: a finished job waits for a worker again; its parts will be planned again, and vectors that it has are kept. If
@@ -59,12 +59,12 @@ UPDATE jobs SET status = 'queued', cancel_requested = false, error = NULL, compl
     share = CASE WHEN done < total THEN share END, message = 'Waiting for a worker.', moved_at = now(), updated_at = now()
 WHERE id = %(id)s AND status NOT IN ('queued', 'running') RETURNING id, kind
 
--- job_begin: a worker takes the job, unless it is over; it may take it from a worker that died
+-- job_begin: a worker takes the job unless it has ended, possibly from a worker that died
 UPDATE jobs SET status = 'running', worker = %(worker)s, attempts = attempts + 1, started_at = coalesce(started_at, now()),
     taken_at = now(), moved_at = now(), part = 0, seconds_left = NULL, message = 'Started.', updated_at = now()
 WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING *
 
--- job_source: the source that a job fills, once it is made
+-- job_source: the source that a job fills, once it is created
 UPDATE jobs SET source_id = %(source_id)s WHERE id = %(id)s
 
 -- job_progress: the progress of a job; going forward clears the count of attempts, and an estimate stays until numbers change
@@ -82,10 +82,10 @@ WHERE j.id = %(id)s
 -- job_beat: heartbeat of a slow step, during which no number changes
 UPDATE jobs SET moved_at = now() WHERE id = %(id)s AND status = 'running'
 
--- job_got_on: a step is finished for good, so the count of attempts is reset
+-- job_got_on: a step is finished, so the count of attempts is reset
 UPDATE jobs SET attempts = 1 WHERE id = %(id)s AND attempts > 1
 
--- job_finish: the end of a job; what was embedded for one that did not complete is kept for a day, in which it may go on
+-- job_finish: end a job; if it did not complete, its embeddings are kept for a day so that it can be resumed
 WITH spent AS (DELETE FROM embedding_parts p USING jobs j WHERE j.id = p.job_id
     AND (j.completed_at < now() - interval '1 day' OR (j.id = %(id)s AND %(status)s LIKE 'completed%%')))
 UPDATE jobs SET status = %(status)s, error = %(error)s, result = result || %(result)s::jsonb, message = %(message)s, worker = NULL,
@@ -104,7 +104,7 @@ UPDATE jobs SET cancel_requested = (status = 'running'), status = CASE status WH
     message = CASE status WHEN 'queued' THEN 'Cancelled before it started.' ELSE 'Stopping.' END, moved_at = now(), updated_at = now()
 WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING status
 
--- job_cancel_requested: whether the job was cancelled (one that is over or deleted is to stop, too)
+-- job_cancel_requested: whether the job was cancelled (an ended or deleted one must also stop)
 SELECT coalesce((SELECT cancel_requested OR status NOT IN ('queued', 'running') FROM jobs WHERE id = %(id)s), true) AS stop
 
 -- job_delete: a job with its log, files and pages
@@ -117,7 +117,7 @@ INSERT INTO job_log (job_id, level, message) SELECT id, %(level)s, %(message)s F
 SELECT id, at, level, message FROM (
     SELECT * FROM job_log WHERE job_id = %(job_id)s AND id > %(after)s ORDER BY id DESC LIMIT %(limit)s) AS latest ORDER BY id
 
--- job_pace: seconds a passage that was embedded took in the last ingest with enough of them
+-- job_pace: seconds per embedded passage in the last ingest with enough of them
 SELECT (result ->> 'seconds')::float / (result ->> 'embedded')::float AS pace FROM jobs
 WHERE kind = 'ingest' AND status IN ('completed', 'completed_with_errors') AND (result ->> 'embedded')::int >= %(enough)s
 ORDER BY completed_at DESC LIMIT 1

@@ -1,4 +1,4 @@
--- promotion_lock: one promotion at a time gets the next version
+-- promotion_lock: lock, so that one promotion at a time gets the next version
 SELECT pg_advisory_xact_lock(hashtext('workbench promotions'))
 
 -- promotion_insert: a new version for a scope
@@ -15,18 +15,18 @@ FROM promotions p LEFT JOIN projects j ON j.id = p.project_id LEFT JOIN folders 
     LEFT JOIN projects k ON k.id = f.project_id LEFT JOIN sources s ON s.id = p.source_id
 WHERE (%(keys)s::text[] IS NULL OR p.scope_key = ANY(%(keys)s)) ORDER BY p.scope_key, p.version DESC
 
--- promotion_serving: the promotion that serves a scope, its keys given from the most specific one on
+-- promotion_serving: the promotion that applies to a scope; its keys are ordered from the most specific
 SELECT p.* FROM unnest(%(keys)s::text[]) WITH ORDINALITY AS k (scope_key, place)
     JOIN promotions p ON p.scope_key = k.scope_key AND p.undone_at IS NULL
 ORDER BY k.place, p.version DESC LIMIT 1
 
--- promotion_indexes: the finished indexes that serve some scope
+-- promotion_indexes: the finished indexes that are promoted in any scope
 SELECT i.name FROM indexes i WHERE i.status = 'ready' AND EXISTS (
     SELECT FROM promotions p WHERE p.index_name = i.name AND p.undone_at IS NULL AND p.version = (
         SELECT max(c.version) FROM promotions c WHERE c.scope_key = p.scope_key AND c.undone_at IS NULL))
 ORDER BY i.name
 
--- promotion_undo: the scope's newest promotion no longer serves
+-- promotion_undo: withdraw the scope's newest promotion
 UPDATE promotions SET undone_at = now() WHERE id = (SELECT id FROM promotions
     WHERE scope_key = %(scope_key)s AND undone_at IS NULL ORDER BY version DESC LIMIT 1)
 RETURNING id
@@ -36,18 +36,18 @@ INSERT INTO rankers (name, weights, trained_on, version, index_name, questions, 
 VALUES (%(name)s, %(weights)s, %(trained_on)s, %(version)s, %(index)s, %(questions)s, %(figures)s, %(note)s)
 ON CONFLICT DO NOTHING RETURNING name
 
--- ranker_list: rankers by name; NULL does not narrow
+-- ranker_list: rankers by name; NULL is ignored
 SELECT * FROM rankers WHERE %(name)s::text IS NULL OR name = %(name)s ORDER BY name
 
--- ranker_delete: a ranker that nothing promoted serves with
+-- ranker_delete: delete a ranker that no promotion uses
 DELETE FROM rankers WHERE name = %(name)s RETURNING name
 
--- ranker_serving: the scopes that a ranker serves now
+-- ranker_serving: the scopes in which a ranker is promoted
 SELECT p.scope_key FROM promotions p WHERE p.undone_at IS NULL AND p.parameters ->> 'ranker' = %(name)s
     AND p.version = (SELECT max(c.version) FROM promotions c WHERE c.scope_key = p.scope_key AND c.undone_at IS NULL)
 ORDER BY p.scope_key
 
--- ranker_withdraw: earlier promotions that an undo would restore without their ranker
+-- ranker_withdraw: withdraw earlier promotions that an undo would restore without their ranker
 UPDATE promotions SET undone_at = now() WHERE undone_at IS NULL AND parameters ->> 'ranker' = %(name)s
 
 -- ranker_forget_runs: delete runs of a ranker, since another one may get its name

@@ -1,10 +1,10 @@
--- scope_everything: the predicate of a scope that leaves nothing out
+-- scope_everything: the predicate of a scope without filters
 TRUE
 
 -- scope_sources: the predicate of a scope that is a list of sources
 p.source_id = ANY(%(source_ids)s)
 
--- scope_documents: the predicate of a scope that lists documents, to have or to leave out; NULL parameters do not narrow
+-- scope_documents: the predicate of a scope that lists documents, to include or exclude; NULL parameters are ignored
 (%(source_ids)s::text[] IS NULL OR p.source_id = ANY(%(source_ids)s))
     AND (%(document_ids)s::text[] IS NULL OR p.document_id = ANY(%(document_ids)s))
     AND (%(without)s::text[] IS NULL OR p.document_id <> ALL(%(without)s))
@@ -230,7 +230,7 @@ SELECT DISTINCT p.document_id FROM {data} p WHERE {scope}
 -- pack_postings: blocks that grew one by one put in the order of their terms, without room between them
 CLUSTER {postings} USING {postings_key}
 
--- analyse: give the planner the table's numbers after a bulk load
+-- analyse: update the planner's statistics for the table after a bulk load
 VACUUM ANALYZE {data}, {postings}, {lexicon}
 
 -- vector_standing: a passage's cosine and how many passages in scope are nearer, every distance computed

@@ -2,7 +2,7 @@
 INSERT INTO tool_calls (called_at, tool, query, argument_sizes, scope, duration_ms, answer_chars, results, error, client)
 VALUES (%(called_at)s, %(tool)s, %(query)s, %(argument_sizes)s, %(scope)s, %(duration_ms)s, %(answer_chars)s, %(results)s, %(error)s, %(client)s)
 
--- tool_call_list: the last calls, newest first; NULL parameters do not narrow
+-- tool_call_list: the last calls, newest first; NULL parameters are ignored
 SELECT * FROM tool_calls
 WHERE (%(tool)s::text IS NULL OR tool = %(tool)s) AND (NOT %(zero_only)s OR zero_result) AND (NOT %(queries_only)s OR query IS NOT NULL)
 ORDER BY id DESC LIMIT %(limit)s OFFSET %(offset)s

@@ -306,7 +306,7 @@ def _find_shared_strategies(
 ) -> list[str]:
     """Return the strategies of both. Raises InvalidInput if corpus or questions differ."""
     hashes = baseline["hashes"]
-    again = f"save it again with --save {path.name}"
+    again = "save it again with --save"
     if corpus_hash is not None and hashes.get("corpus") != corpus_hash:
         raise InvalidInput(f"The baseline {path.name} was made on another corpus, so it is not comparable; {again}.")
     if hashes.get("dataset") != test_set.questions_hash:
@@ -317,7 +317,7 @@ def _find_shared_strategies(
             f"The baseline has none of the strategies; it has {list_choices(baseline['questions'], 20)}."
         )
     if _baseline_metric(baseline) not in metrics:
-        raise InvalidInput(f"The baseline compares {_baseline_metric(baseline)}; add it to --metrics.")
+        raise InvalidInput(f"The baseline compares {_baseline_metric(baseline)}; add it to the metrics.")
     return shared
 
 

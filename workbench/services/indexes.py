@@ -11,6 +11,7 @@ from workbench.models.model_names import has_same_vectors
 from workbench.models.registry import BUILT_IN
 from workbench.retrieval.first_import import import_framework
 from workbench.services.corpus import Corpus
+from workbench.storage.indexes import check_index_name
 from workbench.storage.job_parts import EmbeddingLease, JobParts, PartsLease
 from workbench.telemetry import BUILD, measure
 from workbench.text import CONFIGURATIONS, language_title
@@ -99,6 +100,10 @@ class IndexService:
             NotFound: No such index.
         """
         return self._corpus.indexes.with_counts(self._corpus.index(name).name)
+
+    def check_name(self, name: str) -> None:
+        """Raise InvalidInput if an index cannot have this name."""
+        check_index_name(name)
 
     def create(
         self,

@@ -114,6 +114,7 @@ def test_a_dry_run_shows_the_plan_and_changes_nothing(wb: Workbench, write: Writ
 
 
 def test_the_second_apply_does_nothing(wb: Workbench, write: WriteFile) -> None:
+    wb.indexes.list()
     wb.indexes.create("untouched", chunker="token")
     file = write()
     assert actions(wb, file) == {"mine": "create", "precise": "create", "animals": "create", "nightly": "check"}
@@ -144,7 +145,7 @@ def test_a_changed_index_is_built_first_and_then_switched(
     text = '[indexes.precise]\nchunker = "sentence"\noptions = {size = 16}\ndefault = true\n'
     file = write(text=text)
     assert [(one.kind, one.action) for one in wb.apply(file)] == [("index", "create"), ("index", "default")]
-    wb.promotions.promote("keyword", index="precise", because="because")
+    wb.promotions.promote("keyword", index="precise")
     passages = wb.indexes.get("precise").passages_count
     file.write_text(text.replace("16", "200"))
     (change,) = wb.apply(file, dry_run=True)
@@ -155,7 +156,7 @@ def test_a_changed_index_is_built_first_and_then_switched(
     assert 0 < index.passages_count < passages
     assert [one.name for one in wb.indexes.list()] == ["main", "precise"]
     assert wb.search("queen of the hive", "rerank").passages[0].document_title == "Bees"
-    assert [one.index_name for one in wb.promotions.list()] == ["precise"]
+    assert [one.index for one in wb.promotions.list()] == ["precise"]
     wb.ingest(folder({"b.md": "# Owls\n\nOwls hunt at night.\n"}, "more"))  # the triggers know the new name
     assert wb.search("owls", "keyword").passages[0].document_title == "Owls"
     file.write_text(text)
@@ -205,7 +206,7 @@ def test_a_test_set_over_own_documents_is_a_csv(wb: Workbench, write: WriteFile,
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[indexes.x", r"workbench.toml cannot be read \(.*Expected '\]'.*line"),
+        ("[indexes.x", r"workbench.toml cannot be read \(Expected '\]' at the end of a table declaration"),
         ("", "describes nothing"),
         ("[indices.x]\n", r"workbench.toml, indices: unknown key; did you mean 'indexes'\?"),
         ("[indexes]\nx = 3\n", r"indexes.x: expected a table of keys and values, not 3\."),
@@ -221,7 +222,7 @@ def test_a_test_set_over_own_documents_is_a_csv(wb: Workbench, write: WriteFile,
         ('[strategies.rerank]\nuse = "json:loads"\n', r"strategies.rerank: The strategy 'rerank' is built in"),
         ('[strategies.s]\nuze = "json:loads"\n', r"strategies.s: uze = 'json:loads' is not an option of a strategy"),
         ('[test_sets.t]\nfrom = "nowhere"\n', r"test_sets.t.from: there is no folder or file .*nowhere; paths are"),
-        ('[experiments.e]\ntest_set = "t"\nstrategies = ["keyword"]\n', r"experiments.e.test_set: .*'t'"),
+        ('[experiments.e]\ntest_set = "t"\nstrategies = ["keyword"]\n', r"experiments.e.test_set: Test set not found: t\."),
     ],
 )  # fmt: skip
 def test_an_invalid_file_is_one_sentence_and_changes_nothing(

@@ -317,7 +317,7 @@ def _format_value(verdict: Verdict) -> str:
 
 def _escape(text: str) -> str:
     """Return a text for a cell of a Markdown table."""
-    return re.sub(r"([\\|<>*_`\[\]])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\|<>*_`\[\]])", r"\\\1", " ".join(_clean(text).split()))
 
 
 def _clean(text: str) -> str:

@@ -417,7 +417,8 @@ def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[st
     plan: Plan = []
     if index is None:
         size = f"{model.dimensions:,} dimensions"  # asks an endpoint, so that its faults come before the first change
-        change = Change("index", name, "create", f"{shape}, {size}")
+        costs = wb.indexes.describe_cost(name, model.name)
+        change = Change("index", name, "create", "; ".join(filter(None, (f"{shape}, {size}", costs))))
         plan.append((change, lambda progress, stop: _build(wb, _create(wb, definition, name), progress, stop)))
     elif not _is_built_as(index, definition, model.name):
         taken = existing.get(_name_successor(name))
@@ -431,14 +432,17 @@ def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[st
             for key, value in definition.options.items()
             if old.get(key) != value
         ]
-        detail = "; ".join([f"{shape}, was {before}", *changed, "built first, then switched"])
+        costs = wb.indexes.describe_cost(_name_successor(name), model.name)
+        parts = [f"{shape}, was {before}", *changed, "built first, then switched", costs]
+        detail = "; ".join(filter(None, parts))
         plan.append((Change("index", name, "change", detail), lambda *to: _rebuild(wb, definition, *to)))
     elif index.embedding_model != model.name:
         change = Change("index", name, "change", f"{model.name} without a build; was {index.embedding_model}")
         plan.append((change, lambda progress, stop: wb.indexes.rename_model(name, model.name)))
     elif index.status != "ready" or wb.indexes.count_missing(name):
         missing = count_text(wb.indexes.count_missing(name), "document")
-        plan.append((Change("index", name, "build", f"{missing} missing"), lambda *to: _build(wb, name, *to)))
+        detail = "; ".join(filter(None, (f"{missing} missing", wb.indexes.describe_cost(name))))
+        plan.append((Change("index", name, "build", detail), lambda *to: _build(wb, name, *to)))
     else:
         plan.append((Change("index", name, "keep", shape), None))
     if definition.is_default and not (index and index.is_default):

@@ -122,10 +122,13 @@ $(VENV)/.created:
 	@$(BIN)/python -m pip install -q uv || echo "uv is not to be had; pip takes its place, which is slower" >&2
 	@touch $@
 
-# $(call install,LOCK): exactly what the lock lists, then this project, so that edits take effect at once
+# $(call install,LOCK): exactly what the lock lists, then this project, so that edits take effect at once. uv links files
+# to its cache, but NLTK refuses to read linked data, which LlamaIndex's sentence splitter needs: that package is copied.
 define install
 	@echo "Installing $(1)" >&2
 	@if $(BIN)/uv pip install -q --python $(BIN)/python --no-deps --require-hashes -r $(1) && \
+		$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --require-hashes -r $(1) \
+			--link-mode copy --reinstall-package llama-index-core && \
 		$(BIN)/uv pip install -q --python $(BIN)/python --no-deps -e .; then exit 0; fi; \
 	echo "Trying the same with pip" >&2; \
 	$(BIN)/python -m pip install -q --no-deps --require-hashes -r $(1) && \

@@ -15,7 +15,7 @@ from evals.experiments.leaderboard import describe_weaknesses
 from evals.experiments.runs import EvalRun, StrategyRun
 from evals.gateway import index_corpus
 from evals.measures.significance import SIGNIFICANCE_LEVEL, Difference, compare_pairs, format_p
-from workbench.errors import InvalidInput, list_choices
+from workbench.errors import InvalidInput
 from workbench.types import JsonObject, OnProgress, ShouldStop, Value, to_plain
 from workbench.workbench import Workbench
 
@@ -130,7 +130,7 @@ def check(
     configuration = read_configuration(wb, path)
     _check_applied(wb, configuration)
     for definition in configuration.experiments:
-        if definition.baseline is not None and not save:
+        if definition.needs_baseline and not save:
             _read_baseline(wb, definition)
     verdicts: list[Verdict] = []
     notes: list[str] = []
@@ -158,8 +158,8 @@ def _check_applied(wb: Workbench, configuration: Configuration) -> None:
     if not configuration.experiments:
         raise InvalidInput(f"{name} has no experiments; add a table [experiments.NAME].")
     if waiting := find_unapplied(wb, configuration):
-        first = list_choices([f"{change.kind} {change.name} ({change.action})" for change in waiting], 5)
-        raise InvalidInput(f"{name} is not applied: {first}. Run: workbench apply {configuration.path}")
+        first = ", ".join(f"{change.action} the {change.kind} {change.name!r}" for change in waiting[:5])
+        raise InvalidInput(f"{name} is not applied ({first}); run: workbench apply {configuration.path}")
 
 
 def _read_baseline(wb: Workbench, definition: ExperimentDefinition) -> report.Baseline:
@@ -254,7 +254,7 @@ def _judge_falls(
 ) -> Iterator[Verdict]:
     """Yield the verdicts of bars on falls, whose tests are one-sided and corrected for their number."""
     baseline = None
-    if definition.baseline is not None and not save and any(not bar.against for bar in bars):
+    if definition.needs_baseline and not save:
         baseline = _read_baseline(wb, definition)
         if baseline["hashes"].get("corpus") != experiment.corpus_hash:
             raise InvalidInput(
@@ -317,7 +317,7 @@ def _format_value(verdict: Verdict) -> str:
 
 def _escape(text: str) -> str:
     """Return a text for a cell of a Markdown table."""
-    return re.sub(r"([\\|<>*_`\[\]])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\|<>*_`\[\]])", r"\\\1", " ".join(_clean(text).split()))
 
 
 def _clean(text: str) -> str:

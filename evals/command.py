@@ -129,6 +129,8 @@ def evaluate(
     if agreed is not None:
         payload["judge"] = agreed
     _print_tables(run, pairs, lead, agreed, say)
+    for note in report.describe_cost(run, wb.settings.reranker):
+        say(note)
     _report_seen_questions(wb, run, say)
     _measure_extras(wb, asked, arguments, payload, say, on_progress, should_stop)
     if arguments.save:

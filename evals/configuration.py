@@ -21,7 +21,7 @@ from evals.test_set import TestSet
 from evals.test_sets.exchange import read_csv
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from evals.test_sets.store import TestSetStore
-from workbench.errors import Cancelled, InvalidInput, NotFound, WorkbenchError, list_choices
+from workbench.errors import Cancelled, ConfigurationError, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.formatting import count_text
 from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER, complete_options
 from workbench.models.model_names import has_same_vectors
@@ -74,6 +74,11 @@ class ExperimentDefinition:
     limit: int | None
     baseline: Path | None
     bars: tuple[Bar, ...]
+
+    @property
+    def needs_baseline(self) -> bool:
+        """True if a bar compares a run with the baseline file."""
+        return any(bar.max_drop is not None and not bar.against for bar in self.bars)
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,7 @@ class _Table:
 
     def read_number(self, key: str) -> float | None:
         """Return a number of 0 or more, or None if there is none."""
+        self._read.add(key)
         if key not in self._values:
             return None
         value = self.read(key, float, 0.0)
@@ -180,21 +186,22 @@ class _Table:
             raise self.fail(key, f"unknown key; {hint}")
 
     def _locate(self, key: str) -> str:
-        return f"{self._place}.{key}" if self._place else key
+        return ".".join(filter(None, (self._place, key)))
 
 
 def read_configuration(wb: Workbench, path: str | Path) -> Configuration:
     """Read a file and check all that can be checked without comparing it with what is stored.
 
     Raises:
-        InvalidInput: There is no such file, or it is invalid; the message names the key.
-        ConfigurationError: It is no TOML or YAML; the message has the line.
+        InvalidInput: There is no such file, or it is invalid; the message names the line or the key.
     """
     place = Path(path)
     try:
         tables = read_configuration_file(place)
     except FileNotFoundError:
         raise InvalidInput(f"There is no file {place}; give a TOML or YAML file.") from None
+    except ConfigurationError as error:
+        raise InvalidInput(str(error)) from error
     file = _Table(place.name, "", tables)
     models = {name: _read_model(table) for name, table in file.read_tables("models").items()}
     strategies: dict[str, Mapping[str, Any]] = {}
@@ -404,29 +411,38 @@ def _plan_strategies(wb: Workbench, configuration: Configuration) -> Plan:
 def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[str, Index]) -> Plan:
     """Return the change of an index, and that of the default if it becomes that."""
     name, index = definition.name, existing.get(definition.name)
+    wb.indexes.check_name(name)
     model = wb.corpus.encoder(definition.model or (index.embedding_model if index else None))
     shape = f"{definition.chunker}, {model.name}"
     plan: Plan = []
     if index is None:
         size = f"{model.dimensions:,} dimensions"  # asks an endpoint, so that its faults come before the first change
-        change = Change("index", name, "create", f"{shape}, {size}")
+        costs = wb.indexes.describe_cost(name, model.name)
+        change = Change("index", name, "create", "; ".join(filter(None, (f"{shape}, {size}", costs))))
         plan.append((change, lambda progress, stop: _build(wb, _create(wb, definition, name), progress, stop)))
     elif not _is_built_as(index, definition, model.name):
         taken = existing.get(_name_successor(name))
         if taken is not None and taken.status == "ready" and not _is_built_as(taken, definition, model.name):
             raise InvalidInput(f"The index {taken.name!r} is in the way; delete it, or rename {name!r} in the file.")
         before = f"{index.chunker}, {index.embedding_model}"
-        old = {key: value for key, value in _options(index).items() if definition.options.get(key) != value}
-        new = {key: value for key, value in definition.options.items() if _options(index).get(key) != value}
-        options = "".join(f"; {label} {values}" for label, values in (("was", old), ("will be", new)) if values)
-        detail = f"{shape}, {model.dimensions:,} dimensions; was {before}{options}; built first, then switched"
+        _ = model.dimensions  # asks an endpoint, so that its faults come before the first change
+        old = _options(index)
+        changed = [
+            f"{key} {value}, was {old.get(key, 'not set')}"
+            for key, value in definition.options.items()
+            if old.get(key) != value
+        ]
+        costs = wb.indexes.describe_cost(_name_successor(name), model.name)
+        parts = [f"{shape}, was {before}", *changed, "built first, then switched", costs]
+        detail = "; ".join(filter(None, parts))
         plan.append((Change("index", name, "change", detail), lambda *to: _rebuild(wb, definition, *to)))
     elif index.embedding_model != model.name:
         change = Change("index", name, "change", f"{model.name} without a build; was {index.embedding_model}")
         plan.append((change, lambda progress, stop: wb.indexes.rename_model(name, model.name)))
     elif index.status != "ready" or wb.indexes.count_missing(name):
         missing = count_text(wb.indexes.count_missing(name), "document")
-        plan.append((Change("index", name, "build", f"{missing} missing"), lambda *to: _build(wb, name, *to)))
+        detail = "; ".join(filter(None, (f"{missing} missing", wb.indexes.describe_cost(name))))
+        plan.append((Change("index", name, "build", detail), lambda *to: _build(wb, name, *to)))
     else:
         plan.append((Change("index", name, "keep", shape), None))
     if definition.is_default and not (index and index.is_default):

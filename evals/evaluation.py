@@ -296,6 +296,7 @@ def measure(
     run = add_run_files(run, files, checked)
     notes = [note for file in files for note in file.notes]
     notes += [f"Not indexed: {failure}" for failure in corpus.failures]
+    notes += report.describe_cost(run, wb.settings.reranker)
     return Evaluation(run, checked[0], (*notes, *describe_weaknesses(test_set, run.strategies, checked[0])))
 
 

@@ -75,6 +75,13 @@ def test_the_snippets_on_own_retrievers_run(run_snippet: RunSnippet) -> None:
     assert run_snippet(measured)["difference"].metric == "ndcg@10"
 
 
+def test_the_snippet_on_testing_runs(run_snippet: RunSnippet) -> None:
+    text = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    snippets = re.findall(r"```python\n.*?```", text, re.DOTALL)
+    assert "workbench_check" in snippets[0]  # tests/test_testing.py runs it
+    assert callable(run_snippet(snippets[1])["newest_first"])
+
+
 def test_the_snippet_has_the_promised_ten_lines() -> None:
     [snippet] = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     assert len([line for line in snippet.splitlines() if line.strip()]) == 10
@@ -86,7 +93,7 @@ def test_commands_in_the_guides_exist() -> None:
         text = path.read_text(encoding="utf-8")
         shell = "\n".join(re.findall(r"```(?:sh|yaml)\n(.*?)```", text, re.DOTALL))
         inline = re.findall(r"`((?:workbench|make) [^`]*)`", text)
-        lines = [line.strip().removeprefix("- run: ") for line in (*shell.splitlines(), *inline)]
+        lines = [line.strip().removeprefix("- ").removeprefix("run: ") for line in (*shell.splitlines(), *inline)]
         assert {words[1] for line in lines if (words := line.split())[:1] == ["workbench"] if words[1].islower()} <= {
             *COMMANDS
         }, path.name

@@ -21,6 +21,7 @@ COPIED = (
     "models",
     "concepts",
     "bring-your-own",
+    "configuration",
     "evaluation",
     "operating",
     "faq",

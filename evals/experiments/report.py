@@ -21,6 +21,8 @@ from evals.measures.significance import Difference, compare_pairs, describe_diff
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
+from workbench.formatting import count_text, format_dollars
+from workbench.models.model_names import BYTES_PER_TOKEN, find_price
 from workbench.types import JsonObject
 
 # An experiment as a notebook
@@ -226,6 +228,29 @@ def make_cutoff_table(cutoffs: Mapping[str, Sequence[DocumentCutoff]]) -> Table:
     return table
 
 
+def describe_cost(run: EvalRun, reranker: str) -> tuple[str, ...]:
+    """Return a sentence on what the searches of a run cost at least; () if no model has a price.
+
+    Args:
+        run: The run.
+        reranker: Reranker of strategies that name none.
+    """
+    questions = run.test_set.answerable
+    parts: list[str] = []
+    total = 0.0
+    model = run.corpus.index.embedding_model
+    if price := find_price(model):
+        tokens = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
+        total += tokens * price / 1e6
+        parts.append(f"{count_text(len(questions), 'question')} embedded by {model}")
+    for strategy in run.strategies.values():
+        name = str(strategy.parameters.get("reranker") or reranker)
+        if "reranker" in strategy.parameters and (price := find_price(name)):
+            total += len(questions) * price / 1000
+            parts.append(f"{len(questions):,} searches reranked by {name}")
+    return (f"The run costs at least {format_dollars(total)}: {', '.join(parts)}.",) if parts else ()
+
+
 # Comparison with a saved baseline
 
 BASELINE_DIGITS = 9  # finer than any difference that counts
@@ -307,7 +332,7 @@ def _find_shared_strategies(
 ) -> list[str]:
     """Return the strategies in both. Raises InvalidInput if corpus or questions differ."""
     hashes = baseline["hashes"]
-    again = f"save it again with --save {path.name}"
+    again = "save it again with --save"
     if corpus_hash is not None and hashes.get("corpus") != corpus_hash:
         raise InvalidInput(f"The baseline {path.name} was made on another corpus, so it is not comparable; {again}.")
     if hashes.get("dataset") != test_set.questions_hash:
@@ -318,7 +343,7 @@ def _find_shared_strategies(
             f"The baseline has none of the strategies; it has {list_choices(baseline['questions'], 20)}."
         )
     if _baseline_metric(baseline) not in metrics:
-        raise InvalidInput(f"The baseline compares {_baseline_metric(baseline)}; add it to --metrics.")
+        raise InvalidInput(f"The baseline compares {_baseline_metric(baseline)}; add it to the metrics.")
     return shared
 
 

@@ -94,7 +94,7 @@ def test_another_corpus_and_other_judgments_are_not_compared(
     ("words", "says"),
     [
         (["--strategies", "vector"], "has none of the strategies; it has 'keyword', 'hybrid'"),
-        (["--strategies", "keyword", "--metrics", "map@10"], r"compares ndcg@10; add it to --metrics"),
+        (["--strategies", "keyword", "--metrics", "map@10"], r"compares ndcg@10; add it to the metrics"),
         (["--strategies", "keyword", "--limit-queries", "3"], "other questions or judgments"),
     ],
 )

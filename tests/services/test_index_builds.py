@@ -117,3 +117,18 @@ def test_a_changed_embedding_model_needs_no_new_upload(filled: Workbench, make_s
         assert (built.embedding_model, built.dimensions, built.documents_count) == ("minilm", 384, 4)
         changed.indexes.set_default("meaning")
         assert changed.search("number 1", limit=1)[0].document_title == "Topic 1"
+
+
+def test_the_cost_of_a_build_is_estimated_from_the_price_in_the_models_name(
+    wb: Workbench, folder: Callable[..., Path]
+) -> None:
+    wb.ingest(folder({"a.txt": "word " * 799 + "word.", "b.txt": "word " * 799 + "end."}))  # 4,000 bytes and 3,999
+    name = "endpoint:m?url=http://127.0.0.1:9/v1&tokens=none&price=0.5"
+    wb.corpus.indexes.create("priced", chunker="structure", chunker_options={}, embedding_model=name, dimensions=8)
+    expected = (
+        "Embedding 2 documents, about 1,999 tokens, costs about $0.001; stored vectors of the same texts are reused."
+    )
+    assert wb.indexes.describe_cost("priced") == wb.indexes.describe_cost("not_yet", name) == expected
+    assert wb.indexes.describe_cost("main") == wb.indexes.describe_cost("not_yet", "hash") == ""
+    with pytest.raises(InvalidInput, match="has other vectors than the index 'priced'"):
+        wb.indexes.rename_model("priced", name.replace("endpoint:m", "endpoint:n"))

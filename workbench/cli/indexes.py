@@ -133,6 +133,7 @@ def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
 
 def _enqueue(out: Output, wb: Workbench, name: str) -> int:
     """Queue the build for a worker."""
+    out.remark(wb.indexes.describe_cost(name))
     job = wb.jobs.enqueue_index_build(name)
     value = {"job": job.id, "index": name, "status": job.status, "missing_documents": wb.indexes.count_missing(name)}
     out.message(
@@ -143,6 +144,7 @@ def _enqueue(out: Output, wb: Workbench, name: str) -> int:
 
 
 def _build_index(wb: Workbench, out: Output, name: str) -> Index:
+    out.remark(wb.indexes.describe_cost(name))
     with out.progress(f"Build {name}") as show, cancel_on_sigint(out) as should_stop:
         return wb.indexes.build(name, on_progress=show, should_stop=should_stop)
 

@@ -38,6 +38,7 @@ PRICE = Parameter("price", "float", 0.0, "Dollars per million tokens, for estima
 SEARCH_PRICE = Parameter(
     "price", "float", 0.0, "Dollars per 1,000 searches, for estimates; 0 if unknown.", 0.0, 10_000.0
 )
+BYTES_PER_TOKEN = 4  # of English text, for estimates
 CALLS = (URL, BATCH, CONCURRENCY, RATE, RETRIES, TIMEOUT)
 EMBEDDING_OPTIONS = (*CALLS, PRICE, DIMENSIONS, MAX_TOKENS, QUERY_PREFIX, PASSAGE_PREFIX, TOKENS)
 RERANKER_OPTIONS = (URL, RATE, RETRIES, TIMEOUT, SEARCH_PRICE)

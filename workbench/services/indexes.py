@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.errors import InvalidInput, list_choices
-from workbench.formatting import KB
-from workbench.models.model_names import has_same_vectors
+from workbench.formatting import KB, count_text, format_dollars
+from workbench.models.model_names import BYTES_PER_TOKEN, find_price, has_same_vectors
 from workbench.models.registry import BUILT_IN
 from workbench.retrieval.first_import import import_framework
 from workbench.services.corpus import Corpus
+from workbench.storage.indexes import check_index_name
 from workbench.storage.job_parts import EmbeddingLease, JobParts, PartsLease
 from workbench.telemetry import BUILD, measure
 from workbench.text import CONFIGURATIONS, language_title
@@ -101,6 +102,10 @@ class IndexService:
             NotFound: No such index.
         """
         return self._corpus.indexes.with_counts(self._corpus.index(name).name)
+
+    def check_name(self, name: str) -> None:
+        """Raise InvalidInput if an index cannot have this name."""
+        check_index_name(name)
 
     def create(
         self,
@@ -220,6 +225,23 @@ class IndexService:
         if not has_same_vectors(self._corpus.index(name).embedding_model, model):
             raise InvalidInput(f"The model {model!r} has other vectors than the index {name!r}; build another index.")
         self._corpus.indexes.set_model(name, model)
+
+    def describe_cost(self, name: str, model: str | None = None) -> str:
+        """Return the estimated cost of embedding the documents that an index lacks; "" if its model has no price.
+
+        Args:
+            name: The index; one that does not exist lacks every document.
+            model: Name of its model; by default the one it has.
+        """
+        chosen = model or self._corpus.index(name).embedding_model
+        price, missing = find_price(chosen), self._corpus.documents.list_missing(name)
+        if not price or not missing:
+            return ""
+        tokens = sum(self._corpus.documents.sizes(missing).values()) // BYTES_PER_TOKEN
+        return (
+            f"Embedding {count_text(len(missing), 'document')}, about {tokens:,} tokens, costs about "
+            f"{format_dollars(tokens * price / 1e6)}; stored vectors of the same texts are reused."
+        )
 
     def set_default(self, name: str) -> Index:
         """Make an index the default for searches that name none.

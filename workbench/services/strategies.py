@@ -199,7 +199,7 @@ class OwnStrategies:
         if name in BUILT_IN_STRATEGIES:
             raise InvalidInput(f"The strategy {name!r} is built in; choose another name")
         try:
-            return self._make(name, _read_table(table))
+            return self._make(name, _read_table(table, strict=True))
         except (TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"{error}; write {_EXAMPLE}") from error
 
@@ -358,7 +358,8 @@ def read_config(path: Path) -> dict[str, Definition]:
         raise ConfigurationError(f"The file {path} is not valid: {error}. Write {_EXAMPLE}.") from error
 
 
-def _read_table(table: Mapping[str, Any]) -> Definition:
+def _read_table(table: Mapping[str, Any], *, strict: bool = False) -> Definition:
+    """Return the strategy of a table; with ``strict``, fail if its object cannot be loaded."""
     declared = dict(table)
     parameters = tuple(Parameter(name, why="", **one) for name, one in declared.pop("parameters", {}).items())
     for name, value in declared.items():
@@ -372,4 +373,10 @@ def _read_table(table: Mapping[str, Any]) -> Definition:
         return define_strategy(url, **options)
     from importlib.metadata import EntryPoint
 
-    return _load(EntryPoint("", target, ENTRY_POINT_GROUP), options)
+    entry = EntryPoint("", target, ENTRY_POINT_GROUP)
+    if strict:
+        try:
+            entry.load()
+        except Exception as error:
+            raise InvalidInput(f"{target} cannot be loaded ({type(error).__name__}: {error}); install it") from error
+    return _load(entry, options)

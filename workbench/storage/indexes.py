@@ -14,6 +14,16 @@ from workbench.types import Index, ParameterValue
 _LIST = statement("index_list", graph_serves="graph_serves")
 
 
+def check_index_name(name: str) -> None:
+    """Raise InvalidInput if a name is not valid as part of a table name."""
+    if not (name.isascii() and name.replace("_", "a").isalnum() and name[:1].islower() and name == name.lower()):
+        raise InvalidInput(
+            f"Invalid index name {name!r}: use lower-case letters, digits and _, starting with a letter."
+        )
+    if len(name) > 40:
+        raise InvalidInput(f"The index name {name!r} is too long; use at most 40 characters.")
+
+
 class Indexes:
     """The table ``indexes`` and the tables of each index."""
 
@@ -66,12 +76,7 @@ class Indexes:
             InvalidInput: The name is not valid as part of a table name.
             Conflict: The name is taken.
         """
-        if not (name.isascii() and name.replace("_", "a").isalnum() and name[:1].islower() and name == name.lower()):
-            raise InvalidInput(
-                f"Invalid index name {name!r}: use lower-case letters, digits and _, starting with a letter."
-            )
-        if len(name) > 40:
-            raise InvalidInput(f"The index name {name!r} is too long; use at most 40 characters.")
+        check_index_name(name)
         values = {
             "name": name,
             "chunker": chunker,

@@ -68,6 +68,8 @@ def ask_new_index(wb: Workbench) -> None:
     )  # fmt: skip
     documents = wb.documents.count()
     st.caption(f"{count_text(documents, 'document')} to split into passages. Existing embeddings are reused.")
+    if cost := wb.indexes.describe_cost(name.strip(), model):
+        st.caption(cost.replace("$", "\\$"))
     if st.button("Create and build", type="primary", key="index_create"):
         run_change(lambda: _create_index(wb, name.strip(), chunker, options, model))
 

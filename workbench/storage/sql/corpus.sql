@@ -112,7 +112,8 @@ ORDER BY s.id
 SELECT EXISTS (SELECT FROM sources WHERE source_type = ANY(%(types)s)) AS found
 
 -- tags_in_use: every tag with the number of its sources
-SELECT tag, count(*) AS sources FROM sources, unnest(tags) AS tag WHERE source_type <> 'dataset' GROUP BY tag ORDER BY tag
+SELECT tag, count(*) AS sources FROM sources, unnest(tags) AS tag
+WHERE source_type NOT IN ('dataset', 'workspace', 'articles', 'archive') GROUP BY tag ORDER BY tag
 
 -- document_upsert: a document, new or in a new version; its id stays; whether it was the same version already
 WITH before AS (SELECT content_hash FROM documents WHERE source_id = %(source_id)s AND key = %(key)s)

@@ -16,6 +16,7 @@ import pytest
 
 from tests.jobs.test_jobs import worker_process
 from workbench import Workbench
+from workbench.storage.graph import SERVING_PARAMETERS
 
 pytestmark = pytest.mark.slow
 
@@ -120,3 +121,52 @@ def test_a_first_start_that_is_killed_leaves_a_home_that_opens(
         first.wait()
         second = subprocess.run(command, env=own, capture_output=True, text=True, timeout=LONG, check=False)
         assert second.returncode == 0, second.stderr
+
+
+BUILD_GRAPHS = """
+import sys
+from workbench.storage import graph
+graph.SERVING_PARAMETERS["exact_up_to"] = 100
+graph.GRAPH_SHAPES = (graph.GraphShape(2, 4, 10), graph.GraphShape(16, 64, 100))
+from workbench.cli import main
+sys.exit(main(["indexes", "build", "main"]))
+"""
+
+
+def test_a_rebuild_of_a_graph_that_is_killed_is_continued_and_leaves_nothing(
+    wb: Workbench,
+    database_url: str,
+    test_home: Path,
+    folder: Callable[..., Path],
+    chance: random.Random,
+    rounds: Rounds,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Killed at any moment of two builds and two measurements; an index of over 100 passages has a graph here."""
+    wb.ingest(folder(PAGES), source="Pages")
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 100)
+    settings = {"HOME": str(test_home), "DATABASE_URL": database_url, "EMBEDDING_MODEL": "hash"}
+    environment = os.environ | {f"WORKBENCH_{name}": value for name, value in settings.items()}
+    command = [sys.executable, "-c", BUILD_GRAPHS]
+    turn = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 7215006"
+    found = wb.search("word7 and 49", "vector", limit=1)[0].path
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        for _ in rounds():
+            connection.execute("UPDATE indexes SET graph = NULL")
+            process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            until = time.monotonic() + LONG
+            while not connection.execute(turn).fetchone() and process.poll() is None:
+                assert time.monotonic() < until
+            time.sleep(chance.uniform(0, 1))
+            process.kill()
+            process.wait()
+            assert wb.search("word7 and 49", "vector", limit=1)[0].path == found
+            subprocess.run(command, env=environment, timeout=LONG, check=True, capture_output=True)
+            graphs = connection.execute("SELECT indexname FROM pg_indexes WHERE strpos(indexdef, 'hnsw') > 0")
+            assert graphs.fetchall() == [("data_main_embedding_idx",)]
+            state = connection.execute("SELECT graph ->> 'm' FROM indexes").fetchone()
+            assert state is not None and state[0] in ("2", "16")
+            check = next(check for check in wb.health.doctor() if check.name == "vector search")
+            assert "until the next ingest" not in check.detail
+            assert wb.search("word7 and 49", "vector", limit=1)[0].path == found
+            agree(wb, database_url, len(PAGES), "main")

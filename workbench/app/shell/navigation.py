@@ -43,7 +43,7 @@ def show_navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitP
     lead to their page with the query kept. Unknown paths get a hidden page that reports them.
     """
     pages = {
-        entry.name: st.Page(entry.draw, title=entry.title, url_path=entry.name, default=place == 0)
+        entry.name: st.Page(entry.draw, title=entry.title, url_path=entry.name if place else "", default=place == 0)
         for place, entry in enumerate(entries)
     }
     st.session_state[_PAGES_KEY] = pages

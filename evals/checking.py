@@ -47,7 +47,7 @@ class CheckReport:
     notes: tuple[str, ...] = ()
 
     @property
-    def is_ok(self) -> bool:
+    def passed(self) -> bool:
         """True if no bar failed and no run did."""
         return not any(verdict.is_failure for verdict in self.verdicts)
 
@@ -67,11 +67,11 @@ class CheckReport:
     def to_dict(self) -> JsonObject:
         """Return the report as JSON."""
         verdicts = [to_plain(verdict) for verdict in self.verdicts]
-        return {"file": self.file, "passed": self.is_ok, "checks": verdicts, "notes": list(self.notes)}
+        return {"file": self.file, "passed": self.passed, "checks": verdicts, "notes": list(self.notes)}
 
     def to_markdown(self) -> str:
         """Return a table for a pull request."""
-        title = f"### {'✅' if self.is_ok else '❌'} Retrieval checks of {_escape(self.file)}: {self.summary}"
+        title = f"### {'✅' if self.passed else '❌'} Retrieval checks of {_escape(self.file)}: {self.summary}"
         rows = ["| | Experiment | Run | Metric | Value | Bar | Detail |", "|---|---|---|---|---:|---|---|"]
         marks = {"passed": "✅", "failed": "❌", "error": "⚠️", "skipped": "➖"}
         for one in self.verdicts:

@@ -23,7 +23,7 @@ def workbench_check() -> Callable[..., None]:
             if apply:
                 wb.apply(file)
             report = wb.check(file)
-        if not report.is_ok:
+        if not report.passed:
             lines = [f"{one.experiment}, {one.run}, {one.metric}, {one.bar}: {one.detail}" for one in report.failures]
             pytest.fail("\n".join([f"{report.file}: {report.summary}", *lines]), pytrace=False)
 

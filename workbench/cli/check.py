@@ -36,4 +36,4 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
     for note in report.notes:
         out.message(note)
     out.message(report.summary)
-    return 0 if report.is_ok else FAILURE
+    return 0 if report.passed else FAILURE

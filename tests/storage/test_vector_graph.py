@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from workbench.storage.statements import statement
+from workbench.storage.database import statement
 
 from workbench import Workbench
 from workbench.storage import graph

@@ -10,7 +10,6 @@ from psycopg.types.json import Jsonb
 
 from workbench.storage.database import Connection, Database, clean_parameters, statement
 
-PARSER_VERSION = 1  # increase it when links are parsed differently; older documents are then parsed again
 MAX_ROWS = 1_000  # edges per step, so that a page with very many links does not slow searches down
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from workbench.storage.database import statement
 
 from workbench import Workbench
 from workbench.storage import graph
+from workbench.storage.database import statement
 from workbench.storage.documents import NewDocument
 from workbench.storage.graph import (
     EXACT_UP_TO,

@@ -54,7 +54,7 @@ def embed_document(call: Call, path: str, workspace_path: str) -> JsonObject:
     if pending.bytes > JOB_THRESHOLD_BYTES:
         return make_job_answer(call, pending, call.wb.jobs.enqueue_workspace(workspace, place))
     try:
-        return report_or_refuse(call.wb.workspaces.embed(workspace, place, call.on_progress, call.should_stop))
+        return report_json(call.wb.workspaces.embed(workspace, place, call.on_progress, call.should_stop))
     except UnreadableDocument as error:
         raise Refused(f"Could not embed {path}: {error}", "Add text to it, then call again") from error
 
@@ -66,7 +66,11 @@ def embed_workspace(call: Call, workspace_path: str) -> JsonObject:
     if pending.bytes > JOB_THRESHOLD_BYTES:
         return make_job_answer(call, pending, call.wb.jobs.enqueue_workspace(workspace))
     report = call.wb.workspaces.embed(workspace, on_progress=call.on_progress, should_stop=call.should_stop)
-    return report_or_refuse(report) | {"removed": report.removed}
+    answer: JsonObject = {**report_json(report), "removed": report.removed}
+    if report.all_failed:
+        del answer["success"]
+        raise Refused(report.all_failed, "Add text to them, then call again", answer)
+    return answer
 
 
 def make_job_answer(call: Call, pending: Pending, job: Job) -> JsonObject:
@@ -171,19 +175,6 @@ def resolve_path(workspace: Path, path_text: str) -> Path:
     if not inside or any(part.startswith(".") for part in path.relative_to(workspace).parts):
         raise refusal
     return path
-
-
-def report_or_refuse(report: EmbeddingReport) -> JsonObject:
-    """Return the counts of conversations.
-
-    Raises:
-        Refused: None could be embedded.
-    """
-    answer = report_json(report)
-    if report.all_failed:
-        counts = {name: value for name, value in answer.items() if name != "success"}
-        raise Refused(report.all_failed, "Add text to them, then call again", counts | {"removed": report.removed})
-    return answer
 
 
 def report_json(report: EmbeddingReport) -> JsonObject:

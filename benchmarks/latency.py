@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from benchmarks.loading import BenchCorpus
 from benchmarks.synthetic_corpus import SyntheticCorpus
 from workbench.models.encoder import TOKEN_AXES, EncodedQuery
+from workbench.storage.database import statement
 from workbench.storage.passages import TermWeights
 from workbench.storage.ranking import EXACT_UP_TO, fetch_query_terms, nearest, rank_by_terms
-from workbench.storage.statements import statement
 from workbench.types import ResolvedScope, SearchResult, Value
 
 RESULT_LIMIT = 10

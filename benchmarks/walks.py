@@ -10,8 +10,7 @@ import numpy as np
 from benchmarks.figures import WalkRow
 from benchmarks.latency import RESULT_LIMIT, EncodedQuestion, format_vector
 from benchmarks.loading import BenchCorpus
-from workbench.storage.database import Connection, Query
-from workbench.storage.statements import statement
+from workbench.storage.database import Connection, Query, statement
 
 EF_SEARCH_VALUES = (100, 200, 400, 600, 1000)  # 1000 is pgvector's maximum
 NEAREST_COUNT = 50  # passages per leg of hybrid

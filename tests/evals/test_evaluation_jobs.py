@@ -15,7 +15,7 @@ from tests.evals.conftest import WriteTestSet
 from tests.evals.test_experiments import ASKED, MANY
 from workbench import Workbench
 from workbench.errors import Cancelled, ConfigurationError, Conflict, InvalidInput
-from workbench.storage.statements import statement
+from workbench.storage.database import statement
 from workbench.types import Progress
 
 LONG = 60.0  # seconds until a test gives up

@@ -22,7 +22,7 @@ from tests.evals.conftest import WriteTestSet
 from tests.evals.test_experiments import MANY, WORDS
 from tests.jobs.shared_work import taken_again
 from workbench import Workbench
-from workbench.storage.statements import statement
+from workbench.storage.database import statement
 
 LONG = 120.0  # seconds until a test gives up
 STRATEGIES = ("keyword", "hybrid")

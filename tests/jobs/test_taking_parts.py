@@ -14,7 +14,7 @@ from psycopg import sql
 from tests.jobs.shared_work import MANY, taken_again
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
-from workbench.storage.statements import statement
+from workbench.storage.database import statement
 
 # Settings of the planner, each of which makes other plans likely.
 PLANS: dict[str, dict[str, str]] = {

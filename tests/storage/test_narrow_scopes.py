@@ -9,10 +9,10 @@ import pytest
 from benchmarks.loading import fill_corpus
 from benchmarks.synthetic_corpus import SyntheticCorpus
 from workbench import Workbench
+from workbench.storage.database import statement
 from workbench.storage.graph import SERVING_PARAMETERS
 from workbench.storage.passages import bind_vector, choose_scope_predicate, scope_parameters
 from workbench.storage.ranking import EXACT_UP_TO, filter_passages, nearest
-from workbench.storage.statements import statement
 from workbench.types import ResolvedScope
 
 PASSAGES, WANTED, QUESTIONS = 4_000, 10, 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from workbench.storage.statements import statement
+from workbench.storage.database import statement
 
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r'\b(?:statement|read)\(\s*(?:connection,\s*\w+,\s*)?"([a-z_]+)"')

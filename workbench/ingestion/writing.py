@@ -18,12 +18,11 @@ from workbench.ingestion.embedding import (
 )
 from workbench.ingestion.metadata import about_document
 from workbench.models.encoder import Encoder, OnBatch
-from workbench.storage.database import Connection
+from workbench.storage.database import Connection, statement
 from workbench.storage.documents import Documents, NewDocument
 from workbench.storage.indexes import Indexes
 from workbench.storage.job_parts import EmbeddingLease, drop_embedding_parts
 from workbench.storage.passages import NewPassage, insert_passages
-from workbench.storage.statements import statement
 from workbench.storage.store import PassageStore
 from workbench.types import Index, Span
 

@@ -16,10 +16,10 @@ from workbench.formatting import GB, count_text, size_text
 from workbench.models.bert.session import PrecisionChoice, load_precision_choice
 from workbench.runtime import __version__
 from workbench.services.corpus import Corpus
+from workbench.storage.database import statement
 from workbench.storage.graph import SERVING_PARAMETERS, GraphState, parse_graph_state
 from workbench.storage.jobs import Workload, fetch_workload
 from workbench.storage.replica import ReplicaState
-from workbench.storage.statements import statement
 from workbench.types import APART_TYPES, Index, JsonObject, ParameterValue, Value
 
 REPORTED_PACKAGES = ("llama-index-core", "llama-index-vector-stores-postgres", "streamlit", "mcp", "ragas", "crawl4ai")

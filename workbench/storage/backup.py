@@ -18,10 +18,9 @@ from psycopg import sql
 
 from workbench.errors import Conflict, InvalidInput
 from workbench.formatting import MB
-from workbench.storage.database import Connection, Database, Row, fetch_one
+from workbench.storage.database import Connection, Database, Row, fetch_one, statement
 from workbench.storage.jobs import Queue
 from workbench.storage.migrate import SCHEMA_NAME
-from workbench.storage.statements import statement
 from workbench.types import OnProgress, Progress
 
 BACKUP_FORMAT = 1

@@ -8,8 +8,7 @@ from datetime import date
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Connection, Database, clean_parameters
-from workbench.storage.statements import statement
+from workbench.storage.database import Connection, Database, clean_parameters, statement
 
 PARSER_VERSION = 1  # raise it when links are parsed differently; older documents are then parsed again
 MAX_ROWS = 1_000  # edges per step, so that a page with very many links does not slow searches down

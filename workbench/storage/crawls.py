@@ -9,8 +9,7 @@ from datetime import datetime
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Connection, Database, Row, clean_parameters
-from workbench.storage.statements import statement
+from workbench.storage.database import Connection, Database, Row, clean_parameters, statement
 from workbench.types import JsonObject, JsonValue, Value
 
 

@@ -18,9 +18,9 @@ from workbench.storage.database import (
     clean_parameters,
     fetch_one,
     new_id,
+    statement,
 )
 from workbench.storage.passages import choose_scope_predicate, fetch_rows, scope_parameters
-from workbench.storage.statements import statement
 from workbench.types import APART_TYPES, Document, JsonObject, JsonValue, ResolvedScope, ScannedPage, Value, WordPlace
 
 # Facts that results show about their documents

@@ -8,8 +8,7 @@ from typing import TypedDict
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, Row, clean_parameters, new_id
-from workbench.storage.statements import statement
+from workbench.storage.database import Database, Row, clean_parameters, new_id, statement
 from workbench.types import JsonObject, JsonValue, ParameterValue
 
 

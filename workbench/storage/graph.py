@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from workbench.storage.database import Connection, Database, bind_json, fetch_one
-from workbench.storage.statements import statement
+from workbench.storage.database import Connection, Database, bind_json, fetch_one, statement
 from workbench.types import Value
 
 # Passages up to which every distance is computed, in an index or a scope. This is above the crossover of exact search

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from psycopg.types.json import Jsonb
 
 from workbench.errors import Conflict, InvalidInput, NotFound, list_choices
-from workbench.storage.database import Connection, Database, Row
+from workbench.storage.database import Connection, Database, Row, statement
 from workbench.storage.graph import SERVING_PARAMETERS
-from workbench.storage.statements import statement
 from workbench.types import Index, ParameterValue
 
 _LIST = statement("index_list", graph_serves="graph_serves")

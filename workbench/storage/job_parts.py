@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound, WorkbenchError
-from workbench.storage.database import Connection, Database, clean_parameters
-from workbench.storage.statements import statement
+from workbench.storage.database import Connection, Database, clean_parameters, statement
 from workbench.types import JsonObject, JsonValue, Value
 
 # Embedding parts: texts that several workers embed for the one that stores them

@@ -26,10 +26,10 @@ from workbench.storage.database import (
     hold_lock,
     new_id,
     session_arguments,
+    statement,
     translate_errors,
 )
 from workbench.storage.job_parts import EmbeddingParts, JobFiles, JobParts
-from workbench.storage.statements import statement
 from workbench.types import JsonValue, Progress, Value, duration_text
 
 if TYPE_CHECKING:

@@ -43,11 +43,11 @@ from workbench.storage.database import (
     Database,
     clean_parameters,
     get_engines,
+    statement,
     translate_errors,
 )
 from workbench.storage.passages import NewPassage, insert_passages
 from workbench.storage.replica import Replica
-from workbench.storage.statements import statement
 from workbench.types import Index
 
 if TYPE_CHECKING:

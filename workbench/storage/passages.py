@@ -14,9 +14,8 @@ from pgvector import HalfVector
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Connection, Row, bind_integers, clean_parameters
+from workbench.storage.database import Connection, Row, bind_integers, clean_parameters, statement
 from workbench.storage.graph import SERVING_PARAMETERS
-from workbench.storage.statements import statement
 from workbench.types import Index, JsonValue, ResolvedScope, as_integer
 
 # The text that the model reads: context, a blank line, and the text without table markup

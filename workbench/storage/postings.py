@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.database import Connection, bind_integers
+from workbench.storage.database import Connection, bind_integers, statement
 from workbench.storage.passages import TermWeights, bind_vector, fetch_rows
-from workbench.storage.statements import statement
 
 Ids = NDArray[np.int64]
 Postings = NDArray[np.void]  # one dimension of POSTING

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from workbench.errors import NotFound, list_choices
-from workbench.storage.database import Database, new_id
-from workbench.storage.statements import statement
+from workbench.storage.database import Database, new_id, statement
 from workbench.types import Folder, Project
 
 

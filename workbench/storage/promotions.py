@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Database, Row, clean_parameters
-from workbench.storage.statements import statement
+from workbench.storage.database import Database, Row, clean_parameters, statement
 from workbench.types import ParameterValue, Promotion
 
 EVERYWHERE_KEY = "everywhere"

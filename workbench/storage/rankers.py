@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, Row, bind_json, clean_parameters
-from workbench.storage.statements import statement
+from workbench.storage.database import Database, Row, bind_json, clean_parameters, statement
 from workbench.types import Ranker
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from psycopg.sql import SQL
 
-from workbench.storage.database import Connection, Database, Row, bind_integers, clean_parameters, fetch_one
+from workbench.storage.database import Connection, Database, Row, bind_integers, clean_parameters, fetch_one, statement
 from workbench.storage.graph import EXACT_UP_TO
 from workbench.storage.passages import (
     SOURCE_PREDICATES,
@@ -36,7 +36,6 @@ from workbench.storage.postings import (
     score_passages,
     score_postings,
 )
-from workbench.storage.statements import statement
 from workbench.types import DocumentSpan, Index, ResolvedScope, Span
 
 DEPTH_FACTOR, DEPTH_GROWTH = (

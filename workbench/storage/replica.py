@@ -11,8 +11,7 @@ import psycopg
 
 from workbench.errors import StorageError
 from workbench.formatting import size_text
-from workbench.storage.database import Connection, Database, check_reachable
-from workbench.storage.statements import statement
+from workbench.storage.database import Connection, Database, check_reachable, statement
 from workbench.types import Value
 
 RETRY_DELAY_S = 30.0  # seconds before a replica that failed is tried again

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from psycopg.types.json import Jsonb
 
 from workbench.errors import Ambiguous, NotFound
-from workbench.storage.database import Database, Row, new_id
-from workbench.storage.statements import statement
+from workbench.storage.database import Database, Row, new_id, statement
 from workbench.text import AUTO
 from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, Source
 

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.database import Connection, Database
+from workbench.storage.database import Connection, Database, statement
 from workbench.storage.graph import Say, maintain_graph
 from workbench.storage.passages import parse_vector
 from workbench.storage.replica import Replica
-from workbench.storage.statements import statement
 from workbench.types import Index
 
 if TYPE_CHECKING:

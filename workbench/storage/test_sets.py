@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, Row, bind_json, clean_parameters, new_id
-from workbench.storage.statements import statement
+from workbench.storage.database import Database, Row, bind_json, clean_parameters, new_id, statement
 from workbench.types import JsonObject
 
 

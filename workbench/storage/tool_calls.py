@@ -8,8 +8,7 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Database, clean_parameters
-from workbench.storage.statements import statement
+from workbench.storage.database import Database, clean_parameters, statement
 from workbench.types import JsonValue, Value
 
 MAX_CALLS_KEPT = 50_000  # calls; older ones are deleted, so that the log never outgrows the corpus

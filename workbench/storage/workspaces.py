@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from workbench.storage.database import Database
-from workbench.storage.statements import statement
+from workbench.storage.database import Database, statement
 from workbench.types import JsonObject
 
 

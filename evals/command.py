@@ -128,9 +128,7 @@ def evaluate(
     payload = report.to_json(run, [pair.to_dict() for pair in pairs])
     if agreed is not None:
         payload["judge"] = agreed
-    _print_tables(run, pairs, lead, agreed, say)
-    for note in report.describe_cost(run, wb.settings.reranker):
-        say(note)
+    _print_tables(run, pairs, lead, agreed, wb.settings.reranker, say)
     _report_seen_questions(wb, run, say)
     _measure_extras(wb, asked, arguments, payload, say, on_progress, should_stop)
     if arguments.save:
@@ -210,9 +208,14 @@ def _measure_extras(
 
 
 def _print_tables(
-    run: EvalRun, pairs: Sequence[Difference], lead: str, agreed: JudgeAgreement | None, say: Callable[[str], None]
+    run: EvalRun,
+    pairs: Sequence[Difference],
+    lead: str,
+    agreed: JudgeAgreement | None,
+    reranker: str,
+    say: Callable[[str], None],
 ) -> None:
-    """Report the tables of a run, and its weaknesses."""
+    """Report the tables of a run, its cost, and its weaknesses."""
     from evals.experiments import report
     from evals.experiments.leaderboard import describe_weaknesses
     from evals.judges.agreement import describe_agreement
@@ -226,8 +229,8 @@ def _print_tables(
         say(describe_agreement(agreed))
     if pairs:
         say(report.render_text(report.make_pair_table(pairs, title="Compared with the best")))
-    for weakness in describe_weaknesses(run.test_set, run.strategies, lead):
-        say(weakness)
+    for note in (*report.describe_cost(run, reranker), *describe_weaknesses(run.test_set, run.strategies, lead)):
+        say(note)
 
 
 def _judge_run(

@@ -13,8 +13,7 @@ from workbench.retrieval.strategies import STRATEGIES, strategy_named
 from workbench.runtime import check_extra
 
 if TYPE_CHECKING:
-    from evals.checking import CheckReport
-    from evals.configuration import Change
+    from evals.configuration import Change, CheckReport
     from evals.evaluation import AnyTestSet, Evaluation, Experiments, TestSets, TrainingResult
     from workbench.types import OnProgress, Scope, ShouldStop
 
@@ -137,7 +136,7 @@ class Workbench(workbench.workbench.Workbench):
             Cancelled: ``should_stop`` returned True; the answers so far are kept.
         """
         check_extra("eval")
-        from evals.checking import check
+        from evals.configuration import check
 
         return check(self, file, save=save, on_progress=on_progress, should_stop=should_stop)
 

@@ -68,11 +68,6 @@ def size_text(count: int) -> str:
     return f"{count:,} bytes"
 
 
-def format_dollars(amount: float) -> str:
-    """Return an amount of money with two digits that count, such as "$12.30" or "$0.0042"."""
-    return f"${amount:,.2f}" if amount >= 1 else f"${float(f'{amount:.2g}'):.10f}".rstrip("0").rstrip(".")
-
-
 def count_text(number: int, noun: str) -> str:
     """Return "1 source", "2 sources"."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

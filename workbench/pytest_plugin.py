@@ -1,4 +1,4 @@
-"""The pytest fixture ``workbench_check``, which every pytest finds where the workbench is installed."""
+"""The pytest fixture ``workbench_check``, which every pytest finds if the workbench is installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def workbench_check() -> Callable[..., None]:
             if apply:
                 wb.apply(file)
             report = wb.check(file)
-        if not report.passed:
+        if not report.is_passed:
             lines = [f"{one.experiment}, {one.run}, {one.metric}, {one.bar}: {one.detail}" for one in report.failures]
             pytest.fail("\n".join([f"{report.file}: {report.summary}", *lines]), pytrace=False)
 

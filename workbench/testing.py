@@ -30,7 +30,7 @@ SAMPLE_TEXTS = (
 SAMPLE_QUESTIONS = ("Why do cats purr?", "When is the invoice due?", "What does photosynthesis produce?")
 SAMPLE_DOCUMENT = (
     "# Rivers\n\nA river flows to the sea. Its source is a spring.\n\n## Otters\n\n"
-    + "Otters swim in cold water and eat fish. " * 40
+    + " ".join(f"Otter {number} swims in cold water and eats fish." for number in range(40))
     + "\n\n| Animal | Food |\n|---|---|\n| otter | fish |\n\n```py\nprint('one')\n```\n\nThe end 漢字 🦦.\n"
 )
 TOLERANCE = 0.02  # between vectors of the same text in different batches
@@ -284,22 +284,28 @@ def _make_cut(chunker: object) -> Callable[[str], list[tuple[int, int]]]:
             passages = list(cast("Callable[[str], Sequence[object]]", chunker)(text))
         spans: list[tuple[int, int]] = []
         for passage in passages:
-            start = spans[-1][0] if spans else 0
-            spans.append(
-                _locate(text, passage, start) if isinstance(passage, str) else cast("tuple[int, int]", passage)
-            )
+            before = spans[-1] if spans else (-1, 0)
+            spans.append(_locate(text, passage, before) if isinstance(passage, str) else _read_span(passage))
         return spans
 
     return cut
 
 
-def _locate(text: str, passage: str, after: int) -> tuple[int, int]:
-    """Return the first span of a passage at or after a position, or anywhere; white space may differ."""
+def _read_span(passage: object) -> tuple[int, int]:
+    match passage:
+        case [int() as start, int() as end]:
+            return start, end
+        case _:
+            raise TypeError(f"a passage is a text or (start, end), not {passage!r}")
 
-    pattern = r"\s+".join(re.escape(word) for word in passage.split())
-    found = re.compile(pattern).search(text, after) or re.search(pattern, text)
+
+def _locate(text: str, passage: str, before: tuple[int, int]) -> tuple[int, int]:
+    """Return the span of a passage, white space aside: right after the one before it, later than it, or anywhere."""
     if not passage.strip():
-        return after, after
+        return before[1], before[1]
+    pattern = re.compile(r"\s+".join(re.escape(word) for word in passage.split()))
+    gap = len(text[before[1] :]) - len(text[before[1] :].lstrip())
+    found = pattern.match(text, before[1] + gap) or pattern.search(text, before[0] + 1) or pattern.search(text)
     if found is None:
         raise _NotInText(f"a passage is no part of the text: {passage.strip()[:60]!r}")
     return found.span()

@@ -21,8 +21,7 @@ from evals.measures.significance import Difference, compare_pairs, describe_diff
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
-from workbench.formatting import count_text, format_dollars
-from workbench.models.model_names import BYTES_PER_TOKEN, find_price
+from workbench.models.model_names import BYTES_PER_TOKEN, find_price, format_dollars
 from workbench.types import JsonObject
 
 # An experiment as a notebook
@@ -242,7 +241,7 @@ def describe_cost(run: EvalRun, reranker: str) -> tuple[str, ...]:
     if price := find_price(model):
         tokens = sum(len(question.text.encode()) for question in questions) / BYTES_PER_TOKEN
         total += tokens * price / 1e6
-        parts.append(f"{count_text(len(questions), 'question')} embedded by {model}")
+        parts.append(f"{len(questions):,} questions embedded by {model}")
     for strategy in run.strategies.values():
         name = str(strategy.parameters.get("reranker") or reranker)
         if "reranker" in strategy.parameters and (price := find_price(name)):

@@ -11,8 +11,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from evals.checking import CheckReport, Verdict
-from evals.configuration import read_configuration
+from evals.configuration import CheckReport, Verdict, read_configuration
 from tests.evals.conftest import WriteTestSet, lines
 from workbench import Workbench
 from workbench.errors import InvalidInput, WorkbenchError
@@ -285,7 +284,7 @@ def test_a_minimum_is_compared_with_the_mean(wb: Workbench, write: WriteFile, wr
     wb.apply(file)
     change_retriever(wb, wrong)
     report = wb.check(file)
-    assert (report.passed, judge(report).state == "passed") == (passed, passed)
+    assert (report.is_passed, judge(report).state == "passed") == (passed, passed)
     assert judge(report).value == pytest.approx(1 - wrong / 12)  # 11 of 12 is above .9, 10 of 12 is below
 
 
@@ -301,10 +300,10 @@ def test_a_fall_fails_only_if_it_is_larger_than_tolerated_and_no_noise(
     wb: Workbench, write: WriteFile, wrong: int, state: str, detail: str
 ) -> None:
     file = write(DROP)
-    assert check(wb, file, save=True).passed
+    assert check(wb, file, save=True).is_passed
     change_retriever(wb, wrong)
     report = wb.check(file)
-    assert report.passed == (state != "failed")
+    assert report.is_passed == (state != "failed")
     assert judge(report).state == state
     assert re.search(detail, judge(report).detail)
 
@@ -314,7 +313,7 @@ def test_a_fall_below_another_strategy_fails(wb: Workbench, write: WriteFile) ->
     assert not (file.parent / "baseline.json").exists()
     text = file.read_text().replace('baseline = "baseline.json"\n', "")
     file.write_text(text)
-    assert check(wb, file).passed
+    assert check(wb, file).is_passed
     change_retriever(wb, 6)
     report = wb.check(file)
     assert judge(report).state == "failed" and "at most 0.1 below keyword" in judge(report).bar
@@ -325,7 +324,7 @@ def test_a_run_that_fails_fails_the_check(wb: Workbench, write: WriteFile) -> No
     wb.apply(file)
     STRATEGIES.add(wb.strategies.define("mine", {"url": "http://127.0.0.1:9/search"}), replace=True)
     report = wb.check(file)
-    assert not report.passed and judge(report).value == 0.0
+    assert not report.is_passed and judge(report).value == 0.0
     assert any("mine failed on 12 of 12 questions" in note for note in report.notes)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from workbench.errors import InvalidInput, list_choices
-from workbench.formatting import KB, count_text, format_dollars
-from workbench.models.model_names import BYTES_PER_TOKEN, find_price, has_same_vectors
+from workbench.formatting import KB, count_text
+from workbench.models.model_names import BYTES_PER_TOKEN, find_price, format_dollars, has_same_vectors
 from workbench.models.registry import BUILT_IN
 from workbench.retrieval.first_import import import_framework
 from workbench.services.corpus import Corpus

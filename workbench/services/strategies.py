@@ -359,7 +359,7 @@ def read_config(path: Path) -> dict[str, Definition]:
 
 
 def _read_table(table: Mapping[str, Any], *, strict: bool = False) -> Definition:
-    """Return the strategy of a table; with ``strict``, fail if its object cannot be loaded."""
+    """Return the strategy of a table; with ``strict``, fail if loading its object fails."""
     declared = dict(table)
     parameters = tuple(Parameter(name, why="", **one) for name, one in declared.pop("parameters", {}).items())
     for name, value in declared.items():

@@ -92,7 +92,7 @@ def _index_name(passages: int) -> str:
 
 
 def _find_sources(wb: Workbench, passages: int) -> tuple[Source, Source, Source] | None:
-    """Return the sources of a corpus that was started, if nothing was deleted from it since."""
+    """Return the sources of a partly loaded corpus, if nothing has been deleted from it."""
     found = {source.title: source for source in wb.corpus.sources.list(source_type="dataset")}
     large, small, leaving = (found.get(f"{_index_name(passages)} {part}") for part in SOURCE_PARTS)
     if large is None or small is None or leaving is None:

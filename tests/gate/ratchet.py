@@ -1,4 +1,4 @@
-"""Fail if a count of the house's structure or language rises: ``python tests/gate/ratchet.py``.
+"""Fail if a count of the code's structure or language rises: ``python tests/gate/ratchet.py``.
 
 The counts are in ``ratchet.json`` and may only fall; ``--write`` stores them after they fell.
 """
@@ -152,7 +152,7 @@ def main() -> int:
     risen = [f"{name}: {value}, was {stored[name]}" for name, value in now.items() if value > stored.get(name, value)]
     if "--write" in sys.argv and not risen:
         COUNTS.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
-    print("\n".join(risen) or "No count of the house has risen: " + ", ".join(f"{v} {k}" for k, v in now.items()) + ".")
+    print("\n".join(risen) or "No count has risen: " + ", ".join(f"{v} {k}" for k, v in now.items()) + ".")
     return bool(risen)
 
 

@@ -13,13 +13,13 @@ GUIDE = (DOCS / "contributing.md").read_text(encoding="utf-8")
 DECISIONS = {path.name: path.read_text(encoding="utf-8") for path in sorted((DOCS / "decisions").glob("[0-9]*.md"))}
 
 
-def test_the_picture_of_the_rooms_shows_every_package_of_the_layers() -> None:
+def test_the_diagram_of_the_packages_shows_every_package_of_the_layers() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     [layers] = [
         row["layers"] for row in settings["tool"]["importlinter"]["contracts"] if row.get("containers") == ["workbench"]
     ]
     packages = {package for layer in layers for package in re.findall(r"\w+", layer)}
-    picture = ARCHITECTURE.split("## Rooms")[1].split("```")[1]
+    picture = ARCHITECTURE.split("## Packages")[1].split("```")[1]
     shown = set(re.findall(r"\w+", picture))
     assert packages - shown == set(), "draw them into docs/architecture.md"
 

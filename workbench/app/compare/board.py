@@ -475,10 +475,10 @@ class _BoardContext:
         query: The question.
         ranks: Rank by column and joined text.
         joined: Data shared by hits of the same text.
-        likes: Words to underline, by hit.
+        likes: Words to underline, keyed by hit.
         spoken: Indexes in several languages, whose hits show their language.
         letters: Letter of each column's index.
-        headers: Headers of tables that start before a hit, by hit.
+        headers: Headers of tables that start before a hit, keyed by hit.
         texts: Cache of ``text``.
     """
 
@@ -517,9 +517,9 @@ def build_board_data(
 
     Args:
         comparison: The comparison.
-        likes: Words to underline, by hit.
+        likes: Words to underline, keyed by hit.
         spoken: Indexes in several languages, whose hits show their language.
-        headers: Headers of tables that start before a hit, by hit.
+        headers: Headers of tables that start before a hit, keyed by hit.
     """
     joined = join_hits(comparison)
     ranks: dict[str, dict[str, int]] = {name: {} for name in comparison.strategies}

@@ -108,9 +108,9 @@ class ComparedHits:
 
     Attributes:
         comparison: The results of the columns that succeeded.
-        likes: Words to underline, by hit.
+        likes: Words to underline, keyed by hit.
         failures: Errors of the columns that failed, by name.
-        headers: Markdown headers of tables that start before a hit, by hit.
+        headers: Markdown headers of tables that start before a hit, keyed by hit.
     """
 
     comparison: Comparison
@@ -144,7 +144,7 @@ def run_comparison(
 
 
 def _load_table_headers(wb: Workbench, comparison: Comparison) -> dict[str, str]:
-    """Return the headers of tables that start before a hit, by hit."""
+    """Return the headers of tables that start before a hit, keyed by hit."""
     headers: dict[str, str] = {}
     for result in comparison.strategies.values():
         hits = [hit for hit in result if place_key(hit) not in headers and hit.metadata.get("table_header")]

@@ -49,7 +49,7 @@ def render_page(
 
 
 def count_image_pages(data: bytes) -> int:
-    """Return the number of pages in an image file, including a damaged last one.
+    """Return the number of pages in an image file; a damaged last page counts.
 
     Raises:
         UnreadableDocument: It is not an image, or its first page is damaged.

@@ -67,7 +67,7 @@ RANKING_FILES = (
     "services/search.py",
     *(
         f"storage/{name}.py"
-        for name in ("documents", "graph", "llamaindex", "passages", "postings", "ranking", "store")
+        for name in ("attached", "documents", "graph", "llamaindex", "passages", "postings", "ranking", "store")
     ),
     *(f"storage/sql/{name}.sql" for name in ("search", "spelling", "surroundings")),
 )

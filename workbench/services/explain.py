@@ -247,7 +247,7 @@ class ExplainService:
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate to explain, and the result that shows it."""
         from workbench.retrieval.explain.explanation import covers
-        from workbench.storage.postings import fetch_cosines, score_passages
+        from workbench.storage.postings import score_passages
 
         result, query = traced.result, traced.query
         by_id = {passage.node_id: passage for passage in candidates}
@@ -261,10 +261,10 @@ class ExplainService:
         if len(candidates) == 1:
             return candidates[0], None
         index, ids = query.request.index, [passage.id for passage in candidates]
-        near = fetch_cosines(connection, index.name, query.encoded.vector, ids)
+        near = query.request.store.fetch_cosines(connection, query.encoded.vector, ids)
         bm25 = score_passages(connection, index.name, query.read_words(connection).weights, ids)
         highest = max(bm25.values(), default=0.0) or 1.0
-        return max(candidates, key=lambda p: (near[p.id] + bm25.get(p.id, 0.0) / highest, -p.id)), None
+        return max(candidates, key=lambda p: (near.get(p.id, 0.0) + bm25.get(p.id, 0.0) / highest, -p.id)), None
 
     def _find_outcome(
         self,
@@ -307,6 +307,7 @@ class ExplainService:
             name
             for name, other in BUILT_IN_STRATEGIES.items()
             if not (other is request.strategy or other.needs or (other.needs_scope and request.scope.is_everything))
+            and (other.reads_attached or not request.index.is_attached)
         )
         return _OtherRankings(self._search, query, names)
 

@@ -25,7 +25,6 @@ from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import CLUSTER_WEIGHT
 from workbench.retrieval.stages.late_interaction import find_protected_leg, prose_share
 from workbench.retrieval.stages.stage import Query, Stage
-from workbench.storage.passages import fetch_vectors
 from workbench.types.parameter import CLUSTER
 from workbench.types.results import TimedStep
 
@@ -46,9 +45,9 @@ class ClusterRerank(Stage):
         if not weight or len(nodes) < MIN_CANDIDATES:
             return nodes
         hits = [node_hit(node) for node in nodes]
-        index, ids = request.index, [hit.id for hit in hits]
+        ids = [hit.id for hit in hits]
         with request.store.reading() as connection, request.trace.stage(TimedStep.CLUSTER):
-            stored = fetch_vectors(connection, index.name, ids)
+            stored = request.store.fetch_vectors(connection, ids)
         known = [hit for hit in hits if hit.id in stored]
         if len(known) < MIN_CANDIDATES:
             return nodes

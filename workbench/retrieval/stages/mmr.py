@@ -21,7 +21,6 @@ from workbench.retrieval.hits import Hit, hit_from_legs, scale_contributions
 from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import LAMBDA
 from workbench.retrieval.stages.stage import Query, Stage
-from workbench.storage.passages import fetch_vectors
 from workbench.types import NOVELTY, Leg, TimedStep
 
 
@@ -34,9 +33,9 @@ class Mmr(Stage):
         """Select and rescore."""
         request, share = self._request, self._request.float_param(LAMBDA)
         hits = [node_hit(node) for node in nodes]
-        index, ids = request.index, [hit.id for hit in hits]
+        ids = [hit.id for hit in hits]
         with request.store.reading() as connection, request.trace.stage(TimedStep.MMR):
-            vectors_by_id = fetch_vectors(connection, index.name, ids)
+            vectors_by_id = request.store.fetch_vectors(connection, ids)
         hits = [hit for hit in hits if hit.id in vectors_by_id]
         rows = np.stack([vectors_by_id[hit.id] for hit in hits])
         wanted = len(hits) if request.scope.preferred_source_ids else request.limit  # FinalOrder puts these first

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import workbench.workbench
+from workbench.retrieval.options import strategy_name
 from workbench.retrieval.strategies import STRATEGIES, strategy_named
 from workbench.runtime import check_extra
 
@@ -52,8 +53,8 @@ class Workbench(workbench.workbench.Workbench):
 
         Args:
             test_set: A test set, the title or id of a stored one, a folder, or "sample".
-            strategies: Names of strategies, and retrievers as ``wb.strategies.add`` takes them, or these by name. A
-                retriever is added under its name, or that of its class.
+            strategies: Names of strategies (NAME or NAME@INDEX), and retrievers as ``wb.strategies.add`` takes them, or
+                these by name. A retriever is added under its name, or that of its class.
             metrics: Metrics, the first of which orders the leaderboard; those of ``workbench eval`` if None.
             run_files: Paths of run files (TREC or CSV) by name.
             parameters: Parameters by strategy and name.
@@ -127,7 +128,8 @@ class Workbench(workbench.workbench.Workbench):
 
     def _name(self, strategy: object) -> str:
         if isinstance(strategy, str) and "://" not in strategy:
-            return strategy_named(strategy).name
+            strategy_named(strategy_name(strategy))
+            return strategy
         for name, row in STRATEGIES.items():
             if row.own is not None and row.own.retriever is strategy:
                 return name

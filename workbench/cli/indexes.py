@@ -71,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only rows with this value in a column or a field of the metadata; may be repeated",
     )
     attach.add_argument("--distance", metavar="D", help="cosine, l2 or ip (that of the table's vector index)")
+    _add_background(attach)
     sync = verbs.add("sync", "Read the new, changed and deleted rows of an attached table.", _run_sync)
     sync.add_argument("name", metavar="NAME")
     delete = verbs.add("delete", "Delete an index; its documents are kept.", _run_delete)
@@ -166,10 +167,11 @@ def _run_attach(arguments: argparse.Namespace, out: Output) -> int:
             collection=arguments.collection,
             filter=filters,
             distance=arguments.distance,
+            fill=not arguments.background,
             on_progress=show,
             should_stop=should_stop,
         )
-        return _print_index(out, wb, index)
+        return _enqueue(out, wb, index.name) if arguments.background else _print_index(out, wb, index)
 
 
 def _run_sync(arguments: argparse.Namespace, out: Output) -> int:
@@ -210,9 +212,26 @@ def _build_index(wb: Workbench, out: Output, name: str) -> Index:
         return wb.indexes.build(name, on_progress=show, should_stop=should_stop)
 
 
+_SHOWN_OF_TABLES = (
+    "place",
+    "table",
+    "collection",
+    "filter",
+    "distance",
+    "rows",
+    "matched",
+    "synced_at",
+    "notes",
+    "left_out",
+)
+
+
 def _print_index(out: Output, wb: Workbench, index: Index) -> int:
     size = wb.indexes.bytes_on_disk(index.name)
     value = index.to_dict() | {"bytes": size, "missing_documents": wb.indexes.count_missing(index.name)}
-    row = {name: item for name, item in value.items() if name != "bytes"} | {"on_disk": size_text(size)}
+    row: dict[str, object] = {name: item for name, item in value.items() if name not in ("bytes", "attachment")}
+    if index.attachment is not None:
+        row |= {name: index.attachment[name] for name in _SHOWN_OF_TABLES}
+    row |= {"on_disk": size_text(size)}
     out.show(value, lambda console: print_fields(console, row))
     return 0

@@ -62,6 +62,7 @@ class IndexStatus(TypedDict):
     created_at: str | None
     has_graph: bool
     graph: JsonObject | None
+    attachment: JsonObject | None
     vector_search: str
     bytes: int
 
@@ -247,6 +248,9 @@ def _needs_graph(index: Index) -> bool:
 
 def describe_vector_search(index: Index) -> str:
     """Describe how vectors of an index are searched: exactly, or by a graph with a measured recall."""
+    if index.attachment is not None:
+        found = index.attachment["vector_index"]
+        return f"in its table, by {found} ({index.attachment['distance']})" if found else "in its table, exact"
     state = get_graph_state(index)
     if state is None:
         return (

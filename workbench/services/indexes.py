@@ -142,6 +142,7 @@ class IndexService:
         collection: str | None = None,
         filter: Mapping[str, str] | None = None,
         distance: str | None = None,
+        fill: bool = True,
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> Index:
@@ -158,6 +159,7 @@ class IndexService:
             collection: Collection of a LangChain table, if it has several.
             filter: Values that columns or fields of the metadata must have.
             distance: cosine, l2 or ip; that of the table's vector index if None.
+            fill: False to read the rows later, with ``sync`` or a job that builds the index.
             on_progress: Called with each ``Progress``.
             should_stop: Polled between rows; return True to stop. ``sync`` continues.
 
@@ -174,7 +176,7 @@ class IndexService:
 
         request = TableRequest(table, dict(columns or {}), collection, dict(filter or {}), distance)
         index = attach_table(self._corpus, name, url, request, model)
-        return self.sync(index.name, on_progress=on_progress, should_stop=should_stop)
+        return self.sync(index.name, on_progress=on_progress, should_stop=should_stop) if fill else index
 
     def sync(self, name: str, *, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> Index:
         """Read the new and changed rows of an attached index's table, and forget those that are gone.
@@ -221,7 +223,8 @@ class IndexService:
         """
         index = self._corpus.index(name)
         if index.is_attached:
-            return self.sync(name, on_progress=on_progress, should_stop=should_stop)
+            leads = parts is None or parts.leads
+            return self.sync(name, on_progress=on_progress, should_stop=should_stop) if leads else index
         with measure(BUILD, index.name) as told:
             done = self._build(index, on_progress, should_stop, parts)
             told.tell(documents=done)

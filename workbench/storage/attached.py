@@ -153,6 +153,7 @@ class AttachedTable:
             "type": _verbatim(mapped.operand_type),
             "id_type": _verbatim(mapped.id_type),
             "metadata": self._metadata,
+            "usable": self._usable,
             **parts,
         }
         query = f"SELECT {what} FROM {{table}} AS t WHERE {{condition}} {rest}"
@@ -190,6 +191,12 @@ class AttachedTable:
             )
         return sql.SQL(" AND ").join(conditions)
 
+    @cached_property
+    def _usable(self) -> sql.Composable:
+        """The condition of rows that become passages."""
+        columns = {name: _verbatim(sql.Identifier(getattr(self.map, name))) for name in ("id", "text", "vector")}
+        return sql.SQL("{id} IS NOT NULL AND {vector} IS NOT NULL AND {text} ~ '\\S'").format(**columns)
+
     # Reading the table
 
     def count(self) -> TableCounts:
@@ -197,7 +204,7 @@ class AttachedTable:
         what = (
             "count(*) AS rows, count(*) FILTER (WHERE {vector} IS NULL) AS without_vector, "
             "count(*) FILTER (WHERE {vector} IS NOT NULL AND ({text} IS NULL OR {text} !~ '\\S')) AS without_text, "
-            "count({id}) - count(DISTINCT {id}) AS repeated, "
+            "count({id}) FILTER (WHERE {usable}) - count(DISTINCT {id}) FILTER (WHERE {usable}) AS repeated, "
             "coalesce(array_agg(DISTINCT vector_dims({vector})) FILTER (WHERE {vector} IS NOT NULL), '{{}}') AS dims"
         )
         with self.reading(SCAN_TIMEOUT_S) as connection:
@@ -207,7 +214,7 @@ class AttachedTable:
 
     def sample(self) -> list[TableRow]:
         """Return some rows with their vectors: the first ones with text, since a random sample would scan the table."""
-        rest = "AND {vector} IS NOT NULL AND {text} ~ '\\S' LIMIT {limit}"
+        rest = "AND {usable} LIMIT {limit}"
         query = self.select(
             "{id}::text AS key, {text} AS text, {metadata} AS metadata, {vector}::text AS vector",
             rest,
@@ -221,7 +228,7 @@ class AttachedTable:
         """Return the hash of each row's text and metadata by its id, and the state of the table before."""
         query = self.select(
             "{id}::text AS key, decode(md5({text} || {metadata}::text), 'hex') AS hash",
-            "AND {id} IS NOT NULL AND {vector} IS NOT NULL AND {text} ~ '\\S'",
+            "AND {usable}",
         )
         hashes: dict[str, bytes] = {}
         with self.reading(SCAN_TIMEOUT_S) as connection:
@@ -236,7 +243,7 @@ class AttachedTable:
         """Return the rows with these ids; of several with one id the first."""
         query = self.select(
             "DISTINCT ON ({id}) {id}::text AS key, {text} AS text, {metadata} AS metadata",
-            "AND {id} = ANY(%(keys)s::text[]::{id_type}[]) AND {vector} IS NOT NULL AND {text} ~ '\\S'",
+            "AND {id} = ANY(%(keys)s::text[]::{id_type}[]) AND {usable}",
         )
         with self.reading() as connection:
             rows = connection.execute(query, {"keys": list(keys)}).fetchall()
@@ -290,7 +297,7 @@ class AttachedTable:
         inside = "" if keys is None else "AND {id} = ANY(%(keys)s::text[]::{id_type}[])"
         query = self.select(
             "count(*) AS n",
-            f"AND {{text}} ~ '\\S' AND 1 - ({{operand}} <=> %(vector)s::{{type}}) > %(cosine)s {inside}",
+            f"AND {{usable}} AND 1 - ({{operand}} <=> %(vector)s::{{type}}) > %(cosine)s {inside}",
         )
         values = {"vector": _literal(vector), "cosine": cosine, "keys": list(keys or ())}
         with self.reading() as connection:

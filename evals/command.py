@@ -103,15 +103,11 @@ def evaluate(
     from evals.measures.metrics import DEFAULT_METRICS, check_metrics
     from evals.measures.significance import compare_with_best
     from evals.test_sets.store import load_named_test_set
-    from workbench.retrieval.options import parameters_by_strategy, strategy_name
-    from workbench.retrieval.strategies import strategy_named
+    from workbench.retrieval.options import parameters_by_strategy
 
     _parse_shares(arguments.document_cutoffs)  # otherwise its errors would come after minutes of searches
     metrics = check_metrics(_parse_names(arguments.metrics) or DEFAULT_METRICS)
-    index = wb.corpus.index(arguments.index)
-    strategies: Sequence[str] = _parse_names(arguments.strategies) or runs.default_strategies(index)
-    for name in strategies:
-        strategy_named(strategy_name(name))
+    strategies = runs.choose_strategies(_parse_names(arguments.strategies), wb.corpus.index(arguments.index))
     given = parameters_by_strategy(strategies, arguments.set)
     if arguments.ragas == "llm":
         _make_endpoint(wb, arguments)  # otherwise its errors would come after minutes of searches

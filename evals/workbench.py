@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import workbench.workbench
-from workbench.retrieval.options import strategy_name
 from workbench.retrieval.strategies import STRATEGIES, strategy_named
 from workbench.runtime import check_extra
 
@@ -128,7 +127,7 @@ class Workbench(workbench.workbench.Workbench):
 
     def _name(self, strategy: object) -> str:
         if isinstance(strategy, str) and "://" not in strategy:
-            strategy_named(strategy_name(strategy))
+            strategy_named(strategy.partition("@")[0])
             return strategy
         for name, row in STRATEGIES.items():
             if row.own is not None and row.own.retriever is strategy:

@@ -184,6 +184,13 @@ def default_strategies(index: Index | None = None) -> tuple[str, ...]:
     return tuple(strategy.name for strategy in usable if strategy.reads_attached or not is_attached)
 
 
+def choose_strategies(names: Sequence[str], index: Index) -> Sequence[str]:
+    """Return the named strategies, each NAME or NAME@INDEX, or the default ones of an index. Raises InvalidInput."""
+    for name in names:
+        split_strategy(name, None)
+    return names or default_strategies(index)
+
+
 def run_strategies(
     wb: Workbench,
     test_set: TestSet,

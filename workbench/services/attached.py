@@ -123,7 +123,7 @@ def attach_table(corpus: Corpus, name: str, url: str | None, request: TableReque
     """Check a table and create its index, still without rows.
 
     Raises:
-        InvalidInput: The table cannot be searched; the message says why.
+        InvalidInput: The table is not searchable; the message has the reason.
         NotFound: There is no such table.
         Conflict: There is an index with this name.
         TableUnavailable: Its server is unreachable.
@@ -288,7 +288,7 @@ class Matching:
         self._anchors = {anchor: rows for anchor, rows in anchors.items() if len(rows) <= MAX_ROWS_PER_ANCHOR}
 
     @property
-    def wanted(self) -> list[str]:
+    def document_ids(self) -> list[str]:
         """The ids of the documents to read: those that are named, or all if a row names none."""
         if all(self._named.values()):
             return list({one.id: None for named in self._named.values() for one in named})
@@ -427,7 +427,7 @@ class TableSync:
 
     def _match(self, rows: Sequence[TableRow], names: Names) -> dict[str, Place]:
         matching = Matching(rows, names)
-        for ids in split_windows(matching.wanted, DOCUMENTS_AT_ONCE):
+        for ids in split_windows(matching.document_ids, DOCUMENTS_AT_ONCE):
             for row in self._corpus.database.rows(statement("attached_texts"), {"ids": list(ids)}):
                 matching.read(row["id"], row["text"])
         return matching.places

@@ -166,11 +166,11 @@ class Corpus:
         from workbench.storage.attached import AttachedStore, AttachedTable, TableMap
 
         assert index.attachment is not None
-        database = self.attached_database(index)
+        database = self.open_table(index)
         table = AttachedTable(database, TableMap.parse(index.attachment))
         return AttachedStore(self.database, index, reader, table)
 
-    def attached_database(self, index: Index) -> Database:
+    def open_table(self, index: Index) -> Database:
         """Return the database of an attached index, opened once per address.
 
         Raises:

@@ -164,7 +164,7 @@ class IndexService:
             should_stop: Polled between rows; return True to stop. ``sync`` continues.
 
         Raises:
-            InvalidInput: The table cannot be searched in this way; the message says why.
+            InvalidInput: The table is not searchable in this way; the message has the reason.
             NotFound: There is no such table.
             Conflict: There is an index with this name.
             TableUnavailable: The server is unreachable.

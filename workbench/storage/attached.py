@@ -1,7 +1,7 @@
 """A pgvector table that belongs to someone else: described, searched in place, and never written to.
 
 Every statement runs in a READ ONLY transaction with a time limit. Its rows are the passages of an index whose texts
-and terms are in our database; its vectors stay where they are (``AttachedStore``).
+and terms are in our database; its vectors remain there (``AttachedStore``).
 """
 
 from __future__ import annotations
@@ -23,11 +23,17 @@ from psycopg import sql
 
 from workbench.errors import InvalidInput, NotFound, StorageError, TableUnavailable, list_choices
 from workbench.storage.database import Connection, Database, bind_integers, fetch_one
-from workbench.storage.graph import EXACT_UP_TO
 from workbench.storage.passages import TermWeights, fetch_rows, make_row_id, parse_vector
-from workbench.storage.postings import score_passages
-from workbench.storage.ranking import DEPTH_GROWTH, LegRanking, ScoreAndRank, fetch_scope_ids, filter_passages
-from workbench.storage.statements import statement
+from workbench.storage.ranking import (
+    DEPTH_GROWTH,
+    EXACT_UP_TO,
+    LegRanking,
+    ScoreAndRank,
+    fetch_scope_ids,
+    filter_passages,
+    score_passages,
+    statement,
+)
 from workbench.storage.store import PassageStore
 from workbench.types import Index, JsonValue, ResolvedScope, Value, as_integer
 
@@ -126,7 +132,7 @@ class AttachedTable:
     # Statements
 
     @contextmanager
-    def reading(self, seconds: int = SEARCH_TIMEOUT_S) -> Generator[Connection]:
+    def open(self, seconds: int = SEARCH_TIMEOUT_S) -> Generator[Connection]:
         """Yield a connection in a READ ONLY transaction with a time limit.
 
         Raises:
@@ -207,7 +213,7 @@ class AttachedTable:
             "count({id}) FILTER (WHERE {usable}) - count(DISTINCT {id}) FILTER (WHERE {usable}) AS repeated, "
             "coalesce(array_agg(DISTINCT vector_dims({vector})) FILTER (WHERE {vector} IS NOT NULL), '{{}}') AS dims"
         )
-        with self.reading(SCAN_TIMEOUT_S) as connection:
+        with self.open(SCAN_TIMEOUT_S) as connection:
             row = fetch_one(connection.execute(self.select(what), {}))
         dimensions = tuple(row.pop("dims"))
         return TableCounts(**row, dimensions=dimensions)
@@ -220,7 +226,7 @@ class AttachedTable:
             rest,
             limit=sql.Literal(SAMPLE_ROWS),
         )
-        with self.reading() as connection:
+        with self.open() as connection:
             rows = connection.execute(query, {}).fetchall()
         return [TableRow(row["key"], row["text"], row["metadata"], parse_vector(row["vector"])) for row in rows]
 
@@ -231,7 +237,7 @@ class AttachedTable:
             "AND {usable}",
         )
         hashes: dict[str, bytes] = {}
-        with self.reading(SCAN_TIMEOUT_S) as connection:
+        with self.open(SCAN_TIMEOUT_S) as connection:
             state = self._read_state(connection)
             with connection.cursor(name="rag_workbench_rows") as cursor:
                 cursor.itersize = 10_000
@@ -245,13 +251,13 @@ class AttachedTable:
             "DISTINCT ON ({id}) {id}::text AS key, {text} AS text, {metadata} AS metadata",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[]) AND {usable}",
         )
-        with self.reading() as connection:
+        with self.open() as connection:
             rows = connection.execute(query, {"keys": list(keys)}).fetchall()
         return [TableRow(**row) for row in rows]
 
     def read_state(self) -> str:
         """Return a text that changes with the rows of the table and of the tables behind a view: cheap."""
-        with self.reading() as connection:
+        with self.open() as connection:
             return self._read_state(connection)
 
     def _read_state(self, connection: Connection) -> str:
@@ -265,7 +271,7 @@ class AttachedTable:
             "{id}::text AS key, 1 - ({operand} <=> %(vector)s::{type}) AS cosine",
             "ORDER BY {operand} {operator} %(vector)s::{type} LIMIT %(limit)s",
         )
-        with self.reading() as connection:
+        with self.open() as connection:
             breadth = str(min(MAX_EF_SEARCH, max(MIN_EF_SEARCH, limit)))
             connection.execute(statement("attached_breadth"), {"breadth": breadth})
             if self.map.iterates:
@@ -279,7 +285,7 @@ class AttachedTable:
             "{id}::text AS key, 1 - ({operand} <=> %(vector)s::{type}) AS cosine",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[])",
         )
-        with self.reading() as connection:
+        with self.open() as connection:
             return _read_cosines(connection.execute(query, {"vector": _literal(vector), "keys": list(keys)}))
 
     def fetch_vectors(self, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
@@ -288,7 +294,7 @@ class AttachedTable:
             "{id}::text AS key, {vector}::text AS vector",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[]) AND {vector} IS NOT NULL",
         )
-        with self.reading() as connection:
+        with self.open() as connection:
             rows = connection.execute(query, {"keys": list(keys)}).fetchall()
         return {row["key"]: parse_vector(row["vector"]) for row in rows}
 
@@ -300,7 +306,7 @@ class AttachedTable:
             f"AND {{usable}} AND 1 - ({{operand}} <=> %(vector)s::{{type}}) > %(cosine)s {inside}",
         )
         values = {"vector": _literal(vector), "cosine": cosine, "keys": list(keys or ())}
-        with self.reading() as connection:
+        with self.open() as connection:
             return int(fetch_one(connection.execute(query, values))["n"])
 
 
@@ -349,7 +355,7 @@ def read_only(database: Database, schema: str, seconds: int) -> Generator[Connec
 
 @dataclass(frozen=True, slots=True)
 class TableRequest:
-    """What a user says about a table.
+    """A user's description of a table.
 
     Attributes:
         table: Name of a table or view, with its schema unless that is public.
@@ -370,7 +376,7 @@ def describe_table(database: Database, request: TableRequest) -> tuple[TableMap,
     """Return the map of a table, and notes on its index.
 
     Raises:
-        InvalidInput: The table cannot be attached in this way; the message says what is missing.
+        InvalidInput: The table is not searchable in this way; the message has the reason.
         NotFound: There is no such table.
         TableUnavailable: The server is unreachable.
     """

@@ -36,10 +36,16 @@ from workbench.storage.attached import (
     hash_rows,
     make_embedded_text,
 )
-from workbench.storage.database import Connection
 from workbench.storage.documents import NewDocument
-from workbench.storage.passages import RowPassage, fetch_internal_ids, fetch_token_bits, insert_passages, make_row_id
-from workbench.storage.statements import statement
+from workbench.storage.passages import (
+    Connection,
+    RowPassage,
+    fetch_internal_ids,
+    fetch_token_bits,
+    insert_passages,
+    make_row_id,
+    statement,
+)
 from workbench.types import DATASET, Index, JsonObject, JsonValue, OnProgress, Progress, ShouldStop, as_text
 
 CHUNKER = "attached"  # in place of a chunker: the rows are cut already

@@ -27,8 +27,7 @@ from workbench.retrieval.query import Query, Words
 from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.database import Connection
-from workbench.storage.passages import TermWeights, fetch_vectors
-from workbench.storage.postings import fetch_cosines
+from workbench.storage.passages import TermWeights
 from workbench.storage.ranking import fetch_passage_terms
 from workbench.types import FEEDBACK, KEYWORD, VECTOR, Leg, TimedStep, parameter
 
@@ -49,8 +48,7 @@ def find_moved_hits(
     moved = query.rebind(replace(request, min_similarity=0.0), vector, words)
     hits = find_hybrid_hits(moved, connection, pool)
     query.names, query.titles, query.spread = moved.names, moved.titles, moved.spread
-    index, found = request.index, [hit.id for hit in hits]
-    near = fetch_cosines(connection, index.name, query.encoded.vector, found)
+    near = request.store.fetch_cosines(connection, query.encoded.vector, [hit.id for hit in hits])
     hits = [hit for hit in hits if hit.id in near]  # others were deleted in the meantime
     return [_relabel(hit, leg, near[hit.id]) for hit in hits if _is_similar(query, hit, near[hit.id])]
 
@@ -76,7 +74,7 @@ class FeedbackRetriever(Retriever):
             first = first[: int(request.float_param(FEEDBACK_PASSAGES))]
             if not first:
                 return []
-            stored = fetch_vectors(connection, request.index.name, first)
+            stored = request.store.fetch_vectors(connection, first)
             rows = np.stack([stored[key] for key in first if key in stored])
             moved = move_towards(query.encoded.vector, rows, request.float_param(FEEDBACK_WEIGHT))
             words = self._expand_words(connection, query.read_words(connection), first)

@@ -15,7 +15,6 @@ from workbench.retrieval.parameters import QUERIES
 from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
-from workbench.storage.postings import fetch_cosines
 from workbench.types import KEYWORD, QUERY, VECTOR, Leg, TimedStep
 
 MAX_QUESTION_CHARS = 300  # longer rephrasings are cut
@@ -39,8 +38,7 @@ class MultiQueryRetriever(Retriever):
         """Add the question's own cosine, with no contribution, to a hit that only rephrasings found."""
         if VECTOR in hit.legs:
             return hit
-        index, vector = self._request.index, query.encoded.vector
-        cosine = fetch_cosines(connection, index.name, vector, [hit.id]).get(hit.id)
+        cosine = self._request.store.fetch_cosines(connection, query.encoded.vector, [hit.id]).get(hit.id)
         if cosine is None:  # deleted in the meantime
             return None
         similar = query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput, ModelError, NotFound
-from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import BOTH_LEGS, BUILT_IN_STRATEGIES
 from workbench.services.checks import MAX_RESULTS, check_limit, check_query
-from workbench.services.corpus import Corpus, retry_read
+from workbench.services.corpus import Corpus, import_framework, retry_read
 from workbench.services.search import DEFAULT_ASK, Requests, SearchService
 from workbench.types import KEYWORD, VECTOR, Passage, SearchResult
 
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Alignment, Explanation, LegView, Step, WordComparison
     from workbench.retrieval.explain.outcome import FinalRank, PipelineTrace
     from workbench.retrieval.query import Query, Request
-    from workbench.storage.database import Connection
-    from workbench.storage.passages import StoredPassage
+    from workbench.storage.passages import Connection, StoredPassage
 
 OTHER_RANK_LIMITS = (
     50,
@@ -247,7 +245,7 @@ class ExplainService:
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate to explain, and the result that shows it."""
         from workbench.retrieval.explain.explanation import covers
-        from workbench.storage.postings import score_passages
+        from workbench.storage.ranking import score_passages
 
         result, query = traced.result, traced.query
         by_id = {passage.node_id: passage for passage in candidates}

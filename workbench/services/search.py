@@ -11,7 +11,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.errors import ConfigurationError, InvalidInput, ModelError, StatementRejected
-from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.hits import agreement
 from workbench.retrieval.options import Ask, split_strategy
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER, RERANKER, TYPO_TOLERANCE
@@ -24,7 +23,7 @@ from workbench.retrieval.strategies import (
     strategy_named,
 )
 from workbench.services.checks import check_limit, check_query, check_similarity
-from workbench.services.corpus import Corpus, retry_on_primary, retry_read
+from workbench.services.corpus import Corpus, import_framework, retry_on_primary, retry_read
 from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
 from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.storage.ranking import filter_documents

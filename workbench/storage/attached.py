@@ -22,13 +22,16 @@ from numpy.typing import NDArray
 from psycopg import sql
 
 from workbench.errors import InvalidInput, NotFound, StorageError, TableUnavailable, list_choices
-from workbench.storage.database import Connection, Database, bind_integers, fetch_one
 from workbench.storage.passages import TermWeights, fetch_rows, make_row_id, parse_vector
 from workbench.storage.ranking import (
     DEPTH_GROWTH,
     EXACT_UP_TO,
+    Connection,
+    Database,
     LegRanking,
     ScoreAndRank,
+    bind_integers,
+    fetch_one,
     fetch_scope_ids,
     filter_passages,
     score_passages,

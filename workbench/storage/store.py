@@ -18,13 +18,11 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.storage.database import Connection, Database
 from workbench.storage.graph import Say, maintain_graph
-from workbench.storage.passages import TermWeights, fetch_vectors, parse_vector
+from workbench.storage.passages import TermWeights, fetch_vectors, parse_vector, statement
 from workbench.storage.postings import fetch_cosines
-from workbench.storage.ranking import LegRanking, ScoreAndRank, fetch_vector_rank, nearest
+from workbench.storage.ranking import Connection, Database, LegRanking, ScoreAndRank, fetch_vector_rank, nearest
 from workbench.storage.replica import Replica
-from workbench.storage.statements import statement
 from workbench.types import Index, ResolvedScope
 
 if TYPE_CHECKING:

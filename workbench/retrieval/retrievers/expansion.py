@@ -26,8 +26,7 @@ from workbench.retrieval.parameters import FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, H
 from workbench.retrieval.query import Query, Words
 from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.storage.database import Connection
-from workbench.storage.passages import TermWeights
+from workbench.storage.passages import Connection, TermWeights
 from workbench.storage.ranking import fetch_passage_terms
 from workbench.types import FEEDBACK, KEYWORD, VECTOR, Leg, TimedStep, parameter
 

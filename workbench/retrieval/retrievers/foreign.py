@@ -24,8 +24,8 @@ from workbench.retrieval.nodes import EXTRA, make_node
 from workbench.retrieval.own import FAULT_END, OwnAnswer, OwnHit, RetrieverFault
 from workbench.retrieval.query import Query
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.storage.database import Connection
 from workbench.storage.passages import (
+    Connection,
     NamedDocument,
     StoredPassage,
     fetch_document_passages,

@@ -16,14 +16,12 @@ from workbench.retrieval.legs import compute_spread, keyword_confidence, leg_con
 from workbench.retrieval.name_matching import compute_name_confidences, name_confidence
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import CANDIDATES, DOCUMENT_WEIGHT, FUSION, RRF, VECTOR_WEIGHT
-from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.keyword import rank_by_keywords
-from workbench.retrieval.retrievers.retriever import Retriever
+from workbench.retrieval.retrievers.retriever import Query, Request, Retriever
 from workbench.retrieval.retrievers.vector import rank_by_vector
-from workbench.storage.database import Connection
 from workbench.storage.passages import hubness
 from workbench.storage.postings import reads_all_postings
-from workbench.storage.ranking import LegRanking
+from workbench.storage.ranking import Connection, LegRanking
 from workbench.types import DOCUMENT, KEYWORD, VECTOR, Leg, ParameterValue, TimedStep
 
 # For questions in another language than the index's. A multilingual model puts some passages near everything, and

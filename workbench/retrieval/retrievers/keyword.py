@@ -12,8 +12,7 @@ from workbench.retrieval.bm25 import max_score
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.retrievers.retriever import Query, Retriever
-from workbench.storage.database import Connection
-from workbench.storage.ranking import LegRanking, rank_by_terms
+from workbench.storage.ranking import Connection, LegRanking, rank_by_terms
 from workbench.types import KEYWORD, VECTOR, Leg, TimedStep
 
 MAX_KEYWORD_DEPTH = 2000  # maximum hits examined for a minimum similarity

@@ -10,11 +10,10 @@ from llama_index.core.schema import NodeWithScore
 from workbench.errors import ModelError
 from workbench.retrieval.hits import Hit, hit_from_legs, scale_contributions
 from workbench.retrieval.llm_prompts import MULTI_QUERY, RETRIEVAL_SYSTEM, questions_schema
-from workbench.retrieval.nodes import to_nodes
+from workbench.retrieval.nodes import Connection, to_nodes
 from workbench.retrieval.parameters import QUERIES
 from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
 from workbench.retrieval.retrievers.retriever import Query, Retriever
-from workbench.storage.database import Connection
 from workbench.types import KEYWORD, QUERY, VECTOR, Leg, TimedStep
 
 MAX_QUESTION_CHARS = 300  # longer rephrasings are cut

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import make_node, to_nodes
+from workbench.retrieval.nodes import Hit, make_node, to_nodes
 from workbench.retrieval.retrievers.retriever import Query, Retriever
-from workbench.storage.database import Connection
-from workbench.storage.passages import TermWeights, find_nearest_passages
+from workbench.storage.passages import Connection, TermWeights, find_nearest_passages
 from workbench.storage.ranking import LegRanking
 from workbench.types import VECTOR, Leg, TimedStep
 

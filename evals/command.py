@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "test_set", metavar="DATASET", help="folder (BEIR format, or questions.jsonl), stored test set, or 'sample'"
     )
     parser.add_argument(
-        "--strategies", metavar="A,B,C", help="strategies (default: all that work without a scope and an LLM)"
+        "--strategies",
+        metavar="A,B,C",
+        help="strategies, each NAME or NAME@INDEX (default: all that work without a scope and an LLM)",
     )
     parser.add_argument(
         "--run-file",
@@ -102,11 +104,10 @@ def evaluate(
     from evals.measures.significance import compare_with_best
     from evals.test_sets.store import load_named_test_set
     from workbench.retrieval.options import parameters_by_strategy
-    from workbench.retrieval.strategies import strategy_named
 
     _parse_shares(arguments.document_cutoffs)  # otherwise its errors would come after minutes of searches
     metrics = check_metrics(_parse_names(arguments.metrics) or DEFAULT_METRICS)
-    strategies = [strategy_named(name).name for name in _parse_names(arguments.strategies)] or runs.default_strategies()
+    strategies = runs.choose_strategies(_parse_names(arguments.strategies), wb.corpus.index(arguments.index))
     given = parameters_by_strategy(strategies, arguments.set)
     if arguments.ragas == "llm":
         _make_endpoint(wb, arguments)  # otherwise its errors would come after minutes of searches

@@ -176,7 +176,9 @@ class IndexedCorpus:
 
 def hash_settings(index: Index) -> str:
     """Hash the chunking and embedding settings of an index."""
-    settings = [index.chunker, sorted(index.chunker_options.items()), index.embedding_model]
+    settings: list[object] = [index.chunker, sorted(index.chunker_options.items()), index.embedding_model]
+    if index.attachment is not None:
+        settings.append(index.attachment["content"])
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
 
@@ -201,10 +203,12 @@ def index_corpus(
     corpus = test_set.corpus
     if corpus is None:
         scope = resolve_scope(wb, test_set.scope)
-        if wb.indexes.count_missing(model.name):
+        if model.is_attached or wb.indexes.count_missing(model.name):
             wb.indexes.build(model.name, on_progress=on_progress, should_stop=should_stop)
         return _index_own_documents(wb, model, test_set.scope, scope)
     source_id = corpus.source_id if isinstance(corpus, StoredCorpus) else ensure_source(wb, test_set.name, corpus).id
+    if model.is_attached:
+        return _attach_corpus(wb, test_set, source_id, model, on_progress, should_stop)
     index = _ensure_index(wb, source_id, corpus.hash, model)
     failures: tuple[str, ...] = ()
     was_ready = index.status == "ready"
@@ -222,6 +226,24 @@ def index_corpus(
         failures=failures,
         pages=make_page_lookup(wb),
     )
+
+
+def _attach_corpus(
+    wb: Workbench,
+    test_set: TestSet,
+    source_id: str,
+    model: Index,
+    on_progress: OnProgress | None,
+    should_stop: ShouldStop | None,
+) -> IndexedCorpus:
+    """Read an attached table as passages of a test set's corpus, whose documents the default index brings in.
+
+    Rows that are in none of its documents are found, too, and count as not relevant.
+    """
+    stored = index_corpus(wb, test_set, on_progress=on_progress, should_stop=should_stop)
+    index = wb.indexes.attach_for_corpus(model, source_id)
+    index = wb.indexes.sync(index.name, on_progress=on_progress, should_stop=should_stop)
+    return replace(stored, index=index)
 
 
 def make_page_lookup(wb: Workbench) -> Callable[[str], tuple[PageSpan, ...]]:

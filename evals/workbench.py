@@ -53,8 +53,8 @@ class Workbench(workbench.workbench.Workbench):
 
         Args:
             test_set: A test set, the title or id of a stored one, a folder, or "sample".
-            strategies: Names of strategies, and retrievers as accepted by ``wb.strategies.add``, optionally by name. A
-                retriever is added under its name, or its class's name.
+            strategies: Names of strategies (NAME or NAME@INDEX), and retrievers as accepted by ``wb.strategies.add``,
+                optionally by name. A retriever is added under its name, or its class's name.
             metrics: Metrics, the first of which orders the leaderboard; the defaults of ``workbench eval`` if None.
             run_files: Paths of run files (TREC or CSV) by name.
             parameters: Parameters by strategy and name.
@@ -184,7 +184,8 @@ class Workbench(workbench.workbench.Workbench):
 
     def _name(self, strategy: object) -> str:
         if isinstance(strategy, str) and "://" not in strategy:
-            return strategy_named(strategy).name
+            strategy_named(strategy.partition("@")[0])
+            return strategy
         for name, row in STRATEGIES.items():
             if row.own is not None and row.own.retriever is strategy:
                 return name

@@ -69,6 +69,10 @@ class StorageError(WorkbenchError):
     """The database is unreachable or rejected a statement."""
 
 
+class TableUnavailable(StorageError):
+    """The server of an attached table is unreachable, or rejects or does not finish a statement."""
+
+
 class StatementRejected(StorageError):
     """The database rejected a statement because its tables differ from what the statement expects."""
 

@@ -429,6 +429,12 @@ class Index(Value):
     has_graph: bool = False  # whether searches of everything use its HNSW graph instead of exact search
     family_count: int = 0  # documents that are conversations, articles or archives
     graph: Mapping[str, JsonValue] | None = None  # ``GraphState``, measured when the graph was built or had grown
+    attachment: Mapping[str, JsonValue] | None = None  # the table with its vectors; None: they are in our own tables
+
+    @property
+    def is_attached(self) -> bool:
+        """True if it reads a table of someone else in place."""
+        return self.attachment is not None
 
 
 @dataclass(frozen=True, slots=True)

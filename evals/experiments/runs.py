@@ -43,9 +43,10 @@ from evals.measures.metrics import (
 from evals.test_set import OWN_CORPUS_TEXT, MeasuredScope, Question, TestSet
 from workbench.errors import Cancelled, Conflict, InvalidInput, WorkbenchError, list_choices
 from workbench.formatting import count_text
-from workbench.retrieval.options import Ask
+from workbench.retrieval.options import Ask, split_strategy
 from workbench.retrieval.strategies import STRATEGIES, check_parameters, describe_unregistered
 from workbench.types import (
+    Index,
     JsonObject,
     JsonValue,
     OnProgress,
@@ -67,7 +68,7 @@ RANKING_FILES = (
     "services/search.py",
     *(
         f"storage/{name}.py"
-        for name in ("documents", "graph", "llamaindex", "passages", "postings", "ranking", "store")
+        for name in ("attached", "documents", "graph", "llamaindex", "passages", "postings", "ranking", "store")
     ),
     *(f"storage/sql/{name}.sql" for name in ("search", "spelling", "surroundings")),
 )
@@ -176,9 +177,18 @@ class EvalRun:
     strategies: Mapping[str, StrategyRun]
 
 
-def default_strategies() -> tuple[str, ...]:
-    """Return the strategies that work without a scope and with the configured models."""
-    return tuple(name for name, strategy in STRATEGIES.items() if not (strategy.needs_scope or strategy.needs))
+def default_strategies(index: Index | None = None) -> tuple[str, ...]:
+    """Return the strategies that work without a scope, with the configured models and over an index."""
+    usable = (strategy for strategy in STRATEGIES.values() if not (strategy.needs_scope or strategy.needs))
+    is_attached = index is not None and index.is_attached
+    return tuple(strategy.name for strategy in usable if strategy.reads_attached or not is_attached)
+
+
+def choose_strategies(names: Sequence[str], index: Index) -> Sequence[str]:
+    """Return the named strategies, each NAME or NAME@INDEX, or the default ones of an index. Raises InvalidInput."""
+    for name in names:
+        split_strategy(name, None)
+    return names or default_strategies(index)
 
 
 def run_strategies(
@@ -194,12 +204,16 @@ def run_strategies(
 ) -> EvalRun:
     """Run strategies over a test set's answerable questions, one after another.
 
+    NAME@INDEX runs a strategy over another index than that of ``corpus``.
+
     Raises:
         InvalidInput: An unknown strategy, parameter or metric, or no question with a relevant document.
         Cancelled: ``should_stop`` returned True.
     """
-    names = list(dict.fromkeys(strategies or default_strategies()))
-    checked = {name: check_parameters(name, (parameters or {}).get(name)) for name in names}
+    names = list(dict.fromkeys(strategies or default_strategies(corpus.index)))
+    parts = {name: split_strategy(name, None) for name in names}
+    given = {name: (parameters or {}).get(name) or (parameters or {}).get(parts[name][0]) for name in names}
+    checked = {name: check_parameters(parts[name][0], given[name]) for name in names}
     metrics = check_metrics(metrics)
     if not test_set.answerable:
         raise InvalidInput(f"No question of {test_set.name!r} has a relevant document; judge some first.")
@@ -207,12 +221,14 @@ def run_strategies(
     runs = {}
     for name in names:
         answers = {}
-        warm_up(wb, corpus, test_set.answerable[0], name, checked[name])
+        strategy, index = parts[name]
+        over = index_corpus(wb, test_set, index, should_stop=should_stop) if index else corpus
+        warm_up(wb, over, test_set.answerable[0], strategy, checked[name])
         for question in test_set.answerable:
             if should_stop is not None and should_stop():
                 raise Cancelled("Stopped; stored answers are kept.")
             answers[question.id] = ask_question(
-                wb, corpus, question, name, checked[name], max_ranking_depth(metrics), test_set.pages
+                wb, over, question, strategy, checked[name], max_ranking_depth(metrics), test_set.pages
             )
             done += 1
             if on_progress is not None:

@@ -240,3 +240,20 @@ def test_a_database_that_is_down_gives_one_sentence_and_can_be_tried_again():
     opening.again()
     with pytest.raises(StorageError):
         opening.wait(30)
+
+
+def test_a_table_is_attached_in_a_form_and_synced_by_a_job(visit, wb):
+    vector = wb.corpus.encoder().encode(["A heron waits by the water."]).vectors[0].tolist()
+    wb.corpus.database.rows("CREATE TABLE birds (id int PRIMARY KEY, body text, v vector)")
+    values = {"v": str(vector)}
+    wb.corpus.database.rows("INSERT INTO birds VALUES (1, 'A heron waits by the water.', %(v)s::vector)", values)
+    app = visit(system)
+    app = app.button(key="index_attach").click().run()
+    app.text_input(key="table_name").input("birds")
+    app.text_input(key="table_table").input("birds")
+    app = app.button(key="table_attach").click().run()
+
+    [job] = wb.jobs.list_builds().values()
+    assert job.parameters == {"index": "birds"}
+    assert wb.indexes.build("birds").passages_count == 1
+    assert wb.search("heron", "rerank@birds").results[0].text == "A heron waits by the water."

@@ -6,9 +6,11 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 from commands import Ran
 
+from workbench import Workbench
 from workbench.retrieval.strategies import STRATEGIES
 
 
@@ -154,3 +156,25 @@ def test_doctor_reports_that_the_database_is_down(process: Callable[..., Ran]) -
     ran = process("doctor", "--json", WORKBENCH_DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert (ran.code, ran.json["ok"]) == (1, False)
     assert "is unreachable" in ran.json["checks"][0]["detail"]
+
+
+def test_a_table_is_attached_synced_shown_and_deleted(
+    workbench: Callable[..., Ran], wb: Workbench, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "A heron waits by the water."
+    vector = str(wb.corpus.encoder().encode([text]).vectors[0].tolist())
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE birds (n int PRIMARY KEY, body text, v vector, kind text)")
+        connection.execute("INSERT INTO birds VALUES (1, %s, %s, 'a'), (2, %s, %s, 'b')", (text, vector, text, vector))
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{database_url}\n"))
+
+    attached = workbench("indexes", "attach", "birds", "birds", "--url", "-", "--filter", "kind=a", "--json").json
+
+    assert (attached["passages_count"], attached["attachment"]["filter"]) == (1, {"kind": "a"})
+    assert "rows" in workbench("indexes", "show", "birds").out
+    assert workbench("search", "heron", "--strategy", "vector@birds", "--json").json["results"][0]["text"] == text
+    assert workbench("indexes", "sync", "birds", "--json").json["attachment"]["rows"] == 1
+    failed = workbench("indexes", "attach", "more", "birds", "--column", "text=nothing")
+    assert failed.code and "has no column 'nothing' for the text" in failed.err
+    assert workbench("indexes", "sync", "main").code
+    assert workbench("indexes", "delete", "birds", "--yes", "--json").json["name"] == "birds"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
@@ -41,6 +42,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build.add_argument("name", metavar="NAME")
     _add_background(build)
     verbs.add("default", "Same as 'update NAME --default'.", _run_default).add_argument("name", metavar="NAME")
+    attach = verbs.add(
+        "attach",
+        "Search a pgvector table in place, such as LangChain's or LlamaIndex's; nothing is written there.",
+        _run_attach,
+    )
+    attach.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
+    attach.add_argument("table", metavar="TABLE", help="table or view, with its schema unless that is public")
+    attach.add_argument(
+        "--url",
+        metavar="URL",
+        help="Postgres URL of its server, stored, never shown; '-' reads it from the input (the workbench's own)",
+    )
+    attach.add_argument(
+        "--column",
+        action="append",
+        default=[],
+        metavar="ROLE=COLUMN",
+        help="column of the id, text, vector or metadata if it is not recognised; may be repeated",
+    )
+    attach.add_argument("--model", metavar="M", help="embedding model of its vectors (WORKBENCH_EMBEDDING_MODEL)")
+    attach.add_argument("--collection", metavar="C", help="collection of a LangChain table, if it has several")
+    attach.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="FIELD=VALUE",
+        help="only rows with this value in a column or a field of the metadata; may be repeated",
+    )
+    attach.add_argument("--distance", metavar="D", help="cosine, l2 or ip (that of the table's vector index)")
+    _add_background(attach)
+    sync = verbs.add("sync", "Read the new, changed and deleted rows of an attached table.", _run_sync)
+    sync.add_argument("name", metavar="NAME")
     delete = verbs.add("delete", "Delete an index; its documents are kept.", _run_delete)
     delete.add_argument("name", metavar="NAME")
     add_yes_option(delete)
@@ -116,6 +149,38 @@ def _run_build(arguments: argparse.Namespace, out: Output) -> int:
         return _print_index(out, wb, _build_index(wb, out, arguments.name))
 
 
+def _run_attach(arguments: argparse.Namespace, out: Output) -> int:
+    columns = parse_assignments(arguments.column, "--column")
+    filters = parse_assignments(arguments.filter, "--filter")
+    url = sys.stdin.readline() if arguments.url == "-" else arguments.url
+    with (
+        open_workbench() as wb,
+        out.progress(f"Attach {arguments.name}") as show,
+        cancel_on_sigint(out) as should_stop,
+    ):
+        index = wb.indexes.attach(
+            arguments.name,
+            url,
+            arguments.table,
+            columns,
+            model=arguments.model,
+            collection=arguments.collection,
+            filter=filters,
+            distance=arguments.distance,
+            fill=not arguments.background,
+            on_progress=show,
+            should_stop=should_stop,
+        )
+        return _enqueue(out, wb, index.name) if arguments.background else _print_index(out, wb, index)
+
+
+def _run_sync(arguments: argparse.Namespace, out: Output) -> int:
+    with open_workbench() as wb:
+        with out.progress(f"Sync {arguments.name}") as show, cancel_on_sigint(out) as should_stop:
+            index = wb.indexes.sync(arguments.name, on_progress=show, should_stop=should_stop)
+        return _print_index(out, wb, index)
+
+
 def _run_default(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
         wb.indexes.set_default(arguments.name)
@@ -149,9 +214,26 @@ def _build_index(wb: Workbench, out: Output, name: str) -> Index:
         return wb.indexes.build(name, on_progress=show, should_stop=should_stop)
 
 
+_SHOWN_OF_TABLES = (
+    "place",
+    "table",
+    "collection",
+    "filter",
+    "distance",
+    "rows",
+    "matched",
+    "synced_at",
+    "notes",
+    "left_out",
+)
+
+
 def _print_index(out: Output, wb: Workbench, index: Index) -> int:
     size = wb.indexes.bytes_on_disk(index.name)
     value = index.to_dict() | {"bytes": size, "missing_documents": wb.indexes.count_missing(index.name)}
-    row = {name: item for name, item in value.items() if name != "bytes"} | {"on_disk": size_text(size)}
+    row: dict[str, object] = {name: item for name, item in value.items() if name not in ("bytes", "attachment")}
+    if index.attachment is not None:
+        row |= {name: index.attachment[name] for name in _SHOWN_OF_TABLES}
+    row |= {"on_disk": size_text(size)}
     out.show(value, lambda console: print_fields(console, row))
     return 0

@@ -184,6 +184,11 @@ class CompanionEncoder:
         self.name = dense.name
 
     @property
+    def tokens(self) -> Encoder:
+        """The built-in model that adds token vectors."""
+        return self._tokens
+
+    @property
     def dimensions(self) -> int:
         """Length of the dense model's vectors."""
         return self._dense.dimensions

@@ -20,11 +20,12 @@ from llama_index.core.response_synthesizers.no_text import NoText
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index_instrumentation import get_dispatcher
 
-from workbench.errors import ConfigurationError, ModelError, ScopeError
+from workbench.errors import ConfigurationError, ModelError, ScopeError, TableUnavailable
 from workbench.retrieval.evidence import judge_evidence
 from workbench.retrieval.hits import Hit, scale_contributions
 from workbench.retrieval.name_matching import list_preferred_names, restrict_to_named
 from workbench.retrieval.nodes import node_hit, node_passage, replace_hits, to_passages
+from workbench.retrieval.own import FAULT_END
 from workbench.retrieval.parameters import CUTOFF, MAX_DEPTH
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.retriever import Retriever
@@ -239,6 +240,8 @@ def rank_nodes(query: Query) -> list[NodeWithScore]:
 
     Raises:
         ModelError: The index's model fails and the strategy has no keyword leg.
+
+    If the server of an attached table is away, a strategy without a keyword leg finds nothing, with a note.
     """
     request = query.request
     strategy = request.strategy
@@ -252,5 +255,11 @@ def rank_nodes(query: Query) -> list[NodeWithScore]:
         if not strategy.has_keyword_leg:
             raise
         request.trace.note(f"{strategy.name}: vector search failed, so only keyword search was used")
-        by_words = replace(request, strategy=STRATEGIES[WORDS_ALONE])
-        return build_engine(by_words).retrieve(query.rebind(by_words))
+    except TableUnavailable as error:  # of an attached index, whose words are here
+        reason = str(error).removesuffix(".")
+        if not strategy.has_keyword_leg:
+            request.trace.note(f"{strategy.name}: {reason}{FAULT_END}")
+            return []
+        request.trace.note(f"{strategy.name}: {reason}, so only keyword search was used")
+    by_words = replace(request, strategy=STRATEGIES[WORDS_ALONE])
+    return build_engine(by_words).retrieve(query.rebind(by_words))

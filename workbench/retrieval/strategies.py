@@ -27,6 +27,7 @@ from workbench.types import (
     NOVELTY,
     QUERY,
     VECTOR,
+    Index,
     read_parameters,
 )
 
@@ -169,6 +170,7 @@ _TABLE = (
         vector,
         legs=(VECTOR,),
         is_one_leg=True,
+        reads_attached=True,
     ),
     Strategy(
         "keyword",
@@ -177,6 +179,7 @@ _TABLE = (
         keyword,
         legs=(KEYWORD, VECTOR),
         is_one_leg=True,
+        reads_attached=True,
     ),
     Strategy(
         "hybrid",
@@ -187,6 +190,7 @@ _TABLE = (
         parameters=known.HYBRID,
         has_keyword_leg=True,
         pools=True,
+        reads_attached=True,
     ),
     Strategy(
         "rerank",
@@ -198,6 +202,7 @@ _TABLE = (
         stages=_RERANK_STAGES,
         has_keyword_leg=True,
         pools=True,
+        reads_attached=True,
     ),
     Strategy(
         "scoped",
@@ -210,6 +215,7 @@ _TABLE = (
         has_keyword_leg=True,
         pools=True,
         needs_scope=True,
+        reads_attached=True,
     ),
     Strategy(
         "fuzzy",
@@ -438,6 +444,20 @@ def strategy_named(name: str) -> Strategy:
     if name not in STRATEGIES:
         raise InvalidInput(f"There is no strategy {name!r}; use one of {list_choices(STRATEGIES, 20)}.")
     return STRATEGIES[name]
+
+
+def check_index(strategy: Strategy, index: Index) -> None:
+    """Check that a strategy can search an index.
+
+    Raises:
+        InvalidInput: The index reads a table in place, and the strategy needs vectors of our own.
+    """
+    if index.is_attached and not strategy.reads_attached:
+        able = list_choices(name for name, row in BUILT_IN_STRATEGIES.items() if row.reads_attached)
+        raise InvalidInput(
+            f"The strategy {strategy.name!r} needs an index of our own, and {index.name!r} reads a table in place; "
+            f"use one of {able}, or another index."
+        )
 
 
 def check_parameters(name: str, given: Mapping[str, object] | None) -> ParametersOf:

@@ -38,6 +38,7 @@ class Strategy(Value):
         needs_scope: Whether it requires a scope.
         needs_llm: Whether it needs a language model.
         needs_reranker: Whether it needs a cross-encoder.
+        reads_attached: Whether it can search the table of an attached index.
         own: The retriever behind a user's strategy; None for a built-in one.
     """
 
@@ -55,6 +56,7 @@ class Strategy(Value):
     needs_scope: bool = False
     needs_llm: bool = False
     needs_reranker: bool = False
+    reads_attached: bool = False
     own: OwnRetrieval | None = None
 
     @property

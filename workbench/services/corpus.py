@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
-from workbench.errors import Conflict, ModelError, NotFound, StorageError, WorkbenchError
+from workbench.errors import ConfigurationError, Conflict, ModelError, NotFound, StorageError, WorkbenchError
 from workbench.models.registry import BUILT_IN
 from workbench.retrieval.first_import import import_framework
 from workbench.services.checks import check_key
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
     from workbench.retrieval.names import NamesCache
+    from workbench.storage.attached import AttachedStore
     from workbench.storage.job_parts import EmbeddingLease
     from workbench.storage.store import PassageStore
 
@@ -67,6 +68,7 @@ class Corpus:
         self._encoders: dict[str, Encoder] = {}
         self._cross_encoders: dict[str, CrossEncoder | None] = {}
         self._stores: dict[str, PassageStore] = {}
+        self._elsewhere: dict[str, Database] = {}  # of attached tables, by address
         self._names: dict[str, tuple[datetime | None, NamesCache]] = {}
         self._last_seen: dict[str | None, Index] = {}
         self._lock = threading.RLock()
@@ -151,10 +153,46 @@ class Corpus:
             store = self._stores.get(index.name)
             if store is None or store.index != index:
                 reader = self._index_reader(index.name)
-                store = PassageStore(self.database, index, reader)
+                if index.is_attached:
+                    store = self._open_attached(index, reader)
+                else:
+                    store = PassageStore(self.database, index, reader)
                 if reader is self.reader:
                     self._stores[index.name] = store
             return store
+
+    def _open_attached(self, index: Index, reader: Database) -> AttachedStore:
+        from workbench.storage.attached import AttachedStore, AttachedTable, TableMap
+
+        assert index.attachment is not None
+        database = self.open_table(index)
+        table = AttachedTable(database, TableMap.parse(index.attachment))
+        return AttachedStore(self.database, index, reader, table)
+
+    def open_table(self, index: Index) -> Database:
+        """Return the database of an attached index, opened once per address.
+
+        Raises:
+            ConfigurationError: Its address is unknown, because the index was imported.
+        """
+        url = self.indexes.attachment_url(index.name)
+        if url is None and index.attachment is not None and not index.attachment["is_ours"]:
+            raise ConfigurationError(
+                f"The address of the table of {index.name!r} is not part of an export; delete the index and attach it "
+                "again."
+            )
+        return self.open_elsewhere(url)
+
+    def open_elsewhere(self, url: str | None) -> Database:
+        """Return the database at an address, opened once; our own one for None."""
+        from workbench.storage.attached import CONNECT_TIMEOUT_S
+
+        if url is None:
+            return self.database
+        with self._lock:
+            if url not in self._elsewhere:
+                self._elsewhere[url] = Database(url, pool_size=4, connect_timeout=CONNECT_TIMEOUT_S)
+            return self._elsewhere[url]
 
     def names(self, index: Index) -> NamesCache:
         """Return the names of an index's documents, cached until the index is recreated."""
@@ -216,9 +254,18 @@ class Corpus:
         return [self.store(other) for other in others if other.dimensions == index.dimensions]
 
     def open_writer(self, index: Index, hands: EmbeddingLease | None = None) -> IndexWriter:
-        """Return the writer that adds documents to an index; with ``hands``, other workers help to embed."""
+        """Return the writer that adds documents to an index; with ``hands``, other workers help to embed.
+
+        Raises:
+            Conflict: The index reads a table in place.
+        """
         from workbench.ingestion.writing import IndexWriter
 
+        if index.is_attached:
+            raise Conflict(
+                f"The index {index.name!r} reads a table in place, so documents cannot be added to it; name another "
+                "index."
+            )
         others = self.stores_alike(index)
         return IndexWriter(self.documents, self.indexes, self.store(index), self.index_encoder(index), others, hands)
 
@@ -230,6 +277,8 @@ class Corpus:
         if loaded is not None:
             loaded.close()
 
+        for database in self._elsewhere.values():
+            database.close()
         for database in {self.database, self.reader}:
             dispose_engine(database.url)
             database.close()

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import InvalidInput, ModelError, NotFound
-from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import BOTH_LEGS, BUILT_IN_STRATEGIES
 from workbench.services.checks import MAX_RESULTS, check_limit, check_query
-from workbench.services.corpus import Corpus, retry_read
+from workbench.services.corpus import Corpus, import_framework, retry_read
 from workbench.services.search import DEFAULT_ASK, Requests, SearchService
 from workbench.types import KEYWORD, VECTOR, Passage, SearchResult
 
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Alignment, Explanation, LegView, Step, WordComparison
     from workbench.retrieval.explain.outcome import FinalRank, PipelineTrace
     from workbench.retrieval.query import Query, Request
-    from workbench.storage.database import Connection
-    from workbench.storage.passages import StoredPassage
+    from workbench.storage.passages import Connection, StoredPassage
 
 OTHER_RANK_LIMITS = (
     50,
@@ -247,7 +245,7 @@ class ExplainService:
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate to explain, and the result that shows it."""
         from workbench.retrieval.explain.explanation import covers
-        from workbench.storage.postings import fetch_cosines, score_passages
+        from workbench.storage.ranking import score_passages
 
         result, query = traced.result, traced.query
         by_id = {passage.node_id: passage for passage in candidates}
@@ -261,10 +259,10 @@ class ExplainService:
         if len(candidates) == 1:
             return candidates[0], None
         index, ids = query.request.index, [passage.id for passage in candidates]
-        near = fetch_cosines(connection, index.name, query.encoded.vector, ids)
+        near = query.request.store.fetch_cosines(connection, query.encoded.vector, ids)
         bm25 = score_passages(connection, index.name, query.read_words(connection).weights, ids)
         highest = max(bm25.values(), default=0.0) or 1.0
-        return max(candidates, key=lambda p: (near[p.id] + bm25.get(p.id, 0.0) / highest, -p.id)), None
+        return max(candidates, key=lambda p: (near.get(p.id, 0.0) + bm25.get(p.id, 0.0) / highest, -p.id)), None
 
     def _find_outcome(
         self,
@@ -307,6 +305,7 @@ class ExplainService:
             name
             for name, other in BUILT_IN_STRATEGIES.items()
             if not (other is request.strategy or other.needs or (other.needs_scope and request.scope.is_everything))
+            and (other.reads_attached or not request.index.is_attached)
         )
         return _OtherRankings(self._search, query, names)
 

@@ -63,6 +63,7 @@ class IndexStatus(TypedDict):
     has_graph: bool
     family_count: int
     graph: JsonObject | None
+    attachment: JsonObject | None
     vector_search: str
     bytes: int
 
@@ -249,6 +250,9 @@ def _needs_graph(index: Index) -> bool:
 
 def describe_vector_search(index: Index) -> str:
     """Describe how an index's vectors are searched: exactly, or with a graph of measured recall."""
+    if index.attachment is not None:
+        found = index.attachment["vector_index"]
+        return f"in its table, by {found} ({index.attachment['distance']})" if found else "in its table, exact"
     state = get_graph_state(index)
     if state is None:
         return (

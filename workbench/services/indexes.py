@@ -139,6 +139,76 @@ class IndexService:
             status="building",
         )
 
+    def attach(
+        self,
+        name: str,
+        url: str | None = None,
+        table: str = "langchain_pg_embedding",
+        columns: Mapping[str, str] | None = None,
+        *,
+        model: str | None = None,
+        collection: str | None = None,
+        filter: Mapping[str, str] | None = None,
+        distance: str | None = None,
+        fill: bool = True,
+        on_progress: OnProgress | None = None,
+        should_stop: ShouldStop | None = None,
+    ) -> Index:
+        """Search a pgvector table of someone else's in place; nothing is written there.
+
+        The columns of LangChain's and LlamaIndex's tables are known; of others they are recognised or named.
+
+        Args:
+            name: Name of the new index.
+            url: Postgres URL of its server, which is stored and never shown; None for the database of the workbench.
+            table: Table or view, with its schema unless that is public.
+            columns: Columns by role: id, text, vector, and metadata (one JSON column, or several names with commas).
+            model: Embedding model that made the vectors; WORKBENCH_EMBEDDING_MODEL if None.
+            collection: Collection of a LangChain table, if it has several.
+            filter: Values that columns or fields of the metadata must have.
+            distance: cosine, l2 or ip; that of the table's vector index if None.
+            fill: False to read the rows later, with ``sync`` or a job that builds the index.
+            on_progress: Called with each ``Progress``.
+            should_stop: Polled between rows; return True to stop. ``sync`` continues.
+
+        Raises:
+            InvalidInput: The table is not searchable in this way; the message has the reason.
+            NotFound: There is no such table.
+            Conflict: There is an index with this name.
+            TableUnavailable: The server is unreachable.
+            ModelError: Loading the model failed.
+            Cancelled: ``should_stop`` returned True; the rows that were read are kept.
+        """
+        import_framework()
+        from workbench.services.attached import TableRequest, attach_table
+
+        request = TableRequest(table, dict(columns or {}), collection, dict(filter or {}), distance)
+        index = attach_table(self._corpus, name, url, request, model)
+        return self.sync(index.name, on_progress=on_progress, should_stop=should_stop) if fill else index
+
+    def sync(self, name: str, *, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> Index:
+        """Read the new and changed rows of an attached index's table, and forget those that are gone.
+
+        Raises:
+            NotFound: No such index.
+            InvalidInput: The index does not read a table in place.
+            TableUnavailable: The server is unreachable.
+            Cancelled: ``should_stop`` returned True; the rows that were read are kept.
+        """
+        index = self._corpus.index(name)
+        if not index.is_attached:
+            raise InvalidInput(f"The index {name!r} does not read a table; run 'workbench indexes build {name}'.")
+        import_framework()
+        from workbench.services.attached import TableSync
+
+        return TableSync(self._corpus, index, on_progress, should_stop).run()
+
+    def attach_for_corpus(self, like: Index, dataset: str) -> Index:
+        """Return the index of the same table over a stored evaluation corpus; ``sync`` fills it."""
+        from workbench.services.attached import attach_for_corpus
+
+        return attach_for_corpus(self._corpus, like, dataset)
+
     def build(
         self,
         name: str,
@@ -147,7 +217,7 @@ class IndexService:
         should_stop: ShouldStop | None = None,
         parts: PartsLease | None = None,
     ) -> Index:
-        """Add the documents missing from an index; the build can be stopped and resumed.
+        """Add the documents missing from an index; the build can be stopped and resumed. An attached index is synced.
 
         Args:
             name: Index to build.
@@ -160,6 +230,9 @@ class IndexService:
             Cancelled: ``should_stop`` returned True; documents added so far are kept.
         """
         index = self._corpus.index(name)
+        if index.is_attached:
+            leads = parts is None or parts.leads
+            return self.sync(name, on_progress=on_progress, should_stop=should_stop) if leads else index
         with measure(BUILD, index.name) as told:
             done = self._build(index, on_progress, should_stop, parts)
             told.tell(documents=done)

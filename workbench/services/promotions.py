@@ -9,7 +9,7 @@ from workbench.errors import Conflict, InvalidInput, ScopeError
 from workbench.retrieval.options import split_strategy
 from workbench.retrieval.parameters import DEFAULT_RANKER
 from workbench.retrieval.ranker import check_name, check_weights, dump_ranker, load_default_ranker, parse_ranker
-from workbench.retrieval.strategies import DEFAULT_STRATEGY, check_parameters, strategy_named
+from workbench.retrieval.strategies import DEFAULT_STRATEGY, check_index, check_parameters, strategy_named
 from workbench.services.corpus import Corpus
 from workbench.services.search import Requests, list_promotion_keys
 from workbench.storage.promotions import EVERYWHERE_KEY
@@ -54,6 +54,7 @@ class PromotionService:
         if len(note) > MAX_NOTE_CHARS:
             raise InvalidInput(f"The note has {len(note):,} characters; shorten it to at most {MAX_NOTE_CHARS:,}.")
         chosen = self._corpus.index(index)
+        check_index(strategy_named(strategy), chosen)
         if chosen.status != "ready":
             raise Conflict(f"The index {chosen.name!r} is {chosen.status}; finish building it first.")
         key = self.key(scope)

@@ -11,14 +11,19 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.errors import ConfigurationError, InvalidInput, ModelError, StatementRejected
-from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.hits import agreement
 from workbench.retrieval.options import Ask, split_strategy
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER, RERANKER, TYPO_TOLERANCE
 from workbench.retrieval.scope import resolve
-from workbench.retrieval.strategies import STRATEGIES, check_parameters, describe_unregistered, strategy_named
+from workbench.retrieval.strategies import (
+    STRATEGIES,
+    check_index,
+    check_parameters,
+    describe_unregistered,
+    strategy_named,
+)
 from workbench.services.checks import check_limit, check_query, check_similarity
-from workbench.services.corpus import Corpus, retry_on_primary, retry_read
+from workbench.services.corpus import Corpus, import_framework, retry_on_primary, retry_read
 from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
 from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.storage.ranking import filter_documents
@@ -88,6 +93,9 @@ class Requests:
         checked = check_parameters(name, parameters)
         remembered = remembered and not (strategy.needs_llm or strategy.own)
         chosen = self._corpus.last_seen_index(index) if remembered else self._corpus.index(index)
+        if chosen.is_attached:  # another process may have synced it
+            remembered, chosen = False, self._corpus.index(index)
+            check_index(strategy, chosen)
         return Request(
             strategy=strategy,
             store=self._corpus.store(chosen),
@@ -280,6 +288,11 @@ class SearchService:
     def _note_missing_documents(self, request: Request) -> None:
         """Add a note if the index is out of date, since an ingest fills only the default or a given index."""
         index = request.index
+        if index.is_attached:
+            note = request.store.describe_changes()
+            if note:
+                request.trace.note(note)
+            return
         if index.is_default or index.dataset is not None:
             return
         lacking = len(filter_documents(self._corpus.database, request.scope, self._lacking.find(index)))

@@ -9,7 +9,7 @@ from psycopg.types.json import Jsonb
 from workbench.errors import Conflict, InvalidInput, NotFound, list_choices
 from workbench.storage.database import Connection, Database, Row, statement
 from workbench.storage.graph import SERVING_PARAMETERS
-from workbench.types import Index, ParameterValue
+from workbench.types import Index, JsonValue, ParameterValue
 
 _LIST = statement("index_list", graph_serves="graph_serves")
 
@@ -69,8 +69,10 @@ class Indexes:
         is_default: bool = False,
         dataset: str | None = None,
         status: str = "ready",
+        attachment: Mapping[str, JsonValue] | None = None,
+        attachment_url: str | None = None,
     ) -> Index:
-        """Create an index and its tables in one transaction.
+        """Create an index and its tables in one transaction; with ``attachment`` its vectors are in another table.
 
         Raises:
             InvalidInput: The name is not valid as part of a table name.
@@ -86,6 +88,8 @@ class Indexes:
             "is_default": is_default,
             "dataset": dataset,
             "status": status,
+            "attachment": None if attachment is None else Jsonb(dict(attachment)),
+            "attachment_url": attachment_url,
         }
         with self._database.transaction() as connection:
             connection.execute(statement("index_insert"), values)
@@ -96,15 +100,29 @@ class Indexes:
         """Make an index the default.
 
         Raises:
-            Conflict: It is still being built.
+            Conflict: It is still being built, or reads a table in place.
         """
         index = self.get(name)
+        if index.is_attached:
+            raise Conflict(
+                f"{name!r} reads a table in place, so new documents cannot be added to it; promote a strategy with it "
+                "instead."
+            )
         if index.status != "ready":
             raise Conflict(f"The index {name!r} is {index.status}; finish building it before you make it the default.")
         with self._database.transaction() as connection:
             connection.execute(statement("index_undefault"))
             connection.execute(statement("index_default"), {"name": name})
         return self.get(name)
+
+    def attachment_url(self, name: str) -> str | None:
+        """Return the address of an attached table with its password; None for a table of our own database."""
+        row = self._database.row(statement("index_attachment_url"), {"name": name})
+        return row["url"] if row else None
+
+    def set_attachment(self, name: str, attachment: Mapping[str, JsonValue]) -> None:
+        """Store what is known of an attached table."""
+        self._database.rows(statement("index_attach"), {"name": name, "attachment": Jsonb(dict(attachment))})
 
     def set_status(self, name: str, status: str) -> None:
         """Mark an index as building, ready or failed."""
@@ -122,6 +140,8 @@ class Indexes:
         builder = self._database.row(statement("index_builder"), {"name": name})
         if builder is not None:
             raise Conflict(f"The index {name!r} is being built by job {builder['id']}; cancel the job first.")
+        for corpus in self._database.rows(statement("index_names_of_attached"), {"name": name}):
+            self.drop(corpus["name"])
         self.drop(name)
         return index
 
@@ -146,8 +166,8 @@ class Indexes:
     def drop(self, name: str) -> None:
         """Drop an index and its tables in one transaction, without checks."""
         with self._database.transaction() as connection:
-            connection.execute(statement("index_delete"), {"name": name})
             connection.execute(statement("index_drop_tables"), {"name": name})
+            connection.execute(statement("index_delete"), {"name": name})
 
     def of_dataset(self, dataset: str) -> list[str]:
         """Return the names of the indexes of an evaluation corpus."""

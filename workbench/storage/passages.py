@@ -99,6 +99,28 @@ class NewPassage:
         )
 
 
+def make_row_id(index: str, key: str) -> str:
+    """Return the public id of the passage that is a row of an attached table, by the row's id."""
+    return "psg_" + hashlib.blake2b(f"{index}|row|{key}".encode(errors="replace"), digest_size=9).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RowPassage(NewPassage):
+    """A row of an attached table before it is stored; its vector stays in the table."""
+
+    key: str = ""  # the row's id
+    row_hash: bytes = b""  # of its text and metadata
+
+    @property
+    def passage_hash(self) -> bytes:
+        """The hash by which a change of the row is noticed."""
+        return self.row_hash
+
+    def node_id(self, index: str) -> str:
+        """Return the public id, which does not change with the text."""
+        return make_row_id(index, self.key)
+
+
 @dataclass(frozen=True, slots=True)
 class StoredPassage:
     """A stored passage with the metadata of its document."""
@@ -188,14 +210,14 @@ def insert_passages(
     connection: Connection,
     index: str,
     passages: Sequence[NewPassage],
-    vectors: Iterable[NDArray[np.float32]],
+    vectors: Iterable[NDArray[np.float32] | None],
     token_bits: Sequence[bytes | None],
 ) -> list[str]:
     """Store passages by COPY in the caller's transaction and return their ids; triggers update the keyword index."""
     ids = [passage.node_id(index) for passage in passages]
     with connection.cursor() as cursor, cursor.copy(statement("copy_passages", index)) as copy:
         for node_id, passage, vector, bits in zip(ids, passages, vectors, token_bits, strict=True):
-            metadata, embedding = passage.to_metadata(index), bind_vector(vector)
+            metadata, embedding = passage.to_metadata(index), None if vector is None else bind_vector(vector)
             copy.write_row((node_id, clean_parameters(passage.text), metadata, embedding, passage.passage_hash, bits))
     return ids
 

@@ -28,7 +28,6 @@ from workbench.storage.postings import (
     Ids,
     ScoredPassages,
     TermRanking,
-    fetch_cosines,
     fetch_passage_postings,
     fetch_term_postings,
     rank_everything,
@@ -118,19 +117,14 @@ def rank_by_terms(
     scope: ResolvedScope,
     limit: int,
     size: int,
-    vector: NDArray[np.float32] | None = None,
     at_once: int = MAX_POSTINGS_AT_ONCE,
 ) -> LegRanking:
-    """Return the passages in scope with the highest BM25 scores, with their cosines if a ``vector`` is given.
+    """Return the passages in scope with the highest BM25 scores.
 
     ``size`` is the result of ``count_scope``; ``at_once`` as in ``best_of_everything``.
     """
     ranking = _best(connection, index, terms, scope, limit, size, at_once)
-    scores = ranking.best
-    others = dict[int, float]()
-    if vector is not None and scores:
-        others = fetch_cosines(connection, index, vector, list(scores))
-    return LegRanking(scores, {key: others[key] for key in scores if key in others}, ranking.known)
+    return LegRanking(ranking.best, known=ranking.known)
 
 
 def _nearest_rows(

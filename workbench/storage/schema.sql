@@ -211,6 +211,8 @@ CREATE TABLE indexes (
     dataset text REFERENCES sources ON DELETE CASCADE,  -- set: holds that evaluation corpus and nothing else
     status text NOT NULL DEFAULT 'ready' CHECK (status IN ('building', 'ready', 'failed')),
     graph jsonb,  -- its HNSW graph: shape, and the share of sampled passages it found; NULL: exact search
+    attachment jsonb,  -- a table of someone else that is searched in place: its columns and the last sync; NULL: our own vectors
+    attachment_url text,  -- its server, with the password, which is never shown or exported; NULL: a table of this database
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE UNIQUE INDEX one_default_index ON indexes (is_default) WHERE is_default;
@@ -413,6 +415,9 @@ BEGIN
             passage_hash bytea,
             token_bits bytea
         )$sql$, 'data_' || index_name, dimensions);
+    IF EXISTS (SELECT FROM indexes WHERE name = index_name AND attachment IS NOT NULL) THEN  -- vectors are elsewhere
+        EXECUTE format('ALTER TABLE %I ALTER COLUMN embedding DROP NOT NULL', 'data_' || index_name);
+    END IF;
     EXECUTE format('ALTER TABLE %I ALTER COLUMN token_bits SET STORAGE EXTERNAL', 'data_' || index_name);
     EXECUTE format('ALTER TABLE %I ALTER COLUMN embedding SET STORAGE MAIN', 'data_' || index_name);
     EXECUTE format('CREATE INDEX %I ON %I (document_id)', 'data_' || index_name || '_document', 'data_' || index_name);

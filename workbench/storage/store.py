@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from workbench.storage.database import Connection, Database, statement
 from workbench.storage.graph import Say, maintain_graph
-from workbench.storage.passages import parse_vector
+from workbench.storage.passages import TermWeights, fetch_vectors, parse_vector
+from workbench.storage.postings import fetch_cosines
+from workbench.storage.ranking import LegRanking, ScoreAndRank, fetch_vector_rank, nearest
 from workbench.storage.replica import Replica
-from workbench.types import Index
+from workbench.types import Index, ResolvedScope
 
 if TYPE_CHECKING:
     from workbench.storage.llamaindex import LlamaStore
@@ -118,3 +120,37 @@ class PassageStore:
     def beside(self, connection: Connection, read: Callable[[Connection], Fetched]) -> Callable[[], Fetched]:
         """Start a read in parallel with those over ``connection``; return a function that waits for its result."""
         return read_in_parallel(self._reader, connection, read)
+
+    def describe_changes(self) -> str:
+        """Return a note if the index does not have all that it reads, else "": an attached one may lack rows."""
+        return ""
+
+    # Vectors, which an attached index (``workbench.storage.attached``) has elsewhere
+
+    def nearest(
+        self,
+        connection: Connection,
+        vector: NDArray[np.float32],
+        scope: ResolvedScope,
+        limit: int,
+        size: int,
+        terms: TermWeights | None = None,
+    ) -> LegRanking:
+        """Return the passages in scope nearest to a vector, as ``ranking.nearest`` does."""
+        return nearest(connection, self.index.name, vector, scope, limit, size, terms)
+
+    def fetch_cosines(
+        self, connection: Connection, vector: NDArray[np.float32], ids: Sequence[int]
+    ) -> dict[int, float]:
+        """Return the cosine similarity of given passages with a vector."""
+        return fetch_cosines(connection, self.index.name, vector, ids)
+
+    def fetch_vectors(self, connection: Connection, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+        """Return the stored vectors of given passages."""
+        return fetch_vectors(connection, self.index.name, ids)
+
+    def fetch_vector_rank(
+        self, connection: Connection, vector: NDArray[np.float32], scope: ResolvedScope, passage: int
+    ) -> ScoreAndRank | None:
+        """Return a passage's cosine and its rank in the scope; None if it has no vector."""
+        return fetch_vector_rank(connection, self.index.name, vector, scope, passage)

@@ -47,6 +47,7 @@ ACTIONS = (
     FinderResult("Action", "Try a tool", "connect?view=tools"),
     FinderResult("Action", "View agent calls", "connect?view=calls"),
     FinderResult("Action", "New index", "system"),
+    FinderResult("Action", "Attach a table", "system"),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
@@ -12,11 +12,11 @@ from workbench.app.state.shared import OPENING
 from workbench.app.widgets.looks import escape_markdown
 from workbench.app.widgets.notices import run_change, show_language_offer, show_notice
 from workbench.app.widgets.table import Column, show_table
-from workbench.formatting import count_text, size_text
+from workbench.formatting import count_text, parse_assignments, size_text
 from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER
 from workbench.models.registry import MODELS, NAME_FORMS
 from workbench.storage.jobs import Job
-from workbench.types import Index, Parameter, duration_text, progress_text
+from workbench.types import Index, JsonValue, Parameter, as_integer, duration_text, progress_text
 
 if TYPE_CHECKING:
     from workbench.services.health import IndexStatus, Status
@@ -80,6 +80,59 @@ def _create_index(wb: Workbench, name: str, chunker: str, options: dict[str, Any
     return f'Index "{index.name}" created. It is being built; searches continue to work.'
 
 
+@st.dialog("Attach a table", width="large")
+def ask_table(wb: Workbench) -> None:
+    """Ask for a pgvector table that is searched in place, and queue the reading of its rows."""
+    st.caption(
+        "A table of LangChain, LlamaIndex or any other schema is searched where it is. Nothing is written there."
+    )
+    name = st.text_input("Name", placeholder="Lowercase letters, digits and _", max_chars=40, key="table_name")
+    url = st.text_input(
+        "Postgres URL", type="password", key="table_url", placeholder="postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
+        help="It is stored and never shown. Leave it empty for a table in the workbench's own database.",
+    )  # fmt: skip
+    table = st.text_input("Table or view", "langchain_pg_embedding", key="table_table")
+    collection = st.text_input("Collection", key="table_collection", help="Of a LangChain table that has several.")
+    columns: dict[str, str] = {}
+    with st.expander("Columns, if they are not recognised"):
+        for column, role in zip(st.columns(4), ("id", "text", "vector", "metadata"), strict=True):
+            with column:
+                columns[role] = st.text_input(role.capitalize(), key=f"table_column_{role}")
+    filters = st.text_input("Filter", key="table_filter", placeholder="tenant=acme, language=en")
+    models = [wb.settings.embedding_model, *(row.name for row in MODELS if not row.for_tests)]
+    model = st.selectbox(
+        "Embedding model of its vectors", list(dict.fromkeys(models)), accept_new_options=True, key="table_model",
+        help=f"A sample of its texts is embedded to check it. Other forms: {', '.join(NAME_FORMS)}.",
+    )  # fmt: skip
+    if st.button("Attach", type="primary", key="table_attach"):
+        run_change(lambda: _attach_table(wb, name.strip(), url, table, columns, model, collection, filters))
+
+
+def _attach_table(
+    wb: Workbench,
+    name: str,
+    url: str,
+    table: str,
+    columns: dict[str, str],
+    model: str | None,
+    collection: str,
+    filters: str,
+) -> str:
+    chosen = parse_assignments([part for part in filters.split(",") if part.strip()], "filter")
+    index: Index = wb.indexes.attach(
+        name, url or None, table, columns, model=model, collection=collection.strip() or None, filter=chosen, fill=False
+    )
+    wb.jobs.enqueue_index_build(index.name)
+    notes = " ".join(f"{note}." for note in list_table_notes(index.attachment))
+    return f'Table attached as "{index.name}". Its rows are being read. {notes}'.strip()
+
+
+def list_table_notes(attachment: Mapping[str, JsonValue] | None) -> list[str]:
+    """Return what is to be known of an attached table: its index, its model, and rows that are left out."""
+    known = attachment or {}
+    return [str(note) for kind in ("notes", "left_out") for note in cast("list[JsonValue]", known.get(kind, []))]
+
+
 @st.dialog("Drop index")
 def confirm_drop(wb: Workbench, name: str) -> None:
     """Ask for confirmation before an index is dropped."""
@@ -117,6 +170,8 @@ def show_indexes(wb: Workbench, indexes: Sequence[IndexStatus]) -> None:
     """Show the indexes and the actions for the selected one."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header("Indexes", anchor=False, width="stretch")
+        if st.button("Attach table", icon=":material/table:", key="index_attach"):
+            ask_table(wb)
         if st.button("New index", icon=":material/add:", key="index_new"):
             ask_new_index(wb)
     show_language_offer(wb)
@@ -142,13 +197,17 @@ def show_indexes(wb: Workbench, indexes: Sequence[IndexStatus]) -> None:
 
 
 def _show_actions(wb: Workbench, index: IndexStatus, missing: int, building: bool) -> None:
-    name = index["name"]
+    name, attached = index["name"], index["attachment"]
     st.markdown(f"**{escape_markdown(name)}**", width="content")
-    if st.button(
-        "Build", icon=":material/construction:", disabled=building or not missing, help=_describe_missing(missing)
-    ):
+    if attached is not None:
+        reading = st.button("Sync", icon=":material/sync:", disabled=building, help=_describe_table(attached))
+    else:
+        reading = st.button(
+            "Build", icon=":material/construction:", disabled=building or not missing, help=_describe_missing(missing)
+        )
+    if reading:
         run_change(lambda: _build_index(wb, name))
-    usable = index["status"] == "ready" and not index["is_default"]
+    usable = index["status"] == "ready" and not index["is_default"] and attached is None
     if st.button(
         "Make default", icon=":material/check:", disabled=not usable, help="Use it for searches that name no index."
     ):
@@ -162,6 +221,18 @@ def _show_actions(wb: Workbench, index: IndexStatus, missing: int, building: boo
 
 def _describe_missing(missing: int) -> str:
     return f"{count_text(missing, 'document')} missing." if missing else "It has every document."
+
+
+def _describe_table(attachment: Mapping[str, JsonValue]) -> str:
+    """Return what an attached index reads, and what is to be known of it."""
+    table, place = str(attachment["table"]).replace('"', ""), attachment["place"]
+    rows = count_text(as_integer(attachment["rows"]), "row")
+    parts = [
+        f"Read new, changed and deleted rows of {table} at {place}",
+        f"{rows}, {as_integer(attachment['matched']):,} of them in documents here, synced {attachment['synced_at']}",
+        *list_table_notes(attachment),
+    ]
+    return escape_markdown(". ".join(parts) + ".", 1000)
 
 
 def _build_index(wb: Workbench, name: str) -> str:
@@ -204,8 +275,8 @@ def make_index_row(index: IndexStatus, missing: int, job: Job | None) -> dict[st
 def _describe_search(index: IndexStatus) -> str:
     """Return "exact" or "graph", with the recall of the graph."""
     graph = index["graph"]
-    if index["vector_search"] == "exact":
-        return "exact"
+    if index["vector_search"] == "exact" or index["attachment"] is not None:
+        return index["vector_search"]
     recall = f"recall {graph['recall']:.2%}" if graph else "not built yet"
     return f"graph, {recall}" if index["has_graph"] else f"exact (graph: {recall})"
 

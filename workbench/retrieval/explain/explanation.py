@@ -26,7 +26,7 @@ from workbench.retrieval.stages.late_interaction import (
 from workbench.storage.database import Connection
 from workbench.storage.passages import StoredPassage, fetch_token_bits, text_to_embed
 from workbench.storage.postings import fetch_term_contributions
-from workbench.storage.ranking import fetch_bm25_rank, fetch_vector_rank
+from workbench.storage.ranking import fetch_bm25_rank
 from workbench.text import WORD
 from workbench.types import DOCUMENT, KEYWORD, LATE, VECTOR, DocumentName, Passage, Span, Value
 
@@ -148,8 +148,8 @@ def view_legs(query: Query, connection: Connection, passage: StoredPassage) -> d
     """Return each leg's score of a passage, with its exact rank in the scope; "late" has no rank."""
     request, words = query.request, query.read_words(connection)
     index = request.index.name
-    vector = fetch_vector_rank(connection, index, query.encoded.vector, request.scope, passage.id)
-    views = {VECTOR: LegView(*vector)}
+    vector = request.store.fetch_vector_rank(connection, query.encoded.vector, request.scope, passage.id)
+    views = {} if vector is None else {VECTOR: LegView(*vector)}
     worded = fetch_bm25_rank(connection, index, words.weights, request.scope, passage.id)
     if worded is not None:
         views[KEYWORD] = LegView(*worded)

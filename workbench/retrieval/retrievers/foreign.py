@@ -24,8 +24,8 @@ from workbench.retrieval.nodes import EXTRA, make_node
 from workbench.retrieval.own import FAULT_END, OwnAnswer, OwnHit, RetrieverFault
 from workbench.retrieval.query import Query
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.storage.database import Connection
 from workbench.storage.passages import (
+    Connection,
     NamedDocument,
     StoredPassage,
     fetch_document_passages,
@@ -33,7 +33,7 @@ from workbench.storage.passages import (
     fetch_passages,
     find_named_documents,
 )
-from workbench.storage.postings import fetch_cosines, rank_everything
+from workbench.storage.postings import rank_everything
 from workbench.storage.ranking import fetch_query_terms, filter_passages
 from workbench.types import MAX_RANKED_PASSAGES, OWN, VECTOR, Leg, ResolvedScope, TimedStep
 
@@ -295,7 +295,7 @@ def _make_nodes(
     stored = [passage.id for passage in passages if passage.id > 0]
     if stored:
         with suppress(ModelError):  # then the passages are shown without a similarity
-            cosines = fetch_cosines(connection, query.request.index.name, query.encoded.vector, stored)
+            cosines = query.request.store.fetch_cosines(connection, query.encoded.vector, stored)
     nodes: list[NodeWithScore] = []
     for rank, (match, passage, score) in enumerate(zip(shown, passages, scores, strict=False), start=1):
         raw = score if match.hit.score is None else match.hit.score

@@ -21,7 +21,6 @@ from workbench.storage.passages import (
     fetch_internal_ids,
     fetch_passages,
 )
-from workbench.storage.postings import fetch_cosines
 from workbench.types import VECTOR, Leg, TimedStep
 
 
@@ -48,7 +47,7 @@ class FrameworkHybridRetriever(Retriever):
         with request.store.reading() as connection:
             keys = fetch_internal_ids(connection, request.index.name, order)
             passages = fetch_passages(connection, request.index.name, list(keys.values()), request.same_as)
-            near = fetch_cosines(connection, request.index.name, vector, list(passages))  # deleted passages have none
+            near = request.store.fetch_cosines(connection, vector, list(passages))  # deleted passages have none
         nodes: list[NodeWithScore] = []
         for rank, node_id in enumerate(order, start=1):
             key = keys.get(node_id)

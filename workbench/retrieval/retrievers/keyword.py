@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from llama_index.core.schema import NodeWithScore
 
-from workbench.errors import ModelError
+from workbench.errors import ModelError, TableUnavailable, WorkbenchError
 from workbench.models.encoder import FloatArray
 from workbench.retrieval.bm25 import max_score
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.retrievers.retriever import Query, Retriever
-from workbench.storage.database import Connection
-from workbench.storage.ranking import LegRanking, rank_by_terms
+from workbench.storage.ranking import Connection, LegRanking, rank_by_terms
 from workbench.types import KEYWORD, VECTOR, Leg, TimedStep
 
 MAX_KEYWORD_DEPTH = 2000  # maximum hits examined for a minimum similarity
@@ -22,8 +23,11 @@ def rank_by_keywords(query: Query, connection: Connection, limit: int, vector: F
     request, words = query.request, query.read_words(connection)
     with request.trace.stage(TimedStep.KEYWORD):
         size, index = request.scope_size(connection), request.index
-        asked = (words.weights, request.scope, limit, size, vector)
-        return rank_by_terms(connection, index.name, *asked)
+        ranking = rank_by_terms(connection, index.name, words.weights, request.scope, limit, size)
+        if vector is None or not ranking.scores:
+            return ranking
+        cosines = request.store.fetch_cosines(connection, vector, list(ranking.scores))
+        return replace(ranking, others={key: cosines[key] for key in ranking.scores if key in cosines})
 
 
 def rank_similar_by_keywords(query: Query, connection: Connection) -> LegRanking:
@@ -33,7 +37,12 @@ def rank_similar_by_keywords(query: Query, connection: Connection) -> LegRanking
     wanted = query.request.limit
     vector, depth = _encode_or_note(query), wanted
     while True:
-        ranking = rank_by_keywords(query, connection, depth, vector)
+        try:
+            ranking = rank_by_keywords(query, connection, depth, vector)
+        except TableUnavailable as error:
+            _note_no_similarity(query, error)
+            vector = None
+            continue
         similar = sum(query.is_similar_enough(cosine, has_words=True) for cosine in ranking.others.values())
         if similar >= wanted or vector is None or len(ranking.scores) < depth or depth >= MAX_KEYWORD_DEPTH:
             return ranking
@@ -45,11 +54,16 @@ def _encode_or_note(query: Query) -> FloatArray | None:
     try:
         return query.encoded.vector
     except ModelError as error:
-        request = query.request
-        if request.min_similarity > 0:
-            raise
-        request.trace.note(f"keyword: passages have no similarity, because {str(error)[0].lower()}{str(error)[1:]}")
+        _note_no_similarity(query, error)
         return None
+
+
+def _note_no_similarity(query: Query, error: WorkbenchError) -> None:
+    """Note why passages have no similarity; raise the error if only similar ones are wanted."""
+    if query.request.min_similarity > 0:
+        raise error
+    reason = f"{str(error)[0].lower()}{str(error)[1:]}"
+    query.request.trace.note(f"keyword: passages have no similarity, because {reason}")
 
 
 class KeywordRetriever(Retriever):

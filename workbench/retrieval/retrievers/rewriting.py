@@ -20,9 +20,7 @@ from workbench.retrieval.parameters import FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, H
 from workbench.retrieval.query import Query, Words
 from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.storage.database import Connection
-from workbench.storage.passages import TermWeights, fetch_vectors
-from workbench.storage.postings import fetch_cosines
+from workbench.storage.passages import Connection, TermWeights
 from workbench.storage.ranking import fetch_passage_terms
 from workbench.types import FEEDBACK, KEYWORD, QUERY, VECTOR, Leg, TimedStep
 
@@ -49,8 +47,7 @@ class MultiQueryRetriever(Retriever):
         """Add the question's own cosine, with no contribution, to a hit that only rephrasings found."""
         if VECTOR in hit.legs:
             return hit
-        index, vector = self._request.index, query.encoded.vector
-        cosine = fetch_cosines(connection, index.name, vector, [hit.id]).get(hit.id)
+        cosine = self._request.store.fetch_cosines(connection, query.encoded.vector, [hit.id]).get(hit.id)
         if cosine is None:  # deleted in the meantime
             return None
         similar = query.is_similar_enough(cosine, has_words=KEYWORD in hit.legs)
@@ -116,8 +113,7 @@ def find_moved_hits(
     moved = query.rebind(replace(request, min_similarity=0.0), vector, words)
     hits = find_hybrid_hits(moved, connection, pool)
     query.names, query.titles, query.spread = moved.names, moved.titles, moved.spread
-    index, found = request.index, [hit.id for hit in hits]
-    near = fetch_cosines(connection, index.name, query.encoded.vector, found)
+    near = request.store.fetch_cosines(connection, query.encoded.vector, [hit.id for hit in hits])
     hits = [hit for hit in hits if hit.id in near]  # others were deleted in the meantime
     return [_relabel(hit, leg, near[hit.id]) for hit in hits if _is_similar(query, hit, near[hit.id])]
 
@@ -143,7 +139,7 @@ class FeedbackRetriever(Retriever):
             first = first[: int(request.float_param(FEEDBACK_PASSAGES))]
             if not first:
                 return []
-            stored = fetch_vectors(connection, request.index.name, first)
+            stored = request.store.fetch_vectors(connection, first)
             rows = np.stack([stored[key] for key in first if key in stored])
             moved = move_towards(query.encoded.vector, rows, request.float_param(FEEDBACK_WEIGHT))
             words = self._expand_words(connection, query.read_words(connection), first)

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import make_node, to_nodes
+from workbench.retrieval.nodes import Hit, make_node, to_nodes
 from workbench.retrieval.retrievers.retriever import Query, Retriever
-from workbench.storage.database import Connection
-from workbench.storage.passages import TermWeights, find_nearest_passages
-from workbench.storage.ranking import LegRanking, nearest
+from workbench.storage.passages import Connection, TermWeights, find_nearest_passages
+from workbench.storage.ranking import LegRanking
 from workbench.types import VECTOR, Leg, TimedStep
 
 
@@ -19,8 +17,8 @@ def rank_by_vector(query: Query, connection: Connection, limit: int, terms: Term
     """Return the nearest passages in scope: cosine similarity, and BM25 if ``terms`` are given."""
     request, vector = query.request, query.encoded.vector
     with request.trace.stage(TimedStep.VECTOR):
-        size, index = request.scope_size(connection), request.index
-        return nearest(connection, index.name, vector, request.scope, limit, size, terms)
+        size = request.scope_size(connection)
+        return request.store.nearest(connection, vector, request.scope, limit, size, terms)
 
 
 class VectorRetriever(Retriever):
@@ -30,7 +28,7 @@ class VectorRetriever(Retriever):
         """Return the passages nearest to the query."""
         request = self._request
         with request.store.reading() as connection:
-            if not request.scope.is_everything:
+            if not request.scope.is_everything or request.index.is_attached:
                 ranking = rank_by_vector(query, connection, request.depth)
                 return to_nodes(request, connection, self._truncate(self._hits(query, list(ranking.scores.items()))))
             vector = query.encoded.vector

@@ -29,8 +29,7 @@ from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import DOCUMENT_WEIGHT, LATE_WEIGHT
 from workbench.retrieval.query import Query, Request, TokenSimilarities, Words
 from workbench.retrieval.stages.stage import Stage
-from workbench.storage.database import Connection
-from workbench.storage.passages import fetch_token_bits
+from workbench.storage.passages import Connection, fetch_token_bits
 from workbench.text import gram_weights, iter_spaced_words
 from workbench.types import LATE, TimedStep
 

@@ -15,7 +15,6 @@ from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import CLUSTER_WEIGHT, LAMBDA
 from workbench.retrieval.stages.late_interaction import find_protected_leg, prose_share
 from workbench.retrieval.stages.stage import Query, Stage
-from workbench.storage.passages import fetch_vectors
 from workbench.types import CLUSTER, NOVELTY, Leg, TimedStep
 
 # Maximal marginal relevance: each next passage is relevant and differs from the ones before it.
@@ -38,9 +37,9 @@ class Mmr(Stage):
         """Select and rescore."""
         request, share = self._request, self._request.float_param(LAMBDA)
         hits = [node_hit(node) for node in nodes]
-        index, ids = request.index, [hit.id for hit in hits]
+        ids = [hit.id for hit in hits]
         with request.store.reading() as connection, request.trace.stage(TimedStep.MMR):
-            vectors_by_id = fetch_vectors(connection, index.name, ids)
+            vectors_by_id = request.store.fetch_vectors(connection, ids)
         hits = [hit for hit in hits if hit.id in vectors_by_id]
         rows = np.stack([vectors_by_id[hit.id] for hit in hits])
         wanted = len(hits) if request.scope.preferred_source_ids else request.limit  # FinalOrder puts these first
@@ -95,9 +94,9 @@ class ClusterRerank(Stage):
         if not weight or len(nodes) < MIN_CANDIDATES:
             return nodes
         hits = [node_hit(node) for node in nodes]
-        index, ids = request.index, [hit.id for hit in hits]
+        ids = [hit.id for hit in hits]
         with request.store.reading() as connection, request.trace.stage(TimedStep.CLUSTER):
-            stored = fetch_vectors(connection, index.name, ids)
+            stored = request.store.fetch_vectors(connection, ids)
         known = [hit for hit in hits if hit.id in stored]
         if len(known) < MIN_CANDIDATES:
             return nodes

@@ -1,5 +1,6 @@
--- backup_tables: every table of ours with the columns that can be written; the queue's, the migrations' and running work are excluded
-SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attgenerated = '') AS columns,
+-- backup_tables: every table of ours with the columns that can be written, without passwords; the queue's, the migrations' and
+-- running work are excluded
+SELECT c.relname AS name, array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attgenerated = '' AND a.attname <> 'attachment_url') AS columns,
     array_agg(a.attname::text ORDER BY a.attnum) FILTER (WHERE a.attidentity <> '') AS identities
 FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
 WHERE c.relkind = 'r' AND c.relpersistence = 'p' AND c.relnamespace = current_schema()::regnamespace

@@ -221,6 +221,7 @@ UPDATE index_documents SET content_hash = '' WHERE document_id = ANY(%(ids)s)
 SELECT d.id FROM documents d JOIN sources s ON s.id = d.source_id
     LEFT JOIN index_documents i ON i.document_id = d.id AND i.index_name = %(index)s
 WHERE i.content_hash IS DISTINCT FROM d.content_hash
+  AND NOT EXISTS (SELECT FROM indexes x WHERE x.name = %(index)s AND x.attachment IS NOT NULL)
   AND CASE WHEN %(dataset)s::text IS NULL THEN s.source_type <> 'dataset' ELSE s.id = %(dataset)s END
 ORDER BY d.created_at, d.key
 
@@ -244,8 +245,9 @@ ORDER BY d.updated_at LIMIT %(limit)s
 SELECT max(updated_at) AS at FROM documents
 
 -- index_insert: a new index
-INSERT INTO indexes (name, chunker, chunker_options, embedding_model, dimensions, is_default, dataset, status)
-VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(embedding_model)s, %(dimensions)s, %(is_default)s, %(dataset)s, %(status)s)
+INSERT INTO indexes (name, chunker, chunker_options, embedding_model, dimensions, is_default, dataset, status, attachment, attachment_url)
+VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(embedding_model)s, %(dimensions)s, %(is_default)s, %(dataset)s, %(status)s,
+    %(attachment)s, %(attachment_url)s)
 
 -- index_list: indexes with their counts; NULL parameters are ignored. Conversations, articles and archives have a count of
 -- their own, as everywhere.
@@ -276,8 +278,12 @@ UPDATE indexes SET is_default = true WHERE name = %(name)s
 -- index_builder: the job that builds an index, waiting or running
 SELECT id FROM jobs WHERE kind = 'index_build' AND parameters ->> 'index' = %(name)s AND status IN ('queued', 'running') LIMIT 1
 
--- index_delete: the entry; its tables go with workbench_drop_index
-DELETE FROM indexes WHERE name = %(name)s
+-- index_delete: the entry, and the source of an attached index, which no other index has; its tables go with workbench_drop_index
+WITH gone AS (DELETE FROM indexes WHERE name = %(name)s RETURNING attachment ->> 'source' AS source)
+DELETE FROM sources WHERE id IN (SELECT source FROM gone)
+
+-- index_names_of_attached: the indexes of evaluation corpora that read the table of an attached index
+SELECT name FROM indexes WHERE attachment ->> 'of' = %(name)s
 
 -- index_create_tables: the tables of a new index
 SELECT workbench_create_index(%(name)s, %(dimensions)s)
@@ -297,8 +303,8 @@ SELECT workbench_create_full_text(%(name)s)
 -- index_names_of_dataset: the indexes that belong to an evaluation corpus
 SELECT name FROM indexes WHERE dataset = %(dataset)s
 
--- index_names_of_model: the indexes whose vectors come from one model
-SELECT name FROM indexes WHERE embedding_model = %(model)s
+-- index_names_of_model: the indexes whose vectors come from one model and are in our tables
+SELECT name FROM indexes WHERE embedding_model = %(model)s AND attachment IS NULL
 
 -- index_document_upsert: record that this index has this version of a document
 INSERT INTO index_documents (index_name, document_id, content_hash, passages)

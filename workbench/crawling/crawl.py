@@ -409,7 +409,7 @@ class Crawl:
             return
         self._note_text(entry)
         if not entry.has_body and memory is not None and memory.indexed and has_document:
-            await asyncio.to_thread(self._crawls.unchanged, self._job_id, entry.position)
+            await asyncio.to_thread(self._crawls.record_unchanged, self._job_id, entry.position)
             entry.state, entry.outcome = "done", "unchanged"
 
     def _note_text(self, entry: Entry) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
@@ -102,7 +102,7 @@ class Configuration:
 
     path: Path
     models: Mapping[str, str] = field(default_factory=dict)  # full names by short name
-    strategies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # tables by name
+    strategies: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # tables by name
     indexes: tuple[IndexDefinition, ...] = ()
     test_sets: tuple[TestSetDefinition, ...] = ()
     experiments: tuple[ExperimentDefinition, ...] = ()
@@ -219,7 +219,7 @@ def read_configuration(wb: Workbench, path: str | Path) -> Configuration:
         raise InvalidInput(str(error)) from error
     file = _Table(place.name, "", tables)
     models = {name: _read_model(table) for name, table in file.read_tables("models").items()}
-    strategies: dict[str, Mapping[str, Any]] = {}
+    strategies: dict[str, Mapping[str, object]] = {}
     for name, table in file.read_tables("strategies").items():
         strategies[name] = table.rest()
         with table.blame(""):

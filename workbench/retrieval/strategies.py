@@ -108,6 +108,13 @@ def cluster(request: Request) -> Stage:
     return ClusterRerank.make(request)
 
 
+def pages(request: Request) -> Stage:
+    """Make a ``PageRerank``."""
+    from workbench.retrieval.stages.pages import PageRerank
+
+    return PageRerank.make(request)
+
+
 def auto_merge(request: Request) -> Stage:
     """Make a ``AutoMerge``."""
     from workbench.retrieval.stages.context import AutoMerge
@@ -159,7 +166,7 @@ def own(request: Request) -> Retriever:
 
 _BOTH = (VECTOR, KEYWORD, DOCUMENT)
 _RERANKED = (*_BOTH, LATE, CLUSTER)
-_RERANK = (late, cluster)
+_RERANK = (late, cluster, pages)
 
 _TABLE = (
     Strategy(

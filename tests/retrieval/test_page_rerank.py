@@ -8,7 +8,7 @@ import pytest
 
 from tests.ingestion import files
 from workbench import Workbench
-from workbench.retrieval.stages.pages import compute_page_factors
+from workbench.retrieval.stages.cluster import compute_page_factors
 
 
 def paragraph(first: int, subject: str = "The harbour tolls of the year were paid at the gate.") -> str:

@@ -109,10 +109,10 @@ def cluster(request: Request) -> Stage:
 
 
 def pages(request: Request) -> Stage:
-    """Make a ``PageRerank``."""
-    from workbench.retrieval.stages.pages import PageRerank
+    """Make a ``Pages``."""
+    from workbench.retrieval.stages.cluster import Pages
 
-    return PageRerank.make(request)
+    return Pages.make(request)
 
 
 def auto_merge(request: Request) -> Stage:

@@ -78,7 +78,7 @@ def compute_nearness(scores: Sequence[float], vectors: FloatArray) -> NDArray[np
 
 # Support of a page
 
-# On annual reports (docs/decisions/016-document-names.md) the shares from .1 to .5 differ by at most two questions.
+# Of 54 questions on annual reports, shares from .1 to .4 differ by at most two (docs/decisions/038-page-support.md).
 SUPPORT_SHARE = 0.2
 
 Place = tuple[str, object]  # document and page

@@ -198,7 +198,7 @@ _TABLE = (
     Strategy(
         "rerank",
         "Rerank",
-        "Hybrid, then late interaction (token matches) and similarity to the top passages.",
+        "Hybrid, then late interaction (token matches), similarity to the top passages, a second match on the page.",
         hybrid,
         legs=_RERANKED,
         parameters=known.RERANK,

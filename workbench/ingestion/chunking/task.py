@@ -55,21 +55,6 @@ def table_caption(text: str, blocks: Sequence[Block], table: Block, running: Col
     return " ".join(" ".join([*reversed(lines), columns]).split())
 
 
-def find_page_head(
-    text: str, blocks: Sequence[Block], start: int, end: int, running: Collection[str]
-) -> tuple[int, str]:
-    """Return the first line of ``text[start:end]`` that is not running, if it names the page, and its end."""
-    for index in range(bisect_left(blocks, start, key=lambda block: block.start), len(blocks)):
-        block = blocks[index]
-        raw = text[block.start : block.end].strip()
-        words = heading_text(raw) if block.kind == "heading" else " ".join(MARKUP.sub("", raw).split())
-        if block.start >= end or (words not in running and not _may_name_table(block, raw, headed=False)):
-            break
-        if words not in running and not RULE.fullmatch(raw):
-            return block.end, words
-    return start, ""
-
-
 def find_running_headings(blocks: Sequence[Block], pages: int) -> frozenset[str]:
     """Return the headings that do not distinguish passages.
 
@@ -188,13 +173,6 @@ class CuttingTask:
         return find_running_headings(self.blocks, pages) if pages else frozenset()
 
     @lock_free_cached_property
-    def page_heads(self) -> list[tuple[int, str]]:
-        """The line that names each page, and its end."""
-        return [
-            find_page_head(self.text, self.blocks, start, end, self.running) for _, start, end in self.document.pages
-        ]
-
-    @lock_free_cached_property
     def captions(self) -> Mapping[int, str]:
         """The names of each table by its start."""
         captions: dict[int, str] = {}
@@ -202,9 +180,7 @@ class CuttingTask:
             if block.kind == "table":
                 page = self.page_index(block.start)
                 start = 0 if page is None else self.document.pages[page][1]
-                near = table_caption(self.text, self.blocks, block, self.running, start)
-                head = "" if page is None else self.page_heads[page][1]
-                captions[block.start] = near if head in near else f"{head} {near}".strip()
+                captions[block.start] = table_caption(self.text, self.blocks, block, self.running, start)
         return captions
 
     @lock_free_cached_property

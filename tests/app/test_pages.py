@@ -219,6 +219,13 @@ def test_projects_and_folders_are_shown_as_they_are_named(visit, wb):
     assert "position:fixed" not in shown
 
 
+def table_form():
+    from workbench.app.state.shared import OPENING
+    from workbench.app.system.page import ask_table
+
+    ask_table(OPENING.workbench)
+
+
 def test_the_system_page_reports_that_everything_is_well(visit, tides):
     app = visit(system)
     assert not app.exception

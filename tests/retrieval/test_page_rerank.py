@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from workbench.retrieval.stages.cluster import compute_page_factors
 
 from tests.ingestion import files
 from workbench import Workbench
+from workbench.retrieval.stages.similarity import compute_page_factors
 
 
 def paragraph(first: int, subject: str = "The harbour tolls of the year were paid at the gate.") -> str:

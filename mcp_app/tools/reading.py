@@ -13,6 +13,7 @@ from mcp_app.paging import (
     Items,
     TextPart,
     count_above_cutoff,
+    copies_json,
     cut,
     format_next_call,
     slice_text,
@@ -323,6 +324,7 @@ def search(call: Call, query: str) -> JsonObject:
             "title": cut(hit.title, MAX_TITLE_CHARS),
             "url": hit.best.url or f"document://{hit.document_id}",
             "text": cut(hit.best.text, 300),
+            **copies_json(hit.copies),
         }
         for hit in result.documents[:shown]
     ]

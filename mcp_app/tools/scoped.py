@@ -13,6 +13,7 @@ from mcp_app.paging import (
     Items,
     RankedPage,
     apply_cutoff,
+    copies_json,
     cut,
     explain_past_end,
     format_next_call,
@@ -163,6 +164,7 @@ def page_json(hit: DocumentHit) -> JsonObject:
         "average_similarity": round(max(0.0, hit.average_similarity), 4),
         **place_json(hit.place),
         "preview": cut(hit.best.text),
+        **copies_json(hit.copies),
     }
 
 
@@ -181,6 +183,7 @@ def chunk_json(passage: Passage, place: SourcePlace) -> JsonObject:
         },
         "similarity_score": round(max(0.0, passage.similarity), 4),
         **place_json(place),
+        **copies_json(passage.copies),
     }
     return answer | ({"rerank_score": round(passage.score, 4)} if is_reranked([passage]) else {})
 

@@ -12,13 +12,14 @@ from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.query import Request
 from workbench.storage.database import Connection
 from workbench.storage.passages import StoredPassage, fetch_passages
-from workbench.types import Leg, Passage, TimedStep
+from workbench.types import Copy, Leg, Passage, TimedStep
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 ID, LEGS, PASSAGE, EXTRA = "_id", "_legs", "_passage", "_extra"  # extra: a stage's own metadata, shown with the passage
-_INTERNAL = [ID, LEGS, PASSAGE, EXTRA]
+COPIES = "_copies"  # passages folded under this one, by internal id
+_INTERNAL = [ID, LEGS, PASSAGE, EXTRA, COPIES]
 _SHOWN_METADATA = (
     "heading_path",
     "page",
@@ -113,7 +114,14 @@ def _passage(rank: int, node: NodeWithScore, draw_page: Callable[[Passage], Imag
         match_type=match_type(legs),
         attribution=legs,
         metadata=shown | {"document_type": passage.document_type} | metadata.get(EXTRA, {}),
+        copies=tuple(_copy(copied) for copied in metadata.get(COPIES, {}).values()),
         draw_page=draw_page if passage.id > 0 else None,  # no stored document has a hit that matched none
+    )
+
+
+def _copy(passage: StoredPassage) -> Copy:
+    return Copy(
+        passage.node_id, passage.document_id, passage.title, passage.source_id, passage.path, passage.url, *passage.span
     )
 
 

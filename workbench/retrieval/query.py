@@ -144,6 +144,7 @@ class Request:
         ranker: Weights of the strategy ``learned``.
         correct: Adds corrections of unknown words; None to look up words as typed.
         depth: Minimum number of passages that each leg fetches.
+        fold_copies: Fold passages with nearly the same text under the best one.
     """
 
     strategy: Strategy
@@ -162,12 +163,18 @@ class Request:
     ranker: Ranker | None = None
     correct: Callable[[Request, Connection, str, Words], Words] | None = None
     depth: int = FIRST_DEPTH
+    fold_copies: bool = False
     _scope_size: int | None = None
 
     @property
     def index(self) -> Index:
         """The index to search."""
         return self.store.index
+
+    @property
+    def rank_limit(self) -> int:
+        """Number of passages to rank, so that ``limit`` remain after copies are folded."""
+        return max(self.limit, FIRST_DEPTH) if self.fold_copies else self.limit
 
     @property
     def same_as(self) -> Index | None:

@@ -174,7 +174,7 @@ class WorkspaceService:
         if conversation_type:
             documents = tuple(self._workspaces.conversations(source_id, conversation_type).values())
         scope = Scope(sources=(source_id,), documents=documents, since=since, until=until)
-        result = self._document_search.search(query, Ask(strategy, limit, scope))
+        result = self._document_search.search(query, Ask(strategy, limit, scope, fold_copies=False))
         described = [(hit, self._document(hit.document_id)) for hit in result.documents]
         hits = (
             _make_hit(hit.score, hit.best.text, document.path or "", hit.title, document.metadata)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from mcp_app.arguments import NAMES_ARGUMENT, Argument
-from mcp_app.paging import MAX_TITLE_CHARS, Items, RankedPage, apply_cutoff, cut, explain_past_end
+from mcp_app.paging import MAX_TITLE_CHARS, Items, RankedPage, apply_cutoff, copies_json, cut, explain_past_end
 from mcp_app.tool import Call, Tool, make_schema
 from mcp_app.tools.knowledge.family import FAMILY, find_source
 from workbench.retrieval.legs import RERANKERS
@@ -114,6 +114,7 @@ def passage_json(passage: Passage) -> JsonObject:
         "score": round(passage.score, 4),
         "match_type": passage.match_type,
         "metadata": metadata,
+        **copies_json(passage.copies),
     }
 
 

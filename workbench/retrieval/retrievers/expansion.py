@@ -12,6 +12,7 @@ idf; the best are added to the question's terms with a fixed total weight.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
@@ -81,7 +82,7 @@ class FeedbackRetriever(Retriever):
             moved = move_towards(query.encoded.vector, rows, request.float_param(FEEDBACK_WEIGHT))
             words = self._expand_words(connection, query.read_words(connection), first)
             hits = find_moved_hits(query, connection, moved, FEEDBACK, pool, words)
-            return to_nodes(request, connection, self._truncate(hits))
+            return self._fetch(hits, partial(to_nodes, request, connection))
 
     def _expand_words(self, connection: Connection, words: Words, passages: list[int]) -> Words:
         """Add the passages' best terms, with a total weight of ``term_weight`` relative to the question's."""
@@ -140,7 +141,7 @@ class HydeRetriever(Retriever):
                 hits = find_moved_hits(query, connection, vector, parameter.HYDE, pool)
             else:
                 hits = find_hybrid_hits(query, connection, pool)
-            return to_nodes(request, connection, self._truncate(hits))
+            return self._fetch(hits, partial(to_nodes, request, connection))
 
     def _write_hypothetical_answer(self, query: str) -> str:
         assert self._request.llm is not None  # guaranteed by build_engine

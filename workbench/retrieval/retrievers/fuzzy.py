@@ -6,6 +6,8 @@ passage without any of the words needs a high similarity.
 
 from __future__ import annotations
 
+from functools import partial
+
 from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.hits import Hit
@@ -26,7 +28,8 @@ class FuzzyRetriever(Retriever):
         request = self._request
         with request.store.reading() as connection:
             hits = find_hybrid_hits(query, connection, max(MIN_POOL, request.depth))
-            return to_nodes(request, connection, self._truncate([hit for hit in hits if self._counts(hit)]))
+            counted = [hit for hit in hits if self._counts(hit)]
+            return self._fetch(counted, partial(to_nodes, request, connection))
 
     def _counts(self, hit: Hit) -> bool:
         keyword = hit.legs.get(KEYWORD)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from llama_index.core.schema import NodeWithScore
 
@@ -41,8 +42,8 @@ class HybridRetriever(Retriever):
         """Return the fused candidates of both legs."""
         request = self._request
         with request.store.reading() as connection:
-            hits = find_hybrid_hits(query, connection, leg_depth(request), self._keep)
-            return to_nodes(request, connection, hits)
+            hits = find_hybrid_hits(query, connection, leg_depth(request))
+            return self._fetch(hits, partial(to_nodes, request, connection))
 
 
 def leg_depth(request: Request) -> int:
@@ -54,8 +55,8 @@ def leg_depth(request: Request) -> int:
     return max(request.depth, (candidates + 1) // 2)
 
 
-def find_hybrid_hits(query: Query, connection: Connection, pool: int, keep: int | None = None) -> list[Hit]:
-    """Return the candidates of both legs, fused, best first: all of them, or the first ``keep``."""
+def find_hybrid_hits(query: Query, connection: Connection, pool: int) -> list[Hit]:
+    """Return the candidates of both legs, fused, best first."""
     request = query.request
     query.read_words(connection)
     across = 1 - keyword_confidence(query)
@@ -80,8 +81,8 @@ def find_hybrid_hits(query: Query, connection: Connection, pool: int, keep: int 
         }
         # Among ties, more matching words win: the only passage with a rare word ties with the nearest
         # one if it is itself the farthest of all candidates.
-        order = sorted(scores, key=lambda key: (-scores[key], -contributions[key].get(KEYWORD, 0.0), key))[:keep]
-        request.trace.has_more |= len(order) < len(scores) or _has_more(query, nearest, worded, pool)
+        order = sorted(scores, key=lambda key: (-scores[key], -contributions[key].get(KEYWORD, 0.0), key))
+        request.trace.has_more |= _has_more(query, nearest, worded, pool)
     vector_ranks = {key: rank for rank, key in enumerate(nearest.scores, start=1)}
     keyword_ranks = {key: rank for rank, key in enumerate(worded.scores, start=1)}
     hits: list[Hit] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
@@ -30,7 +32,7 @@ def rank_similar_by_keywords(query: Query, connection: Connection) -> LegRanking
     """Return the keyword leg's passages with their cosines, deep enough to have enough similar ones."""
     if not query.read_words(connection).weights.ids:
         return LegRanking({})
-    wanted = query.request.limit
+    wanted = max(query.request.limit, query.request.depth) if query.request.fold_copies else query.request.limit
     vector, depth = _encode_or_note(query), wanted
     while True:
         ranking = rank_by_keywords(query, connection, depth, vector)
@@ -58,7 +60,6 @@ class KeywordRetriever(Retriever):
     def find(self, query: Query) -> list[NodeWithScore]:
         """Return the passages with the highest BM25 scores."""
         request = self._request
-        request.trace.has_more = False  # as deep as requested
         with request.store.reading() as connection:
             highest = max_score(query.read_words(connection).weights)
             ranking = rank_similar_by_keywords(query, connection)
@@ -70,4 +71,7 @@ class KeywordRetriever(Retriever):
                 legs = {KEYWORD: Leg(score=bm25, rank=rank, contribution=bm25 / highest)}
                 legs |= {VECTOR: Leg(score=cosine)} if cosine is not None else {}
                 hits.append(Hit(key, bm25 / highest, legs))
-            return to_nodes(request, connection, hits[: request.limit])
+            if not request.fold_copies:
+                hits = hits[: request.limit]
+            request.trace.has_more = request.fold_copies and len(ranking.scores) >= request.depth
+            return self._fetch(hits, partial(to_nodes, request, connection))

@@ -32,8 +32,12 @@ class MultiQueryRetriever(Retriever):
         others = [Query(request, text) for text in cast("list[str]", query.reply)]
         with request.store.reading() as connection:
             rankings = [find_hybrid_hits(asked, connection, leg_depth(request)) for asked in (query, *others)]
-            hits = [self._with_cosine(connection, query, hit) for hit in self._truncate(average_hits(rankings))]
-            return to_nodes(request, connection, [hit for hit in hits if hit is not None])
+
+            def fetch(hits: Sequence[Hit]) -> list[NodeWithScore]:
+                similar = [self._with_cosine(connection, query, hit) for hit in hits]
+                return to_nodes(request, connection, [hit for hit in similar if hit is not None])
+
+            return self._fetch(average_hits(rankings), fetch)
 
     def _with_cosine(self, connection: Connection, query: Query, hit: Hit) -> Hit | None:
         """Add the question's own cosine, with no contribution, to a hit that only rephrasings found."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from llama_index.core.schema import NodeWithScore
 
@@ -32,12 +33,14 @@ class VectorRetriever(Retriever):
         with request.store.reading() as connection:
             if not request.scope.is_everything:
                 ranking = rank_by_vector(query, connection, request.depth)
-                return to_nodes(request, connection, self._truncate(self._hits(query, list(ranking.scores.items()))))
+                hits = self._hits(query, list(ranking.scores.items()))
+                return self._fetch(hits, partial(to_nodes, request, connection))
             vector = query.encoded.vector
             with request.trace.stage(TimedStep.VECTOR):
                 nearest = find_nearest_passages(connection, request.index, vector, request.depth, request.same_as)
-        hits = self._truncate(self._hits(query, [(passage.id, cosine) for passage, cosine in nearest]))
-        return [make_node(passage, hit) for (passage, _), hit in zip(nearest, hits, strict=False)]
+        passages = {passage.id: passage for passage, _ in nearest}
+        hits = self._hits(query, [(passage.id, cosine) for passage, cosine in nearest])
+        return self._fetch(hits, lambda some: [make_node(passages[hit.id], hit) for hit in some])
 
     def _hits(self, query: Query, cosines: Sequence[tuple[int, float]]) -> list[Hit]:
         request = self._request

@@ -93,7 +93,7 @@ function listen(root) {
     const grade = event.target.closest(".grade");
     if (event.target.closest(".why")) why(item);
     else if (grade) mark(root, item, JSON.parse(grade.dataset.grade));
-    else if (event.target.closest(".grades")) return;
+    else if (event.target.closest(".grades, .copies")) return;
     else open(item);
   });
   root.addEventListener("keydown", (event) => {

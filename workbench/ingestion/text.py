@@ -27,7 +27,7 @@ class Reading:
 
     Attributes:
         encoding: Encoding of its text; "" to detect it.
-        skip_hidden: True to leave out hidden sheets, rows and columns instead of marking them as hidden.
+        skip_hidden: True to leave out what is hidden in a file instead of marking it as hidden.
         left_out: Counts of what was not taken, or not taken as it is, by a plural noun: "comments".
         hidden: Counts of what is hidden in the file and was read.
         facts: Metadata found while decoding.
@@ -70,6 +70,9 @@ def leave_out(what: str, count: int = 1) -> None:
     reading = _READING.get()
     if reading is not None and count:
         reading.left_out[what] += count
+
+
+HIDDEN_MARK = " (hidden)"  # follows a text that is hidden in its file
 
 
 def take_hidden(what: str, count: int = 1) -> bool:

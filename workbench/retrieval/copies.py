@@ -25,9 +25,10 @@ MIN_SHARED_TRIPLES = 0.8  # share of the word triples of both texts that are in 
 MIN_SHARED_WORDS = 0.5  # share of the larger text's words, as split by spaces, below which texts are not compared
 MIN_SPLIT_WORDS = 8  # texts with fewer words between spaces, as in Chinese, are always compared
 MIN_SPELLING_RATIO = 0.8  # of two spellings of a word
-NEGATIONS = frozenset(
-    "not no never none neither nor without cannot nicht kein keine keinen nie ohne ne pas jamais sans sin nunca não".split()  # noqa: SIM905
-)
+NEGATIONS = frozenset((
+    "not", "no", "never", "none", "neither", "nor", "without", "cannot", "nicht", "kein", "keine", "keinen", "nie",
+    "ohne", "ne", "pas", "jamais", "sans", "sin",
+))  # fmt: skip
 
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 _LINE_MARKUP = re.compile(r"^[ \t]*(?:#{1,6}|[-*+>])[ \t]+|^[ \t]*[=-]{2,}[ \t]*$", re.MULTILINE)
@@ -131,9 +132,9 @@ def _iter_tokens(text: str) -> Iterator[re.Match[str]]:
     """Return the numbers, words, and signs that are neither punctuation nor markup: +, <, %, €, emoji."""
     for match in _TOKEN.finditer(text):
         sign = match.group()
-        if sign[0].isalnum() or sign[-1].isdigit() or sign in _MEANT or unicodedata.category(sign)[0] not in "PCM":
-            if sign not in _MARKUP:
-                yield match
+        is_sign = len(sign) == 1 and not sign.isalnum() and sign not in _MEANT
+        if not (is_sign and (sign in _MARKUP or unicodedata.category(sign)[0] in "PCM")):
+            yield match
 
 
 def _is_fixed(text: str, match: re.Match[str]) -> bool:

@@ -72,7 +72,7 @@ class ReadingOptions:
 
     Attributes:
         encoding: Encoding of its texts; "" to detect it for each file.
-        skip_hidden: True to leave out hidden sheets, rows and columns instead of marking them as hidden.
+        skip_hidden: True to leave out what is hidden in a file instead of marking it as hidden.
     """
 
     encoding: str = ""

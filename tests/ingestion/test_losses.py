@@ -49,6 +49,12 @@ def test_lines_of_another_encoding_in_utf_8_are_read_as_windows_1252() -> None:
 ENCODED = [
     ("It’s a “fair” price: £40 – or €45.", "cp1252"),
     ("Où êtes-vous ? À la forêt, près du château.", "mac_roman"),
+    ("El niño comió la piña mañana.", "mac_roman"),
+    ("Prix : 45 €, réservé", "iso8859_15"),
+    ("L'œuvre et le cœur", "iso8859_15"),
+    ("你好", "gb18030"),
+    ("北京", "gb18030"),
+    ("价格100元", "gb18030"),
     ("Straße, Größe und Übermut für alle Bäcker.", "cp850"),
     ("Proszę wziąć klucz; wisi nad drzwiami łazienki.", "cp1250"),
     ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "iso8859_2"),

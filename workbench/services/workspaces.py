@@ -181,7 +181,8 @@ class WorkspaceService:
             for hit, document in described
             if document is not None
         )
-        return Results(tuple(hits), result.searched.evidence, result.searched.degraded)
+        searched = result.searched
+        return Results(tuple(hits), searched.evidence, (*searched.scope.notes, *searched.degraded))
 
     def types(self, workspace: Path) -> list[str]:
         """Return the types of conversation in a workspace."""

@@ -18,7 +18,6 @@ from urllib.parse import urlencode
 from workbench.retrieval.parameters import CUTOFF
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types.json import JsonObject, JsonValue
-from workbench.types.results import Copy
 
 # Cut texts and estimate tokens
 
@@ -74,15 +73,6 @@ _STARTS, _COSTS = [start for start, _ in _SCRIPTS], [cost for _, cost in _SCRIPT
 def cut(text: str | None, longest: int = MAX_TEXT_CHARS) -> str | None:
     """Return a text of at most ``longest`` characters, ending in ``...`` if it was cut."""
     return text[: longest - 3] + "..." if text and len(text) > longest else text
-
-
-MAX_COPIES_NAMED = 3  # documents named with the number of copies
-
-
-def copies_json(copies: Sequence[Copy]) -> JsonObject:
-    """Return the number of copies folded under a result and the ids of their first documents; {} without copies."""
-    documents = list(dict.fromkeys(copy.document_id for copy in copies))
-    return {"copies": len(copies), "copies_in": documents[:MAX_COPIES_NAMED]} if copies else {}
 
 
 def to_one_line(text: str) -> str:

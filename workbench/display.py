@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.marking import excerpt, remove_rows, split_matches, table_excerpt
 from workbench.runtime import check_extra
-from workbench.types import preference_text
-from workbench.types.results import copies_text, count_copies
+from workbench.types import copies_text, count_copies, preference_text
 
 if TYPE_CHECKING:
     import altair

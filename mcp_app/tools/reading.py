@@ -12,7 +12,6 @@ from mcp_app.paging import (
     MAX_TITLE_CHARS,
     Items,
     TextPart,
-    copies_json,
     count_above_cutoff,
     cut,
     format_next_call,
@@ -26,7 +25,7 @@ from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import DOCUMENT_CUTOFF
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.types import Document, JsonObject, Passage, Project, Scope, preference_text
+from workbench.types import Document, JsonObject, Passage, Project, Scope, copies_json, preference_text
 
 if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Explanation

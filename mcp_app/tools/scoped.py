@@ -13,7 +13,6 @@ from mcp_app.paging import (
     Items,
     RankedPage,
     apply_cutoff,
-    copies_json,
     cut,
     explain_past_end,
     format_next_call,
@@ -35,6 +34,7 @@ from workbench.types import (
     ScopeKind,
     SearchResult,
     Source,
+    copies_json,
     format_catalogue,
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Scope, Workbench
-from workbench.retrieval.copies import are_copies
+from workbench.retrieval.nodes import are_copies
 from workbench.retrieval.options import Ask
 from workbench.retrieval.strategies import STRATEGIES
 

@@ -11,7 +11,7 @@ from workbench.formatting import count_text
 from workbench.marking import excerpt, remove_rows, split_matches, table_excerpt
 from workbench.retrieval.legs import RERANKERS
 from workbench.text import language_title
-from workbench.types.results import copies_text
+from workbench.types import copies_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,6 +16,8 @@ from workbench.errors import UnreadableDocument
 from workbench.formatting import KB
 from workbench.models.language_identifier import LETTERS, is_cjk, load_identifier
 from workbench.text import CONFIGURATIONS
+from workbench.text import NEWLINES as NEWLINES
+from workbench.text import normalise as normalise
 
 # --- One reading of a file: its options, and what its reader found there but did not take ---
 
@@ -524,34 +525,6 @@ def _is_unaccented_latin(sample: str) -> bool:
     return sum(letter.isascii() for letter in letters) >= MIN_PLAIN_SHARE * len(letters)
 
 
-# --- Normal form of stored text ---
-
-NEWLINES = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Controls except tab and newline, soft hyphens, zero-width spaces, stray byte order marks, and the surrogates and
-# non-characters that UTF-8 databases reject.
-INVISIBLE_CHARACTERS = re.compile(
-    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]"
-)
-DIVIDED_WORD = re.compile(
-    "\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w)"
-)  # a soft hyphen at the end of a line
-SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
-TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n)")
-WIDE_GAPS = re.compile(r"\n{4,}")
-PART_CHARS = 200_000  # characters normalised at once, because each step makes a copy
-
-
-def normalise(text: str) -> str:
-    """Return text in NFC with ``\\n`` line ends, without control characters, trailing blanks and wide gaps.
-
-    It is idempotent. Indentation is kept, because Markdown and code depend on it.
-    """
-    if "\u00ad" in text:
-        text = DIVIDED_WORD.sub("", text)
-    text = "".join(_normalise_part(text[start:end]) for start, end in _split_parts(text))
-    return text.strip("\n").rstrip() if text.strip() else ""
-
-
 # --- Images and files encoded as text ---
 
 DATA_IMAGE = re.compile(r"!\[([^\]]{0,500})\]\(\s*<?data:[^)]*+\)", re.IGNORECASE)  # in Markdown
@@ -591,29 +564,6 @@ def _drop_base64(match: re.Match[str]) -> str:
         return block  # a sequence of genes, a hash, a ruler
     leave_out("bytes of base64 data", len(block))
     return ""
-
-
-def _normalise_part(text: str) -> str:
-    text = NEWLINES.sub("\n", text)
-    text = INVISIBLE_CHARACTERS.sub("", text)
-    text = SPECIAL_SPACES.sub(" ", text)
-    text = unicodedata.normalize("NFC", text)
-    text = TRAILING_BLANKS.sub("", text)
-    return WIDE_GAPS.sub("\n\n\n", text)
-
-
-def _split_parts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield parts that start with a letter or digit at the start of a line, which no step crosses."""
-    start = 0
-    while len(text) - start > PART_CHARS:
-        end = text.find("\n", start + PART_CHARS) + 1
-        while 0 < end < len(text) and not text[end].isalnum():
-            end = text.find("\n", end) + 1
-        if not 0 < end < len(text):
-            break
-        yield start, end
-        start = end
-    yield start, len(text)
 
 
 # --- Superscripts of formatted texts ---

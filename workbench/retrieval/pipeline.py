@@ -21,11 +21,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 from llama_index_instrumentation import get_dispatcher
 
 from workbench.errors import ConfigurationError, ModelError, ScopeError
-from workbench.retrieval.copies import fold_copies
 from workbench.retrieval.evidence import judge_evidence
 from workbench.retrieval.hits import Hit, scale_contributions
 from workbench.retrieval.name_matching import list_preferred_names, restrict_to_named
-from workbench.retrieval.nodes import node_hit, node_passage, replace_hits, to_passages
+from workbench.retrieval.nodes import fold_copies, node_hit, node_passage, replace_hits, to_passages
 from workbench.retrieval.parameters import CUTOFF, MAX_DEPTH
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.retriever import Retriever

@@ -25,6 +25,7 @@ from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
 from workbench.storage.ranking import EXACT_UP_TO, count_scope, fetch_query_terms
 from workbench.storage.store import PassageStore
 from workbench.telemetry import STEP, measure
+from workbench.text import normalise
 from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope, TimedStep, Value
 
 if TYPE_CHECKING:
@@ -304,7 +305,7 @@ class Query(QueryBundle):
         if known is None:
             before = trace.timings_ms.get(TimedStep.EMBED, 0.0)
             with trace.stage(TimedStep.EMBED):
-                encoded = self.request.encoder.encode_query(self.text)
+                encoded = self.request.encoder.encode_query(normalise(self.text) or self.text)
             known = Encoding(encoded, trace.timings_ms[TimedStep.EMBED] - before)
             self.encodings[self._model] = known
         elif not self._is_charged and known.milliseconds:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
 from workbench.errors import InvalidInput
-from workbench.types.json import JsonValue, Value, as_items
+from workbench.types.json import JsonObject, JsonValue, Value, as_items
 from workbench.types.parameter import VECTOR
 from workbench.types.scope import ResolvedScope
 
@@ -62,6 +62,15 @@ class Copy(Value):
 def count_copies(copies: Sequence[Copy]) -> str:
     """Return "1 copy" or "2 copies"."""
     return "1 copy" if len(copies) == 1 else f"{len(copies):,} copies"
+
+
+MAX_COPIES_NAMED = 3  # documents named with the number of copies
+
+
+def copies_json(copies: Sequence[Copy]) -> JsonObject:
+    """Return the number of copies folded under a result and the ids of their first documents; {} without copies."""
+    documents = list(dict.fromkeys(copy.document_id for copy in copies))
+    return {"copies": len(copies), "copies_in": documents[:MAX_COPIES_NAMED]} if copies else {}
 
 
 def copies_text(copies: Sequence[Copy], titles: int = 5) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import cast
 
 from mcp_app.arguments import NAMES_ARGUMENT, Argument
-from mcp_app.paging import MAX_TITLE_CHARS, Items, RankedPage, apply_cutoff, copies_json, cut, explain_past_end
+from mcp_app.paging import MAX_TITLE_CHARS, Items, RankedPage, apply_cutoff, cut, explain_past_end
 from mcp_app.tool import Call, Tool, make_schema
 from mcp_app.tools.knowledge.family import FAMILY, find_source
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import AGENT_CUTOFF
 from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY
-from workbench.types import JsonObject, NamesUse, Passage, Scope
+from workbench.types import JsonObject, NamesUse, Passage, Scope, copies_json
 
 SEARCH_TYPES = ("vector", "hybrid", "rerank")
 DEFAULT_SEARCH_TYPE = UNPROMOTED_TOOL_STRATEGY

@@ -12,7 +12,6 @@ idf; the best are added to the question's terms with a fixed total weight.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore
@@ -22,7 +21,6 @@ from workbench.models.encoder import FloatArray, normalise_rows
 from workbench.retrieval.bm25 import idf
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.llm_prompts import HYDE, RETRIEVAL_SYSTEM
-from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, HYDE_WEIGHT, TERM_WEIGHT, TERMS
 from workbench.retrieval.query import Query, Words
 from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
@@ -82,7 +80,7 @@ class FeedbackRetriever(Retriever):
             moved = move_towards(query.encoded.vector, rows, request.float_param(FEEDBACK_WEIGHT))
             words = self._expand_words(connection, query.read_words(connection), first)
             hits = find_moved_hits(query, connection, moved, FEEDBACK, pool, words)
-            return self._fetch(hits, partial(to_nodes, request, connection))
+            return self._fetch(connection, hits)
 
     def _expand_words(self, connection: Connection, words: Words, passages: list[int]) -> Words:
         """Add the passages' best terms, with a total weight of ``term_weight`` relative to the question's."""
@@ -141,7 +139,7 @@ class HydeRetriever(Retriever):
                 hits = find_moved_hits(query, connection, vector, parameter.HYDE, pool)
             else:
                 hits = find_hybrid_hits(query, connection, pool)
-            return self._fetch(hits, partial(to_nodes, request, connection))
+            return self._fetch(connection, hits)
 
     def _write_hypothetical_answer(self, query: str) -> str:
         assert self._request.llm is not None  # guaranteed by build_engine

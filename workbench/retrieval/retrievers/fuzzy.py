@@ -6,12 +6,9 @@ passage without any of the words needs a high similarity.
 
 from __future__ import annotations
 
-from functools import partial
-
 from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import MIN_SIMILARITY, TYPO_TOLERANCE
 from workbench.retrieval.retrievers.hybrid import find_hybrid_hits
 from workbench.retrieval.retrievers.retriever import Query, Retriever
@@ -29,7 +26,7 @@ class FuzzyRetriever(Retriever):
         with request.store.reading() as connection:
             hits = find_hybrid_hits(query, connection, max(MIN_POOL, request.depth))
             counted = [hit for hit in hits if self._counts(hit)]
-            return self._fetch(counted, partial(to_nodes, request, connection))
+            return self._fetch(connection, counted)
 
     def _counts(self, hit: Hit) -> bool:
         keyword = hit.legs.get(KEYWORD)

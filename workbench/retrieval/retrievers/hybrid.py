@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.hits import Contributions, Hit, fuse_convex, fuse_reciprocal_rank, scale_min_max
 from workbench.retrieval.legs import compute_spread, keyword_confidence, leg_confidences
 from workbench.retrieval.name_matching import compute_name_confidences, name_confidence
-from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import CANDIDATES, DOCUMENT_WEIGHT, FUSION, RRF, VECTOR_WEIGHT
 from workbench.retrieval.query import Query, Request
 from workbench.retrieval.retrievers.keyword import rank_by_keywords
@@ -43,7 +41,7 @@ class HybridRetriever(Retriever):
         request = self._request
         with request.store.reading() as connection:
             hits = find_hybrid_hits(query, connection, leg_depth(request))
-            return self._fetch(hits, partial(to_nodes, request, connection))
+            return self._fetch(connection, hits)
 
 
 def leg_depth(request: Request) -> int:

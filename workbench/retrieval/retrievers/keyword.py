@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from llama_index.core.schema import NodeWithScore
 
 from workbench.errors import ModelError
 from workbench.models.encoder import FloatArray
 from workbench.retrieval.bm25 import max_score
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
 from workbench.storage.ranking import LegRanking, rank_by_terms
@@ -74,4 +71,4 @@ class KeywordRetriever(Retriever):
             if not request.fold_copies:
                 hits = hits[: request.limit]
             request.trace.has_more = request.fold_copies and len(ranking.scores) >= request.depth
-            return self._fetch(hits, partial(to_nodes, request, connection))
+            return self._fetch(connection, hits)

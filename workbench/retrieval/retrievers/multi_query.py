@@ -37,7 +37,7 @@ class MultiQueryRetriever(Retriever):
                 similar = [self._with_cosine(connection, query, hit) for hit in hits]
                 return to_nodes(request, connection, [hit for hit in similar if hit is not None])
 
-            return self._fetch(average_hits(rankings), fetch)
+            return self._fetch(connection, average_hits(rankings), fetch)
 
     def _with_cosine(self, connection: Connection, query: Query, hit: Hit) -> Hit | None:
         """Add the question's own cosine, with no contribution, to a hit that only rephrasings found."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import make_node, to_nodes
+from workbench.retrieval.nodes import make_node
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.database import Connection
 from workbench.storage.passages import TermWeights, find_nearest_passages
@@ -34,13 +33,13 @@ class VectorRetriever(Retriever):
             if not request.scope.is_everything:
                 ranking = rank_by_vector(query, connection, request.depth)
                 hits = self._hits(query, list(ranking.scores.items()))
-                return self._fetch(hits, partial(to_nodes, request, connection))
+                return self._fetch(connection, hits)
             vector = query.encoded.vector
             with request.trace.stage(TimedStep.VECTOR):
                 nearest = find_nearest_passages(connection, request.index, vector, request.depth, request.same_as)
-        passages = {passage.id: passage for passage, _ in nearest}
-        hits = self._hits(query, [(passage.id, cosine) for passage, cosine in nearest])
-        return self._fetch(hits, lambda some: [make_node(passages[hit.id], hit) for hit in some])
+            passages = {passage.id: passage for passage, _ in nearest}
+            hits = self._hits(query, [(passage.id, cosine) for passage, cosine in nearest])
+            return self._fetch(connection, hits, lambda some: [make_node(passages[hit.id], hit) for hit in some])
 
     def _hits(self, query: Query, cosines: Sequence[tuple[int, float]]) -> list[Hit]:
         request = self._request

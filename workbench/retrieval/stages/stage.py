@@ -8,8 +8,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import PrivateAttr
 
-from workbench.retrieval.copies import fold_copies
-from workbench.retrieval.nodes import node_hit
+from workbench.retrieval.nodes import fold_copies, node_hit
 from workbench.retrieval.parameters import CUTOFF
 from workbench.retrieval.query import Query, Request
 

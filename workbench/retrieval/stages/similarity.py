@@ -42,7 +42,7 @@ class Mmr(Stage):
             vectors_by_id = request.store.fetch_vectors(connection, ids)
         hits = [hit for hit in hits if hit.id in vectors_by_id]
         rows = np.stack([vectors_by_id[hit.id] for hit in hits])
-        wanted = len(hits) if request.scope.preferred_source_ids else request.limit  # FinalOrder puts these first
+        wanted = len(hits) if request.scope.preferred_source_ids else request.rank_limit  # FinalOrder puts these first
         chosen = choose_by_mmr([hit.score for hit in hits], rows, share, wanted)
         return replace_hits(nodes, [self._rescore(hits[place], novelty, share) for place, novelty in chosen])
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from workbench.marking import excerpt, remove_rows, split_matches, table_excerpt
 from workbench.runtime import check_extra
-from workbench.types import copies_text, count_copies
 
 if TYPE_CHECKING:
     import altair
@@ -148,7 +147,7 @@ def leaderboard_html(
 def result_text(result: SearchResult) -> str:
     """Return the passages for a console, one per line, without times and ids."""
     lines = [
-        f"{hit.rank:>3}  {hit.score:.2f}  {_name(hit)}" + (f"  ({copies_text(hit.copies)})" if hit.copies else "")
+        f"{hit.rank:>3}  {hit.score:.2f}  {_name(hit)}" + (f"  ({hit.describe_copies()})" if hit.copies else "")
         for hit in result
     ]
     count = "1 passage" if len(result) == 1 else f"{len(result)} passages"
@@ -248,7 +247,7 @@ def _copies_html(passage: Passage) -> str:
     if not passage.copies:
         return ""
     titles = " · ".join(dict.fromkeys(copy.document_title for copy in passage.copies))
-    return f"<details class=q><summary>{count_copies(passage.copies)}</summary>{escape(titles)}</details>"
+    return f"<details class=q><summary>{passage.describe_copies(0)}</summary>{escape(titles)}</details>"
 
 
 def _cell(passage: Passage, query: str, before: dict[str, int], column: int) -> str:

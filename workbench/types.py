@@ -748,11 +748,6 @@ class Copy(Value):
     end: int
 
 
-def count_copies(copies: Sequence[Copy]) -> str:
-    """Return "1 copy" or "2 copies"."""
-    return "1 copy" if len(copies) == 1 else f"{len(copies):,} copies"
-
-
 MAX_COPIES_NAMED = 3  # documents named with the number of copies
 
 
@@ -760,20 +755,6 @@ def copies_json(copies: Sequence[Copy]) -> JsonObject:
     """Return the number of copies folded under a result and the ids of their first documents; {} without copies."""
     documents = list(dict.fromkeys(copy.document_id for copy in copies))
     return {"copies": len(copies), "copies_in": documents[:MAX_COPIES_NAMED]} if copies else {}
-
-
-def copies_text(copies: Sequence[Copy], titles: int = 5) -> str:
-    """Return a line on the copies of a passage, such as "2 copies: A · B"; "" without copies.
-
-    Args:
-        copies: The copies.
-        titles: Number of different document titles to name; the others are counted.
-    """
-    if not copies:
-        return ""
-    names = list(dict.fromkeys(copy.document_title for copy in copies))
-    more = [f"{len(names) - titles:,} more"] if len(names) > titles else []
-    return f"{count_copies(copies)}: {' · '.join([*names[:titles], *more])}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -812,6 +793,19 @@ class Passage(Value):
         if self.draw_page is None:
             raise InvalidInput("This hit is not connected to a workbench; call wb.pages.of_passage(hit) for its page.")
         return self.draw_page(self)
+
+    def describe_copies(self, titles: int = 5) -> str:
+        """Return a line on the folded copies, such as "2 copies: A · B"; "" without copies.
+
+        Args:
+            titles: Number of different document titles to name; the others are counted. 0 to name none.
+        """
+        if not self.copies:
+            return ""
+        count = "1 copy" if len(self.copies) == 1 else f"{len(self.copies):,} copies"
+        names = list(dict.fromkeys(copy.document_title for copy in self.copies))
+        more = [f"{len(names) - titles:,} more"] if len(names) > titles else []
+        return f"{count}: {' · '.join([*names[:titles], *more])}" if titles else count
 
     @property
     def headings(self) -> tuple[str, ...]:

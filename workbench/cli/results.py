@@ -11,7 +11,6 @@ from workbench.formatting import count_text
 from workbench.marking import excerpt, remove_rows, split_matches, table_excerpt
 from workbench.retrieval.legs import RERANKERS
 from workbench.text import language_title
-from workbench.types import copies_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -150,7 +149,7 @@ def _print_passage(console: Console, passage: Passage, query: str, header: str, 
     console.print(Padding(text, (0, 0, 0, 11)))
     place = passage.url or passage.path or passage.document_id
     if passage.copies:
-        copies = strip_control_chars(copies_text(passage.copies))
+        copies = strip_control_chars(passage.describe_copies())
         console.print(Padding(Text(copies, style="magenta"), PASSAGE_INDENT))
     console.print(Padding(Text(f"{strip_control_chars(place)}  {passage.passage_id}", style="dim"), (0, 0, 0, 11)))
 

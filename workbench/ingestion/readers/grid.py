@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 MAX_TABLE_CHARS = 4_000
 MAX_TABLE_COLUMNS = 8
+ROWS_JOINED = 10_000  # rows made text at a time
 
 
 def rows_to_text(rows: Sequence[Sequence[str]]) -> str:
@@ -36,10 +38,14 @@ def format_markdown_table(rows: Sequence[Sequence[str]]) -> str:
 def format_records(rows: Sequence[Sequence[str]]) -> str:
     """Return one paragraph per row, with a line for each cell that is not empty."""
     names = [name or f"column {number}" for number, name in enumerate(rows[0], 1)]
-    paragraphs = (
-        "\n".join(f"{name}: {cell}" for name, cell in zip(names, row, strict=True) if cell) for row in rows[1:]
-    )
-    return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
+    parts: list[str] = []
+    for start in range(1, len(rows), ROWS_JOINED):  # all paragraphs at once would take twice the memory of the text
+        paragraphs = (
+            "\n".join(f"{name}: {cell}" for name, cell in zip(names, row, strict=True) if cell)
+            for row in rows[start : start + ROWS_JOINED]
+        )
+        parts.append("\n\n".join(filter(None, paragraphs)))
+    return "\n\n".join(filter(None, parts))
 
 
 def format_cell(value: object) -> str:
@@ -49,8 +55,9 @@ def format_cell(value: object) -> str:
 
 def drop_empty(rows: Iterable[Sequence[str]]) -> list[list[str]]:
     """Return the rows that are not empty, padded to equal length, without empty columns."""
-    filled = [list(row) for row in rows if any(row)]
+    filled = [row for row in rows if any(row)]
     width = max(map(len, filled), default=0)
-    padded = [row + [""] * (width - len(row)) for row in filled]
-    used = [column for column in range(width) if any(row[column] for row in padded)]
-    return [[row[column] for column in used] for row in padded]
+    used = [column for column in range(width) if any(column < len(row) and row[column] for row in filled)]
+    if len(used) == width and all(isinstance(row, list) and len(row) == width for row in filled):
+        return cast("list[list[str]]", filled)  # copies of the rows of a large file take as much memory as its text
+    return [[row[column] if column < len(row) else "" for column in used] for row in filled]

@@ -115,6 +115,7 @@ Frame: TypeAlias = (
 MAX_BYTES_PER_PROCESS = 16 * MB  # bytes read after which the process is replaced, because parsers rarely release memory
 MEMORY_LIMIT_BYTES = 2 * GB  # memory limit of the process for PDFs and images, on systems that support one
 FILE_MEMORY_LIMIT_BYTES = 500 * MB  # memory of the process for a file of another format, on Linux
+MEMORY_PER_FILE_BYTE = 20  # for files whose size in memory would otherwise exceed that
 WINDOW_TIMEOUT_S = 300.0  # timeout in seconds for a window of pages or one OCR page
 TRIAL_TIMEOUT_S = 60.0  # timeout in seconds for a trial of a few pages
 CANCEL_CHECK_INTERVAL_S = 0.1  # seconds between checks for cancellation

@@ -23,7 +23,13 @@ from typing import BinaryIO
 from workbench.errors import UnreadableDocument
 from workbench.formatting import MB
 from workbench.ingestion.readers.formats import find_reader, read_draft
-from workbench.ingestion.readers.isolation import FILE_MEMORY_LIMIT_BYTES, OUT_OF_MEMORY_EXIT_CODE, Frame, ParserRequest
+from workbench.ingestion.readers.isolation import (
+    FILE_MEMORY_LIMIT_BYTES,
+    MEMORY_PER_FILE_BYTE,
+    OUT_OF_MEMORY_EXIT_CODE,
+    Frame,
+    ParserRequest,
+)
 from workbench.ingestion.readers.pdf.pages import parse_trial_pages
 
 M_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of glibc's mallopt
@@ -62,10 +68,11 @@ def _limit_memory(memory: int) -> None:
 
 
 @contextmanager
-def _limit_file_memory(name: str) -> Generator[None]:
+def _limit_file_memory(name: str, size: int) -> Generator[None]:
     """Limit this process to less memory while it reads a file that needs no OCR; nothing outside Linux.
 
-    The limit counts reserved memory, so what is reserved but not used is added to it.
+    A file of ``size`` bytes may take 20 times as much, as tables of many small cells do, and at least 500 MB. The limit
+    counts reserved memory, so what is reserved but not used is added to it.
     """
     reader = find_reader(name)
     if not sys.platform.startswith("linux") or reader is None or reader.read_pages is not None:
@@ -76,7 +83,7 @@ def _limit_file_memory(name: str) -> Generator[None]:
     fields = Path("/proc/self/statm").read_text(encoding="ascii").split()
     used, reserved = (int(fields[place]) * resource.getpagesize() for place in (1, 5))
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = FILE_MEMORY_LIMIT_BYTES + reserved - used
+    limit = max(FILE_MEMORY_LIMIT_BYTES, MEMORY_PER_FILE_BYTE * size) + reserved - used
     limit = limit if soft == resource.RLIM_INFINITY else min(limit, soft)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
     try:
@@ -118,7 +125,7 @@ def _answer_request(frames: BinaryIO, request: ParserRequest, give_back: Callabl
     try:
         if request.only is not None:
             return "pages", parse_trial_pages(request.data, request.name, *request.only)
-        with _limit_file_memory(request.name):
+        with _limit_file_memory(request.name, len(request.data)):
             return "draft", read_draft(request.data, request.name, on_page, request.left_out, request.options)
     except UnreadableDocument as error:
         return "error", str(error)

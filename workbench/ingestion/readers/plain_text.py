@@ -350,6 +350,7 @@ def read_separated(data: bytes, name: str) -> Draft:
     rows = _split_rows(text, delimiter)
     for row in rows:  # in place: a copy of a large file's cells is as large as they are
         row[:] = map(_clean_cell, row)
+    del text
     rows = [row for row in rows if any(row)]
     lines: list[str] = []
     if max(map(len, rows), default=0) > 1:

@@ -86,7 +86,7 @@ def test_a_worker_apart_runs_jobs_and_stops_when_asked(
     [
         (("crawl", "ftp://example.com"), "must start with http:// or https://"),
         (("crawl", "http://10.0.0.1/"), "not on the public internet"),
-        (("crawl", "http://localhost:1/"), "localhost leads to this machine"),
+        (("crawl", "http://localhost:1/"), "localhost resolves to this machine"),
         (("crawl", "http://example.com", "--max-pages", "0"), "Invalid max_pages 0"),
         (("crawl", "http://example.com", "--rate", "x"), "Invalid rate 'x': expected a number from 0.01 to 1000"),
         (("crawl", "http://example.com", "--max-depth", "deep"), "Invalid max_depth 'deep': expected an integer from"),

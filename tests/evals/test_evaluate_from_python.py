@@ -116,7 +116,7 @@ def test_a_run_file_is_a_column_of_a_stored_experiment(wb: Workbench, beir: Writ
         wb.experiments.add_run_file(made.id, "rerank", content)
     with pytest.raises(InvalidInput, match="Line 1 of the run file 'x' is not in TREC form"):
         wb.experiments.add_run_file(made.id, "x", "what is this")
-    with pytest.raises(InvalidInput, match="has none of the questions"):
+    with pytest.raises(InvalidInput, match="contains none of the questions"):
         wb.experiments.add_run_file(made.id, "x", "q Q0 d 1 1 t")
 
 

@@ -82,7 +82,7 @@ def test_a_database_that_goes_is_reported_and_one_that_is_back_serves_the_next_q
     database = Database(psycopg.conninfo.make_conninfo(database_url, host="127.0.0.1", port=relay.port))
     one = psycopg.sql.SQL("SELECT 1 AS one")
     assert database.row(one) == {"one": 1}
-    with pytest.raises(StorageError, match="check that it runs"), database.reading() as lent:
+    with pytest.raises(StorageError, match="check that it is running"), database.reading() as lent:
         relay.cut()
         lent.execute(one)
     with pytest.raises(StorageError, match="is unreachable; start it"):
@@ -127,7 +127,7 @@ def test_a_statement_that_fails_rolls_its_transaction_back(database_url: str) ->
         ("XX001", "invalid page in block 3", "its files may be damaged: restore a backup"),
         ("25006", "cannot execute", "it only allows reading: use the primary"),
         ("40P01", "deadlock detected", "try again"),
-        ("53100", "could not extend file", "free some space there"),
+        ("53100", "could not extend file", "free some space on its disk"),
     ],
 )
 def test_a_failure_of_the_server_during_a_statement_is_not_called_one_of_the_connection(
@@ -139,7 +139,7 @@ def test_a_failure_of_the_server_during_a_statement_is_not_called_one_of_the_con
         database.rows(psycopg.sql.SQL(raising))  # pyright: ignore[reportArgumentType]
     told = str(caught.value)
     assert (
-        remedy in told and told.endswith(f" Postgres' last line: ERROR:  {line}") and "check that it runs" not in told
+        remedy in told and told.endswith(f" Postgres' last line: ERROR:  {line}") and "check that it is running" not in told
     )
     database.close()
 

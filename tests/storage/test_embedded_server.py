@@ -291,13 +291,13 @@ def occupy_the_socket(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("break_it", "remedy", "last_line"),
     [
-        (damage_version, "its data is of another version", "initialized by PostgreSQL version 16"),
+        (damage_version, "its data is from another version", "initialized by PostgreSQL version 16"),
         (damage_control_file, "its files are damaged", ""),
         (remove_control_file, "its files are damaged", "pg_control"),
         (open_to_others, "run: chmod -R go-rwx", "Permissions should be u=rwx"),
         (write_a_wrong_setting, "correct the settings", "contains errors"),
         (ask_for_too_much_memory, "too little memory", "Cannot allocate memory"),
-        (close_a_file, "give the folder and all files in it back", "Permission denied"),
+        (close_a_file, "the owner of the folder and its files, with write permission", "Permission denied"),
         (remove_the_log, "its files are damaged", "could not locate a valid checkpoint record"),
         (log_elsewhere_and_little, "its files are damaged", "could not locate a valid checkpoint record"),
         (reject_everyone, "/pg_hba.conf, whose default is", "FATAL:  pg_hba.conf rejects connection"),
@@ -324,7 +324,7 @@ def test_a_folder_with_the_name_of_a_file_is_named(made_home: Path, name: str) -
     place.unlink(missing_ok=True)
     place.mkdir()
     assert failure(made_home).endswith(f"Reason: Is a directory: {place}")
-    assert "move away what has the name" in failure(made_home)
+    assert "move away anything named like" in failure(made_home)
 
 
 @as_root

@@ -197,7 +197,7 @@ def test_a_server_that_goes_is_a_sentence_and_one_that_is_back_serves(
             assert len(wb.search("herons")) == 1
             stop_server(shared_home)
             monkeypatch.setattr(wb.corpus.database, "_connect_timeout", 1.0)
-            with pytest.raises(StorageError, match=r"is unreachable|check that it runs|is down or fully busy"):
+            with pytest.raises(StorageError, match=r"is unreachable|check that it is running|is down or fully busy"):
                 wb.search("herons")
             start_embedded_server(shared_home / "postgres")
             assert found_again(wb) == 1

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp.server.mcpserver import Context
 
-    from workbench.workbench import Workbench
+    from workbench import Workbench
 
 SERVER_NAME = "rag-workbench"
 WARM_UP_DELAY_S = 0.1  # seconds after the first reply; starting earlier would delay the client's next requests

@@ -36,15 +36,14 @@ from workbench.models.model_names import (
     URL,
     ModelName,
 )
-from workbench.types import JsonObject, JsonValue, as_integer, as_items, as_number, as_object
-from workbench.types.progress import mark_slow_step
+from workbench.types import JsonObject, JsonValue, as_integer, as_items, as_number, as_object, mark_slow_step
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     import httpx
 
-    from workbench.types.results import Span
+    from workbench.types import Span
 
 MAX_RETRY_DELAY_S = 30.0  # whatever Retry-After requests
 RETRY_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})

@@ -75,8 +75,21 @@ def load_package_encoder(model: ModelName) -> FrameworkEncoder:
     )
 
 
+def import_attribute(path: str) -> object:
+    """Return what ``package.module:attribute`` or ``package.module.attribute`` names.
+
+    Raises:
+        ImportError, AttributeError or ValueError: There is no such attribute.
+    """
+    module, _, attribute = path.rpartition(":" if ":" in path else ".")
+    found: object = importlib.import_module(module)
+    for name in attribute.split("."):
+        found = getattr(found, name)
+    return found
+
+
 def load_own_encoder(model: ModelName) -> Encoder:
-    """Return the encoder behind ``python:package.module.attribute``.
+    """Return the encoder behind ``python:package.module:attribute``, or with a dot instead of the second colon.
 
     The attribute is a LlamaIndex ``BaseEmbedding``, an ``Encoder`` of the workbench, or a function without arguments
     that returns one of them.
@@ -84,12 +97,11 @@ def load_own_encoder(model: ModelName) -> Encoder:
     Raises:
         ConfigurationError: There is no such attribute, or it is neither.
     """
-    place, _, attribute = model.model.rpartition(".")
     try:
-        found = getattr(importlib.import_module(place), attribute)
+        found = import_attribute(model.model)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigurationError(
-            f"The embedding model '{model.text}' was not found ({error}); use python:PACKAGE.MODULE.ATTRIBUTE."
+            f"The embedding model '{model.text}' was not found ({error}); use python:PACKAGE.MODULE:ATTRIBUTE."
         ) from error
     if not isinstance(found, BaseEmbedding) and not hasattr(found, "encode_query") and callable(found):
         found = found()

@@ -62,6 +62,9 @@ class IndexStatus(TypedDict):
     created_at: str | None
     has_graph: bool
     graph: JsonObject | None
+    transformations: list[str]
+    nearness: dict[str, float] | None
+    notes: list[str]
     vector_search: str
     bytes: int
 

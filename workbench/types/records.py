@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -120,6 +120,9 @@ class Index(Value):
     created_at: datetime | None = None
     has_graph: bool = False  # whether searches of everything use its HNSW graph instead of exact search
     graph: Mapping[str, JsonValue] | None = None  # ``GraphState``, measured when the graph was built or had grown
+    transformations: Sequence[str] = ()  # components that passages go through before they are embedded
+    nearness: Mapping[str, float] | None = None  # cosines that count as evidence; None: the model's own, or unknown
+    notes: Sequence[str] = ()  # what the last build left out, in sentences
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from workbench.types.json import JsonObject, JsonValue
-from workbench.types.results import Span
+from workbench.types import JsonObject, JsonValue, Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from workbench.app.widgets.elements import Element, Node, TextRun, plain_text
 from workbench.app.widgets.source_places import RecordingParser, SourceLines, TokenCursor, flatten_tokens, map_content
 from workbench.app.widgets.tables import align_figures, convert_records
-from workbench.types.json import JsonObject, JsonValue
-from workbench.types.results import Span
+from workbench.types import JsonObject, JsonValue, Span
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element as XmlElement

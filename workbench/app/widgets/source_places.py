@@ -20,8 +20,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 from workbench.app.widgets.elements import TextRun
-from workbench.types.json import JsonObject, JsonValue
-from workbench.types.results import Span
+from workbench.types import JsonObject, JsonValue, Span
 
 _START_KEY, _END_KEY = "at", "before"  # keys of a token's start, or its end, in its block's content
 

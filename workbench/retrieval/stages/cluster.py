@@ -26,8 +26,7 @@ from workbench.retrieval.parameters import CLUSTER_WEIGHT
 from workbench.retrieval.stages.late_interaction import find_protected_leg, prose_share
 from workbench.retrieval.stages.stage import Query, Stage
 from workbench.storage.passages import fetch_vectors
-from workbench.types.parameter import CLUSTER
-from workbench.types.results import TimedStep
+from workbench.types import CLUSTER, TimedStep
 
 # Chosen on scifact's train part, anthropic_docs and mtrag_un; .03 to .1 all gain on each (docs/benchmarks.md).
 TEMPERATURE = 0.05

@@ -9,8 +9,7 @@ from workbench.retrieval.hits import add_leg
 from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import CROSS_WEIGHT
 from workbench.retrieval.stages.stage import Query, Stage
-from workbench.types.parameter import CROSS_ENCODER
-from workbench.types.results import TimedStep
+from workbench.types import CROSS_ENCODER, TimedStep
 
 
 class CrossEncoderRerank(Stage):

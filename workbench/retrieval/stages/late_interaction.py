@@ -32,8 +32,7 @@ from workbench.retrieval.stages.stage import Stage
 from workbench.storage.database import Connection
 from workbench.storage.passages import fetch_token_bits
 from workbench.text import gram_weights, iter_spaced_words
-from workbench.types.parameter import LATE
-from workbench.types.results import TimedStep
+from workbench.types import LATE, TimedStep
 
 # Standard deviation of the similarity of unrelated tokens: 1 / sqrt(128) = .088 for independent bits, 1.5 times
 # that in practice. scifact's train questions are flat from .09 to .25 (nDCG@10 .750), so theory decides.

@@ -10,8 +10,7 @@ from workbench.retrieval.llm_prompts import GRADE, RETRIEVAL_SYSTEM, grades_sche
 from workbench.retrieval.nodes import node_hit, replace_hits
 from workbench.retrieval.parameters import GRADED_PASSAGES, LLM_WEIGHT
 from workbench.retrieval.stages.stage import Query, Stage
-from workbench.types.parameter import LLM
-from workbench.types.results import TimedStep
+from workbench.types import LLM, TimedStep
 
 MAX_GRADE = 10.0
 

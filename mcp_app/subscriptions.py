@@ -15,11 +15,11 @@ import anyio.to_thread
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated, ServerEvent
 from mcp.types import EmptyResult, NotificationParams, SubscribeRequestParams, UnsubscribeRequestParams
 
-from workbench.errors import WorkbenchError
+from workbench import WorkbenchError
 from workbench.opening import Opening
 
 if TYPE_CHECKING:
-    from workbench.workbench import Workbench
+    from workbench import Workbench
 
 POLL_INTERVAL_S = 1.0  # seconds between two polls of the database
 MAX_CHANGED_DOCUMENTS = 1000  # changed documents reported per poll

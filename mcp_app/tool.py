@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 from mcp_app.arguments import Argument, make_missing_error
 from mcp_app.file_roots import FileRoots
 from mcp_app.paging import MAX_TITLE_CHARS, Items, TextPart, cut, format_next_call
-from workbench.errors import WorkbenchError
+from workbench import WorkbenchError
 from workbench.services.article_files import ArticleFolder
 from workbench.types import JsonObject, JsonValue, OnProgress
 
 if TYPE_CHECKING:
+    from workbench import Workbench
     from workbench.opening import Opening
     from workbench.services.folders import SearchedFolder
     from workbench.storage.jobs import Job
-    from workbench.workbench import Workbench
 
 # Output schemas of tools
 

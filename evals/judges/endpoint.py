@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from workbench import Settings, Workbench
 from workbench.errors import ConfigurationError, InvalidInput, ModelError
 from workbench.models.llm import SETUP_HINT
-from workbench.settings import Settings
 from workbench.types import JsonObject, mark_slow_step
-from workbench.workbench import Workbench
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,7 +123,9 @@ def passages_of(wb: Workbench, title: str, index: str) -> list[Any]:
 def test_every_parser_keeps_the_span_of_its_passages(drinks: Workbench, name: str) -> None:
     drinks.indexes.create("own", chunker=PARSERS[name]())
     built = drinks.indexes.build("own")
-    assert (built.status, built.documents_count, list(built.notes)) == ("ready", 2, [])
+    too_long = ["1 passage is longer, with its context, than the 254 tokens that the model reads."]
+    assert (built.status, built.documents_count) == ("ready", 2)
+    assert list(built.notes) == (too_long if name == "markdown" else [])
     for title in ("Tea", "Coffee"):
         text = next(drinks.documents.get(one.id).text for one in drinks.documents.list() if one.title == title) or ""
         passages = passages_of(drinks, title, "own")
@@ -174,9 +176,7 @@ class Translator(TransformComponent):
 def test_a_text_that_is_not_in_the_document_has_no_span_and_is_counted(drinks: Workbench) -> None:
     drinks.indexes.create("own", chunker=MarkdownNodeParser(), transformations=[Translator()])
     built = drinks.indexes.build("own")
-    assert list(built.notes) == [
-        "1 passage is not found in the text of their documents; judgments by span do not apply to them.",
-    ] or any("1 passage is not found" in note for note in built.notes)
+    assert built.notes[0] == "1 passage is not found in the text of its document; judgments by span do not apply to it."
     hit = drinks.search("Schwarzer oxidiert", "keyword", index="own", limit=1)[0]
     assert hit.text == "Schwarzer Tee ist vollständig oxidiert." and (hit.start, hit.end) == (0, 0)
 

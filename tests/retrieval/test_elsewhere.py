@@ -130,7 +130,7 @@ def test_a_haystack_pipeline_reads_our_passages(drinks: Workbench) -> None:
 
 
 def test_a_query_engine_answers_from_our_retriever(drinks: Workbench) -> None:
-    synthesizer = get_response_synthesizer(llm=MockLLM(), response_mode=ResponseMode.CONTEXT_ONLY)
+    synthesizer = get_response_synthesizer(llm=MockLLM(), response_mode=ResponseMode.COMPACT)
     engine = RetrieverQueryEngine(drinks.retriever("keyword", limit=1), response_synthesizer=synthesizer)
     assert "roasted in a drum" in str(engine.query(QUESTION))
 

@@ -561,9 +561,13 @@ class _Locator:
 def list_notes(no_span: int, cut_off: int, limit: int) -> Iterator[str]:
     """Yield sentences on the passages of an index that lack something."""
     if no_span:
-        yield (f"{_count(no_span)} not found in the text of their documents; judgments by span do not apply to them.")
+        theirs = "its document; judgments by span do not apply to it"
+        if no_span > 1:
+            theirs = "their documents; judgments by span do not apply to them"
+        yield f"{_count(no_span)} not found in the text of {theirs}."
     if cut_off:
-        yield f"{_count(cut_off)} longer, with their context, than the {limit:,} tokens that the model reads."
+        theirs = "its" if cut_off == 1 else "their"
+        yield f"{_count(cut_off)} longer, with {theirs} context, than the {limit:,} tokens that the model reads."
 
 
 def _count(passages: int) -> str:

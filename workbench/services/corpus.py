@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from workbench.errors import ConfigurationError, Conflict, ModelError, NotFound, StorageError, WorkbenchError
 from workbench.models.llm import SETUP_HINT
-from workbench.models.registry import BUILT_IN
+from workbench.models.registry import BUILT_IN, find_thresholds
 from workbench.retrieval.first_import import import_framework
 from workbench.services.checks import check_key
 from workbench.storage.citations import Citations
@@ -265,6 +266,24 @@ class Corpus:
         from workbench.ingestion.components import make_node_parser
 
         return make_node_parser(chunker, options, self.encoder(model))
+
+    def finish_index(self, index: Index, say: Callable[[str], None] | None = None) -> None:
+        """Bring the graph and the thresholds of evidence up to date after passages were written.
+
+        The thresholds of a model that is not built in are measured again when the passages have doubled.
+        """
+        self.store(index).maintain_graph(say)
+        counted = self.indexes.with_counts(index.name)
+        measured = counted.nearness["passages"] if counted.nearness else 0
+        if find_thresholds(index.embedding_model) or counted.passages_count < max(1, 2 * measured):
+            return
+        import_framework()
+        from workbench.retrieval.evidence import measure_thresholds
+
+        with suppress(ModelError):  # then only the words of a question decide
+            found = measure_thresholds(self.store(counted), self.index_encoder(counted))
+            if found is not None:
+                self.indexes.set_nearness(index.name, found._asdict() | {"passages": counted.passages_count})
 
     def close(self) -> None:
         """Close every connection of the databases and stores."""

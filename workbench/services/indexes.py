@@ -224,7 +224,7 @@ class IndexService:
         if len(builder.failures) > len(notes):
             notes.append(f"{len(builder.failures) - len(notes):,} more documents failed.")
         if leads:
-            corpus.store(index).maintain_graph(report_graph_progress(on_progress, done))
+            corpus.finish_index(index, report_graph_progress(on_progress, done))
             notes += self._describe_lacks(index)
             corpus.indexes.set_status(index.name, "ready")
         if notes:

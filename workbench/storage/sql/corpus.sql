@@ -269,6 +269,9 @@ UPDATE indexes SET notes = notes || %(notes)s WHERE name = %(name)s
 -- index_nearness: thresholds of evidence
 UPDATE indexes SET nearness = %(nearness)s WHERE name = %(name)s
 
+-- index_nearness_get: they may have been measured since the index was read
+SELECT nearness FROM indexes WHERE name = %(name)s
+
 -- count_flagged_passages: passages with a flag in their metadata
 SELECT count(*) FILTER (WHERE metadata_::jsonb ? 'no_span') AS no_span, count(*) FILTER (WHERE metadata_::jsonb ? 'cut_off') AS cut_off FROM {data}
 

@@ -91,8 +91,8 @@ def import_attribute(path: str) -> object:
 def load_own_encoder(model: ModelName) -> Encoder:
     """Return the encoder behind ``python:package.module:attribute``, or with a dot instead of the second colon.
 
-    The attribute is a LlamaIndex ``BaseEmbedding``, an ``Encoder`` of the workbench, or a function without arguments
-    that returns one of them.
+    The attribute is a LlamaIndex ``BaseEmbedding``, an ``Encoder`` of the workbench, or a class or function
+    without arguments that makes one of them.
 
     Raises:
         ConfigurationError: There is no such attribute, or it is neither.
@@ -103,7 +103,8 @@ def load_own_encoder(model: ModelName) -> Encoder:
         raise ConfigurationError(
             f"The embedding model '{model.text}' was not found ({error}); use python:PACKAGE.MODULE:ATTRIBUTE."
         ) from error
-    if not isinstance(found, BaseEmbedding) and not hasattr(found, "encode_query") and callable(found):
+    is_model = isinstance(found, BaseEmbedding) or hasattr(found, "encode_query")
+    if callable(found) and (isinstance(found, type) or not is_model):
         found = found()
     if isinstance(found, BaseEmbedding):
         embedding = found

@@ -190,7 +190,7 @@ class OwnStrategies:
         files = [path for path in (self._applied, self._config) if path is not None]
         return {name: table for path in files for name, table in _read_strategies(path).items()}
 
-    def define(self, name: str, table: Mapping[str, Any]) -> Strategy:
+    def define(self, name: str, table: Mapping[str, object]) -> Strategy:
         """Return the strategy of a table as in ``workbench.toml``, without adding it.
 
         Raises:
@@ -203,7 +203,7 @@ class OwnStrategies:
         except (TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"{error}; write {_EXAMPLE}") from error
 
-    def store(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
+    def store(self, tables: Mapping[str, Mapping[str, object]]) -> None:
         """Declare strategies for every process of this data folder, by tables as in ``workbench.toml``.
 
         Raises:

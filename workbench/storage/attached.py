@@ -88,7 +88,7 @@ class TableMap(Value):
     iterates: bool = False  # whether pgvector can continue a search that a filter has emptied
 
     @classmethod
-    def parse(cls, stored: Mapping[str, Any]) -> TableMap:
+    def parse(cls, stored: Mapping[str, object]) -> TableMap:
         """Return the map that ``to_dict`` has written."""
         values: dict[str, Any] = {name: stored[name] for name in cls.__dataclass_fields__}
         values |= {name: tuple(values[name]) for name in ("metadata", "json_metadata")}

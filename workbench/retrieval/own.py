@@ -490,7 +490,7 @@ def make_haystack_retriever(search: Search) -> HaystackRetriever:
         """A strategy of the workbench."""
 
         @component.output_types(documents=list[Document])
-        def run(self, query: str, top_k: int | None = None) -> dict[str, list[HaystackDocument]]:
+        def run(self, query: str, top_k: int | None = None) -> dict[str, Any]:
             """Return the passages for a question, best first, at most ``top_k``."""
             return {
                 "documents": [

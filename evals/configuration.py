@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
@@ -221,7 +221,7 @@ def read_configuration(wb: Workbench, path: str | Path) -> Configuration:
         raise InvalidInput(str(error)) from error
     file = _Table(place.name, "", tables)
     models = {name: _read_model(table) for name, table in file.read_tables("models").items()}
-    strategies: dict[str, Mapping[str, Any]] = {}
+    strategies: dict[str, Mapping[str, object]] = {}
     for name, table in file.read_tables("strategies").items():
         strategies[name] = table.rest()
         with table.blame(""):

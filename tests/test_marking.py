@@ -22,7 +22,7 @@ def words(query: str, text: str) -> list[str]:
         ("hnsw.ef_search", "SET hnsw.ef_search = 100", ["hnsw", "ef", "search"]),
         ("東京タワー", "きのう東京タワーへ行った", ["東京タワー"]),
         ("to be", "To be or not to be", ["To", "be", "to", "be"]),
-        ("E-1042", "error E-1042 again", ["E", "1042"]),
+        ("E-1042", "error E-1042 again", ["E-1042"]),
         ("", "anything", []),
     ],
 )  # fmt: skip
@@ -47,3 +47,17 @@ def test_an_excerpt_shows_where_the_words_are_densest() -> None:
 
 def test_an_excerpt_leaves_opening_headings_out() -> None:
     assert excerpt("cats", "# Animals\n\n## Cats\n\nCats purr.", 80) == "Cats purr."
+
+
+def list_marks(query: str, text: str) -> list[str]:
+    return [text[start:end] for start, end in match_spans(query, text)]
+
+
+def test_names_with_signs_are_marked_as_a_whole() -> None:
+    assert list_marks("what changed in 1.3.2", "Release 1.3.2 follows 1.3.1.")[0] == "1.3.2"
+    assert list_marks("loops in C++", "C++ and C# have loops.") == ["C++", "C", "loops"]
+    assert list_marks("is .NET supported", "It runs on .NET only.") == [".NET"]
+    assert list_marks("pump PPR-9087", "The PPR9087 replaces the PPR_9087.") == ["PPR9087", "PPR_9087"]
+    assert list_marks("pump PPR9087", "See PPR-9087.") == ["PPR-9087"]
+    assert list_marks("where is 🦫", "A 🦫 builds.") == ["🦫"]
+    assert list_marks("version 2.3.1", "1,204 of 2.3.1") == ["2.3.1"]

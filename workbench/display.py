@@ -49,7 +49,7 @@ def result_frame(result: SearchResult) -> pandas.DataFrame:
     import pandas as pd
 
     legs = list(dict.fromkeys(name for passage in result for name in passage.attribution))
-    columns = ["rank", "score", "title", "heading", "text", *legs, "document_id", "passage_id"]
+    columns = ["rank", "score", "title", "heading", "text", *legs, "document_id", "passage_id", "copies"]
     rows = [
         {
             "rank": passage.rank,
@@ -59,6 +59,7 @@ def result_frame(result: SearchResult) -> pandas.DataFrame:
             "text": passage.text,
             "document_id": passage.document_id,
             "passage_id": passage.passage_id,
+            "copies": len(passage.copies),
             **{name: leg.score for name, leg in passage.attribution.items()},
         }
         for passage in result
@@ -94,7 +95,7 @@ def result_html(result: SearchResult) -> str:
         return _page(result.query, head, "<p>Nothing was found.</p>", result.notes)
     rows = "".join(
         f"<tr><td class=n>{passage.rank}</td><td class=n>{passage.score:.3f}{_bar(passage.score)}</td>"
-        f"<td>{_title(passage)}<br>{_excerpt_html(result.query, passage.text)}</td></tr>"
+        f"<td>{_title(passage)}<br>{_excerpt_html(result.query, passage.text)}{_copies_html(passage)}</td></tr>"
         for passage in result
     )
     table = f"<table><thead><tr><th>#</th><th>Score</th><th>Passage</th></tr></thead><tbody>{rows}</tbody></table>"
@@ -145,7 +146,10 @@ def leaderboard_html(
 
 def result_text(result: SearchResult) -> str:
     """Return the passages for a console, one per line, without times and ids."""
-    lines = [f"{hit.rank:>3}  {hit.score:.2f}  {_name(hit)}" for hit in result]
+    lines = [
+        f"{hit.rank:>3}  {hit.score:.2f}  {_name(hit)}" + (f"  ({hit.describe_copies()})" if hit.copies else "")
+        for hit in result
+    ]
     count = "1 passage" if len(result) == 1 else f"{len(result)} passages"
     preferred = result.notes[: bool(result.preferring)]  # the first is on preferred documents
     far = filter(None, [result.nothing_close])
@@ -238,6 +242,14 @@ def _title(passage: Passage) -> str:
     return title + (f" <span class=q>{escape(place)}</span>" if place else "")
 
 
+def _copies_html(passage: Passage) -> str:
+    """Return the number of a passage's copies, which opens their titles."""
+    if not passage.copies:
+        return ""
+    titles = " · ".join(dict.fromkeys(copy.document_title for copy in passage.copies))
+    return f"<details class=q><summary>{passage.describe_copies(0)}</summary>{escape(titles)}</details>"
+
+
 def _cell(passage: Passage, query: str, before: dict[str, int], column: int) -> str:
     moved = movement_text(before.get(passage.passage_id), passage.rank)
     badge = f"<span class=m>{moved}</span>" if column else ""
@@ -245,7 +257,7 @@ def _cell(passage: Passage, query: str, before: dict[str, int], column: int) -> 
     said = "\n".join(table.lines()[:1]) if table else excerpt(query, remove_rows(passage.text), COLUMN_EXCERPT_CHARS)
     return (
         f"<td>{_title(passage)}{badge}{_bar(passage.score)}"
-        f"<div>{_highlight(query, said)}</div></td>"
+        f"<div>{_highlight(query, said)}</div>{_copies_html(passage)}</td>"
     )  # fmt: skip
 
 

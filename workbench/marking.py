@@ -13,7 +13,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Protocol
 
-from workbench.text import fold_word, gram_spans, is_unspaced, iter_spaced_words, split_grams
+from workbench.text import NAME, fold_name, fold_word, gram_spans, is_unspaced, iter_spaced_words, split_grams
 
 _HEADINGS = re.compile(r"\A(?:\s*#{1,6}\s[^\n]*\n)+(?=.*\S)", re.DOTALL)
 _FUNCTION_WORDS = """
@@ -43,7 +43,21 @@ def match_spans(query: str, text: str, language: str = "english") -> tuple[tuple
     ]
     if is_unspaced(query):
         spans = sorted([*spans, *gram_spans(text, split_grams(query))])
+    if names := _find_names(query, text):
+        spans = [span for span in spans if not any(start <= span[0] and span[1] <= end for start, end in names)]
+        spans = sorted([*spans, *names])
     return tuple(spans)
+
+
+def _find_names(query: str, text: str) -> list[tuple[int, int]]:
+    """Return the spans of the query's names with signs (1.3.2, C++, PPR-9087 or PPR9087) in a text."""
+    wanted = {fold_name(match.group()) for match in NAME.finditer(query)}
+    coded = {word for word in re.findall(r"[^\W_]+", query.lower()) if any(map(str.isdigit, word))}
+    spans = [match.span() for match in NAME.finditer(text) if fold_name(match.group()) in wanted | coded]
+    if wanted:
+        words = re.finditer(r"[^\W_]+", text)
+        spans += [word.span() for word in words if len(word[0]) > 1 and word[0].lower() in wanted]
+    return sorted(set(spans))
 
 
 def content_stems(query: str, language: str = "english") -> set[str]:

@@ -61,6 +61,22 @@ _SPLIT_VOWELS = re.compile("[\u0e33\u0eb3]")  # of Thai and Lao, which NFKC woul
 _UNIFIED_LETTERS = str.maketrans("أإآٱىیک", "ااااييك")
 
 
+# Tokens whose signs are part of their name; ``workbench_names`` in storage/schema.sql has the same rules.
+NAME = re.compile(
+    r"(?<![0-9.])(?![1-9][0-9]{0,2}(?:\.[0-9]{3})+(?![.0-9]))[0-9]+(?:\.[0-9]+){2,}(?![0-9])"
+    r"|(?<![^\W_])[^\W\d_](?:\+\+|#)(?![^\W_]|[+#])"
+    r"|(?<![^\W_])(?<![./\\])\.[^\W\d_][^\W_]{1,15}(?![^\W_])"
+    r"|(?<![^\W_])[^\W\d_]{1,8}(?:[-_][^\W_]{1,8}){0,2}[-_][0-9][^\W_]{0,11}(?![^\W_])"
+    r"|[\u2600-\u27bf\U0001F300-\U0001FAFF]"
+)
+_JOINT = re.compile(r"(?<=[^\W_])[-_]")
+
+
+def fold_name(name: str) -> str:
+    """Return a name as the index stores it: ppr9087 for PPR-9087."""
+    return _JOINT.sub("", name.lower())
+
+
 def find_language(name: str) -> str | None:
     """Return the keyword index's name for a language name or an ISO 639-1 code; None if unknown."""
     key = name.strip().lower()
@@ -222,3 +238,54 @@ def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
         start += 1
     if start < end:
         spans.append((start, end))
+
+
+# Normal form of stored texts and of questions
+
+NEWLINES = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+# Controls except tab and newline, soft hyphens, zero-width spaces, stray byte order marks, and the surrogates and
+# non-characters that UTF-8 databases reject.
+INVISIBLE_CHARACTERS = re.compile(
+    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]"
+)
+DIVIDED_WORD = re.compile(
+    "\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w)"
+)  # a soft hyphen at the end of a line
+SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
+TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n)")
+WIDE_GAPS = re.compile(r"\n{4,}")
+PART_CHARS = 200_000  # characters normalised at once, because each step makes a copy
+
+
+def normalise(text: str) -> str:
+    """Return text in NFC with ``\\n`` line ends, without control characters, trailing blanks and wide gaps.
+
+    It is idempotent. Indentation is kept, because Markdown and code depend on it.
+    """
+    if "\u00ad" in text:
+        text = DIVIDED_WORD.sub("", text)
+    text = "".join(_normalise_part(text[start:end]) for start, end in _split_parts(text))
+    return text.strip("\n").rstrip() if text.strip() else ""
+
+
+def _normalise_part(text: str) -> str:
+    text = NEWLINES.sub("\n", text)
+    text = INVISIBLE_CHARACTERS.sub("", text)
+    text = SPECIAL_SPACES.sub(" ", text)
+    text = unicodedata.normalize("NFC", text)
+    text = TRAILING_BLANKS.sub("", text)
+    return WIDE_GAPS.sub("\n\n\n", text)
+
+
+def _split_parts(text: str) -> Iterator[tuple[int, int]]:
+    """Yield parts that start with a letter or digit at the start of a line, which no step crosses."""
+    start = 0
+    while len(text) - start > PART_CHARS:
+        end = text.find("\n", start + PART_CHARS) + 1
+        while 0 < end < len(text) and not text[end].isalnum():
+            end = text.find("\n", end) + 1
+        if not 0 < end < len(text):
+            break
+        yield start, end
+        start = end
+    yield start, len(text)

@@ -384,7 +384,7 @@ class Source(Value):
     tags: tuple[str, ...] = ()
     language: str = AUTO
     encoding: str = ""  # of its texts; "" to detect it for each file
-    hidden: Literal["read", "skip"] = "read"  # hidden sheets, rows and columns of its files
+    hidden: Literal["read", "skip"] = "read"  # hidden sheets, rows, slides and text of its files
     status: str = "active"
     documents_count: int = 0
     passages_count: int = 0
@@ -738,6 +738,29 @@ class Leg(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Copy(Value):
+    """A passage with nearly the same text as a better one, under which it is folded."""
+
+    passage_id: str
+    document_id: str
+    document_title: str
+    source_id: str
+    path: str | None
+    url: str | None
+    start: int
+    end: int
+
+
+MAX_COPIES_NAMED = 3  # documents named with the number of copies
+
+
+def copies_json(copies: Sequence[Copy]) -> JsonObject:
+    """Return the number of copies folded under a result and the ids of their first documents; {} without copies."""
+    documents = list(dict.fromkeys(copy.document_id for copy in copies))
+    return {"copies": len(copies), "copies_in": documents[:MAX_COPIES_NAMED]} if copies else {}
+
+
+@dataclass(frozen=True, slots=True)
 class Passage(Value):
     """A passage that was found, with its attribution: ``sum(leg.contribution) == score`` for fused strategies."""
 
@@ -755,6 +778,7 @@ class Passage(Value):
     match_type: str
     attribution: Mapping[str, Leg]
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
+    copies: tuple[Copy, ...] = ()  # passages with nearly the same text, which are not among the results
     # Renders a page of the document; None for a hit that was copied to another process.
     draw_page: Callable[[Passage], Image] | None = field(default=None, compare=False, repr=False)
 
@@ -772,6 +796,19 @@ class Passage(Value):
         if self.draw_page is None:
             raise InvalidInput("This hit is not connected to a workbench; call wb.pages.of_passage(hit) for its page.")
         return self.draw_page(self)
+
+    def describe_copies(self, titles: int = 5) -> str:
+        """Return a line on the folded copies, such as "2 copies: A · B"; "" without copies.
+
+        Args:
+            titles: Number of different document titles to name; the others are counted. 0 to name none.
+        """
+        if not self.copies:
+            return ""
+        count = "1 copy" if len(self.copies) == 1 else f"{len(self.copies):,} copies"
+        names = list(dict.fromkeys(copy.document_title for copy in self.copies))
+        more = [f"{len(names) - titles:,} more"] if len(names) > titles else []
+        return f"{count}: {' · '.join([*names[:titles], *more])}" if titles else count
 
     @property
     def headings(self) -> tuple[str, ...]:

@@ -65,7 +65,9 @@ def _rank_documents(wb: Workbench, corpus: IndexedCorpus, query: str, strategy: 
     """Return the first ten documents with the scores of their best passages, best first."""
     scores: dict[str, float] = {}
     for limit in PASSAGE_LIMITS:
-        result = wb.search_service.search(query, Ask(strategy, limit, corpus.scope, corpus.index.name))
+        result = wb.search_service.search(
+            query, Ask(strategy, limit, corpus.scope, corpus.index.name, fold_copies=False)
+        )
         for hit in result:
             scores.setdefault(corpus.key(hit.document_id), hit.score)
         if len(scores) >= MAX_DOCUMENTS or len(result) < limit:

@@ -22,6 +22,7 @@ from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.export import notebook_json
 from workbench.models.model_names import BYTES_PER_TOKEN, find_price, format_dollars
+from workbench.retrieval.parameters import RERANKER
 from workbench.types import JsonObject
 
 # An experiment as a notebook
@@ -243,8 +244,8 @@ def describe_cost(run: EvalRun, reranker: str) -> tuple[str, ...]:
         total += tokens * price / 1e6
         parts.append(f"{len(questions):,} questions embedded by {model}")
     for strategy in run.strategies.values():
-        name = str(strategy.parameters.get("reranker") or reranker)
-        if "reranker" in strategy.parameters and (price := find_price(name)):
+        name = str(strategy.parameters.get(RERANKER.name) or reranker)
+        if RERANKER.name in strategy.parameters and (price := find_price(name)):
             total += len(questions) * price / 1000
             parts.append(f"{len(questions):,} searches reranked by {name}")
     return (f"The run costs at least {format_dollars(total)}: {', '.join(parts)}.",) if parts else ()

@@ -295,7 +295,8 @@ def warm_up(
     """Search once untimed, so that no question's latency includes loading models."""
     if not STRATEGIES[strategy].needs_llm:  # such a search costs money, and the LLM dominates its latency
         wb.search_service.search(
-            question.text, Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters)
+            question.text,
+            Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters, fold_copies=False),
         )
 
 
@@ -315,7 +316,8 @@ def ask_question(
     The first search has the app's limit and is timed. If its passages come from too few documents,
     deeper searches add more below them.
     """
-    first_ask = Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters)
+    # A folded copy could be the judged document, so copies are ranked one by one.
+    first_ask = Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters, fold_copies=False)
     first = wb.search_service.search(question.text, first_ask)
     ranked = _document_keys(corpus, first)
     result = first

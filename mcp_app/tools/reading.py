@@ -28,7 +28,7 @@ from workbench.retrieval.legs import leg_kind
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import DOCUMENT_CUTOFF
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.types import Document, JsonObject, Passage, Project, Scope, Value, preference_text
+from workbench.types import Document, JsonObject, Passage, Project, Scope, Value, copies_json, preference_text
 
 if TYPE_CHECKING:
     from workbench.retrieval.explain.explanation import Explanation
@@ -325,6 +325,7 @@ def search(call: Call, query: str) -> JsonObject:
             "title": cut(hit.title, MAX_TITLE_CHARS),
             "url": hit.best.url or f"document://{hit.document_id}",
             "text": cut(hit.best.text, 300),
+            **copies_json(hit.copies),
         }
         for hit in result.documents[:shown]
     ]

@@ -34,6 +34,7 @@ from workbench.types import (
     ScopeKind,
     SearchResult,
     Source,
+    copies_json,
     format_catalogue,
 )
 
@@ -164,6 +165,7 @@ def page_json(hit: DocumentHit) -> JsonObject:
         "average_similarity": round(max(0.0, hit.average_similarity), 4),
         **place_json(hit.place),
         "preview": cut(hit.best.text),
+        **copies_json(hit.copies),
     }
 
 
@@ -182,6 +184,7 @@ def chunk_json(passage: Passage, place: SourcePlace) -> JsonObject:
         },
         "similarity_score": round(max(0.0, passage.similarity), 4),
         **place_json(place),
+        **copies_json(passage.copies),
     }
     return answer | ({"rerank_score": round(passage.score, 4)} if is_reranked([passage]) else {})
 

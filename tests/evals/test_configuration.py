@@ -155,7 +155,7 @@ def test_a_changed_index_is_built_first_and_then_switched(
     assert 0 < index.passages_count < passages
     assert [one.name for one in wb.indexes.list()] == ["main", "precise"]
     assert wb.search("queen of the hive", "rerank")[0].document_title == "Bees"
-    assert [one.index for one in wb.promotions.list()] == ["precise"]
+    assert [one.index for one in wb.promotions.current()] == ["precise"]
     wb.ingest(folder({"b.md": "# Owls\n\nOwls hunt at night.\n"}, "more"))  # the triggers know the new name
     assert wb.search("owls", "keyword")[0].document_title == "Owls"
     file.write_text(text)

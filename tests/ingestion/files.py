@@ -228,3 +228,18 @@ def statement_pdf(caption: str, units: str, years: Sequence[str], rows: int) -> 
     canvas.showPage()
     canvas.save()
     return target.getvalue()
+
+
+def bomb_xlsx(size: int) -> bytes:
+    """Return a small workbook with one cell of ``size`` characters."""
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.worksheets[0].append(["MARK"])
+    plain = io.BytesIO()
+    book.save(plain)
+    target = io.BytesIO()
+    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
+        for path in source.namelist():
+            copy.writestr(path, source.read(path).replace(b"MARK", b"pump " * (size // 5)))
+    return target.getvalue()

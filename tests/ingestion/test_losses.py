@@ -10,7 +10,11 @@ from datetime import datetime, timedelta
 
 import openpyxl
 import pytest
+from docx import Document
+from docx.enum.style import WD_STYLE_TYPE
+from docx.oxml import OxmlElement
 from openpyxl.comments import Comment
+from pptx import Presentation
 
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.metadata import document_date, page_notes, parse_written_date
@@ -45,6 +49,12 @@ def test_lines_of_another_encoding_in_utf_8_are_read_as_windows_1252() -> None:
 ENCODED = [
     ("It’s a “fair” price: £40 – or €45.", "cp1252"),
     ("Où êtes-vous ? À la forêt, près du château.", "mac_roman"),
+    ("El niño comió la piña mañana.", "mac_roman"),
+    ("Prix : 45 €, réservé", "iso8859_15"),
+    ("L'œuvre et le cœur", "iso8859_15"),
+    ("你好", "gb18030"),
+    ("北京", "gb18030"),
+    ("价格100元", "gb18030"),
     ("Straße, Größe und Übermut für alle Bäcker.", "cp850"),
     ("Proszę wziąć klucz; wisi nad drzwiami łazienki.", "cp1250"),
     ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "iso8859_2"),
@@ -190,6 +200,71 @@ def test_hidden_sheets_rows_and_columns_are_marked_or_left_out() -> None:
     assert draft.metadata["left_out"] == {"hidden rows": 1, "hidden columns": 1, "hidden sheets": 1}
 
 
+def make_hidden_slides() -> bytes:
+    slides = Presentation()
+    for title in ("Harvest", "Draft"):
+        slide = slides.slides.add_slide(slides.slide_layouts[5])
+        slide.shapes.title.text = title
+        box = slide.shapes.add_textbox(0, 2_000_000, 3_000_000, 500_000)
+        box.text_frame.text = f"Note of the {title.lower()}"
+    slide.element.set("show", "0")
+    slides.slides[0].shapes[1]._element.nvSpPr.cNvPr.set("hidden", "1")
+    target = io.BytesIO()
+    slides.save(target)
+    return target.getvalue()
+
+
+def make_hidden_words() -> bytes:
+    document = Document()
+    paragraph = document.add_paragraph("The gate opens at nine")
+    paragraph.add_run(", and the code is 4711").font.hidden = True
+    paragraph.add_run(".")
+    style = document.styles.add_style("Secret", WD_STYLE_TYPE.PARAGRAPH)
+    style.font.hidden = True
+    document.add_paragraph("Only for the caretaker", style="Secret")
+    table = document.add_table(2, 1)
+    for row, text in zip(table.rows, ("Visible row", "Quiet row"), strict=True):
+        row.cells[0].text = text
+    table.rows[1]._tr.get_or_add_trPr().append(OxmlElement("w:hidden"))
+    target = io.BytesIO()
+    document.save(target)
+    return target.getvalue()
+
+
+HIDDEN_PAGE = b"""<html><body><h1>Gate</h1><p>Opens at nine.</p><p hidden>Code 4711</p>
+<div style="display:none"><p>For the caretaker</p><p>Ring twice</p></div></body></html>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "texts", "hidden"),
+    [
+        (
+            "h.pptx",
+            make_hidden_slides,
+            ("## Draft (hidden slide)", "Note of the harvest (hidden)"),
+            ("slides", "shapes"),
+        ),
+        (
+            "h.docx",
+            make_hidden_words,
+            ("and the code is 4711 (hidden).", "Only for the caretaker (hidden)", "Quiet row (hidden)"),
+            ("parts of the text", "rows"),
+        ),
+        ("h.html", lambda: HIDDEN_PAGE, ("(hidden) Code 4711", "(hidden) For the caretaker"), ("parts of the page",)),
+    ],
+    ids=["slides", "word", "html"],
+)
+def test_hidden_content_is_marked_or_left_out_in_every_format(name, make, texts, hidden) -> None:
+    document = read(make(), name)
+    for text in texts:
+        assert text in document.text
+    assert set(document.metadata["hidden_parts"]) == set(hidden)
+    draft = read_draft(make(), name, options=ReadingOptions(skip_hidden=True))
+    text = draft.text or "\n".join(text for _, text in draft.pages)
+    assert not any(word in text for word in ("hidden", "4711", "caretaker", "Quiet", "Draft", "Ring", "Note of"))
+    assert set(draft.metadata["left_out"]) >= {f"hidden {what}" for what in hidden}
+
+
 def test_comments_durations_and_dates_of_a_sheet_are_read() -> None:
     book = make_book(("Task", "Time", "Day"), ("Dive", timedelta(hours=26, minutes=5), datetime(2030, 3, 5)))
     book.worksheets[0]["A2"].comment = Comment("Check the valve", "Ada")
@@ -264,7 +339,7 @@ def test_superscripts_stay_apart_from_what_they_follow() -> None:
     page += "word<sup>4</sup>, x<sup>a+1</sup></p>"
     assert read(page, "s.html").text == "10⁶ t, 10⁻³ m, 5 km², 31st, word[4], x^(a+1)"
     assert read('<p>Seen<a href="#n"><sup>2</sup></a> here.</p>', "n.html").text == "Seen[2] here."
-    assert read("<p><!-- a -->10<!-- b --><sup>6</sup></p><!-- c --><p hidden>x</p>", "c.html").text == "10⁶"
+    assert read("<p><!-- a -->10<!-- b --><sup>6</sup></p><!-- c -->", "c.html").text == "10⁶"
 
 
 def test_readings_do_not_divide_words_and_formulas_are_text() -> None:

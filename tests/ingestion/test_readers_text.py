@@ -86,17 +86,19 @@ def test_a_page_keeps_its_main_content_and_loses_what_no_one_reads() -> None:
     page = """<html><head><title>Dams &amp; lodges</title><meta name="description" content="About dams">
       <style>p{}</style></head><body><header>Site</header><nav>Menu</nav>
       <main><h1>Dams</h1><p>Built <b>fast</b>, see <a href="/mud">mud</a> and <a href="#x">below</a>.</p><!-- no -->
-      <p hidden>gone</p><p style="display: none">gone</p><script>gone()</script>
+      <p hidden>Old plan</p><p style="display: none">Old map</p><script>gone()</script>
       <ul><li>wood</li><li>mud</li></ul><pre><code class="language-py">x = 1\n  y = 2</code></pre>
       <table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table></main>
       <aside>Ads</aside><footer>Legal</footer></body></html>"""
     document = read_bytes(page.encode(), "dams.html")
-    counts = {"lists of links": 1, "hidden or repeated parts": 5}
+    counts = {"lists of links": 1, "hidden or repeated parts": 3}
+    hidden = {"parts of the page": 2}
     assert (document.title, document.metadata["description"]) == ("Dams & lodges", "About dams")
-    assert document.metadata["left_out"] == counts
+    assert document.metadata["left_out"] == counts and document.metadata["hidden_parts"] == hidden
     assert document.text.startswith("# Dams\n\nBuilt **fast**, see [mud](/mud) and below.")
     assert "- wood\n- mud" in document.text and "```py\nx = 1\n  y = 2\n```" in document.text
     assert "| A | B |" in document.text
+    assert "(hidden) Old plan\n\n(hidden) Old map" in document.text
     for word in ("gone", "Menu", "Site", "Ads", "Legal", "no -->", "p{}"):
         assert word not in document.text
 

@@ -45,3 +45,9 @@ def test_the_question_of_a_request_is_returned_as_it_is(animals: Workbench) -> N
     query = request.question(QueryBundle("heron"))
     assert request.question(query) is query
     assert (query.text, query.query_str, query.request) == ("heron", "heron", request)
+
+
+def test_the_vector_leg_reads_a_question_in_the_normal_form_of_documents(animals: Workbench) -> None:
+    request = animals.requests.make(Ask("vector"))
+    plain, odd = request.question("the aardvark digs"), request.question("the aard\u00advark\u200b\u00a0digs")
+    assert odd.encoded.vector.tolist() == plain.encoded.vector.tolist()

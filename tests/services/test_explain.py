@@ -137,7 +137,7 @@ def test_the_trace_counts_what_went_on_and_where_the_passage_stood(herd: Workben
     lost = herd.search("sheep", "rerank", 40)[30].document_id
     why = herd.explain("sheep", document_id=lost, limit=5, elsewhere=False)
     steps = {step.name: step for step in why.steps}
-    assert list(steps) == ["index", "scope", "legs", "fused", "late", "cluster", "shown"]
+    assert list(steps) == ["index", "scope", "legs", "fused", "late", "cluster", "Pages", "shown"]
     assert steps["index"].count == steps["scope"].count == sum(item.passages_count for item in herd.documents.list())
     assert (steps["shown"].count, steps["shown"].rank, steps["cluster"].rank) == (5, None, 31)
     assert "ank " in steps["legs"].said

@@ -148,6 +148,9 @@ def _print_passage(console: Console, passage: Passage, query: str, header: str, 
     )
     console.print(Padding(text, (0, 0, 0, 11)))
     place = passage.url or passage.path or passage.document_id
+    if passage.copies:
+        copies = strip_control_chars(passage.describe_copies())
+        console.print(Padding(Text(copies, style="magenta"), PASSAGE_INDENT))
     console.print(Padding(Text(f"{strip_control_chars(place)}  {passage.passage_id}", style="dim"), (0, 0, 0, 11)))
 
 

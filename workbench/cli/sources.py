@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     update.add_argument(
         "--hidden",
         choices=("read", "skip"),
-        help="hidden sheets, rows and columns of its files; ingest them again to apply it",
+        help="hidden sheets, rows, slides and text of its files; ingest them again to apply it",
     )
     _add_fields(update)
     delete = verbs.add("delete", "Delete a source with its documents and passages.", _run_delete)

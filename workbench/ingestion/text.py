@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,6 +16,8 @@ from workbench.errors import UnreadableDocument
 from workbench.formatting import KB
 from workbench.models.language_identifier import LETTERS, is_cjk, load_identifier
 from workbench.text import CONFIGURATIONS
+from workbench.text import NEWLINES as NEWLINES
+from workbench.text import normalise as normalise
 
 # --- One reading of a file: its options, and what its reader found there but did not take ---
 
@@ -27,7 +28,7 @@ class Reading:
 
     Attributes:
         encoding: Encoding of its text; "" to detect it.
-        skip_hidden: True to leave out hidden sheets, rows and columns instead of marking them as hidden.
+        skip_hidden: True to leave out what is hidden in a file instead of marking it as hidden.
         left_out: Counts of parts that were omitted or altered, by plural noun ("comments").
         hidden: Counts of parts that are hidden in the file but were read, by plural noun.
         facts: Metadata found while decoding.
@@ -70,6 +71,9 @@ def leave_out(what: str, count: int = 1) -> None:
     reading = _READING.get()
     if reading is not None and count:
         reading.left_out[what] += count
+
+
+HIDDEN_MARK = " (hidden)"  # follows a text that is hidden in its file
 
 
 def take_hidden(what: str, count: int = 1) -> bool:
@@ -176,12 +180,12 @@ def _find_encoding(data: bytes, declared: str | None) -> tuple[str, str | None]:
         text, broken = _decode_leniently(data, codec)
         if broken <= len(text) * MAX_BROKEN_SHARE:
             return codec, None if broken else text
-    if share >= MIN_MIXED_UTF8_SHARE:
+    guess = guess_encoding(data)
+    if share >= MIN_MIXED_UTF8_SHARE and guess not in MULTI_BYTE_CODECS:
         text = data.decode("utf-8", errors="windows-1252")
         leave_out("bytes that are not valid UTF-8, read as windows-1252", _count_broken_utf8(data))
         record_fact("encoding", "utf-8")
         return "utf-8", text
-    guess = guess_encoding(data)
     return guess, _try_decode(data, guess)
 
 
@@ -366,6 +370,7 @@ ALPHABETS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("cp874",), ("".join(map(chr, range(0x0E01, 0x0E5C))),)),
     (("cp1258",), ("àâăèéêìíòóôơùúưýđ\u0300\u0301\u0303\u0309\u0323₫",)),
 )
+LATIN = (*ALPHABETS[0][1], "œ")
 # Signs inside a word, or opening quotes after a letter, that only a wrong encoding gives.
 ODD_SIGN = re.compile(
     "(?<=[^\\W\\d_])(?:[^\\w\\s\\x00-\\x7f\u2019\u2018\u00b7\u2013\u2014\u2026\u00ab\u00bb\u0640\u0300\u0301\u0303\u0309\u0323\u0e31-\u0e4e]"
@@ -374,6 +379,24 @@ ODD_SIGN = re.compile(
 LATIN_NEXT_TO_OTHER = re.compile("[A-Za-z](?=[^\\W\\d_\\x00-\u024f])|[^\\W\\d_\\x00-\u024f](?=[A-Za-z])")
 WIN_MARGIN = 0.1  # share of characters that another encoding must explain beyond windows-1252
 FREQUENT_LETTERS = "оеаинтсрвлαοιετσνηυρיוהלאתמ"
+# The most frequent Chinese characters: in a short text, chance does not give them.
+FREQUENT_CHINESE = frozenset(
+    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然"
+    "家种事成方多经么去法学如都同现当没动面起看定天分还进好小部其些主样理心本前开但因只从想实日者意无力它与长把机十民"
+    "第公此已工使情明性知全三又关点正业外将两高间由问很最重并物手应向头文体政美相见被利什二等产或新己制身果加西月话合"
+    "回特代内信表化老给世位次度门任常先海通教原东声提立及比员解水名真论处走义各入几口认条平系气题活更别打女变四神总何"
+    "电数安少报才结反受目太量再感建务做接必场件计管期市直资命山金指许统区保至形社便空决治展科五基书非则听白却界达光放"
+    "强即难且权思王完设式色路记南品住告类求据程北边张该交规万取格望领共确传师清今切院让识带导运请谢京店元价图馆温号姓址"
+)
+FREQUENT_CHINESE_BONUS, MIN_FREQUENT_CHINESE = 0.3, 0.4  # added to the score of a text with a larger share of them
+# What ISO 8859-15 has at the places of ¤, ½ and ¼, next to digits or within a French word.
+LATIN_9 = re.compile(
+    rb"(?<=[0-9])[ \xa0]?\xa4(?=[\s.,;:!?)\]/]|\Z)|\xa4[ \xa0]?(?=[0-9])"
+    rb"|(?:(?<=[A-Za-z])|(?<![\w\x80-\xff]))[\xbc\xbd](?:[uU]|il)"
+)
+C1_BYTE = re.compile(rb"[\x80-\x9f]")
+# ñ and ó of Mac Roman are dashes in windows-1252: between vowels, or before the end of "-ción".
+DASH_IN_WORD = re.compile("(?<=[aeiou])\u2013(?=[aeiou])|(?<=[cs]i)\u2014(?=n\\b)|(?<=[a-z])\u2014(?= [a-z])")
 CHARACTER_SETS = (  # encoding, character set that has its frequent characters first, their lead bytes
     ("cp949", "euc_kr", range(0xB0, 0xC9)),
     ("gb18030", "gb2312", range(0xB0, 0xD8)),
@@ -383,6 +406,7 @@ CHARACTER_SETS = (  # encoding, character set that has its frequent characters f
 )
 CJK_PUNCTUATION = re.compile("[\u3000-\u303f\uff00-\uffef]")
 KANA = re.compile("[\u3040-\u30ff]")
+LETTER_NEXT_TO_CHARACTER = re.compile("[a-z](?=[\u3400-\u9fff\uac00-\ud7a3])|[\u3400-\u9fff\uac00-\ud7a3](?=[a-z])")
 HANGUL = re.compile("[\uac00-\ud7a3]")
 
 
@@ -393,7 +417,9 @@ def guess_encoding(data: bytes) -> str:
     words with consistent capitalisation; a multi-byte encoding by the share of frequent characters.
     """
     windows = _sample_windows(data)
-    best, best_score = "cp1252", _score_codec(windows, "cp1252", ALPHABETS[0][1]) + WIN_MARGIN
+    if LATIN_9.search(windows) and not C1_BYTE.search(data) and _score_codec(windows, "iso8859_15", LATIN) > 0.8:
+        return "iso8859_15"
+    best, best_score = "cp1252", _score_codec(windows, "cp1252", LATIN) + WIN_MARGIN
     for codecs_, alphabets in ALPHABETS:
         for codec in codecs_:
             if codec != "cp1252" and (score := _score_codec(windows, codec, alphabets)) > best_score:
@@ -430,7 +456,7 @@ def _score_codec(sample: bytes, codec: str, alphabets: tuple[str, ...]) -> float
         sum(count for char, count in counts.items() if char.lower() in letters and char not in TYPOGRAPHIC_CHARS)
         for letters in alphabets
     )
-    odd = len(ODD_SIGN.findall(text)) + len(LATIN_NEXT_TO_OTHER.findall(text))
+    odd = len(ODD_SIGN.findall(text)) + len(LATIN_NEXT_TO_OTHER.findall(text)) + len(DASH_IN_WORD.findall(text))
     odd += text.count("\ufffd") + sum(
         after > "\x7f" and before.islower() and after.isupper() for before, after in pairwise(text)
     )
@@ -449,9 +475,14 @@ def _score_multi_byte(data: bytes, codec: str, charset: str, leads: range) -> fl
     score = float(len(CJK_PUNCTUATION.findall(joined)) + (kana if codec in ("euc_jp", "cp932") else 0))
     for char in outside:
         encoded = char.encode(charset, errors="ignore")
-        score += len(encoded) == 2 and encoded[0] in leads and not KANA.match(char)
+        is_sign = codec == "gb18030" and encoded[:1] in (b"\xa1", b"\xa3") and not CJK_PUNCTUATION.match(char)
+        score += len(encoded) == 2 and (encoded[0] in leads or is_sign) and not KANA.match(char)
     if (codec in ("euc_jp", "cp932") and not kana) or (codec == "cp949" and not hangul):
         score /= 2
+    score -= len(LETTER_NEXT_TO_CHARACTER.findall(text)) / 2
+    if codec == "gb18030":
+        frequent = sum(char in FREQUENT_CHINESE for char in outside)
+        score += FREQUENT_CHINESE_BONUS * frequent if frequent > MIN_FREQUENT_CHINESE * len(outside) else 0.0
     return score / len(outside)
 
 
@@ -494,34 +525,6 @@ def _is_unaccented_latin(sample: str) -> bool:
     return sum(letter.isascii() for letter in letters) >= MIN_PLAIN_SHARE * len(letters)
 
 
-# --- Normal form of stored text ---
-
-NEWLINES = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Controls except tab and newline, soft hyphens, zero-width spaces, stray byte order marks, and the surrogates and
-# non-characters that UTF-8 databases reject.
-INVISIBLE_CHARACTERS = re.compile(
-    "[\x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufdd0-\ufdef\ufffe\uffff\ud800-\udfff]"
-)
-DIVIDED_WORD = re.compile(
-    "\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w)"
-)  # a soft hyphen at the end of a line
-SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
-TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n)")
-WIDE_GAPS = re.compile(r"\n{4,}")
-PART_CHARS = 200_000  # characters normalised at once, because each step makes a copy
-
-
-def normalise(text: str) -> str:
-    """Return text in NFC with ``\\n`` line ends, without control characters, trailing blanks and wide gaps.
-
-    It is idempotent. Indentation is kept, because Markdown and code depend on it.
-    """
-    if "\u00ad" in text:
-        text = DIVIDED_WORD.sub("", text)
-    text = "".join(_normalise_part(text[start:end]) for start, end in _split_parts(text))
-    return text.strip("\n").rstrip() if text.strip() else ""
-
-
 # --- Images and files encoded as text ---
 
 DATA_IMAGE = re.compile(r"!\[([^\]]{0,500})\]\(\s*<?data:[^)]*+\)", re.IGNORECASE)  # in Markdown
@@ -561,29 +564,6 @@ def _drop_base64(match: re.Match[str]) -> str:
         return block  # a sequence of genes, a hash, a ruler
     leave_out("bytes of base64 data", len(block))
     return ""
-
-
-def _normalise_part(text: str) -> str:
-    text = NEWLINES.sub("\n", text)
-    text = INVISIBLE_CHARACTERS.sub("", text)
-    text = SPECIAL_SPACES.sub(" ", text)
-    text = unicodedata.normalize("NFC", text)
-    text = TRAILING_BLANKS.sub("", text)
-    return WIDE_GAPS.sub("\n\n\n", text)
-
-
-def _split_parts(text: str) -> Iterator[tuple[int, int]]:
-    """Yield parts that start with a letter or digit at the start of a line; no normalisation step crosses them."""
-    start = 0
-    while len(text) - start > PART_CHARS:
-        end = text.find("\n", start + PART_CHARS) + 1
-        while 0 < end < len(text) and not text[end].isalnum():
-            end = text.find("\n", end) + 1
-        if not 0 < end < len(text):
-            break
-        yield start, end
-        start = end
-    yield start, len(text)
 
 
 # --- Superscripts of formatted texts ---

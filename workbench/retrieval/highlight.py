@@ -16,7 +16,7 @@ from workbench.retrieval.bm25 import term_idf
 from workbench.retrieval.query import Words
 from workbench.storage.database import Connection
 from workbench.storage.ranking import fetch_word_terms
-from workbench.text import fold_word, gram_spans, is_unspaced, iter_spaced_words, ungroup_numbers
+from workbench.text import NAME, fold_name, fold_word, gram_spans, is_unspaced, iter_spaced_words, ungroup_numbers
 from workbench.types import Span
 
 # Coverage of a question's words by a text
@@ -140,7 +140,7 @@ def find_matched_spans(
     }
     terms_of = fetch_word_terms(connection, sorted(candidates)) if candidates else {}
     wanted_pairs = {pair for pair, own_terms in terms_of.items() if own_terms & wanted}
-    return [_find_spans(text, wanted_pairs, pairs) for text in texts]
+    return [_find_spans(text, wanted_pairs, pairs, wanted) for text in texts]
 
 
 def make_snippets(text: str, spans: Sequence[Span], most: int = MAX_SNIPPETS) -> list[str]:
@@ -165,9 +165,12 @@ def mark_spans(text: str, spans: Iterable[Span]) -> str:
     return _render_marked(text, 0, len(text), _join_neighbours(text, spans))
 
 
-def _find_spans(text: MarkableText, marked: Collection[tuple[str, str]], pairs: Collection[str]) -> list[Span]:
+def _find_spans(
+    text: MarkableText, marked: Collection[tuple[str, str]], pairs: Collection[str], terms: Collection[str]
+) -> list[Span]:
     spans = [match.span() for match in iter_spaced_words(text.text) if (match.group(), text.language) in marked]
     spans += gram_spans(text.text, pairs)
+    spans += [name.span() for name in NAME.finditer(text.text) if fold_name(name.group()) in terms]
     return _merge_spans(sorted(set(spans)))
 
 

@@ -27,6 +27,7 @@ class Ask(Value):
         parameters: Parameters of the strategy, by name.
         min_similarity: Minimum cosine, 0..1, of question and passage, applied before the limit.
         built_in: Strategy to use if none is named or promoted.
+        fold_copies: Fold passages with nearly the same text under the best one.
     """
 
     strategy: str | None = None
@@ -36,6 +37,7 @@ class Ask(Value):
     parameters: Mapping[str, object] = field(default_factory=dict)
     min_similarity: float = 0.0
     built_in: str = DEFAULT_STRATEGY
+    fold_copies: bool = True
 
 
 def strategy_name(name: str) -> str:

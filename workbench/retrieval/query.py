@@ -25,6 +25,7 @@ from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
 from workbench.storage.ranking import EXACT_UP_TO, count_scope, fetch_query_terms
 from workbench.storage.store import PassageStore
 from workbench.telemetry import STEP, measure
+from workbench.text import normalise
 from workbench.types import Index, Parameter, ParameterValue, Passage, Ranker, ResolvedScope, TimedStep, Value
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ class Request:
         ranker: Weights of the strategy ``learned``.
         correct: Adds corrections for unknown words; None to look up words as typed.
         depth: Minimum number of passages that each leg fetches.
+        fold_copies: Fold passages with nearly the same text under the best one.
     """
 
     strategy: Strategy
@@ -162,12 +164,18 @@ class Request:
     ranker: Ranker | None = None
     correct: Callable[[Request, Connection, str, Words], Words] | None = None
     depth: int = FIRST_DEPTH
+    fold_copies: bool = False
     _scope_size: int | None = None
 
     @property
     def index(self) -> Index:
         """The index to search."""
         return self.store.index
+
+    @property
+    def rank_limit(self) -> int:
+        """Number of passages to rank, so that ``limit`` remain after copies are folded."""
+        return max(self.limit, FIRST_DEPTH) if self.fold_copies else self.limit
 
     @property
     def same_as(self) -> Index | None:
@@ -297,7 +305,7 @@ class Query(QueryBundle):
         if known is None:
             before = trace.timings_ms.get(TimedStep.EMBED, 0.0)
             with trace.stage(TimedStep.EMBED):
-                encoded = self.request.encoder.encode_query(self.text)
+                encoded = self.request.encoder.encode_query(normalise(self.text) or self.text)
             known = Encoding(encoded, trace.timings_ms[TimedStep.EMBED] - before)
             self.encodings[self._model] = known
         elif not self._is_charged and known.milliseconds:

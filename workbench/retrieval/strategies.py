@@ -109,6 +109,13 @@ def cluster(request: Request) -> Stage:
     return ClusterRerank.make(request)
 
 
+def pages(request: Request) -> Stage:
+    """Make a ``Pages``."""
+    from workbench.retrieval.stages.similarity import Pages
+
+    return Pages.make(request)
+
+
 def auto_merge(request: Request) -> Stage:
     """Make an ``AutoMerge``."""
     from workbench.retrieval.stages.context import AutoMerge
@@ -160,7 +167,7 @@ def own(request: Request) -> Retriever:
 
 _HYBRID_LEGS = (VECTOR, KEYWORD, DOCUMENT)
 _RERANK_LEGS = (*_HYBRID_LEGS, LATE, CLUSTER)
-_RERANK_STAGES = (late, cluster)
+_RERANK_STAGES = (late, cluster, pages)
 
 _TABLE = (
     Strategy(
@@ -195,7 +202,7 @@ _TABLE = (
     Strategy(
         "rerank",
         "Rerank",
-        "Hybrid, then late interaction (token matches) and similarity to the top passages.",
+        "Hybrid, then late interaction (token matches), similarity to the top passages, a second match on the page.",
         hybrid,
         legs=_RERANK_LEGS,
         parameters=known.RERANK,

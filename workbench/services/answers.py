@@ -123,7 +123,7 @@ class AnswerStream:
             index=result.index,
             citations=citations,
             passages=result.results,
-            degraded=tuple(trace.degraded),
+            degraded=(*result.scope.notes, *trace.degraded),
             timings_ms=timings,
         )
 

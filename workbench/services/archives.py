@@ -188,7 +188,9 @@ class ArchiveService:
         from workbench.retrieval.spelling import find_whole_words
 
         request = self._requests.make(
-            Ask(TYPO_TOLERANT_STRATEGY, RANKING_DEPTH, scope, parameters={TYPO_TOLERANCE.name: fuzzy})
+            Ask(
+                TYPO_TOLERANT_STRATEGY, RANKING_DEPTH, scope, parameters={TYPO_TOLERANCE.name: fuzzy}, fold_copies=False
+            )
         )
         asked = request.question(query)
         nodes = rank_nodes(asked)

@@ -60,7 +60,9 @@ class ArticleService(ArticleFolder):
         """
         folder, articles = self.open_mirror(), self.by_path()
         source_id = folder.refresh(should_stop=should_stop) if bring_in else folder.source()
-        result = self._document_search.search(query, Ask(limit=limit, scope=Scope(sources=(source_id,))))
+        result = self._document_search.search(
+            query, Ask(limit=limit, scope=Scope(sources=(source_id,)), fold_copies=False)
+        )
         ranked = [articles[path] for hit in result.documents if (path := hit.best.path or "") in articles]
         shown = ranked if content else [article.without_content() for article in ranked]
         return Results(tuple(shown), result.searched.evidence, result.searched.degraded)

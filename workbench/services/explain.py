@@ -254,7 +254,7 @@ class ExplainService:
                 return by_id[hit.passage_id], hit
         for hit in result:
             for passage in candidates:
-                if covers(hit, passage):
+                if covers(hit, passage) or passage.node_id in {copy.passage_id for copy in hit.copies}:
                     return passage, hit
         if len(candidates) == 1:
             return candidates[0], None
@@ -276,6 +276,8 @@ class ExplainService:
         if hit is not None:
             if hit.passage_id == passage.node_id:
                 return outcome.FOUND, f"It has rank {hit.rank}."
+            if passage.node_id in {copy.passage_id for copy in hit.copies}:
+                return outcome.COPY, f"It is a copy of rank {hit.rank}, {hit.passage_id}."
             return outcome.SHOWN, f"Its text is shown within rank {hit.rank}, {hit.passage_id}."
         return outcome.find_outcome(passage.id, traced.way, legs)
 

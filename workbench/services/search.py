@@ -27,7 +27,7 @@ from workbench.services.corpus import Corpus, import_framework, retry_on_primary
 from workbench.storage.documents import DocumentFacts, Documents, SourcePlace
 from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.storage.ranking import filter_documents
-from workbench.types import Comparison, Index, Passage, ResolvedScope, Scope, SearchResult, Value
+from workbench.types import Comparison, Copy, Index, Passage, ResolvedScope, Scope, SearchResult, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +110,7 @@ class Requests:
             kept_names=self._corpus.names(chosen),
             draw_page=self._draw_page,
             ranker=self._ranker(checked),
+            fold_copies=ask.fold_copies,
             correct=correct_words if strategy.uses_words and checked.get(TYPO_TOLERANCE.name, True) else None,
         )
 
@@ -321,6 +322,7 @@ class DocumentHit(Value):
     word_count: int
     passages: tuple[Passage, ...]
     place: SourcePlace
+    copies: tuple[Copy, ...] = ()  # the best passages of documents that are folded under this one
 
     @property
     def best(self) -> Passage:
@@ -354,17 +356,24 @@ class DocumentSearch:
         scope = self._requests.resolve(ask.scope)
         rounds: list[SearchResult] = []
         matches: dict[str, list[Passage]] = {}
+        copies: dict[str, Copy] = {}  # of the best passage of a better document, by document
         while True:
-            result = self._search.search(query, _round(ask, scope, matches))
+            result = self._search.search(query, _round(ask, scope, [*matches, *copies]))
             rounds.append(result)
             for passage in result:
+                if passage.document_id in copies:
+                    continue
+                if passage.document_id not in matches:
+                    for copy in passage.copies:
+                        if copy.document_id not in (passage.document_id, *matches):
+                            copies.setdefault(copy.document_id, copy)
                 matches.setdefault(passage.document_id, []).append(passage)
             if len(matches) >= limit or result.under_filled:
                 break
         chosen = dict(list(matches.items())[:limit])
-        return DocumentResult(self._make_hits(chosen), len(chosen) < limit, rounds[0])
+        return DocumentResult(self._make_hits(chosen, copies), len(chosen) < limit, rounds[0])
 
-    def _make_hits(self, matches: Mapping[str, list[Passage]]) -> tuple[DocumentHit, ...]:
+    def _make_hits(self, matches: Mapping[str, list[Passage]], copies: Mapping[str, Copy]) -> tuple[DocumentHit, ...]:
         places = self.places(passages[0].source_id for passages in matches.values())
         words = self._facts.word_counts(matches)
         documents: list[DocumentHit] = []
@@ -383,6 +392,7 @@ class DocumentSearch:
                     words[document_id],
                     tuple(passages),
                     places[best.source_id],
+                    tuple(copy for copy in best.copies if copies.get(copy.document_id) == copy),
                 )
             )
         return tuple(documents)

@@ -173,14 +173,15 @@ class WorkspaceService:
         if conversation_type:
             documents = tuple(self._workspaces.conversations(source_id, conversation_type).values())
         scope = Scope(sources=(source_id,), documents=documents, since=since, until=until)
-        result = self._document_search.search(query, Ask(strategy, limit, scope))
+        result = self._document_search.search(query, Ask(strategy, limit, scope, fold_copies=False))
         described = [(hit, self._document(hit.document_id)) for hit in result.documents]
         hits = (
             _make_hit(hit.score, hit.best.text, document.path or "", hit.title, document.metadata)
             for hit, document in described
             if document is not None
         )
-        return Results(tuple(hits), result.searched.evidence, result.searched.degraded)
+        searched = result.searched
+        return Results(tuple(hits), searched.evidence, (*searched.scope.notes, *searched.degraded))
 
     def types(self, workspace: Path) -> list[str]:
         """Return the types of conversation in a workspace."""

@@ -56,7 +56,8 @@ def source_json(source: Source) -> JsonObject:
     answer = source.to_dict()
     names = ("id", "title", "url", "source_type", "status", "documents_count", "passages_count", "scope", "project_id")
     more = ("folder_name", "tags", "created_at", "updated_at")
-    return {name: answer[name] for name in names + more} | {"title": cut(source.title, MAX_TITLE_CHARS)}
+    reading = {name: answer[name] for name in ("encoding", "hidden") if answer[name] not in ("", "read")}
+    return {name: answer[name] for name in names + more} | {"title": cut(source.title, MAX_TITLE_CHARS)} | reading
 
 
 def document_json(document: Document, passages: str = "chunks_count", room: int = MAX_TEXT_CHARS) -> JsonObject:

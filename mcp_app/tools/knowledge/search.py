@@ -12,7 +12,7 @@ from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
 from workbench.retrieval.parameters import AGENT_CUTOFF
 from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY
-from workbench.types import JsonObject, NamesUse, Passage, Scope
+from workbench.types import JsonObject, NamesUse, Passage, Scope, copies_json
 
 SEARCH_TYPES = ("vector", "hybrid", "rerank")
 DEFAULT_SEARCH_TYPE = UNPROMOTED_TOOL_STRATEGY
@@ -114,6 +114,7 @@ def passage_json(passage: Passage) -> JsonObject:
         "score": round(passage.score, 4),
         "match_type": passage.match_type,
         "metadata": metadata,
+        **copies_json(passage.copies),
     }
 
 

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,32 @@ def test_an_ingest_reads_a_large_pdf_in_another_process_and_leaves_no_process(wb
     children = Path("/proc/self/task").glob("*/children")
     commands = [Path(f"/proc/{child}/cmdline").read_text() for file in children for child in file.read_text().split()]
     assert not any("parser_process" in command for command in commands)
+
+
+def peak_memory(process: int) -> int:
+    [line] = [line for line in Path(f"/proc/{process}/status").read_text().splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit is Linux's")
+def test_a_bomb_costs_one_file_and_at_most_500_mb(parser: ParserProcess) -> None:
+    peak = 0
+    with pytest.raises(UnreadableDocument, match=r"out of memory"), ParserProcess(lambda: None) as other:
+        watching = threading.Event()
+
+        def watch() -> None:
+            nonlocal peak
+            while not watching.wait(0.01):
+                with suppress(OSError, ValueError):
+                    peak = max(peak, peak_memory(other.process_id or 0))
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            other.draft(files.bomb_xlsx(150 * MB), "bomb.xlsx")
+        finally:
+            watching.set()
+            thread.join()
+    assert 100 * MB < peak < 500 * MB
+    assert parser.draft(b"a,b\n" + b"1,pump\n" * 400_000, "long.csv").metadata["rows"] == 400_000
+    assert peak_memory(parser.process_id or 0) < 500 * MB

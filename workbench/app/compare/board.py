@@ -615,6 +615,7 @@ def _build_hit(whole: _BoardContext, name: str, passage: Passage, *, spoken: boo
         "place": " · ".join(part for part in (where, language_title(language) if spoken else "") if part),
         "path": passage.path or passage.url or "",
         "text": whole.text(passage),
+        "copies": [[copy.document_title, copy.path or copy.url or ""] for copy in passage.copies],
         "others": [_build_other(whole, passage, joined, other) for other in whole.ranks if other != name],
     }
 

@@ -401,7 +401,9 @@ def _show_graph(wb: Workbench, source_ids: Sequence[str] | None) -> None:
     ).strip()
     chosen: list[str] = []
     if question:
-        result = wb.document_search.search(question, Ask(None, MAX_RESULTS, read_scope(), read_index()))
+        result = wb.document_search.search(
+            question, Ask(None, MAX_RESULTS, read_scope(), read_index(), fold_copies=False)
+        )
         chosen = [hit.document_id for hit in result.documents]
     graph = wb.citations.graph(source_ids, chosen if question else None)
     if not graph.edges:

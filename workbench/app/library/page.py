@@ -530,6 +530,33 @@ def _language_choice_title(language: str) -> str:
     return "Detect automatically" if language == AUTO else language_title(language) or "None (no stemming)"
 
 
+# How the files of a source are read
+
+HIDDEN_CHOICES = {"read": "Read and mark it", "skip": "Leave it out"}
+
+
+@st.dialog("Reading of files")
+def ask_reading(wb: Workbench, source: Source) -> None:
+    """Ask for the encoding of a source's files, and whether hidden parts of them are read."""
+    st.markdown("Applies to files that are added from now on. Add files again to read them in the new way.")
+    encoding = st.text_input(
+        "Encoding of texts", source.encoding or AUTO, help=f"Such as windows-1251; {AUTO} detects it for each file."
+    )
+    hidden = st.radio(
+        "Hidden sheets, rows, slides and text",
+        list(HIDDEN_CHOICES),
+        index=list(HIDDEN_CHOICES).index(source.hidden),
+        format_func=HIDDEN_CHOICES.__getitem__,
+    )
+
+    def change() -> str:
+        wb.sources.update(source.id, encoding=encoding.strip() or AUTO, hidden=hidden)
+        return "Changed how files are read."
+
+    if st.button("Save", type="primary"):
+        run_change(change)
+
+
 # One source and its documents
 
 MAX_DOCUMENTS_SHOWN = 5_000  # documents listed at once
@@ -586,6 +613,8 @@ def _show_source_actions(wb: Workbench, source: Source) -> None:
         rename_source(wb, source)
     if st.button("Language", type="tertiary", icon=":material/translate:"):
         ask_language(wb, source)
+    if st.button("Reading", type="tertiary", icon=":material/visibility:"):
+        ask_reading(wb, source)
     if st.button("Delete", type="tertiary", icon=":material/delete:", key="delete_source"):
         delete_sources(wb, [source])
 

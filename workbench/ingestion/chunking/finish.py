@@ -212,14 +212,10 @@ class Spans(Sequence[CutPassage]):
         return telling or blocks  # a rule before a heading leaves the passage in the heading's section
 
     def _table(self, blocks: list[Block], piece: Piece) -> str:
-        """Return the name of the table that a passage continues, or of the page of a table that it contains, or ""."""
-        if not any(block.kind == "table" for block in blocks):
-            return ""
-        if blocks[0].kind == "table" and piece.start >= blocks[0].start:
+        """Return the name of the table that a passage continues, or ""."""
+        if blocks and blocks[0].kind == "table" and piece.start >= blocks[0].start:
             return self.task.captions[blocks[0].start]
-        page = self.task.page_index(piece.start)
-        end, head = (0, "") if page is None else self.task.page_heads[page]
-        return head if piece.start >= end else ""
+        return ""
 
     def _page(self, position: int) -> int | None:
         page = self.task.page_index(position)

@@ -187,13 +187,6 @@ class CuttingTask:
         return find_running_headings(self.blocks, pages) if pages else frozenset()
 
     @lock_free_cached_property
-    def page_heads(self) -> list[tuple[int, str]]:
-        """The line that names each page, and its end."""
-        return [
-            find_page_head(self.text, self.blocks, start, end, self.running) for _, start, end in self.document.pages
-        ]
-
-    @lock_free_cached_property
     def captions(self) -> Mapping[int, str]:
         """The names of each table by its start."""
         captions: dict[int, str] = {}
@@ -201,9 +194,7 @@ class CuttingTask:
             if block.kind == "table":
                 page = self.page_index(block.start)
                 start = 0 if page is None else self.document.pages[page][1]
-                near = table_caption(self.text, self.blocks, block, self.running, start)
-                head = "" if page is None else self.page_heads[page][1]
-                captions[block.start] = near if head in near else f"{head} {near}".strip()
+                captions[block.start] = table_caption(self.text, self.blocks, block, self.running, start)
         return captions
 
     @lock_free_cached_property

@@ -32,6 +32,7 @@ from workbench.ingestion.text import detect_document_language, drop_encoded_data
 
 MAX_BYTES = 50 * MB  # largest file that is read
 MIN_ISOLATED_OFFICE_BYTES = 50 * KB  # bytes; smaller office files are read in less time than a process takes to start
+MIN_ISOLATED_TEXT_BYTES = 2 * MB  # bytes; the same for texts, whose readers are faster
 PACKED_RATIO = 40  # a package counts as its unpacked size divided by this, which only bombs and sparse sheets exceed
 MAX_TITLE_CHARS = 300
 
@@ -51,7 +52,7 @@ class Reader:
         keeps_original: True if the app shows the file itself next to its text.
         read_pages: Reads as ``read`` does, reports slow pages, and can leave pages out.
         needs_ocr: True if the format can only be read with the extra ``ocr``.
-        beside_from: Minimum size in bytes for reading a file in a separate process; None for never.
+        beside_from: Minimum size in bytes for reading a file in a separate process.
     """
 
     document_type: str
@@ -63,7 +64,7 @@ class Reader:
     keeps_original: bool = False
     read_pages: Callable[[bytes, str, OnPage | None, Collection[int]], Draft] | None = None
     needs_ocr: bool = False
-    beside_from: int | None = None
+    beside_from: int = MIN_ISOLATED_TEXT_BYTES
 
 
 MARKDOWN_READER = Reader(
@@ -147,7 +148,14 @@ ALL_READERS = (
             ("xlsx", read_xlsx, "Excel", "spreadsheetml.sheet"),
         )
     ),
-    Reader("epub", read_epub, (".epub",), title="EPUB", media_types=("application/epub+zip",)),
+    Reader(
+        "epub",
+        read_epub,
+        (".epub",),
+        title="EPUB",
+        media_types=("application/epub+zip",),
+        beside_from=MIN_ISOLATED_OFFICE_BYTES,
+    ),
 )
 INSTALLED_READERS = tuple(reader for reader in ALL_READERS if not reader.needs_ocr or is_ocr_installed())
 READERS_BY_SUFFIX: dict[str, Reader] = {suffix: reader for reader in INSTALLED_READERS for suffix in reader.suffixes}
@@ -247,7 +255,7 @@ def read_bytes(
         raise UnreadableDocument(_size_message(name, len(data), max_bytes))
     if not data:
         raise UnreadableDocument(f"'{name}' is empty.")
-    if parser is not None and reader.beside_from is not None and _measure_unpacked(data) >= reader.beside_from:
+    if parser is not None and _measure_unpacked(data) >= reader.beside_from:
         draft = parser.draft(data, name, on_page, options)
     else:
         draft = read_draft(data, name, on_page, options=options)

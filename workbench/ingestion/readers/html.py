@@ -16,7 +16,7 @@ from lxml import html
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell
 from workbench.ingestion.readers.header_rows import merge_header_rows
-from workbench.ingestion.text import decode_text, format_superscript, leave_out
+from workbench.ingestion.text import HIDDEN_MARK, decode_text, format_superscript, leave_out, take_hidden
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -451,9 +451,7 @@ def _extract_main_content(root: HtmlElement, *, is_file: bool = False, is_part: 
     if not _has_text_without(root, unread):
         unread = [element for element in unread if element.tag != "nav"]  # a page that consists of links
     for element in unread:
-        if element.getparent() is not None:
-            if is_file:
-                _count_unread(element)
+        if element.getparent() is not None and (not is_file or _is_dropped_from_file(element, styles)):
             element.drop_tree()
     for link in list(root.iter("a")):
         if (link.get("href") or "#").startswith(("#", "javascript:")):
@@ -758,6 +756,23 @@ def _has_text_without(root: HtmlElement, unread: list[HtmlElement]) -> bool:
     return False
 
 
+def _is_dropped_from_file(element: HtmlElement, styles: PageStyles) -> bool:
+    """Return whether an unread part of a file is removed and counted; a hidden one is marked instead if it is taken."""
+    tag = element.tag
+    is_hidden = isinstance(tag, str) and tag not in UNREAD_TAGS and element.get("aria-hidden") != "true"
+    if not is_hidden or not _is_hidden(element, styles) or _is_file_boilerplate(element) or not _element_text(element):
+        _count_unread(element)
+        return True
+    if any(_is_hidden(outer, styles) for outer in element.iterancestors() if isinstance(outer.tag, str)):
+        return False  # a part of a marked one
+    if not take_hidden("parts of the page"):
+        return True
+    texts = (one for one in element.iter() if isinstance(one.tag, str) and (one.text or "").strip())
+    first = next(texts, element)
+    first.text = f"{HIDDEN_MARK.strip()} {(first.text or '').lstrip()}"
+    return False
+
+
 def _count_unread(element: HtmlElement) -> None:
     """Count a part of a file that is not read, if a reader of the file sees it."""
     tag = element.tag
@@ -781,7 +796,7 @@ def _is_unread(element: HtmlElement, styles: PageStyles, *, is_file: bool, is_pa
     if tag in PAGE_TAGS:
         return False
     if is_part:
-        return False
+        return element.get("aria-hidden") != "true" and _is_hidden(element, styles)
     if is_file:
         return _is_file_boilerplate(element) or (
             _is_hidden(element, styles) and not _can_be_revealed(element, styles) and not _is_answer(element)

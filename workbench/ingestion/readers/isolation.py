@@ -72,7 +72,7 @@ class ReadingOptions:
 
     Attributes:
         encoding: Encoding of its texts; "" to detect it for each file.
-        skip_hidden: True to leave out hidden sheets, rows and columns instead of marking them as hidden.
+        skip_hidden: True to leave out what is hidden in a file instead of marking it as hidden.
     """
 
     encoding: str = ""
@@ -113,7 +113,8 @@ Frame: TypeAlias = (
 
 
 MAX_BYTES_PER_PROCESS = 16 * MB  # bytes read after which the process is replaced, because parsers rarely release memory
-MEMORY_LIMIT_BYTES = 2 * GB  # memory limit of the process, on systems that support one
+MEMORY_LIMIT_BYTES = 2 * GB  # memory limit of the process for PDFs and images, on systems that support one
+FILE_MEMORY_LIMIT_BYTES = 500 * MB  # memory of the process for a file of another format, on Linux
 WINDOW_TIMEOUT_S = 300.0  # timeout in seconds for a window of pages or one OCR page
 TRIAL_TIMEOUT_S = 60.0  # timeout in seconds for a trial of a few pages
 CANCEL_CHECK_INTERVAL_S = 0.1  # seconds between checks for cancellation

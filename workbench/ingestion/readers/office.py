@@ -19,7 +19,7 @@ from workbench.ingestion.readers.grid import drop_empty, format_cell, format_mar
 from workbench.ingestion.readers.header_rows import merge_header_rows
 from workbench.ingestion.readers.html import XML_DECLARATION, convert_fragment, find_charset
 from workbench.ingestion.readers.plain_text import find_first_heading
-from workbench.ingestion.text import decode_text, format_superscript, leave_out, open_reading
+from workbench.ingestion.text import HIDDEN_MARK, decode_text, format_superscript, leave_out, open_reading, take_hidden
 
 if TYPE_CHECKING:
     from pptx.opc.package import Part
@@ -554,7 +554,9 @@ def _prepare_part(package: zipfile.ZipFile, part: WordPart, known: StyleSheet) -
             replace_element(equation, [make_run(format_equation(equation))])
     _write_form_fields(part.root)
     _write_drawings(package, part)
+    _mark_hidden_rows(part.root)
     for paragraph in part.root.iter(WORD + "p"):
+        _mark_hidden_text(paragraph, known)
         _write_superscripts(paragraph, known)
 
 
@@ -761,6 +763,48 @@ def _is_superscript(run: XmlElement, known: StyleSheet) -> bool:
     return known.is_superscript(_value(run.find(f"{WORD}rPr/{WORD}rStyle")))
 
 
+# --- Hidden text ---
+
+
+def _mark_hidden_text(paragraph: XmlElement, known: StyleSheet) -> None:
+    """Mark the hidden runs of a paragraph, or remove them."""
+    group: list[XmlElement] = []
+    style = _value(paragraph.find(f"{WORD}pPr/{WORD}pStyle"))
+    for run in [*paragraph.iter(WORD + "r"), None]:
+        if run is not None and not _text(run):
+            continue
+        if run is not None and _is_vanished(run, style, known):
+            group.append(run)
+            continue
+        if group and "".join(map(_text, group)).strip():
+            if take_hidden("parts of the text"):
+                _append_blocks(group[-1], [make_run(HIDDEN_MARK)])
+            else:
+                for one in group:
+                    replace_element(one, [])
+        group = []
+
+
+def _is_vanished(run: XmlElement, style: str, known: StyleSheet) -> bool:
+    own = run.find(f"{WORD}rPr/{WORD}vanish")
+    if own is not None:
+        return _is_set(own)
+    return known.is_hidden(_value(run.find(f"{WORD}rPr/{WORD}rStyle"))) or known.is_hidden(style)
+
+
+def _mark_hidden_rows(root: XmlElement) -> None:
+    """Mark the hidden rows of tables, or remove them."""
+    for row in list(root.iter(WORD + "tr")):
+        hidden = row.find(f"{WORD}trPr/{WORD}hidden")
+        if hidden is None or not _is_set(hidden) or not _text(row).strip():
+            continue
+        if not take_hidden("rows"):
+            replace_element(row, [])
+            continue
+        paragraph = next(one for one in row.iter(WORD + "p") if _text(one).strip())
+        paragraph.append(make_run(HIDDEN_MARK))
+
+
 # --- Headers and footers ---
 
 PAGE_FIELD = re.compile(r"\s*(?:PAGE|NUMPAGES|SECTIONPAGES)\b")
@@ -849,6 +893,11 @@ class StyleSheet:
         """Return whether a character style raises its text."""
         marks = (style.find(f"{WORD}rPr/{WORD}vertAlign") for style in self.chain(key))
         return next((_value(mark) == "superscript" for mark in marks if mark is not None), False)
+
+    def is_hidden(self, key: str) -> bool:
+        """Return whether a style hides its text."""
+        marks = (style.find(f"{WORD}rPr/{WORD}vanish") for style in self.chain(key))
+        return next((_is_set(mark) for mark in marks if mark is not None), False)
 
     def is_heading(self, key: str) -> bool:
         """Return whether a paragraph style is a heading or title."""
@@ -1055,6 +1104,7 @@ def _is_deleted(paragraph: XmlElement) -> bool:
 
 # --- PowerPoint: one page per slide, in reading order, with tables, charts and speaker notes ---
 
+TRUE_VALUES, FALSE_VALUES = ("1", "true", "on"), ("0", "false", "off")
 TEMPLATE_TITLE = "PowerPoint Presentation"  # the title in python-pptx's default template
 PAGE_NUMBER_TYPE = "sldNum"
 MARGIN_TYPES = ("ftr", "hdr", "dt")
@@ -1069,7 +1119,11 @@ def read_pptx(data: bytes, name: str) -> Draft:
 
     presentation = Presentation(io.BytesIO(usual))
     reader = SlideReader()
-    pages = tuple((number, reader.read(slide)) for number, slide in enumerate(presentation.slides, 1))
+    pages = tuple(
+        (number, reader.read(slide))
+        for number, slide in enumerate(presentation.slides, 1)
+        if slide.element.get("show") not in FALSE_VALUES or take_hidden("slides")
+    )
     first = next((title for slide in presentation.slides if (title := _slide_title(slide))), "")
     title = properties.get("title", "")
     return Draft(
@@ -1103,7 +1157,8 @@ class SlideReader:
         """Return a slide's text: title, shapes in reading order, new footers, and notes."""
         choose_alternatives(slide.element)
         title = _slide_title(slide)
-        parts = [f"## {title}"] if title else []
+        mark = " (hidden slide)" if slide.element.get("show") in FALSE_VALUES else ""
+        parts = [f"## {title}{mark}".replace("  ", " ")] if title or mark else []
         own = slide.shapes.title
         shapes = [shape for shape in slide.shapes if own is None or shape.shape_id != own.shape_id]
         parts += self._read_shapes(order_shapes(shapes))
@@ -1133,6 +1188,10 @@ class SlideReader:
             if kind == PAGE_NUMBER_TYPE:
                 continue
             text = self._read_shape(shape, count=count)
+            if text and any(
+                local_name(one) == "cNvPr" and one.get("hidden") in TRUE_VALUES for one in shape.element.iter()
+            ):
+                text = f"{text}{HIDDEN_MARK}" if take_hidden("shapes") else ""
             if kind in MARGIN_TYPES:
                 yield from self._new_texts([text])
             elif text:

@@ -15,13 +15,15 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import BinaryIO
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import MB
-from workbench.ingestion.readers.formats import read_draft
-from workbench.ingestion.readers.isolation import OUT_OF_MEMORY_EXIT_CODE, Frame, ParserRequest
+from workbench.ingestion.readers.formats import find_reader, read_draft
+from workbench.ingestion.readers.isolation import FILE_MEMORY_LIMIT_BYTES, OUT_OF_MEMORY_EXIT_CODE, Frame, ParserRequest
 from workbench.ingestion.readers.pdf.pages import parse_trial_pages
 
 M_MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of glibc's mallopt
@@ -59,6 +61,30 @@ def _limit_memory(memory: int) -> None:
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
+@contextmanager
+def _limit_file_memory(name: str) -> Generator[None]:
+    """Limit this process to less memory while it reads a file that needs no OCR; nothing outside Linux.
+
+    The limit counts reserved memory, so what is reserved but not used is added to it.
+    """
+    reader = find_reader(name)
+    if not sys.platform.startswith("linux") or reader is None or reader.read_pages is not None:
+        yield
+        return
+    import resource
+
+    fields = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    used, reserved = (int(fields[place]) * resource.getpagesize() for place in (1, 5))
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = FILE_MEMORY_LIMIT_BYTES + reserved - used
+    limit = limit if soft == resource.RLIM_INFINITY else min(limit, soft)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
 def _return_freed_memory() -> Callable[[], object]:
     """Make the allocator return freed memory to the system; return a function that releases small blocks.
 
@@ -92,7 +118,8 @@ def _answer_request(frames: BinaryIO, request: ParserRequest, give_back: Callabl
     try:
         if request.only is not None:
             return "pages", parse_trial_pages(request.data, request.name, *request.only)
-        return "draft", read_draft(request.data, request.name, on_page, request.left_out, request.options)
+        with _limit_file_memory(request.name):
+            return "draft", read_draft(request.data, request.name, on_page, request.left_out, request.options)
     except UnreadableDocument as error:
         return "error", str(error)
 

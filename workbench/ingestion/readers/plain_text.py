@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, cast
@@ -347,7 +347,9 @@ def read_separated(data: bytes, name: str) -> Draft:
         delimiter = declared[1]
     else:
         delimiter = "\t" if name.lower().endswith(".tsv") and "\t" in text else _detect_delimiter(text)
-    rows = [[_clean_cell(cell) for cell in row] for row in _split_rows(text, delimiter)]
+    rows = _split_rows(text, delimiter)
+    for row in rows:  # in place: a copy of a large file's cells is as large as they are
+        row[:] = map(_clean_cell, row)
     rows = [row for row in rows if any(row)]
     lines: list[str] = []
     if max(map(len, rows), default=0) > 1:
@@ -365,16 +367,20 @@ def _clean_cell(cell: str) -> str:
     return text[2:-1] if text.startswith('="') and text.endswith('"') and len(text) > 2 else text
 
 
+LINE = re.compile(r"[^\n]*\n|[^\n]+\Z")  # with its end, as csv requires
+
+
 def _split_rows(text: str, delimiter: str) -> list[list[str]]:
     """Return the rows. Quotes that do not enclose a whole cell, such as inch marks, are ordinary characters."""
-    lines = text.split("\n")
-    width = len(_split_line(lines[0], delimiter))
-    try:
-        rows = list(csv.reader(io.StringIO(text), delimiter=delimiter, strict=True))
-        if len(rows) >= len([line for line in lines if line]) or not _are_lines_whole(lines, delimiter, width):
+    width = len(_split_line(text.partition("\n")[0], delimiter))
+    rows: list[list[str]] = []
+    with suppress(csv.Error):
+        rows = list(csv.reader((line[0] for line in LINE.finditer(text)), delimiter=delimiter, strict=True))
+        if len(rows) >= sum(line[0] != "\n" for line in LINE.finditer(text)):
             return rows
-    except csv.Error:
-        rows = []
+    lines = text.split("\n")
+    if rows and not _are_lines_whole(lines, delimiter, width):
+        return rows
     if _are_lines_whole(lines, delimiter, width):
         return [_split_line(line, delimiter) for line in lines]
     rows = []

@@ -19,7 +19,7 @@ from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import drop_empty, fits_table, format_cell, rows_to_text
 from workbench.ingestion.readers.header_rows import is_amount, merge_header_rows
 from workbench.ingestion.readers.office import XmlElement, drop_title, open_package, parse_xml, read_core_properties
-from workbench.ingestion.text import format_superscript, leave_out, take_hidden
+from workbench.ingestion.text import HIDDEN_MARK, format_superscript, leave_out, take_hidden
 
 SECTION_SEPARATOR = re.compile(r';(?=(?:[^"]*"[^"]*")*[^"]*$)')  # semicolons outside quotes
 FORMAT_CONDITION = re.compile(r"\[[<>=]")
@@ -108,7 +108,6 @@ def _format_number(value: float, form: NumberFormat) -> str:
 
 # --- Tables of a sheet, separated by empty rows ---
 
-HIDDEN_MARK = " (hidden)"
 MAX_CAPTION_CHARS = 120  # of the lines used as heading of a long table
 
 

@@ -17,6 +17,7 @@ from workbench.types import KEYWORD, LEARNED, VECTOR
 
 FOUND = "found"
 SHOWN = "shown within another"
+COPY = "a copy of another"
 NOT_INDEXED = "not in the index"
 NOT_IN_SCOPE = "not in scope"
 NOT_RETRIEVED = "not retrieved"

@@ -56,7 +56,7 @@ class FrameworkHybridRetriever(Retriever):
             score = max(0.0, near[key])
             leg = Leg(score=near[key], rank=rank, contribution=score)
             nodes.append(make_node(passages[key], Hit(key, score, {VECTOR: leg})))
-        return nodes[: self._keep]
+        return nodes if request.fold_copies else nodes[: self._keep]
 
     def _filters(self) -> MetadataFilters | None:
         """Return the scope as LlamaIndex filters on resolved ids, never on a caller's text."""

@@ -14,7 +14,6 @@ from llama_index.core.schema import NodeWithScore
 from workbench.retrieval.hits import Contributions, Hit, fuse_convex, fuse_reciprocal_rank, scale_min_max
 from workbench.retrieval.legs import compute_spread, keyword_confidence, leg_confidences
 from workbench.retrieval.name_matching import compute_name_confidences, name_confidence
-from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.parameters import (
     CANDIDATES,
     DOCUMENT_WEIGHT,
@@ -49,8 +48,8 @@ class HybridRetriever(Retriever):
         """Return the fused candidates of both legs."""
         request = self._request
         with request.store.reading() as connection:
-            hits = find_hybrid_hits(query, connection, leg_depth(request), self._keep)
-            return to_nodes(request, connection, hits)
+            hits = find_hybrid_hits(query, connection, leg_depth(request))
+            return self._fetch(connection, hits)
 
 
 def leg_depth(request: Request) -> int:
@@ -62,8 +61,8 @@ def leg_depth(request: Request) -> int:
     return max(request.depth, (candidates + 1) // 2)
 
 
-def find_hybrid_hits(query: Query, connection: Connection, pool: int, keep: int | None = None) -> list[Hit]:
-    """Return the candidates of both legs, fused, best first: all of them, or the first ``keep``."""
+def find_hybrid_hits(query: Query, connection: Connection, pool: int) -> list[Hit]:
+    """Return the candidates of both legs, fused, best first."""
     request = query.request
     query.read_words(connection)
     across = 1 - keyword_confidence(query)
@@ -88,8 +87,8 @@ def find_hybrid_hits(query: Query, connection: Connection, pool: int, keep: int 
         }
         # Among ties, more matching words win: the only passage with a rare word ties with the nearest
         # one if it is itself the farthest of all candidates.
-        order = sorted(scores, key=lambda key: (-scores[key], -contributions[key].get(KEYWORD, 0.0), key))[:keep]
-        request.trace.has_more |= len(order) < len(scores) or _has_more(query, nearest, worded, pool)
+        order = sorted(scores, key=lambda key: (-scores[key], -contributions[key].get(KEYWORD, 0.0), key))
+        request.trace.has_more |= _has_more(query, nearest, worded, pool)
     vector_ranks = {key: rank for rank, key in enumerate(nearest.scores, start=1)}
     keyword_ranks = {key: rank for rank, key in enumerate(worded.scores, start=1)}
     hits: list[Hit] = []
@@ -210,7 +209,8 @@ class FuzzyRetriever(Retriever):
         request = self._request
         with request.store.reading() as connection:
             hits = find_hybrid_hits(query, connection, max(MIN_POOL, request.depth))
-            return to_nodes(request, connection, self._truncate([hit for hit in hits if self._counts(hit)]))
+            counted = [hit for hit in hits if self._counts(hit)]
+            return self._fetch(connection, counted)
 
     def _counts(self, hit: Hit) -> bool:
         keyword = hit.legs.get(KEYWORD)

@@ -10,7 +10,6 @@ from workbench.errors import ModelError, TableUnavailable, WorkbenchError
 from workbench.models.encoder import FloatArray
 from workbench.retrieval.bm25 import max_score
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import to_nodes
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.ranking import Connection, LegRanking, rank_by_terms
 from workbench.types import KEYWORD, VECTOR, Leg, TimedStep
@@ -34,7 +33,7 @@ def rank_similar_by_keywords(query: Query, connection: Connection) -> LegRanking
     """Return the keyword leg's passages with their cosines, searching deep enough to find enough similar ones."""
     if not query.read_words(connection).weights.ids:
         return LegRanking({})
-    wanted = query.request.limit
+    wanted = max(query.request.limit, query.request.depth) if query.request.fold_copies else query.request.limit
     vector, depth = _encode_or_note(query), wanted
     while True:
         try:
@@ -72,7 +71,6 @@ class KeywordRetriever(Retriever):
     def find(self, query: Query) -> list[NodeWithScore]:
         """Return the passages with the highest BM25 scores."""
         request = self._request
-        request.trace.has_more = False  # as deep as requested
         with request.store.reading() as connection:
             highest = max_score(query.read_words(connection).weights)
             ranking = rank_similar_by_keywords(query, connection)
@@ -84,4 +82,7 @@ class KeywordRetriever(Retriever):
                 legs = {KEYWORD: Leg(score=bm25, rank=rank, contribution=bm25 / highest)}
                 legs |= {VECTOR: Leg(score=cosine)} if cosine is not None else {}
                 hits.append(Hit(key, bm25 / highest, legs))
-            return to_nodes(request, connection, hits[: request.limit])
+            if not request.fold_copies:
+                hits = hits[: request.limit]
+            request.trace.has_more = request.fold_copies and len(ranking.scores) >= request.depth
+            return self._fetch(connection, hits)

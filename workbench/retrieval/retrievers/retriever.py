@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from workbench.retrieval.hits import Hit
+from workbench.retrieval.nodes import fold_copies, to_nodes
 from workbench.retrieval.parameters import CANDIDATES, FIRST_DEPTH
 from workbench.retrieval.query import Query, Request
+from workbench.storage.database import Connection
 
 
 class Retriever(BaseRetriever):
@@ -32,11 +35,30 @@ class Retriever(BaseRetriever):
             return int(request.float_param(CANDIDATES))
         return None if request.scope.preferred_source_ids else request.limit
 
-    def _truncate(self, hits: Sequence[Hit]) -> Sequence[Hit]:
-        """Return the first ``_keep`` hits, and record whether there are more."""
-        kept = hits[: self._keep]
-        self._request.trace.has_more |= len(kept) < len(hits)
-        return kept
+    def _fetch(
+        self,
+        connection: Connection,
+        hits: Sequence[Hit],
+        fetch: Callable[[Sequence[Hit]], list[NodeWithScore]] | None = None,
+    ) -> list[NodeWithScore]:
+        """Return the nodes of the first ``_keep`` hits, and record whether there are more.
+
+        If copies are folded and no stage follows, further hits are fetched until ``_keep`` of them are no copies.
+
+        Args:
+            connection: A connection.
+            hits: Hits, best first.
+            fetch: Returns the nodes of some hits; by default, with their stored passages.
+        """
+        request, keep = self._request, self._keep or len(hits)
+        fetch = fetch or partial(to_nodes, request, connection)
+        end, nodes = min(keep, len(hits)), fetch(hits[:keep])
+        if request.fold_copies and not request.strategy.stages:
+            while end < len(hits) and len(fold_copies(nodes)) < keep:
+                nodes += fetch(hits[end : end + keep])
+                end += keep
+        request.trace.has_more |= end < len(hits)
+        return nodes
 
     def find(self, query: Query) -> list[NodeWithScore]:
         """Search the request's scope."""

@@ -40,8 +40,12 @@ class MultiQueryRetriever(Retriever):
         others = [Query(request, text) for text in cast("list[str]", query.reply)]
         with request.store.reading() as connection:
             rankings = [find_hybrid_hits(asked, connection, leg_depth(request)) for asked in (query, *others)]
-            hits = [self._with_cosine(connection, query, hit) for hit in self._truncate(average_hits(rankings))]
-            return to_nodes(request, connection, [hit for hit in hits if hit is not None])
+
+            def fetch(hits: Sequence[Hit]) -> list[NodeWithScore]:
+                similar = [self._with_cosine(connection, query, hit) for hit in hits]
+                return to_nodes(request, connection, [hit for hit in similar if hit is not None])
+
+            return self._fetch(connection, average_hits(rankings), fetch)
 
     def _with_cosine(self, connection: Connection, query: Query, hit: Hit) -> Hit | None:
         """Add the question's own cosine, with no contribution, to a hit that only rephrasings found."""
@@ -144,7 +148,7 @@ class FeedbackRetriever(Retriever):
             moved = move_towards(query.encoded.vector, rows, request.float_param(FEEDBACK_WEIGHT))
             words = self._expand_words(connection, query.read_words(connection), first)
             hits = find_moved_hits(query, connection, moved, FEEDBACK, pool, words)
-            return to_nodes(request, connection, self._truncate(hits))
+            return self._fetch(connection, hits)
 
     def _expand_words(self, connection: Connection, words: Words, passages: list[int]) -> Words:
         """Add the passages' best terms, with a total weight of ``term_weight`` relative to the question's."""
@@ -203,7 +207,7 @@ class HydeRetriever(Retriever):
                 hits = find_moved_hits(query, connection, vector, types.HYDE, pool)
             else:
                 hits = find_hybrid_hits(query, connection, pool)
-            return to_nodes(request, connection, self._truncate(hits))
+            return self._fetch(connection, hits)
 
     def _write_hypothetical_answer(self, query: str) -> str:
         assert self._request.llm is not None  # guaranteed by build_engine

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from llama_index.core.schema import NodeWithScore
 
-from workbench.retrieval.nodes import Hit, make_node, to_nodes
+from workbench.retrieval.nodes import Hit, make_node
 from workbench.retrieval.retrievers.retriever import Query, Retriever
 from workbench.storage.passages import Connection, TermWeights, find_nearest_passages
 from workbench.storage.ranking import LegRanking
@@ -30,12 +30,14 @@ class VectorRetriever(Retriever):
         with request.store.reading() as connection:
             if not request.scope.is_everything or request.index.is_attached:
                 ranking = rank_by_vector(query, connection, request.depth)
-                return to_nodes(request, connection, self._truncate(self._hits(query, list(ranking.scores.items()))))
+                hits = self._hits(query, list(ranking.scores.items()))
+                return self._fetch(connection, hits)
             vector = query.encoded.vector
             with request.trace.stage(TimedStep.VECTOR):
                 nearest = find_nearest_passages(connection, request.index, vector, request.depth, request.same_as)
-        hits = self._truncate(self._hits(query, [(passage.id, cosine) for passage, cosine in nearest]))
-        return [make_node(passage, hit) for (passage, _), hit in zip(nearest, hits, strict=False)]
+            passages = {passage.id: passage for passage, _ in nearest}
+            hits = self._hits(query, [(passage.id, cosine) for passage, cosine in nearest])
+            return self._fetch(connection, hits, lambda some: [make_node(passages[hit.id], hit) for hit in some])
 
     def _hits(self, query: Query, cosines: Sequence[tuple[int, float]]) -> list[Hit]:
         request = self._request

@@ -92,7 +92,7 @@ class AutoMerge(Stage):
                 widenings = merge_runs(nodes[:MAX_MERGED_PASSAGES]) + [
                     Widening(node, *passage_span(node)) for node in nodes[MAX_MERGED_PASSAGES:]
                 ]
-            return widen_nodes(request, connection, widenings[: request.limit])
+            return widen_nodes(request, connection, widenings[: request.rank_limit])
 
     def _units(self, connection: Connection, nodes: Sequence[NodeWithScore]) -> list[Span | None]:
         """Return the span of each node's section, or of its page if the unit is "page" and the document has pages."""
@@ -176,7 +176,7 @@ class Window(Stage):
             around = fetch_neighbour_spans(connection, request.index, places, int(request.float_param(NEIGHBOURS)))
             widenings: list[Widening] = []
             for node, surroundings in zip(nodes, around, strict=True):
-                if len(widenings) == request.limit:
+                if len(widenings) == request.rank_limit:
                     break
                 if not any(_covers(other, node) for other in widenings):
                     start, end = _window_span(node, surroundings)

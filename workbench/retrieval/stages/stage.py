@@ -8,7 +8,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from pydantic import PrivateAttr
 
-from workbench.retrieval.nodes import node_hit
+from workbench.retrieval.nodes import fold_copies, node_hit
 from workbench.retrieval.parameters import CUTOFF
 from workbench.retrieval.query import Query, Request
 
@@ -83,11 +83,12 @@ TIE_DECIMALS = 4  # scores equal to this many decimals are ties
 
 
 class FinalOrder(Stage):
-    """A stage that puts the scope's preferred sources first among ties, and applies the limit and the cutoff."""
+    """A stage that puts the scope's preferred sources first among ties, folds copies, and applies limit and cutoff."""
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
         """Return the nodes up to the limit."""
-        first = put_preferred_first(self._request, nodes)[: self._request.limit]
+        nodes = put_preferred_first(self._request, nodes)
+        first = (fold_copies(nodes) if self._request.fold_copies else nodes)[: self._request.limit]
         cutoff = self._request.float_param(CUTOFF, otherwise=0.0)
         if cutoff:
             floor = cutoff * (first[0].score or 0.0)

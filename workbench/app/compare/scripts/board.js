@@ -198,6 +198,13 @@ function markedPiece([matched, segments]) {
   return words.length === 1 ? words[0] : make("span", {}, words);
 }
 
+function copiesOf(hit) {
+  if (hit.copies.length === 0) return null;
+  const count = hit.copies.length === 1 ? "1 copy" : `${hit.copies.length} copies`;
+  return make("details", { class: "copies" }, make("summary", {}, count, spoken(` of ${hit.title}`)),
+    make("ul", {}, hit.copies.map(([title, path]) => make("li", { title: path, dir: "auto" }, title))));
+}
+
 function card(hit, column, first, judging) {
   const onlyHere = hit.others.length > 0 && hit.others.every((other) => other.rank === null);
   const title = make("button", { class: "title", type: "button", tabindex: first ? "0" : "-1", title: hit.path, dir: "auto" }, hit.title,
@@ -208,6 +215,7 @@ function card(hit, column, first, judging) {
     make("div", { class: "bar", "aria-hidden": "true" }, make("i", { style: `width:${100 * hit.share}%` })),
     make("div", { class: "place", title: hit.place, dir: "auto" }, hit.place || "\u00a0"),
     renderedText("text", hit.text, markedPiece),
+    copiesOf(hit),
     make("div", { class: "foot" },
       onlyHere ? make("span", { class: "only", title: `Only ${column.title} found it` }, "new", spoken(`: only ${column.title} found it`)) : hit.others.map(moved),
       make("button", { class: "why", type: "button", tabindex: "-1", "aria-haspopup": "dialog" }, "Why", spoken(` ${hit.title} is here`))),
@@ -477,7 +485,7 @@ function listen(root) {
     const grade = event.target.closest(".grade");
     if (event.target.closest(".why")) why(item);
     else if (grade) mark(root, item, JSON.parse(grade.dataset.grade));
-    else if (event.target.closest(".grades")) return;
+    else if (event.target.closest(".grades, .copies")) return;
     else open(item);
   });
   root.addEventListener("keydown", (event) => {

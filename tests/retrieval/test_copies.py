@@ -1,0 +1,123 @@
+"""Near-equal hits are folded under the best one; texts that differ in a number, a name or a date are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbench import Scope, Workbench
+from workbench.retrieval.nodes import are_copies
+from workbench.retrieval.options import Ask
+from workbench.retrieval.strategies import STRATEGIES
+
+PUMP = (
+    "The circulation pump of the greenhouse must be drained before the first frost. Close the inlet, open the drain "
+    "valve, and leave the valve open until spring. A pump that freezes with water inside cracks along its seam."
+)
+SHEET = (
+    "# Pump {name}\n\nThe pump {name} lifts water to a height of {height} metres. It needs a fuse of 16 A "
+    "and weighs 9 kg."
+)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (PUMP, PUMP.upper()),
+        (PUMP, f"## {PUMP.replace(' before', chr(10) + 'before')}"),
+        (PUMP, PUMP.replace("frost", "fro\u00adst").replace("first", "\ufb01rst")),
+        (PUMP, PUMP.replace("drain valve", "**drain** _valve_").replace(". A", " — A")),
+        (PUMP, PUMP.replace("must be drained", "must be completely drained")),
+        (PUMP.replace("freezes", "colours"), PUMP.replace("freezes", "colors")),
+        ("水泵在第一次霜冻之前必须排空。", "水泵在第一次霜冻之前必须排空"),
+    ],
+    ids=["case", "markup", "invisible", "emphasis", "added word", "spelling", "chinese"],
+)
+def test_same_text_is_a_copy(one: str, other: str) -> None:
+    assert are_copies(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (SHEET.format(name="XR", height=12), SHEET.format(name="XR", height=14)),
+        (SHEET.format(name="Alder", height=12), SHEET.format(name="Birch", height=12)),
+        (f"{PUMP} Reported by Anna Berg.", f"{PUMP} Reported by Nils Berg."),
+        (f"{PUMP} Checked on 2030-03-05.", f"{PUMP} Checked on 2030-03-06."),
+        (f"{PUMP} Checked in March.", f"{PUMP} Checked in May."),
+        (f"{PUMP}\n\nstate: open", f"{PUMP}\n\nstate: closed"),
+        (PUMP, PUMP.replace("must be drained", "must not be drained")),
+        (f"{PUMP} Keep it below -5 °C.", f"{PUMP} Keep it below 5 °C."),
+        (f"{PUMP} Written in C++.", f"{PUMP} Written in C."),
+        (f"{PUMP} if p < 0.05", f"{PUMP} if p > 0.05"),
+        (PUMP, PUMP.replace("open until", "closed until")),
+        (PUMP.replace("first", "minimum"), PUMP.replace("first", "maximum")),
+        ("水泵在第一次霜冻之前必须排空。", "水泵在第二次霜冻之前必须排空。"),
+        (PUMP, "Something else entirely about the roof of the greenhouse and its windows, which open by themselves."),
+    ],
+    ids=[
+        "number",
+        "name",
+        "person",
+        "date",
+        "month",
+        "field",
+        "negation",
+        "sign",
+        "symbol",
+        "comparison",
+        "value",
+        "extreme",
+        "chinese",
+        "other",
+    ],
+)
+def test_other_text_is_no_copy(one: str, other: str) -> None:
+    assert not are_copies(one, other)
+
+
+QUESTION = "how do I protect the pump from frost"
+
+
+@pytest.fixture
+def source(wb: Workbench, tmp_path: Path) -> str:
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    for number in range(30):
+        text = PUMP if number % 2 else PUMP.replace(". ", ".\n")
+        (folder / f"notice {number}.txt").write_text(text, encoding="utf-8")
+    for number in range(8):
+        sheet = SHEET.format(name=f"K{number}", height=10 + number)
+        (folder / f"sheet {number}.md").write_text(f"{sheet} Protect the pump from frost.", encoding="utf-8")
+    return wb.ingest([folder], source="Copies").source_id
+
+
+def test_copies_do_not_fill_the_page_of_any_strategy(wb: Workbench, source: str) -> None:
+    for name, row in STRATEGIES.items():
+        if not (row.needs_llm or row.needs_reranker or row.own):
+            _check_page(wb, source, name)
+
+
+def _check_page(wb: Workbench, source: str, strategy: str) -> None:
+    ask = Ask(strategy, 6, Scope(sources=(source,)))
+    result = wb.search_service.search(QUESTION, ask)
+    assert len(result) == 6, (strategy, [hit.document_title for hit in result])
+    notices = [hit for hit in result if PUMP[:30] in hit.text]
+    assert len(notices) <= 1
+    for hit in notices:
+        assert len(hit.copies) == 29
+        assert {copy.document_title for copy in hit.copies} <= {f"notice {number}" for number in range(30)}
+    whole = wb.search_service.search(QUESTION, Ask(strategy, 40, Scope(sources=(source,))))
+    assert [hit.passage_id for hit in whole][:6] == [hit.passage_id for hit in result], "pages continue each other"
+    found = [hit.document_id for hit in whole] + [copy.document_id for hit in whole for copy in hit.copies]
+    assert sorted(found) == sorted(set(found)), "a document is found once"
+    plain = wb.search_service.search(QUESTION, Ask(strategy, 40, Scope(sources=(source,)), fold_copies=False))
+    assert not any(hit.copies for hit in plain)
+
+
+def test_documents_that_are_copies_are_folded(wb: Workbench, source: str) -> None:
+    result = wb.document_search.search(QUESTION, Ask("hybrid", 9, Scope(sources=(source,))))
+    assert len(result.documents) == 9
+    [notice] = [hit for hit in result.documents if hit.title.startswith("notice")]
+    assert len(notice.copies) == 29

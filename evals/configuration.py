@@ -30,6 +30,7 @@ from evals.test_sets.store import TestSetStore
 from workbench.errors import Cancelled, ConfigurationError, InvalidInput, NotFound, WorkbenchError, list_choices
 from workbench.formatting import count_text
 from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER, complete_options
+from workbench.ingestion.components import is_component, name_component
 from workbench.models.model_names import has_same_vectors
 from workbench.retrieval.strategies import strategy_named
 from workbench.types import (
@@ -53,9 +54,10 @@ class IndexDefinition:
 
     name: str
     chunker: str
-    options: Mapping[str, ParameterValue]  # all of the chunker's
+    options: Mapping[str, ParameterValue]  # all of the chunker's, or arguments of a LlamaIndex parser
     model: str  # "" for the model of new indexes, or the one that the index has
     is_default: bool
+    transformations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,12 +258,19 @@ def _read_index(name: str, table: _Table, models: Mapping[str, str]) -> IndexDef
     model = table.read("model", str, "")
     default = table.read("default", bool, False)
     options = {str(key): value for key, value in table.read("options", dict, {}).items()}
+    with table.blame("transformations"):
+        transformations = tuple(name_component(one) for one in table.read_texts("transformations"))
     table.end()
+    if is_component(chunker):
+        with table.blame("chunker"):
+            name_component(chunker)
+        given = cast("Mapping[str, ParameterValue]", options)
+        return IndexDefinition(name, chunker, given, models.get(model, model), default, transformations)
     if chunker not in CHUNKERS:
         raise table.fail("chunker", f"there is no chunker {chunker!r}; use one of {list_choices(CHUNKERS, 20)}.")
     with table.blame("options"):
         checked = complete_options(CHUNKERS[chunker], options)
-    return IndexDefinition(name, chunker, checked, models.get(model, model), default)
+    return IndexDefinition(name, chunker, checked, models.get(model, model), default, transformations)
 
 
 def _read_test_set(title: str, table: _Table, file: Path) -> TestSetDefinition:
@@ -427,6 +436,8 @@ def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[st
     """Return the change of an index, and that of the default if it becomes that."""
     name, index = definition.name, existing.get(definition.name)
     wb.indexes.check_name(name)
+    if index is not None and index.is_attached:
+        raise InvalidInput(f"The index {name!r} reads a table in place; choose another name in the file.")
     model = wb.corpus.encoder(definition.model or (index.embedding_model if index else None))
     shape = f"{definition.chunker}, {model.name}"
     plan: Plan = []
@@ -447,6 +458,8 @@ def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[st
             for key, value in definition.options.items()
             if old.get(key) != value
         ]
+        if tuple(index.transformations) != definition.transformations:
+            changed.append(f"transformations {', '.join(definition.transformations) or 'none'}")
         costs = wb.indexes.describe_cost(_name_successor(name), model.name)
         parts = [f"{shape}, was {before}", *changed, "built first, then switched", costs]
         detail = "; ".join(filter(None, parts))
@@ -467,11 +480,14 @@ def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[st
 
 
 def _options(index: Index) -> dict[str, ParameterValue]:
-    return complete_options(CHUNKERS[index.chunker], index.chunker_options)
+    """Return all options of an index's chunker, or the arguments of its parser."""
+    known = CHUNKERS.get(index.chunker)
+    return dict(index.chunker_options) if known is None else complete_options(known, index.chunker_options)
 
 
 def _is_built_as(index: Index, definition: IndexDefinition, model: str) -> bool:
     same = index.chunker == definition.chunker and _options(index) == dict(definition.options)
+    same = same and tuple(index.transformations) == definition.transformations
     return same and has_same_vectors(index.embedding_model, model)
 
 
@@ -480,6 +496,7 @@ def _create(wb: Workbench, definition: IndexDefinition, name: str) -> str:
         name,
         chunker=definition.chunker,
         options=definition.options,
+        transformations=definition.transformations,
         embedding_model=definition.model or None,
     ).name
 

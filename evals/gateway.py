@@ -179,6 +179,7 @@ def hash_settings(index: Index) -> str:
     settings: list[object] = [index.chunker, sorted(index.chunker_options.items()), index.embedding_model]
     if index.attachment is not None:
         settings.append(index.attachment["content"])
+    settings += [list(index.transformations)] if index.transformations else []
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()
 
 
@@ -346,7 +347,7 @@ def _index_own_documents(wb: Workbench, index: Index, measured: MeasuredScope, s
 
 def _ensure_index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) -> Index:
     digest = hashlib.sha256(f"{source_id} {corpus_hash} {hash_settings(like)}".encode()).hexdigest()[:8]
-    name = f"ds_{digest}_{like.chunker}"
+    name = f"ds_{digest}_{like.chunker.partition(':')[0]}"
     try:
         return wb.corpus.indexes.get(name)
     except NotFound:
@@ -356,6 +357,7 @@ def _ensure_index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) 
             name,
             chunker=like.chunker,
             options=like.chunker_options,
+            transformations=like.transformations,
             embedding_model=like.embedding_model,
             dataset=source_id,
         )

@@ -22,8 +22,7 @@ from mcp_app.boundary import ToolAnswer
 from mcp_app.guard import MAX_BODY_BYTES, format_too_large
 from mcp_app.tool import Call, Tool, dump_json
 from mcp_app.tools.scoped import GET_AVAILABLE_SOURCES, LIST_PROJECT_FOLDERS, SEARCH_KNOWLEDGE_BASE, cap_tags, search
-from workbench import __version__
-from workbench.errors import WorkbenchError
+from workbench import WorkbenchError, __version__
 from workbench.types import JsonObject
 
 if TYPE_CHECKING:

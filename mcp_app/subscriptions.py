@@ -15,7 +15,7 @@ import anyio.to_thread
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourcesListChanged, ResourceUpdated, ServerEvent
 from mcp.types import EmptyResult, NotificationParams, SubscribeRequestParams, UnsubscribeRequestParams
 
-from workbench.errors import WorkbenchError
+from workbench import WorkbenchError
 from workbench.opening import Opening
 
 if TYPE_CHECKING:

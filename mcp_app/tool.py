@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mcp_app.arguments import Argument, make_missing_error
 from mcp_app.file_roots import FileRoots
 from mcp_app.paging import MAX_TITLE_CHARS, Items, TextPart, cut, format_next_call
-from workbench.errors import WorkbenchError
+from workbench import WorkbenchError
 from workbench.services.article_files import ArticleFolder
 from workbench.types import JsonObject, JsonValue, OnProgress
 

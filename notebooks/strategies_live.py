@@ -1,6 +1,6 @@
 """Strategies side by side while you change the question: ``marimo edit strategies_live.py``, or run it as a script.
 
-The marimo companion of the seven notebooks: one Python file whose cells run again when their inputs change.
+The marimo companion of the eight notebooks: one Python file whose cells run again when their inputs change.
 """
 
 import marimo

@@ -430,6 +430,9 @@ class Index(Value):
     family_count: int = 0  # documents that are conversations, articles or archives
     graph: Mapping[str, JsonValue] | None = None  # ``GraphState``, measured when the graph was built or had grown
     attachment: Mapping[str, JsonValue] | None = None  # the table with its vectors; None: they are in our own tables
+    transformations: Sequence[str] = ()  # components that passages go through before they are embedded
+    nearness: Mapping[str, float] | None = None  # cosines that count as evidence; None: the model's own, or unknown
+    notes: Sequence[str] = ()  # what the last build left out, in sentences
 
     @property
     def is_attached(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -40,7 +41,12 @@ from workbench.types import Comparison, IngestReport, OnProgress, Scope, SearchR
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from langchain_core.retrievers import BaseRetriever as LangChainRetriever
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.node_parser import NodeParser
     from llama_index.core.query_engine import RetrieverQueryEngine
+    from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
+    from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
     from workbench.jobs.runners import Runner, Runners
     from workbench.jobs.worker import WorkerHandle, WorkerOptions, WorkerProcess
@@ -48,6 +54,7 @@ if TYPE_CHECKING:
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
     from workbench.retrieval.explain.explanation import Explanation
+    from workbench.retrieval.own import HaystackRetriever, Search
 
 # The corpus described by the settings
 
@@ -422,6 +429,105 @@ class Workbench:
             ScopeError: The scope contains an unknown name.
         """
         return self.search_service.query_engine(Ask(strategy, limit, scope or Scope(), index, parameters or {}))
+
+    def retriever(
+        self,
+        strategy: str | None = None,
+        limit: int = 10,
+        scope: Scope | None = None,
+        *,
+        index: str | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> LlamaIndexRetriever:
+        """Return a strategy as a LlamaIndex retriever; the arguments and errors are those of ``search``."""
+        from workbench.retrieval.own import make_llama_index_retriever
+
+        return make_llama_index_retriever(self._bind_search(strategy, limit, scope, index, parameters))
+
+    def langchain_retriever(
+        self,
+        strategy: str | None = None,
+        limit: int = 10,
+        scope: Scope | None = None,
+        *,
+        index: str | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> LangChainRetriever:
+        """Return a strategy as a LangChain retriever; the arguments and errors are those of ``search``.
+
+        Raises:
+            ConfigurationError: langchain-core is not installed.
+        """
+        from workbench.retrieval.own import make_langchain_retriever
+
+        return make_langchain_retriever(self._bind_search(strategy, limit, scope, index, parameters))
+
+    def haystack_retriever(
+        self,
+        strategy: str | None = None,
+        limit: int = 10,
+        scope: Scope | None = None,
+        *,
+        index: str | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> HaystackRetriever:
+        """Return a strategy as a Haystack component; the arguments and errors are those of ``search``.
+
+        Its inputs are ``query`` and ``top_k`` (the limit by default), its output is ``documents``.
+
+        Raises:
+            ConfigurationError: haystack-ai is not installed.
+        """
+        from workbench.retrieval.own import make_haystack_retriever
+
+        return make_haystack_retriever(self._bind_search(strategy, limit, scope, index, parameters))
+
+    def _bind_search(
+        self,
+        strategy: str | None,
+        limit: int,
+        scope: Scope | None,
+        index: str | None,
+        parameters: Mapping[str, object] | None,
+    ) -> Search:
+        """Return a search with these options, which are checked now."""
+        ask = Ask(strategy, limit, scope or Scope(), index, parameters or {})
+        self.requests.make(ask)
+        return lambda question, wanted: self.search_service.search(
+            question, ask if wanted is None else replace(ask, limit=wanted)
+        )
+
+    def node_parser(
+        self, chunker: str = "structure", options: Mapping[str, object] | None = None, *, model: str | None = None
+    ) -> NodeParser:
+        """Return a chunker as a LlamaIndex node parser.
+
+        Args:
+            chunker: Name of a chunker.
+            options: Its parameters.
+            model: Embedding model whose tokens are counted and whose limit is kept; the configured one if None.
+
+        Raises:
+            InvalidInput: There is no such chunker or option.
+        """
+        return self.corpus.node_parser(chunker, options or {}, model)
+
+    def vector_store(self, index: str | None = None) -> BasePydanticVectorStore:
+        """Return the passages of an index as a LlamaIndex vector store; the default index if None.
+
+        Raises:
+            NotFound: No such index.
+        """
+        return self.corpus.store(self.corpus.index(index)).for_llama_index
+
+    def embed_model(self, index: str | None = None) -> BaseEmbedding:
+        """Return the model of an index as a LlamaIndex embedding; that of the default index if None.
+
+        Raises:
+            NotFound: No such index.
+            ModelError: Loading the model failed.
+        """
+        return self.corpus.embed_model(self.corpus.index(index))
 
     def status(self) -> Status:
         """Return counts, indexes, sizes and versions."""

@@ -500,6 +500,8 @@ def make_run_row(
     settings: JsonObject = {
         name: getattr(corpus.index, name) for name in ("chunker", "chunker_options", "embedding_model")
     }
+    if corpus.index.transformations:
+        settings["transformations"] = list(corpus.index.transformations)
     return {
         "corpus_hash": hashes["corpus_hash"],
         "index_hash": hashes["index_hash"],

@@ -1,4 +1,4 @@
-"""``workbench notebooks copy``: the seven notebooks in a folder of one's own, where they run without the repository."""
+"""``workbench notebooks copy``: the eight notebooks in a folder of one's own, where they run without the repository."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from commands import Ran
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[2]
-SEVEN = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
+ALL = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
 
 
-def test_all_seven_are_copied_with_what_they_import(workbench: Callable[..., Ran], tmp_path: Path) -> None:
+def test_all_are_copied_with_what_they_import(workbench: Callable[..., Ran], tmp_path: Path) -> None:
     copied = workbench("notebooks", "copy", str(tmp_path / "mine"), "--json").json
-    assert copied["notebooks"] == SEVEN and len(SEVEN) == 7
+    assert copied["notebooks"] == ALL and len(ALL) == 8
     code = "import sandbox, labels, connection; from pathlib import Path; print(Path(sandbox.__file__).parent)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path / "mine", capture_output=True, text=True, check=True
@@ -28,13 +28,13 @@ def test_all_seven_are_copied_with_what_they_import(workbench: Callable[..., Ran
 
 
 def test_what_is_there_is_not_overwritten_unasked(workbench: Callable[..., Ran], tmp_path: Path) -> None:
-    (tmp_path / SEVEN[2]).write_text("my own words")
+    (tmp_path / ALL[2]).write_text("my own words")
     refused = workbench("notebooks", "copy", str(tmp_path))
-    assert refused.code == 1 and SEVEN[2] in refused.err and "--force" in refused.err
-    assert (tmp_path / SEVEN[2]).read_text() == "my own words"
-    assert not (tmp_path / SEVEN[0]).exists()
+    assert refused.code == 1 and ALL[2] in refused.err and "--force" in refused.err
+    assert (tmp_path / ALL[2]).read_text() == "my own words"
+    assert not (tmp_path / ALL[0]).exists()
     assert workbench("notebooks", "copy", str(tmp_path), "--force").code == 0
-    assert (tmp_path / SEVEN[2]).read_bytes() == (ROOT / "notebooks" / SEVEN[2]).read_bytes()
+    assert (tmp_path / ALL[2]).read_bytes() == (ROOT / "notebooks" / ALL[2]).read_bytes()
 
 
 @pytest.mark.slow

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -16,6 +18,7 @@ from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.app.state.shared import OPENING
 from workbench.cli import main
+from workbench.models.encoder import EncodedQuery, EncodedTexts
 from workbench.settings import Settings
 
 TOLD = "Nothing close was found:"
@@ -116,3 +119,45 @@ def test_the_page_of_archives_reports_it_above_the_results(wb: Workbench) -> Non
         script.query_params["view"], script.query_params["q"] = "archive", query
         shown[query] = " ".join(element.value for element in script.run().caption)
     assert "close was found" not in shown[NEAR] and "Nothing close was found" in shown[FAR]
+
+
+class Geometry:
+    """An encoder of one's own: passages are (1, 0); questions have a cosine of .9 if they are on bees, else of .3."""
+
+    name = "python:workbench.models.llamaindex:geometry?tokens=none"
+    dimensions, max_tokens, has_token_vectors, languages = 2, 100, False, None
+
+    def encode(self, texts: Sequence[str], *, on_batch: object = None) -> EncodedTexts:
+        return EncodedTexts(np.tile(np.array([1, 0], dtype=np.float32), (len(texts), 1)))
+
+    def encode_query(self, text: str) -> EncodedQuery:
+        cosine = 0.9 if "honey" in text or "apiary" in text else 0.3
+        return EncodedQuery(np.array([cosine, (1 - cosine**2) ** 0.5], dtype=np.float32))
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        return [match.span() for match in re.finditer(r"\w+", text)]
+
+    def reads(self, text: str) -> float:
+        return 1.0
+
+
+def test_the_thresholds_of_a_model_from_elsewhere_are_measured_on_the_index(
+    wb: Workbench, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import workbench.models.llamaindex as frameworks
+
+    monkeypatch.setattr(frameworks, "geometry", Geometry, raising=False)  # importable by a dotted path
+    text = "The workers store honey in comb number {0}. They seal the honey with wax after {0} days."
+    wb.ingest(folder({f"{n}.md": f"# Comb {n}\n\n{text.format(n)}" for n in range(1, 13)}), source="Bees")
+    wb.indexes.create("own", embedding_model=Geometry.name)
+    asked = {"of bees": "apiary larder architecture", "of other things": "mortgage interest deduction"}
+    built = wb.indexes.build("own")
+    # unrelated questions have .3; passages have .9 with their own sentences, which are on honey
+    nearness = dict(built.nearness or {})
+    assert nearness.pop("passages") == built.passages_count
+    assert nearness == pytest.approx({"far": 0.3, "near": 0.3 + 0.4 * 0.6, "sentence": 0.3 + 0.6 * 0.6}, abs=1e-3)
+    close = {name: not wb.search(question, "vector", index="own").nothing_close for name, question in asked.items()}
+    assert close == {"of bees": True, "of other things": False}
+    reason = wb.search(asked["of other things"], "vector", index="own").nothing_close
+    assert "similarity 0.30 (threshold 0.54)" in reason
+    assert wb.indexes.get("main").nearness is None  # of a built-in model

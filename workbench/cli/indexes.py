@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
@@ -24,15 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = Subcommands(parser)
     verbs.add("list", "List indexes with their counts.", _run_list)
     verbs.add("show", "Show one index.", _run_show).add_argument("name", metavar="NAME")
-    create = verbs.add("create", "Create an empty index; 'build' fills it from the stored documents.", _run_create)
-    create.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
-    create.add_argument("--chunker", default="structure", metavar="C", help="chunker (%(default)s)")
-    create.add_argument(
-        "--option", action="append", default=[], metavar="K=V", help="option of the chunker; may be repeated"
-    )
-    create.add_argument("--model", metavar="M", help="embedding model (WORKBENCH_EMBEDDING_MODEL)")
-    create.add_argument("--build", action="store_true", help="build it now")
-    _add_background(create)
+    _add_create(verbs)
     update = verbs.add("update", "Update an index, or make it the default.", _run_update)
     update.add_argument("name", metavar="NAME")
     update.add_argument("--build", action="store_true", help="add missing documents")
@@ -40,8 +33,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_background(update)
     build = verbs.add("build", "Same as 'update NAME --build'.", _run_build)
     build.add_argument("name", metavar="NAME")
+    build.add_argument("--dry-run", action="store_true", help="only show what its transformations will take")
     _add_background(build)
     verbs.add("default", "Same as 'update NAME --default'.", _run_default).add_argument("name", metavar="NAME")
+    _add_attach(verbs)
+    sync = verbs.add("sync", "Read the new, changed and deleted rows of an attached table.", _run_sync)
+    sync.add_argument("name", metavar="NAME")
+    delete = verbs.add("delete", "Delete an index; its documents are kept.", _run_delete)
+    delete.add_argument("name", metavar="NAME")
+    add_yes_option(delete)
+
+
+def _add_create(verbs: Subcommands) -> None:
+    create = verbs.add("create", "Create an empty index; 'build' fills it from the stored documents.", _run_create)
+    create.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
+    create.add_argument(
+        "--chunker",
+        default="structure",
+        metavar="C",
+        help="chunker, or a LlamaIndex parser as python:PACKAGE.MODULE:NAME (%(default)s)",
+    )
+    create.add_argument(
+        "--option", action="append", default=[], metavar="K=V", help="option of the chunker; may be repeated"
+    )
+    create.add_argument(
+        "--transformation",
+        action="append",
+        default=[],
+        metavar="T",
+        help="LlamaIndex extractor or other transformation as python:PACKAGE.MODULE:NAME[?K=V]; may be repeated",
+    )
+    create.add_argument("--model", metavar="M", help="embedding model (WORKBENCH_EMBEDDING_MODEL)")
+    create.add_argument("--build", action="store_true", help="build it now")
+    _add_background(create)
+
+
+def _add_attach(verbs: Subcommands) -> None:
     attach = verbs.add(
         "attach",
         "Search a pgvector table in place, such as LangChain's or LlamaIndex's; nothing is written there.",
@@ -72,11 +99,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     attach.add_argument("--distance", metavar="D", help="cosine, l2 or ip (that of the table's vector index)")
     _add_background(attach)
-    sync = verbs.add("sync", "Read the new, changed and deleted rows of an attached table.", _run_sync)
-    sync.add_argument("name", metavar="NAME")
-    delete = verbs.add("delete", "Delete an index; its documents are kept.", _run_delete)
-    delete.add_argument("name", metavar="NAME")
-    add_yes_option(delete)
 
 
 def _add_background(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +137,11 @@ def _run_create(arguments: argparse.Namespace, out: Output) -> int:
     options = parse_assignments(arguments.option, "--option")
     with open_workbench() as wb:
         index = wb.indexes.create(
-            arguments.name, chunker=arguments.chunker, options=options, embedding_model=arguments.model
+            arguments.name,
+            chunker=arguments.chunker,
+            options=options,
+            transformations=arguments.transformation,
+            embedding_model=arguments.model,
         )
         if arguments.background:
             return _enqueue(out, wb, index.name)
@@ -144,6 +170,10 @@ def _run_update(arguments: argparse.Namespace, out: Output) -> int:
 
 def _run_build(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
+        if arguments.dry_run:
+            cost = wb.indexes.estimate(arguments.name)
+            out.show(asdict(cost), lambda console: console.print(str(cost)))
+            return 0
         if arguments.background:
             return _enqueue(out, wb, arguments.name)
         return _print_index(out, wb, _build_index(wb, out, arguments.name))
@@ -210,6 +240,8 @@ def _enqueue(out: Output, wb: Workbench, name: str) -> int:
 
 def _build_index(wb: Workbench, out: Output, name: str) -> Index:
     out.remark(wb.indexes.describe_cost(name))
+    if wb.indexes.get(name).transformations:
+        out.message(str(wb.indexes.estimate(name)))
     with out.progress(f"Build {name}") as show, cancel_on_sigint(out) as should_stop:
         return wb.indexes.build(name, on_progress=show, should_stop=should_stop)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import partial
 
-from workbench.errors import Cancelled, NotFound
+from workbench.errors import Cancelled, NotFound, UnreadableDocument
 from workbench.ingestion.embedding import EmbeddedPassages
 from workbench.ingestion.prefetch import WriteBehind
-from workbench.ingestion.writing import BATCH_PASSAGES, CutDocument, IndexWriter, StoredDocument
+from workbench.ingestion.writing import BATCH_PASSAGES, BuildCost, CutDocument, IndexWriter, StoredDocument
 from workbench.storage.database import Connection, Database
 from workbench.storage.documents import Documents
 from workbench.storage.job_parts import Part, PartsLease
@@ -93,6 +94,7 @@ class IndexBuilder:
         writer: IndexWriter,
     ) -> None:
         self._database, self._documents, self._writer = database, documents, writer
+        self.failures: list[str] = []  # documents that a component of the index failed on, in sentences
 
     @property
     def index(self) -> Index:
@@ -174,7 +176,28 @@ class IndexBuilder:
                 document = self._load(document_id)
             except NotFound:  # deleted after it was listed
                 continue
-            yield self._writer.cut(document, stop_if_asked)
+            try:
+                yield self._writer.cut(document, stop_if_asked)
+            except UnreadableDocument as error:
+                self.failures.append(f"{document.title} is not in the index: {error}")
+
+    def estimate(self, should_stop: ShouldStop | None = None) -> BuildCost:
+        """Return what the components of the index will take for the missing documents.
+
+        Raises:
+            Cancelled: ``should_stop`` returned true.
+        """
+
+        def stop_if_asked(_: int = 0) -> None:
+            if should_stop is not None and should_stop():
+                raise Cancelled("Stopped. Nothing was changed.")
+
+        cost = BuildCost()
+        for document_id in self._documents.list_missing(self.index.name, self.index.dataset):
+            stop_if_asked()
+            with suppress(NotFound, UnreadableDocument):  # the build reports these
+                cost = cost.plus(self._writer.estimate(self._load(document_id), stop_if_asked))
+        return cost
 
     def _load(self, document_id: str) -> StoredDocument:
         record = self._documents.record(document_id)

@@ -216,7 +216,12 @@ class Pipeline:
         if item.size > LARGE_ITEM_BYTES:
             yield None
         refills = before is not None and before.content_hash == document.content_hash
-        yield PreparedItem(place, item, document, self._writer.cut(document, ask), refills, notes)
+        try:
+            cut = self._writer.cut(document, ask)
+        except UnreadableDocument as error:  # of a component of the index
+            yield SettledItem(place, item, error=str(error))
+            return
+        yield PreparedItem(place, item, document, cut, refills, notes)
 
     def _read(
         self,

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
-from workbench.ingestion.chunking import ChunkInput, CutPassage, Spans, cut_spans
+from workbench.ingestion.chunking import ChunkInput, CutPassage, Spans, Tokenize, cut_spans
+from workbench.ingestion.components import BuildCost, IndexComponents, is_component
 from workbench.ingestion.embedding import (
     MIN_SHARED_PASSAGES,
     PART_PASSAGES,
@@ -46,7 +47,7 @@ class Passages(Sequence[NewPassage]):
     source_id: str
     text: str
     language: str
-    spans: Spans
+    spans: Sequence[CutPassage]
     labels: Mapping[str, object] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -64,7 +65,7 @@ class Passages(Sequence[NewPassage]):
         return self._passage(place, self.spans[place])
 
     def _passage(self, ordinal: int, span: CutPassage) -> NewPassage:
-        noted: dict[str, Any] = dict(span.metadata) | {"kind": span.kind}
+        noted: dict[str, Any] = dict(span.metadata) | {"kind": span.kind} | dict(span.added)
         if span.heading_path:
             noted["heading_path"] = list(span.heading_path)
         if span.page is not None:
@@ -77,7 +78,7 @@ class Passages(Sequence[NewPassage]):
         return NewPassage(
             document_id=self.document_id,
             source_id=self.source_id,
-            text=self.text[span.start : span.end],
+            text=span.text or self.text[span.start : span.end],
             context=span.header,
             start=span.start,
             end=span.end,
@@ -87,56 +88,14 @@ class Passages(Sequence[NewPassage]):
         )
 
 
-def cut_passages(
-    index: Index,
-    encoder: Encoder,
-    *,
-    document_id: str,
-    source_id: str,
-    title: str,
-    text: str,
-    document_type: str,
-    language: str,
-    pages: Sequence[Sequence[int]] = (),
-    path: str | None = None,
-    metadata: Mapping[str, object] | None = None,
-    on_batch: OnBatch | None = None,
-) -> Passages:
-    """Cut a document as the index specifies, so that passages with their context fit the model.
-
-    Args:
-        index: Names the chunker and its options.
-        encoder: The model.
-        document_id: Id of the document.
-        source_id: Id of its source.
-        title: Its title.
-        text: Its text.
-        document_type: Its type.
-        language: Its language.
-        pages: (number, start, end) of its pages.
-        path: Its path; the words of its file name are added to each passage's context.
-        metadata: Its metadata; the description is added to each passage's context.
-        on_batch: Called repeatedly with the number of texts that the model embedded, or 0; may raise to stop.
-    """
-
-    def token_spans(part: str) -> list[Span]:
-        if on_batch is not None:
-            on_batch(0)
-        return encoder.token_spans(part)
-
-    options: dict[str, Any] = {**index.chunker_options, "limit": encoder.max_tokens}
-    if index.chunker == "semantic":
-        options["embed"] = lambda sentences: encoder.encode(sentences, on_batch=on_batch).vectors
-    document = ChunkInput(
-        title=title,
-        text=text,
-        document_type=document_type,
-        pages=tuple((n, start, end) for n, start, end in pages),
-        about=about_document(title, path, metadata or {}),
+def _make_input(document: NewDocument | StoredDocument) -> ChunkInput:
+    return ChunkInput(
+        title=document.title,
+        text=document.text,
+        document_type=document.document_type,
+        pages=tuple((n, start, end) for n, start, end in document.pages),
+        about=about_document(document.title, document.path, document.metadata),
     )
-    spans = cut_spans(index.chunker, document, token_spans, options)
-    labels = (metadata or {}).get("page_labels")
-    return Passages(document_id, source_id, text, language, spans, labels if isinstance(labels, Mapping) else {})
 
 
 COPY_WINDOW_PASSAGES = 2048  # passages per COPY, whose postings are created together
@@ -194,6 +153,7 @@ class IndexWriter:
         encoder: Encoder,
         reuse: Sequence[PassageStore] = (),
         hands: EmbeddingLease | None = None,
+        components: IndexComponents | None = None,
     ) -> None:
         """Args:
         documents: Table of documents.
@@ -202,7 +162,9 @@ class IndexWriter:
         encoder: Model of the index.
         reuse: Other indexes of the same model whose vectors are reused.
         hands: Table of embedding parts if other workers may help.
+        components: Parser and transformations that the index names.
         """
+        self._components = components
         self._documents, self._indexes, self._store, self._encoder = documents, indexes, store, encoder
         self._reuse, self._hands = [store, *reuse], hands
 
@@ -230,24 +192,60 @@ class IndexWriter:
         """Cut a document as the index specifies; ``on_batch`` is called repeatedly and may raise to stop.
 
         A language chosen for the source overrides the detected language of a new document.
+
+        Raises:
+            UnreadableDocument: A component of the index failed on the document.
         """
         if isinstance(document, NewDocument) and (chosen := self._documents.language_of_source(document.source_id)):
             document = replace(document, language=chosen)
-        passages = cut_passages(
-            self.index,
-            self._encoder,
-            document_id=document.id if isinstance(document, StoredDocument) else "",
-            source_id=document.source_id,
-            title=document.title,
-            text=document.text,
-            document_type=document.document_type,
-            language=document.language,
-            pages=document.pages,
-            path=document.path,
-            metadata=document.metadata,
-            on_batch=on_batch,
+        content, tokens = _make_input(document), self._tokens(on_batch)
+        spans = self._cut_spans(content, tokens, on_batch)
+        if self._components is not None:
+            cut = self._components.cut(content, tokens, self._encoder.max_tokens, spans, on_batch)
+        else:
+            cut = spans or []
+        labels = document.metadata.get("page_labels")
+        passages = Passages(
+            document.id if isinstance(document, StoredDocument) else "",
+            document.source_id,
+            document.text,
+            document.language,
+            cut,
+            labels if isinstance(labels, Mapping) else {},
         )
         return CutDocument(document, passages)
+
+    def estimate(self, document: StoredDocument, on_batch: OnBatch | None = None) -> BuildCost:
+        """Return what the components of the index will take for a document.
+
+        Raises:
+            UnreadableDocument: The parser failed on the document.
+        """
+        if self._components is None:
+            return BuildCost(documents=1)
+        content, tokens = _make_input(document), self._tokens(on_batch)
+        spans = self._cut_spans(content, tokens, on_batch)
+        return self._components.estimate(content, tokens, self._encoder.max_tokens, spans)
+
+    def _tokens(self, on_batch: OnBatch | None) -> Tokenize:
+        def token_spans(part: str) -> list[Span]:
+            if on_batch is not None:
+                on_batch(0)
+            return self._encoder.token_spans(part)
+
+        return token_spans
+
+    def _cut_spans(self, document: ChunkInput, tokens: Tokenize, on_batch: OnBatch | None) -> Spans | None:
+        """Cut a document with the chunker of the index, so that passages with their context fit the model.
+
+        None if a parser of one's own cuts.
+        """
+        if is_component(self.index.chunker):
+            return None
+        options: dict[str, Any] = {**self.index.chunker_options, "limit": self._encoder.max_tokens}
+        if self.index.chunker == "semantic":
+            options["embed"] = lambda sentences: self._encoder.encode(sentences, on_batch=on_batch).vectors
+        return cut_spans(self.index.chunker, document, tokens, options)
 
     def embed(
         self,

@@ -417,7 +417,10 @@ def run_index_build(indexes: IndexService, jobs: Jobs, assignment: Assignment) -
         if not assignment.leads:
             indexes.embed_waiting(parts.embedding, assignment.should_stop)
     message = f"{index.name} has {index.documents_count:,} documents in {index.passages_count:,} passages."
-    return Outcome({"documents": index.documents_count, "passages": index.passages_count}, message)
+    result: JsonObject = {"documents": index.documents_count, "passages": index.passages_count}
+    if not index.notes:
+        return Outcome(result, message)
+    return Outcome(result | {"notes": list(index.notes)}, " ".join([message, *index.notes]), with_errors=True)
 
 
 def run_crawl(crawls: CrawlService, indexes: IndexService, jobs: Jobs, assignment: Assignment) -> Outcome:

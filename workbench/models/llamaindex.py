@@ -75,24 +75,37 @@ def load_package_encoder(model: ModelName) -> FrameworkEncoder:
     )
 
 
-def load_own_encoder(model: ModelName) -> Encoder:
-    """Return the encoder behind ``python:package.module.attribute``.
+def import_attribute(path: str) -> object:
+    """Return what ``package.module:attribute`` or ``package.module.attribute`` names.
 
-    The attribute is a LlamaIndex ``BaseEmbedding``, an ``Encoder`` of the workbench, or a function without arguments
-    that returns one of them.
+    Raises:
+        ImportError, AttributeError or ValueError: There is no such attribute.
+    """
+    module, _, attribute = path.rpartition(":" if ":" in path else ".")
+    found: object = importlib.import_module(module)
+    for name in attribute.split("."):
+        found = getattr(found, name)
+    return found
+
+
+def load_own_encoder(model: ModelName) -> Encoder:
+    """Return the encoder behind ``python:package.module:attribute``, or with a dot instead of the second colon.
+
+    The attribute is a LlamaIndex ``BaseEmbedding``, an ``Encoder`` of the workbench, or a class or function
+    without arguments that makes one of them.
 
     Raises:
         ConfigurationError: There is no such attribute, or it has another type.
     """
-    place, _, attribute = model.model.rpartition(".")
     try:
-        found = getattr(importlib.import_module(place), attribute)
+        found = import_attribute(model.model)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigurationError(
-            f"The embedding model '{model.text}' was not found ({error}); use python:PACKAGE.MODULE.ATTRIBUTE."
+            f"The embedding model '{model.text}' was not found ({error}); use python:PACKAGE.MODULE:ATTRIBUTE."
         ) from error
-    if not isinstance(found, BaseEmbedding) and not hasattr(found, "encode_query") and callable(found):
-        found = found()
+    is_model = isinstance(found, BaseEmbedding) or hasattr(found, "encode_query")
+    if callable(found) and (isinstance(found, type) or not is_model):
+        found = cast("Callable[[], object]", found)()
     if isinstance(found, BaseEmbedding):
         embedding = found
         return FrameworkEncoder(model.text, lambda: embedding, int(model.read_number(MAX_TOKENS)), model.prefixes)

@@ -7,7 +7,8 @@ A passage is evidence if its similarity is high, or if it contains most of the q
     coverage = sum of idf over the question's words in the passage / sum of idf over all its words
 
 Cosines of unrelated texts differ between models, so ``near`` and ``far`` are in the model's row in
-``workbench.models.registry``. If the row has none, or the model cannot read the question, only the words are used.
+``workbench.models.registry``. For a model that is not built in they are measured on the index (see
+``measure_thresholds``). If there are none, or the model cannot read the question, only the words are used.
 
 For answers, sentences are checked too: a sentence that reaches the model's sentence threshold is evidence, because a
 long passage can hide the one line that answers. Searches skip this, as it takes a third of a second.
@@ -23,9 +24,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+import numpy as np
 from llama_index.core.schema import NodeWithScore
 
 from workbench.marking import FUNCTION_WORDS
+from workbench.models.encoder import Encoder, FloatArray
 from workbench.models.registry import EvidenceThresholds, find_thresholds
 from workbench.retrieval.bm25 import idf
 from workbench.retrieval.nodes import node_hit
@@ -34,7 +37,8 @@ from workbench.storage.database import Connection
 from workbench.storage.passages import QueryTerm
 from workbench.storage.postings import fetch_matched_terms
 from workbench.storage.ranking import count_stop_words
-from workbench.text import CONFIGURATIONS
+from workbench.storage.store import PassageStore, fetch_nearness
+from workbench.text import CONFIGURATIONS, sentence_spans
 from workbench.types import VECTOR, Evidence
 
 MIN_COVERAGE = 0.6
@@ -158,8 +162,14 @@ def _describe_foreign_language(connection: Connection, query: str, trained: Coll
 
 
 def _get_nearness(query: Query) -> EvidenceThresholds | None:
-    """Return the model's nearness thresholds if it can read the question."""
-    return find_thresholds(query.request.index.embedding_model, alone=query.encoded.alone)
+    """Return the thresholds of the model, or those measured on the index if the model is not built in."""
+    request = query.request
+    known = find_thresholds(request.index.embedding_model, alone=query.encoded.alone)
+    if known is not None:
+        return known
+    with request.store.reading() as connection:
+        measured = fetch_nearness(connection, request.index.name)
+    return EvidenceThresholds(measured["near"], measured["far"], measured["sentence"]) if measured else None
 
 
 def _format_reason(model: str, readable: bool, meaning: str, covered: float | None) -> str:
@@ -174,3 +184,67 @@ def _format_reason(model: str, readable: bool, meaning: str, covered: float | No
     if not readable:
         return f"Nothing close was found: the model {model!r} cannot read the question; {words}."
     return f"Nothing close was found: {meaning}; {words}." if meaning else f"Nothing close was found: {words}."
+
+
+# Thresholds of a model that is not built in, measured on the passages of an index
+
+# Questions on many subjects: with most corpora, the best passage for one of them is not about it.
+UNRELATED_QUESTIONS = (
+    "How long should a leg of lamb rest before it is carved?",
+    "Which muscles bend the knee?",
+    "Who won the football world cup in 1966?",
+    "What is the capital of Mongolia?",
+    "How do bees find their way back to the hive?",
+    "When is a tenant allowed to withhold the rent?",
+    "Why did the Hanseatic League decline?",
+    "How is the violin tuned?",
+    "What causes tides to be higher at full moon?",
+    "How many players are in a volleyball team?",
+    "Which vitamins are in spinach?",
+    "How does a steam locomotive brake?",
+    "What did Darwin observe on the Galapagos islands?",
+    "How do I remove red wine from a carpet?",
+    "When do swallows fly south?",
+    "Which painters belonged to the Blue Rider?",
+    "How is cement made?",
+    "What is the difference between a crocodile and an alligator?",
+    "How many strings does a harp have?",
+    "Why do onions make people cry?",
+    "Who composed the opera Carmen?",
+    "How should roses be pruned in spring?",
+    "Which treaty ended the Thirty Years' War?",
+    "How high is Mount Kilimanjaro?",
+)
+MIN_CALIBRATION_PASSAGES = 10
+OWN_PASSAGES = 50  # passages whose own sentence is asked
+SEARCHED_PASSAGES = 5_000  # passages that the unrelated questions are compared with
+MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 30, 300
+# Between the best cosine of an unrelated question (0) and that of a passage with its own sentence (1), medians of both.
+# With minilm and multilingual on anthropic_docs and xquad_en, the thresholds measured by hand are at .30 to .50 and .44
+# to .64 (docs/decisions/037-models-by-name.md).
+NEAR_SHARE, SENTENCE_SHARE = 0.4, 0.6
+
+
+def measure_thresholds(store: PassageStore, encoder: Encoder) -> EvidenceThresholds | None:
+    """Return the cosines that count as evidence for a model, or None if the index has too few passages.
+
+    ``far`` is the median, over unrelated questions, of the best cosine with a passage. The others are between it and
+    the median cosine of passages with one of their own sentences, asked as a question.
+
+    Raises:
+        ModelError: The model failed.
+    """
+    asked: list[tuple[str, FloatArray]] = []
+    for text, vector in store.sample_passages(OWN_PASSAGES):
+        sentences = [text[start:end].strip() for start, end in sentence_spans(text)]
+        fitting = [one for one in sentences if MIN_SENTENCE_CHARS <= len(one) <= MAX_SENTENCE_CHARS]
+        if fitting:
+            asked.append((fitting[len(fitting) // 2], vector))
+    if len(asked) < MIN_CALIBRATION_PASSAGES:
+        return None
+    own = float(np.median([encoder.encode_query(sentence).vector @ vector for sentence, vector in asked]))
+    unrelated = [encoder.encode_query(question).vector for question in UNRELATED_QUESTIONS]
+    far = float(np.median(store.best_cosines(unrelated, SEARCHED_PASSAGES)))
+    if own <= far:  # the model does not distinguish them
+        return None
+    return EvidenceThresholds(far + NEAR_SHARE * (own - far), far, far + SENTENCE_SHARE * (own - far))

@@ -1,12 +1,15 @@
 """Foreign retrievers: what a user's own strategy calls, and the hits that it returns.
 
 A retriever is a LlamaIndex retriever or query engine, a LangChain retriever, a function, or an HTTP endpoint. Its hits
-are matched to stored passages by ``workbench.retrieval.retrievers.foreign``.
+are matched to stored passages by ``workbench.retrieval.retrievers.foreign``. At the end are our strategies as
+retrievers of other frameworks: each asks the search of every face, and returns the ids of its passages, so that a hit
+that comes back from there is matched.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import inspect
 import json
 import math
@@ -18,15 +21,19 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from workbench.errors import InvalidInput
-from workbench.types import ParameterValue, Passage, Value
+from workbench.errors import ConfigurationError, InvalidInput
+from workbench.types import JsonObject, ParameterValue, Passage, Value
 
 if TYPE_CHECKING:
+    from haystack import Document as HaystackDocument
+    from langchain_core.documents import Document as LangChainDocument
+    from langchain_core.retrievers import BaseRetriever as LangChainRetriever
+    from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
     from llama_index.core.schema import NodeWithScore
 
 FAULT_END = ", so nothing is shown"  # of the note on a question that a retriever failed on
@@ -380,3 +387,121 @@ def _describe_error(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     message = f": {lines[0][:200]}" if lines else ""
     return f"it failed with {type(error).__name__}{message}"
+
+
+# Our strategies as retrievers of other frameworks, which are imported when one is made
+
+
+class HaystackRetriever(Protocol):
+    """A Haystack component; it is added to a pipeline, or run by itself."""
+
+    def run(self, query: str, top_k: int | None = None) -> dict[str, list[HaystackDocument]]:
+        """Return the passages for a question, best first, as ``documents``."""
+        ...
+
+
+Search = Callable[[str, int | None], Iterable[Passage]]  # a question and a limit (None for the usual one)
+
+
+def describe_passage(passage: Passage) -> JsonObject:
+    """Return the metadata of a passage: ids, title, place, span and score."""
+    metadata: JsonObject = {
+        "passage_id": passage.passage_id,
+        "document_id": passage.document_id,
+        "title": passage.document_title,
+        "source_id": passage.source_id,
+        "path": passage.path,
+        "url": passage.url,
+        "start": passage.start,
+        "end": passage.end,
+        "score": passage.score,
+    }
+    return {name: value for name, value in metadata.items() if value is not None}
+
+
+def _check_installed(module: str, package: str) -> None:
+    if importlib.util.find_spec(module) is None:
+        raise ConfigurationError(f"This retriever needs a package that is not installed; run: pip install {package}.")
+
+
+def make_llama_index_retriever(search: Search) -> LlamaIndexRetriever:
+    """Return a LlamaIndex ``BaseRetriever``."""
+    from llama_index.core.retrievers import BaseRetriever
+    from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+    class StrategyRetriever(BaseRetriever):
+        """A strategy of the workbench."""
+
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            nodes: list[NodeWithScore] = []
+            for passage in search(query_bundle.query_str, None):
+                metadata = describe_passage(passage)
+                shown = {"title": metadata["title"]}
+                hidden = [name for name in metadata if name not in shown]
+                node = TextNode(
+                    id_=passage.passage_id,
+                    text=passage.text,
+                    metadata=metadata,
+                    excluded_llm_metadata_keys=hidden,
+                    excluded_embed_metadata_keys=hidden,
+                )
+                nodes.append(NodeWithScore(node=node, score=passage.score))
+            return nodes
+
+    return StrategyRetriever()
+
+
+def make_langchain_retriever(search: Search) -> LangChainRetriever:
+    """Return a LangChain ``BaseRetriever``.
+
+    Raises:
+        ConfigurationError: langchain-core is not installed.
+    """
+    _check_installed("langchain_core", "langchain-core")
+    from langchain_core.callbacks import CallbackManagerForRetrieverRun
+    from langchain_core.documents import Document
+    from langchain_core.retrievers import BaseRetriever
+
+    class StrategyRetriever(BaseRetriever):
+        """A strategy of the workbench."""
+
+        def _get_relevant_documents(
+            self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+        ) -> list[LangChainDocument]:
+            return [
+                Document(id=passage.passage_id, page_content=passage.text, metadata=describe_passage(passage))
+                for passage in search(query, None)
+            ]
+
+    return StrategyRetriever()
+
+
+def make_haystack_retriever(search: Search) -> HaystackRetriever:
+    """Return a Haystack component with the inputs ``query`` and ``top_k``, and the output ``documents``.
+
+    Raises:
+        ConfigurationError: haystack-ai is not installed.
+    """
+    _check_installed("haystack", "haystack-ai")
+    from haystack import Document, component
+
+    @component
+    class StrategyRetriever:
+        """A strategy of the workbench."""
+
+        @component.output_types(documents=list[Document])
+        def run(self, query: str, top_k: int | None = None) -> dict[str, Any]:
+            """Return the passages for a question, best first, at most ``top_k``."""
+            return {
+                "documents": [
+                    Document(
+                        id=passage.passage_id,
+                        content=passage.text,
+                        meta=describe_passage(passage),
+                        score=passage.score,
+                    )
+                    for passage in search(query, top_k)
+                ]
+            }
+
+    return StrategyRetriever()

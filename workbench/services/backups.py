@@ -80,7 +80,7 @@ class BackupService:
             raise InvalidInput(f"Cannot read {source} ({reason}); use a file written by 'workbench export'.") from error
         manifest = self._backup.read(source, on_progress or _ignore)
         for index in manifest["indexes"]:
-            self._corpus.store(self._corpus.index(index["name"])).maintain_graph()
+            self._corpus.finish_index(self._corpus.index(index["name"]))
         return _make_report(source, manifest, began)
 
 

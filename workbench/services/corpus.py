@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from workbench.errors import ConfigurationError, Conflict, ModelError, NotFound, StorageError, WorkbenchError
-from workbench.models.registry import BUILT_IN
+from workbench.models.llm import SETUP_HINT
+from workbench.models.registry import BUILT_IN, find_thresholds
 from workbench.retrieval.first_import import import_framework
 from workbench.services.checks import check_key
 from workbench.storage.citations import Citations
@@ -24,6 +26,10 @@ from workbench.storage.sources import Sources
 from workbench.types import Index, ResolvedScope
 
 if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.node_parser import NodeParser
+
+    from workbench.ingestion.components import IndexComponents
     from workbench.ingestion.writing import IndexWriter
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.encoder import Encoder
@@ -266,8 +272,66 @@ class Corpus:
                 f"The index {index.name!r} reads a table in place, so documents cannot be added to it; name another "
                 "index."
             )
-        others = self.stores_alike(index)
-        return IndexWriter(self.documents, self.indexes, self.store(index), self.index_encoder(index), others, hands)
+        others, encoder = self.stores_alike(index), self.index_encoder(index)
+        components = self.components(index)
+        return IndexWriter(self.documents, self.indexes, self.store(index), encoder, others, hands, components)
+
+    def components(self, index: Index) -> IndexComponents | None:
+        """Return the parser and transformations that an index names; None if it names none.
+
+        Raises:
+            InvalidInput: A component could not be made.
+            ConfigurationError: It needs an LLM, and none is configured.
+            NotFound: A component was an object of another process.
+        """
+        from workbench.ingestion.components import IndexComponents, is_component
+
+        if not (index.transformations or is_component(index.chunker)):
+            return None
+
+        offered = {"llm": self._make_framework_llm, "embed_model": lambda: self.embed_model(index)}
+        return IndexComponents(index, self.indexes, offered)
+
+    def _make_framework_llm(self) -> object:
+        if self.llm is None:
+            raise ConfigurationError(f"A component of the index needs an LLM; {SETUP_HINT}.")
+        return self.llm.framework
+
+    def embed_model(self, index: Index) -> BaseEmbedding:
+        """Return the model of an index as a LlamaIndex embedding.
+
+        Raises:
+            ModelError: Loading the model failed.
+        """
+        from workbench.ingestion.components import make_embed_model
+
+        return make_embed_model(self.index_encoder(index))
+
+    def node_parser(self, chunker: str, options: Mapping[str, object], model: str | None) -> NodeParser:
+        """Return a chunker as a LlamaIndex node parser; see ``Workbench.node_parser``."""
+        from workbench.ingestion.components import make_node_parser
+
+        return make_node_parser(chunker, options, self.encoder(model))
+
+    def finish_index(self, index: Index, say: Callable[[str], None] | None = None) -> None:
+        """Bring the graph and the thresholds of evidence up to date after passages were written.
+
+        The thresholds of a model that is not built in are measured again when the passages have doubled.
+        """
+        self.store(index).maintain_graph(say)
+        if index.is_attached:
+            return
+        counted = self.indexes.with_counts(index.name)
+        measured = counted.nearness["passages"] if counted.nearness else 0
+        if find_thresholds(index.embedding_model) or counted.passages_count < max(1, 2 * measured):
+            return
+        import_framework()
+        from workbench.retrieval.evidence import measure_thresholds
+
+        with suppress(ModelError):  # then only the words of a question decide
+            found = measure_thresholds(self.store(counted), self.index_encoder(counted))
+            if found is not None:
+                self.indexes.set_nearness(index.name, found._asdict() | {"passages": counted.passages_count})
 
     def close(self) -> None:
         """Close every connection of the databases and stores."""

@@ -64,6 +64,9 @@ class IndexStatus(TypedDict):
     family_count: int
     graph: JsonObject | None
     attachment: JsonObject | None
+    transformations: list[str]
+    nearness: dict[str, float] | None
+    notes: list[str]
     vector_search: str
     bytes: int
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
 
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import KB, count_text
@@ -15,7 +16,11 @@ from workbench.storage.indexes import check_index_name
 from workbench.storage.job_parts import EmbeddingLease, JobParts, PartsLease
 from workbench.telemetry import BUILD, measure
 from workbench.text import CONFIGURATIONS, language_title
-from workbench.types import Index, OnProgress, Progress, ShouldStop
+from workbench.types import Index, OnProgress, ParameterValue, Progress, ShouldStop
+
+if TYPE_CHECKING:
+    from workbench.ingestion.components import BuildCost
+    from workbench.ingestion.index_builder import IndexBuilder
 
 # The offer of a multilingual index
 
@@ -81,7 +86,24 @@ def make_offer(languages: Mapping[str, int], model: str) -> IndexOffer | None:
     return IndexOffer(model, sum(foreign.values()), tuple(language_title(name) for name in foreign), seconds)
 
 
+MAX_FAILURES_NOTED = 20  # documents of a build
 PART_BYTES = 100 * KB  # text per part of a job: about 150 passages of 200 tokens
+
+
+def _check_chunker(chunker: object, options: Mapping[str, object]) -> tuple[str, Mapping[str, ParameterValue]]:
+    """Return the name and all options of a chunker or a parser."""
+    from workbench.ingestion.chunking import CHUNKERS, complete_options
+    from workbench.ingestion.components import is_component, name_component
+
+    if isinstance(chunker, str) and chunker in CHUNKERS:
+        return chunker, complete_options(CHUNKERS[chunker], options)
+    if isinstance(chunker, str) and not is_component(chunker):
+        raise InvalidInput(
+            f"There is no chunker {chunker!r}; use one of {list_choices(CHUNKERS, 20)}, or python:PACKAGE.MODULE:NAME."
+        )
+    if not isinstance(chunker, str) and options:
+        raise InvalidInput("A parser object takes no options; set them on the object.")
+    return name_component(chunker), cast("Mapping[str, ParameterValue]", options)
 
 
 class IndexService:
@@ -111,28 +133,39 @@ class IndexService:
         self,
         name: str,
         *,
-        chunker: str,
+        chunker: object = "structure",
         options: Mapping[str, object] | None = None,
+        transformations: Sequence[object] = (),
         embedding_model: str | None = None,
         dataset: str | None = None,
     ) -> Index:
         """Create an empty index, which ``build`` fills.
 
+        Args:
+            name: Lower-case letters, digits and _.
+            chunker: Name of a chunker, a LlamaIndex ``NodeParser``, or ``python:PACKAGE.MODULE:NAME`` of a parser or
+                of a class or function that makes one.
+            options: Options of the chunker, or arguments of the class or function.
+            transformations: LlamaIndex ``TransformComponent`` objects such as extractors, or names like the chunker's,
+                with arguments as in ``python:PACKAGE.MODULE:NAME?argument=value``.
+            embedding_model: Name of the model; the configured one if None.
+            dataset: Evaluation corpus that it holds instead of your documents.
+
         Raises:
-            InvalidInput: The name, the chunker or an option is invalid.
+            InvalidInput: The name, the chunker, a component or an option is invalid.
             Conflict: There is an index with this name.
             ModelError: Loading the model failed.
         """
-        from workbench.ingestion.chunking import CHUNKERS, complete_options
-
-        if chunker not in CHUNKERS:
-            raise InvalidInput(f"There is no chunker {chunker!r}; use one of {list_choices(CHUNKERS, 20)}.")
-        checked = complete_options(CHUNKERS[chunker], options or {})
+        named, checked = _check_chunker(chunker, options or {})
+        names = [self.add_component(one) for one in transformations]
         encoder = self._corpus.encoder(embedding_model)
+        index = Index(name, named, checked, encoder.name, encoder.dimensions, transformations=names)
+        self._corpus.components(index)  # finds out whether they can be made
         return self._corpus.indexes.create(
             name,
-            chunker=chunker,
+            chunker=named,
             chunker_options=checked,
+            transformations=names,
             embedding_model=encoder.name,
             dimensions=encoder.dimensions,
             dataset=dataset,
@@ -209,6 +242,27 @@ class IndexService:
 
         return attach_for_corpus(self._corpus, like, dataset)
 
+    def add_component(self, component: object) -> str:
+        """Make a parser or transformation known to this process, and return its name; a name is only checked.
+
+        An index that was made with an equal object in another process can then be built in this one.
+
+        Raises:
+            InvalidInput: It is not a component of LlamaIndex.
+        """
+        from workbench.ingestion.components import name_component
+
+        return name_component(component)
+
+    def estimate(self, name: str, should_stop: ShouldStop | None = None) -> BuildCost:
+        """Return what the components of an index will take for the missing documents, without calling an LLM.
+
+        Raises:
+            NotFound: No such index.
+            Cancelled: ``should_stop`` returned True.
+        """
+        return self._open_builder(self._corpus.index(name)).estimate(should_stop)
+
     def build(
         self,
         name: str,
@@ -242,20 +296,38 @@ class IndexService:
         self, index: Index, on_progress: OnProgress | None, should_stop: ShouldStop | None, parts: PartsLease | None
     ) -> int:
         """Build an index, and return the number of documents added by this process."""
+        corpus, leads = self._corpus, parts is None or parts.leads
+        builder = self._open_builder(index, parts)
+        if leads:
+            corpus.indexes.clear_notes(index.name)
+        done = builder.build(on_progress=on_progress, should_stop=should_stop, parts=parts)
+        notes = builder.failures[:MAX_FAILURES_NOTED]
+        if len(builder.failures) > len(notes):
+            notes.append(f"{len(builder.failures) - len(notes):,} more documents failed.")
+        if leads:
+            corpus.finish_index(index, report_graph_progress(on_progress, done))
+            notes += self._describe_lacks(index)
+            corpus.indexes.set_status(index.name, "ready")
+        if notes:
+            corpus.indexes.add_notes(index.name, notes)
+        return done
+
+    def _open_builder(self, index: Index, parts: PartsLease | None = None) -> IndexBuilder:
         import_framework()
         from workbench.ingestion.index_builder import IndexBuilder
 
         corpus = self._corpus
-        builder = IndexBuilder(
-            corpus.database,
-            corpus.documents,
-            corpus.open_writer(index, None if parts is None else parts.embedding),
-        )
-        done = builder.build(on_progress=on_progress, should_stop=should_stop, parts=parts)
-        if parts is None or parts.leads:
-            corpus.store(index).maintain_graph(report_graph_progress(on_progress, done))
-            corpus.indexes.set_status(index.name, "ready")
-        return done
+        writer = corpus.open_writer(index, None if parts is None else parts.embedding)
+        return IndexBuilder(corpus.database, corpus.documents, writer)
+
+    def _describe_lacks(self, index: Index) -> list[str]:
+        """Return sentences on passages that components made and that lack something."""
+        from workbench.ingestion.components import is_component, list_notes
+
+        if not (index.transformations or is_component(index.chunker)):
+            return []
+        no_span, cut_off = self._corpus.indexes.count_flagged(index.name)
+        return list(list_notes(no_span, cut_off, self._corpus.index_encoder(index).max_tokens))
 
     def plan(self, name: str, parts: JobParts, job_id: str) -> None:
         """Split the documents missing from an index into the parts of a job."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from psycopg.types.json import Jsonb
 
@@ -69,6 +69,7 @@ class Indexes:
         is_default: bool = False,
         dataset: str | None = None,
         status: str = "ready",
+        transformations: Sequence[str] = (),
         attachment: Mapping[str, JsonValue] | None = None,
         attachment_url: str | None = None,
     ) -> Index:
@@ -83,6 +84,7 @@ class Indexes:
             "name": name,
             "chunker": chunker,
             "chunker_options": Jsonb(dict(chunker_options)),
+            "transformations": Jsonb(list(transformations)),
             "embedding_model": embedding_model,
             "dimensions": dimensions,
             "is_default": is_default,
@@ -127,6 +129,33 @@ class Indexes:
     def set_status(self, name: str, status: str) -> None:
         """Mark an index as building, ready or failed."""
         self._database.rows(statement("index_status"), {"name": name, "status": status})
+
+    def clear_notes(self, name: str) -> None:
+        """Remove the notes of the previous build."""
+        self._database.rows(statement("index_clear_notes"), {"name": name})
+
+    def add_notes(self, name: str, notes: Sequence[str]) -> None:
+        """Add sentences on what a build left out."""
+        self._database.rows(statement("index_add_notes"), {"name": name, "notes": Jsonb(list(notes))})
+
+    def set_nearness(self, name: str, nearness: Mapping[str, float]) -> None:
+        """Store the cosines that count as evidence."""
+        self._database.rows(statement("index_nearness"), {"name": name, "nearness": Jsonb(dict(nearness))})
+
+    def count_flagged(self, name: str) -> tuple[int, int]:
+        """Return the number of passages without a span, and of those that are longer than the model reads."""
+        row = self._database.row(statement("count_flagged_passages", name))
+        return (int(row["no_span"]), int(row["cut_off"])) if row else (0, 0)
+
+    def component_results(self, keys: Sequence[bytes]) -> dict[bytes, JsonValue]:
+        """Return stored results of transformations by key."""
+        rows = self._database.rows(statement("component_results"), {"keys": list(keys)})
+        return {bytes(row["key"]): row["nodes"] for row in rows}
+
+    def keep_component_results(self, results: Mapping[bytes, JsonValue]) -> None:
+        """Store results of transformations."""
+        values = {"keys": list(results), "nodes": [Jsonb(nodes) for nodes in results.values()]}
+        self._database.rows(statement("component_results_insert"), values)
 
     def delete(self, name: str) -> Index:
         """Drop an index and its tables.

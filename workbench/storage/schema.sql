@@ -210,6 +210,9 @@ CREATE TABLE indexes (
     is_default boolean NOT NULL DEFAULT false,
     dataset text REFERENCES sources ON DELETE CASCADE,  -- set: holds that evaluation corpus and nothing else
     status text NOT NULL DEFAULT 'ready' CHECK (status IN ('building', 'ready', 'failed')),
+    transformations jsonb NOT NULL DEFAULT '[]',  -- names of components that passages go through before they are embedded
+    nearness jsonb,  -- cosines that count as evidence, measured on its passages; NULL: those of a built-in model, or none
+    notes jsonb NOT NULL DEFAULT '[]',  -- sentences on what the last build left out
     graph jsonb,  -- its HNSW graph: shape, and the share of sampled passages it found; NULL: exact search
     attachment jsonb,  -- a table of someone else that is searched in place: its columns and the last sync; NULL: our own vectors
     attachment_url text,  -- its server, with the password, which is never shown or exported; NULL: a table of this database
@@ -225,6 +228,12 @@ CREATE TABLE index_documents (  -- the documents of an index, with their version
     PRIMARY KEY (index_name, document_id)
 );
 CREATE INDEX index_documents_by_document ON index_documents (document_id);
+
+CREATE TABLE component_results (  -- what transformations made of passages, so that no LLM is asked twice
+    key bytea PRIMARY KEY,  -- of the component, its settings and what it read
+    nodes jsonb NOT NULL,
+    made_at timestamptz NOT NULL DEFAULT now()
+);
 
 CREATE TABLE index_statistics (  -- statistics of an index's sources for BM25, maintained by its triggers
     index_name text NOT NULL REFERENCES indexes ON DELETE CASCADE,
@@ -467,8 +476,9 @@ BEGIN
     DELETE FROM index_statistics WHERE index_name = replaced;
     UPDATE index_documents SET index_name = replaced WHERE index_name = successor;
     UPDATE index_statistics SET index_name = replaced WHERE index_name = successor;
-    UPDATE indexes i SET chunker = s.chunker, chunker_options = s.chunker_options, embedding_model = s.embedding_model,
-        dimensions = s.dimensions, status = s.status, graph = s.graph, created_at = s.created_at
+    UPDATE indexes i SET chunker = s.chunker, chunker_options = s.chunker_options, transformations = s.transformations,
+        embedding_model = s.embedding_model, dimensions = s.dimensions, status = s.status, nearness = s.nearness, notes = s.notes,
+        graph = s.graph, created_at = s.created_at
         FROM indexes s WHERE i.name = replaced AND s.name = successor;
     DELETE FROM indexes WHERE name = successor;
     FOREACH part IN ARRAY ARRAY['full_text_', 'data_', 'lexicon_', 'postings_'] LOOP

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from contextvars import copy_context
@@ -66,6 +66,12 @@ def _read_apart(database: Database, read: Callable[[Connection], Fetched]) -> tu
         _free_threads.release()
 
 
+def fetch_nearness(connection: Connection, index: str) -> Mapping[str, float] | None:
+    """Return the cosines that count as evidence for an index's model, or None if they were not measured."""
+    row = connection.execute(statement("index_nearness_get"), {"name": index}).fetchone()
+    return row["nearness"] if row else None
+
+
 class PassageStore:
     """The table ``data_<index>`` with its lexicon and postings."""
 
@@ -101,6 +107,17 @@ class PassageStore:
     def maintain_graph(self, say: Say | None = None) -> None:
         """Build, measure or rebuild the HNSW graph if the size of the index requires it."""
         maintain_graph(self.database, self.index.name, say)
+
+    def sample_passages(self, limit: int) -> list[tuple[str, NDArray[np.float32]]]:
+        """Return the texts and vectors of some passages, the same ones if nothing has changed."""
+        rows = self.database.rows(statement("sample_passages", self.index.name), {"limit": limit})
+        return [(row["text"], parse_vector(row["embedding"])) for row in rows]
+
+    def best_cosines(self, vectors: Sequence[NDArray[np.float32]], limit: int) -> list[float]:
+        """Return the highest cosine of each vector with the passages, or with ``limit`` of them."""
+        texts = ["[" + ",".join(f"{value:.6g}" for value in vector) + "]" for vector in vectors]
+        rows = self.database.rows(statement("best_cosines", self.index.name), {"vectors": texts, "limit": limit})
+        return [float(row["cosine"]) for row in rows]
 
     def pack(self) -> None:
         """Pack the postings and update the planner's statistics, after many passages have been written."""

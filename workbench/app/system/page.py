@@ -47,19 +47,29 @@ def show_parameter_input(parameter: Parameter, key: str) -> bool | str | int | f
 
 # Dialogs to create and drop an index
 
+COMPONENT_FORM = "python:PACKAGE.MODULE:NAME?OPTION=VALUE"
+
 
 @st.dialog("New index", width="large")
 def ask_new_index(wb: Workbench) -> None:
     """Ask for the chunker and embedding model of a new index, and queue its build."""
     name = st.text_input("Name", placeholder="Lowercase letters, digits and _", max_chars=40, key="index_name")
     chunkers = list(CHUNKERS)
-    chunker = st.selectbox("Chunker", chunkers, chunkers.index(DEFAULT_CHUNKER), key="index_chunker")
-    st.caption(CHUNKERS[chunker].why)
+    chunker = st.selectbox(
+        "Chunker", chunkers, chunkers.index(DEFAULT_CHUNKER), accept_new_options=True, key="index_chunker",
+        help=f"Or a LlamaIndex parser: {COMPONENT_FORM}.",
+    )  # fmt: skip
     options = {}
-    parameters = CHUNKERS[chunker].parameters
-    for column, parameter in zip(st.columns(len(parameters)), parameters, strict=True):
-        with column:
-            options[parameter.name] = show_parameter_input(parameter, f"index_{chunker}_{parameter.name}")
+    if chunker in CHUNKERS:
+        st.caption(CHUNKERS[chunker].why)
+        parameters = CHUNKERS[chunker].parameters
+        for column, parameter in zip(st.columns(len(parameters)), parameters, strict=True):
+            with column:
+                options[parameter.name] = show_parameter_input(parameter, f"index_{chunker}_{parameter.name}")
+    transformations = st.multiselect(
+        "Transformations", [], accept_new_options=True, key="index_transformations", placeholder="None",
+        help=f"Extractors of titles, summaries or context, in this order: {COMPONENT_FORM}.",
+    )  # fmt: skip
     models = [wb.settings.embedding_model, *(index.embedding_model for index in wb.indexes.list())]
     models += [row.name for row in MODELS if not row.for_tests]
     model = st.selectbox(
@@ -71,11 +81,15 @@ def ask_new_index(wb: Workbench) -> None:
     if cost := wb.indexes.describe_cost(name.strip(), model):
         st.caption(cost.replace("$", "\\$"))
     if st.button("Create and build", type="primary", key="index_create"):
-        run_change(lambda: _create_index(wb, name.strip(), chunker, options, model))
+        run_change(lambda: _create_index(wb, name.strip(), chunker, options, transformations, model))
 
 
-def _create_index(wb: Workbench, name: str, chunker: str, options: dict[str, Any], model: str | None) -> str:
-    index: Index = wb.indexes.create(name, chunker=chunker, options=options, embedding_model=model)
+def _create_index(
+    wb: Workbench, name: str, chunker: str, options: dict[str, Any], transformations: list[str], model: str | None
+) -> str:
+    index: Index = wb.indexes.create(
+        name, chunker=chunker, options=options, transformations=transformations, embedding_model=model
+    )
     wb.jobs.enqueue_index_build(index.name)
     return f'Index "{index.name}" created. It is being built; searches continue to work.'
 
@@ -248,11 +262,14 @@ def _make_default(wb: Workbench, name: str) -> str:
 def make_index_row(index: IndexStatus, missing: int, job: Job | None) -> dict[str, object]:
     """Return an index as a row; ``job`` is the job that builds it."""
     options = ", ".join(f"{name} {value}" for name, value in index["chunker_options"].items())
+    options = "; ".join(filter(None, [options, *index["transformations"]]))
     notes = {"model": f"{index['dimensions']:,} dimensions"} | ({"chunker": options} if options else {})
     if index["is_default"]:
         notes["name"] = "default"
     if index["family_count"]:
         notes["documents"] = f"and {index['family_count']:,} conversations, articles and archives"
+    if index["notes"]:
+        notes["status"] = " ".join(index["notes"])
     if index["graph"]:
         notes["search"] = index["vector_search"]
     return {

@@ -2,7 +2,8 @@
 
 from workbench.ingestion.chunking.chunkers import CHUNKERS, DEFAULT_CHUNKER, Chunker, chunk, complete_options, cut_spans
 from workbench.ingestion.chunking.finish import Spans
-from workbench.ingestion.chunking.spans import ChunkInput, CutPassage, Tokenize
+from workbench.ingestion.chunking.spans import ChunkInput, CutPassage, Piece, Tokenize
+from workbench.ingestion.chunking.task import CuttingTask
 
 __all__ = [
     "CHUNKERS",
@@ -10,6 +11,8 @@ __all__ = [
     "ChunkInput",
     "Chunker",
     "CutPassage",
+    "CuttingTask",
+    "Piece",
     "Spans",
     "Tokenize",
     "chunk",

@@ -68,6 +68,8 @@ class CutPassage:
         parent: (start, end) of the section to return instead, if the chunker has one.
         header: Context to embed before it (see ``storage.text_to_embed``), cut so that both fit the encoder.
         metadata: May have "table_header" (a span) and "window" (a span around a single sentence).
+        text: Its text, if it is not in the document; then it has no span.
+        added: Further metadata to store.
     """
 
     start: int
@@ -78,6 +80,8 @@ class CutPassage:
     parent: tuple[int, int] | None = None
     header: str = ""
     metadata: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    text: str = ""
+    added: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,9 +245,10 @@ ORDER BY d.updated_at LIMIT %(limit)s
 SELECT max(updated_at) AS at FROM documents
 
 -- index_insert: a new index
-INSERT INTO indexes (name, chunker, chunker_options, embedding_model, dimensions, is_default, dataset, status, attachment, attachment_url)
-VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(embedding_model)s, %(dimensions)s, %(is_default)s, %(dataset)s, %(status)s,
-    %(attachment)s, %(attachment_url)s)
+INSERT INTO indexes (name, chunker, chunker_options, transformations, embedding_model, dimensions, is_default, dataset, status,
+    attachment, attachment_url)
+VALUES (%(name)s, %(chunker)s, %(chunker_options)s, %(transformations)s, %(embedding_model)s, %(dimensions)s, %(is_default)s,
+    %(dataset)s, %(status)s, %(attachment)s, %(attachment_url)s)
 
 -- index_list: indexes with their counts; NULL parameters are ignored. Conversations, articles and archives have a count of
 -- their own, as everywhere.
@@ -268,6 +269,27 @@ SELECT i.*, {graph_serves} AS has_graph FROM indexes i WHERE CASE WHEN %(name)s:
 
 -- index_status: building, ready or failed
 UPDATE indexes SET status = %(status)s WHERE name = %(name)s
+
+-- index_clear_notes: a build begins
+UPDATE indexes SET notes = '[]' WHERE name = %(name)s
+
+-- index_add_notes: several workers may add theirs
+UPDATE indexes SET notes = notes || %(notes)s WHERE name = %(name)s
+
+-- index_nearness: thresholds of evidence
+UPDATE indexes SET nearness = %(nearness)s WHERE name = %(name)s
+
+-- index_nearness_get: they may have been measured since the index was read
+SELECT nearness FROM indexes WHERE name = %(name)s
+
+-- count_flagged_passages: passages with a flag in their metadata
+SELECT count(*) FILTER (WHERE metadata_::jsonb ? 'no_span') AS no_span, count(*) FILTER (WHERE metadata_::jsonb ? 'cut_off') AS cut_off FROM {data}
+
+-- component_results: stored results by key
+SELECT key, nodes FROM component_results WHERE key = ANY(%(keys)s)
+
+-- component_results_insert: another worker may have stored the same
+INSERT INTO component_results (key, nodes) SELECT * FROM unnest(%(keys)s::bytea[], %(nodes)s::jsonb[]) ON CONFLICT DO NOTHING
 
 -- index_undefault: no index is the default (for the next statement of the same transaction)
 UPDATE indexes SET is_default = false WHERE is_default

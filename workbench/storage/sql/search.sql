@@ -196,6 +196,15 @@ SELECT p.id, -(p.embedding <#> c.mean) AS likeness FROM {data} p, centre c WHERE
 SELECT DISTINCT ON (passage_hash) passage_hash, embedding::text AS embedding, token_bits
 FROM {data} WHERE passage_hash = ANY(%(hashes)s)
 
+-- sample_passages: passages of an index in an order that has nothing to do with their texts
+SELECT text, embedding::text AS embedding FROM {data} WHERE length(text) >= 80 ORDER BY passage_hash LIMIT %(limit)s
+
+-- best_cosines: the highest cosine of each vector with a sample of the passages
+SELECT max(-(p.embedding <#> q.vector::halfvec)) AS cosine
+FROM unnest(%(vectors)s::text[]) WITH ORDINALITY q(vector, place),
+     (SELECT embedding FROM {data} ORDER BY passage_hash LIMIT %(limit)s) p
+GROUP BY q.place ORDER BY q.place
+
 -- passages_of_document: every passage of a document, in reading order
 SELECT {passage}, {document} FROM {data} p JOIN documents d ON d.id = p.document_id
 WHERE p.document_id = %(document_id)s ORDER BY (p.metadata_ ->> 'ordinal')::integer

@@ -139,7 +139,9 @@ def test_a_failure_of_the_server_during_a_statement_is_not_called_one_of_the_con
         database.rows(psycopg.sql.SQL(raising))  # pyright: ignore[reportArgumentType]
     told = str(caught.value)
     assert (
-        remedy in told and told.endswith(f" Postgres' last line: ERROR:  {line}") and "check that it is running" not in told
+        remedy in told
+        and told.endswith(f" Postgres' last line: ERROR:  {line}")
+        and "check that it is running" not in told
     )
     database.close()
 

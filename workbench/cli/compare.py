@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from workbench.cli.output import Output, print_table, strip_control_chars
 from workbench.cli.results import highlight_words
 from workbench.cli.session import open_workbench
 from workbench.display import heading_text, movement_text
-from workbench.errors import InvalidInput
+from workbench.errors import InvalidInput, WorkbenchError
 from workbench.export import CompareArguments, export_comparison
 from workbench.marking import excerpt, remove_rows, table_excerpt
 from workbench.retrieval.options import combine_with_indexes, parameters_by_strategy
@@ -55,6 +56,8 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
     parameters = parameters_by_strategy(names, arguments.set)
     scope = read_scope(arguments)
     with open_workbench() as wb:
+        with suppress(WorkbenchError):  # a column that fails says so itself
+            wb.warm()  # else every column would include the time of loading
         comparison = wb.compare(
             arguments.query,
             strategies=names,

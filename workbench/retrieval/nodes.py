@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -142,7 +143,8 @@ def match_type(legs: Mapping[str, Leg]) -> str:
 # Two texts are copies if they have the same words in the same order, whatever their case, markup, punctuation and
 # spaces. They are also copies if most of their word triples are the same and they differ only in spelling, in function
 # words, or in words that one of them adds. A different number, sign, name, negation or value of a field is another
-# text: two data sheets and two tickets are never copies.
+# text: two data sheets and two tickets are never copies. Nor are passages of two sources, or of two documents whose
+# titles or file names differ in more than what marks a copy: the same words in two reports are two facts.
 
 MIN_SHARED_TRIPLES = 0.8  # share of the word triples of both texts that are in both
 MIN_SHARED_WORDS = 0.5  # share of the larger text's words, as split by spaces, below which texts are not compared
@@ -152,6 +154,10 @@ NEGATIONS = frozenset((
     "not", "no", "never", "none", "neither", "nor", "without", "cannot", "nicht", "kein", "keine", "keinen", "nie",
     "ohne", "ne", "pas", "jamais", "sans", "sin",
 ))  # fmt: skip
+
+COPY_WORDS = frozenset(("copy", "copie", "kopie", "copia", "duplicate", "final", "old", "new", "backup"))
+_TITLE_WORD = re.compile(r"[^\W_]+")
+_NUMBERED_WORD = re.compile(r"([^\W\d_]{3,})\d{1,2}\b")  # copy2, but not Q2
 
 _INVISIBLE = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
 _LINE_MARKUP = re.compile(r"^[ \t]*(?:#{1,6}|[-*+>])[ \t]+|^[ \t]*[=-]{2,}[ \t]*$", re.MULTILINE)
@@ -206,18 +212,26 @@ def are_copies(one: str, other: str) -> bool:
 
 def fold_copies(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     """Return the nodes without copies of better ones, which get them in their metadata; the order is kept."""
-    kept: list[tuple[NodeWithScore, _Text]] = []
+    kept: list[tuple[NodeWithScore, tuple[object, ...], _Text]] = []
     for node in nodes:
-        text = _Text(node.node.get_content())
-        best = next((other for other, known in kept if _are_copies(known, text)), None)
+        passage, text = node_passage(node), _Text(node.node.get_content())
+        file = "" if passage.path is None else PurePath(passage.path).stem
+        document = passage.source_id, _read_title(passage.title), _read_title(file)
+        best = next((one for one, own, known in kept if own == document and _are_copies(known, text)), None)
         if best is None:
-            kept.append((node, text))
+            kept.append((node, document, text))
             continue
         passages: dict[int, StoredPassage] = best.node.metadata.setdefault(COPIES, {})
-        for passage in (node_passage(node), *node.node.metadata.get(COPIES, {}).values()):
-            if passage.id != node_passage(best).id:
-                passages[passage.id] = passage
-    return [node for node, _ in kept]
+        for copied in (passage, *node.node.metadata.get(COPIES, {}).values()):
+            if copied.id != node_passage(best).id:
+                passages[copied.id] = copied
+    return [node for node, _, _ in kept]
+
+
+def _read_title(title: str) -> frozenset[str]:
+    """Return the words of a title without what marks a copy: "notice copy (2)" and "notice" are the same."""
+    words = _TITLE_WORD.findall(_NUMBERED_WORD.sub(r"\1", title.casefold()))
+    return frozenset(word for word in words if word not in COPY_WORDS and not (word.isdecimal() and len(word) < 3))
 
 
 def _are_copies(one: _Text, other: _Text) -> bool:

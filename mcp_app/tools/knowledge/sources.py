@@ -82,16 +82,12 @@ def _update(
     folder_name: str,
     tags: list[str],
     language: str,
-    encoding: str,
-    hidden: str,
     **others: JsonValue,
 ) -> JsonObject:
     del others
     source = find_source(call, require(source_id, "source_id", "update", LIST_SOURCES_HINT))
-    if not any((title, url, project_id, folder_name, tags, language, encoding, hidden)):
-        raise Refused(
-            "Nothing to update", "Give a title, url, project_id, folder_name, tags, language, encoding or hidden"
-        )
+    if not any((title, url, project_id, folder_name, tags, language)):
+        raise Refused("Nothing to update", "Give a title, url, project_id, folder_name, tags or language")
     changed = call.wb.sources.update(
         source.id,
         title=title or None,
@@ -100,8 +96,6 @@ def _update(
         folder=folder_name or None,
         tags=tags or None,
         language=language or None,
-        encoding=encoding or None,
-        hidden=hidden or None,
         build=source.passages_count <= MAX_PASSAGES_STEMMED_AT_ONCE,
     )
     answer: JsonObject = {"success": True, "source": source_json(changed), "message": "Source updated successfully"}
@@ -167,8 +161,6 @@ MANAGE_SOURCE = Tool(
         Argument("folder_name", "string", "create, update: its folder there.", "", reading=False),
         Argument("tags", "array", "create, update: its tags.", [], reading=False),
         Argument("language", "string", "update: its language, or auto.", "", reading=False),
-        Argument("encoding", "string", "update: of its files, or auto.", "", reading=False),
-        Argument("hidden", "string", "update: hidden parts of files: read or skip.", "", reading=False),
     ),
     run=manage_source,
     family=FAMILY,

@@ -135,8 +135,10 @@ def start_in_background(folder: Path) -> None:
 
     def end() -> None:
         thread.join(_LEAVE_TIMEOUT_S)
-        if thread.is_alive():  # its own exit handlers would be registered too late
+        if thread.is_alive():
             _stop_server_after_exit(folder)
+        else:
+            leave_server(folder)  # its own exit handler may have been registered too late
 
     thread = threading.Thread(target=start, name="start-postgres", daemon=True)
     thread.start()

@@ -74,11 +74,15 @@ def _limit_file_memory(name: str, size: int) -> Generator[None]:
     A file of ``size`` bytes may take 20 times as much, as tables of many small cells do, and at least 500 MB. The limit
     counts reserved memory, so what is reserved but not used is added to it.
     """
-    reader = find_reader(name)
-    if not sys.platform.startswith("linux") or reader is None or reader.read_pages is not None:
+    if sys.platform != "linux":
         yield
         return
     import resource
+
+    reader = find_reader(name)
+    if reader is None or reader.read_pages is not None:
+        yield
+        return
 
     fields = Path("/proc/self/statm").read_text(encoding="ascii").split()
     used, reserved = (int(fields[place]) * resource.getpagesize() for place in (1, 5))

@@ -69,11 +69,12 @@ def test_the_concepts_snippet_finishes_its_jobs(run_snippet: RunSnippet) -> None
 
 def test_the_snippets_on_own_retrievers_run(run_snippet: RunSnippet) -> None:
     text = (ROOT / "docs" / "bring-your-own.md").read_text(encoding="utf-8")
-    added, attached, measured = re.findall(r"```python\n.*?```", text, re.DOTALL)
+    added, attached, measured, parsed = re.findall(r"```python\n.*?```", text, re.DOTALL)
     names = run_snippet(added)
     assert list(names["comparison"].strategies) == ["rerank", "mine"]
     assert run_snippet(attached)["index"].attachment["rows"] == 1
     assert run_snippet(measured)["difference"].metric == "ndcg@10"
+    assert run_snippet(parsed)["built"].passages_count
 
 
 def test_the_snippet_on_testing_runs(run_snippet: RunSnippet) -> None:

@@ -177,10 +177,10 @@ def provider() -> Iterator[tuple[str, Seen, dict[str, str]]]:
             self.send_response(status)
             for name, value in {"Content-Type": "application/json", "Content-Length": str(len(raw)), **more}.items():
                 self.send_header(name, value)
+            with seen.lock:  # before the client has its answer, after which it may ask again
+                seen.parallel -= 1
             self.end_headers()
             self.wfile.write(raw)
-            with seen.lock:
-                seen.parallel -= 1
 
         def log_message(self, format: str, *args: object) -> None:
             """Keep stderr quiet."""

@@ -74,7 +74,7 @@ def test_the_snippets_on_own_retrievers_run(run_snippet: RunSnippet) -> None:
     assert list(names["comparison"].strategies) == ["rerank", "mine"]
     assert run_snippet(attached)["index"].attachment["rows"] == 1
     assert run_snippet(measured)["difference"].metric == "ndcg@10"
-    assert run_snippet(parsed)["built"].passages_count
+    assert run_snippet(parsed)["built"].name == "sentences"
 
 
 def test_the_snippet_on_testing_runs(run_snippet: RunSnippet) -> None:

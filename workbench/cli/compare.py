@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
     parameters = parameters_by_strategy(names, arguments.set)
     scope = read_scope(arguments)
     with open_workbench() as wb:
-        with suppress(WorkbenchError):  # a column that fails says so itself
+        with suppress(WorkbenchError):  # a column that fails reports it
             wb.warm()  # else every column would include the time of loading
         comparison = wb.compare(
             arguments.query,

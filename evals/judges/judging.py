@@ -24,6 +24,7 @@ def judge_run(
     run: EvalRun,
     *,
     endpoint: Endpoint | None = None,
+    questions: int = MAX_QUESTIONS,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
     parts: int = 0,
@@ -42,7 +43,7 @@ def judge_run(
     encoder = wb.corpus.index_encoder(run.corpus.index)
     for name, strategy in run.strategies.items():
         samples: list[Sample] = []
-        for question_id in list(strategy.answers)[:MAX_QUESTIONS]:
+        for question_id in list(strategy.answers)[:questions]:
             check_stop(should_stop)
             samples.append(texts.sample(question_id, strategy))
         own = endpoint.share(max(1, parts - len(judged))) if endpoint is not None else None

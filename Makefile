@@ -1,5 +1,9 @@
 # Two commands set everything up on a fresh machine: `make app` and `make test`. `make` alone lists all of them.
 
+ifneq ($(words $(CURDIR)),1)
+$(error The path '$(CURDIR)' has a blank, which make cannot handle; move the checkout to a path without one)
+endif
+
 PORT ?= 8501
 ARGS ?=
 PYTEST_ARGS ?=

@@ -79,8 +79,8 @@ def test_the_finder_presses_what_is_on_the_page(goto, path, typed, opened):
 
 
 def test_the_finder_goes_by_what_was_typed_however_soon_enter_follows(goto, harbour):
-    page = goto("/evaluate?new=1")
-    expect(page.get_by_role("button", name="Run experiment")).to_be_visible()
+    page = goto(f"/evaluate?new=1&dataset={harbour}")
+    expect(page.get_by_role("button", name="Run experiment")).to_be_enabled()
     _find(page, "title")
     page.keyboard.press("Enter")
     expect(page.get_by_label("Title")).to_be_focused()

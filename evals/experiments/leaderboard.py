@@ -9,14 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from evals.experiments.runs import CellResult, Experiment, StrategyRun
+from evals.experiments.runs import CellResult, Experiment, Ranking, StrategyRun
 from evals.gateway import describe_deleted, list_documents, resolve_scope
 from evals.measures.metrics import metric_title
 from evals.measures.significance import EQUALITY_TOLERANCE, Difference, bootstrap_interval, compare_pairs
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import count_text
-from workbench.retrieval.own import FAULT_END
+from workbench.retrieval.own import FAULT_END, OUTSIDE_END, UNMATCHED_END, UNMATCHED_PREFIX
 from workbench.types import JsonObject, Value, as_integer, as_items, as_number, as_text
 from workbench.workbench import Workbench
 
@@ -435,12 +435,26 @@ def describe_weaknesses(test_set: TestSet, runs: Mapping[str, StrategyRun], metr
 
 
 def _describe_faults(runs: Mapping[str, StrategyRun]) -> list[str]:
-    """Return a sentence on each of the user's own strategies that failed on some questions."""
+    """Return sentences on the user's own strategies that failed or found other documents on some questions."""
     sentences: list[str] = []
     for name, run in runs.items():
+        asked = f"of {count_text(len(run.answers), 'question')}"
         faults = [note for answer in run.answers.values() for note in answer.degraded if note.endswith(FAULT_END)]
         if faults:
             first = faults[0].removeprefix("retriever: ").removesuffix(FAULT_END)
-            failed = f"{len(faults):,} of {count_text(len(run.answers), 'question')}"
+            failed = f"{len(faults):,} {asked}"
             sentences.append(f"{name} failed on {failed}, which count as if it had found nothing; the first: {first}.")
+        elsewhere = sum(_is_elsewhere(answer) for answer in run.answers.values())
+        if elsewhere:
+            sentences.append(
+                f"{name} found only documents that this test set does not have on {elsewhere:,} {asked}; check that "
+                "it searches the same documents, under the same ids, URLs or paths."
+            )
     return sentences
+
+
+def _is_elsewhere(answer: Ranking) -> bool:
+    """Return whether a retriever of the user's own found something, but none of it in the corpus."""
+    return any(note.endswith((OUTSIDE_END, UNMATCHED_END)) for note in answer.degraded) and all(
+        hit.passage_id.startswith(UNMATCHED_PREFIX) for hit in answer.passages
+    )

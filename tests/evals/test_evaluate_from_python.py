@@ -81,6 +81,22 @@ def test_failures_of_a_retriever_are_counted(wb: Workbench, beir: WriteTestSet) 
     )
 
 
+def test_a_retriever_over_other_documents_is_reported(wb: Workbench, beir: WriteTestSet) -> None:
+    def elsewhere(question: str, limit: int) -> list[tuple[str, str, float]]:
+        return [("page-7", "Text of a document that is not in the test set.", 0.9)]
+
+    def sometimes(question: str, limit: int) -> list[tuple[str, str, float]]:
+        return elsewhere(question, limit) if question == texts[0] else [(first_judged(question), "", 0.9)]
+
+    texts = [text for text, _ in ASKED.values()]
+    result = wb.evaluate(beir(), {"elsewhere": elsewhere, "sometimes": sometimes}, ["hit@1"], on_progress=quiet)
+    questions = len(result.run.test_set.answerable)
+    assert result.strategies["elsewhere"].means["hit@1"] == 0.0
+    (first, second) = [note for note in result.notes if "found only documents" in note]
+    assert first.startswith(f"elsewhere found only documents that this test set does not have on {questions} of")
+    assert second.startswith(f"sometimes found only documents that this test set does not have on 1 of {questions}")
+
+
 def test_test_sets_come_from_pairs_and_tables(wb: Workbench, folder: Callable[..., Path]) -> None:
     wb.ingest(
         folder({"owls.md": "# Owls\n\nOwls hunt at night.", "bees.md": "# Bees\n\nBees dance."}), on_progress=quiet

@@ -90,7 +90,7 @@ def test_a_promoted_strategy_of_ones_own_serves_agents(agent: Agent, places: Wor
     try:
         places.promotions.promote("mine")
         answer = agent("search_knowledge_base", query="token")
-        assert answer["strategy"] == "mine"
+        assert (answer["strategy"], answer["search_type"]) == ("mine", "mine")
         assert [hit["text"] for hit in answer["results"]] == ["A token opens the gate."]
     finally:
         places.strategies.remove("mine")

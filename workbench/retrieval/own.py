@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from llama_index.core.schema import NodeWithScore
 
 FAULT_END = ", so nothing is shown"  # of the note on a question that a retriever failed on
+OUTSIDE_END = "left out from outside the scope or the index"  # of the note on hits of other stored documents
+UNMATCHED_END = "matched to no stored document and shown as returned"  # of the note on hits of unknown documents
+UNMATCHED_PREFIX = "own_"  # of the ids of such hits
 MAX_HITS_READ = 1000  # of one answer
 MAX_TEXT_CHARS = 100_000  # of one hit
 MAX_REPLY_BYTES = 20_000_000  # of an HTTP endpoint

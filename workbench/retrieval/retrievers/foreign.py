@@ -21,7 +21,15 @@ from workbench.errors import ModelError
 from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import EXTRA, make_node
-from workbench.retrieval.own import FAULT_END, OwnAnswer, OwnHit, RetrieverFault
+from workbench.retrieval.own import (
+    FAULT_END,
+    OUTSIDE_END,
+    UNMATCHED_END,
+    UNMATCHED_PREFIX,
+    OwnAnswer,
+    OwnHit,
+    RetrieverFault,
+)
 from workbench.retrieval.query import Query
 from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.storage.passages import (
@@ -94,8 +102,8 @@ class ForeignRetriever(Retriever):
 REPEATED, OUTSIDE, UNMATCHED, BY_DOCUMENT = "repeated", "outside", "unmatched", "by document"
 _REASONS = {
     REPEATED: "left out as repeated",
-    OUTSIDE: "left out from outside the scope or the index",
-    UNMATCHED: "matched to no stored document and shown as returned",
+    OUTSIDE: OUTSIDE_END,
+    UNMATCHED: UNMATCHED_END,
     BY_DOCUMENT: "matched to a document but to none of its passages, and shown by the most similar one",
 }
 
@@ -266,10 +274,10 @@ def make_unmatched(hit: OwnHit, number: int) -> StoredPassage:
     )
     return StoredPassage(
         id=number,
-        node_id=f"own_{passage}",
+        node_id=f"{UNMATCHED_PREFIX}{passage}",
         text=hit.text or named,
         metadata={"start": 0, "end": len(hit.text or named), "ordinal": 0},
-        document_id=f"own_{document}",
+        document_id=f"{UNMATCHED_PREFIX}{document}",
         source_id="",
         title=hit.title or hit.url or hit.path or (hit.ids[0] if hit.ids else "Not in the corpus"),
         path=hit.path or None,

@@ -140,7 +140,7 @@ class Evaluation:
         for name, run in self.strategies.items():
             low, high = bootstrap_interval(list(run.values[self.metric].values()))
             row: dict[str, object] = {"strategy": name, **run.means, "low": low, "high": high}
-            rows.append(row | {"p50_ms": run.latency_ms["p50"], "against_best": against.get(name, "")})
+            rows.append(row | {"p50_ms": run.latency_ms.get("p50"), "against_best": against.get(name, "")})
         return pd.DataFrame(rows).set_index("strategy")
 
     def plot(self) -> altair.LayerChart | altair.FacetChart:
@@ -172,7 +172,8 @@ class Evaluation:
         rows: list[list[str]] = []
         for name, run in self.strategies.items():
             values = [f"{run.means[metric]:.3f}" for metric in metrics]
-            rows.append([name, *values, f"{run.latency_ms['p50']:.0f}", against.get(name, "best")])
+            p50 = f"{run.latency_ms['p50']:.0f}" if run.latency_ms else ""
+            rows.append([name, *values, p50, against.get(name, "best")])
         heads = ["Strategy", *(metric_title(metric) for metric in metrics), "p50 ms", "Against the best"]
         asked, documents = len(self.run.test_set.answerable), self.run.corpus.documents
         head = f"{asked:,} questions, {documents:,} documents; by {metric_title(self.metric)}"

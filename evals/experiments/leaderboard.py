@@ -77,7 +77,7 @@ def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[Leaderb
         against = [None, *compare_pairs(metric, pairs)]
     else:
         against = [None] * len(ordered)
-    costs = [math.inf if r.cell.file_hash else line.latency_ms["p50"] for r, line in zip(ordered, lines, strict=True)]
+    costs = [line.latency_ms.get("p50", math.inf) for line in lines]
     front = set(pareto_front([(line.metrics[metric], cost) for line, cost in zip(lines, costs, strict=True)]))
     means = [line.metrics[metric] for line in lines]
     placed = [
@@ -221,7 +221,7 @@ def _make_line(result: CellResult, metric: str) -> LeaderboardLine:
         interval=(round(low, SCORE_DIGITS), round(high, SCORE_DIGITS)),
         latency_ms=result.run.latency_ms if result.run else {},
         index_name=result.index_name,
-        index_bytes=result.index_bytes,
+        index_bytes=0 if result.cell.file_hash else result.index_bytes,
     )
 
 

@@ -163,8 +163,10 @@ class StrategyRun:
 
     @property
     def latency_ms(self) -> dict[str, float]:
-        """The median and 95th percentile of search times."""
-        times = [answer.latency_ms for answer in self.answers.values()] or [0.0]
+        """The median and 95th percentile of search times as ``p50`` and ``p95``; empty for a run file."""
+        times = [answer.latency_ms for answer in self.answers.values()]
+        if not any(times):
+            return {}
         return {name: round(float(np.percentile(times, at)), 3) for name, at in (("p50", 50), ("p95", 95))}
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from conftest import FIRST
+from conftest import ASKED, FIRST
 from looks import assert_fits
 from playwright.sync_api import Page, expect
 
@@ -55,6 +56,30 @@ def test_picking_two_runs_shows_what_changed_and_both_rankings(
     page.locator(".columns section .open").first.click()
     expect(page.get_by_role("dialog")).to_be_visible()
     keep("evaluate_rankings")
+
+
+def test_a_run_file_of_another_system_is_added_to_the_leaderboard(
+    goto: Callable[[str], Page], filled: Workbench, harbour: str, keep: Callable[[str], None]
+) -> None:
+    experiments = Experiments(filled)
+    made = experiments.run(experiments.create("With a run file", harbour, make_cells(["keyword"])).id)
+    paths = {document.title: document.path for document in filled.documents.list()}
+    best = [(f"q{n}", Path(paths[title] or "").name) for n, title in enumerate(ASKED.values())]
+    page = goto(f"/evaluate?experiment={made.id}")
+    page.get_by_role("button", name="Add run file").click()
+    rows = "\n".join(f"{question} Q0 {document} 1 1.0 theirs" for question, document in best[1:])
+    page.locator("input[type=file]").set_input_files(
+        [{"name": "theirs.trec", "mimeType": "text/plain", "buffer": f"{rows}\nq99 Q0 x 1 1.0 theirs".encode()}]
+    )
+    page.get_by_role("button", name="Add to leaderboard").click()
+    notice = page.get_by_text("Added run file theirs.")
+    expect(notice).to_contain_text("theirs has no answer to 1 question")
+    expect(notice).to_contain_text("theirs answers 1 question that the test set lacks")
+    row = page.get_by_role("table", name="Leaderboard").locator("tbody tr", has_text="theirs")
+    expect(row).to_contain_text("0.750")
+    expect(row).not_to_contain_text("0.0")  # a run file has no times
+    expect(row.get_by_role("button", name="Promote theirs")).to_have_count(0)
+    keep("evaluate_run_file")
 
 
 def test_a_promoted_winner_serves_searches_that_name_no_strategy(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from evals.experiments.runs import CellResult
     from workbench.storage.jobs import Job
     from workbench.workbench import Workbench
+
+RUN_FILE_TYPES = ("trec", "run", "txt", "tsv", "csv")  # file extensions
 
 # The leaderboard of an experiment
 
@@ -160,6 +163,7 @@ def make_run_row(
         "hue": appearance.hue,
         "shape": appearance.shape,
         "status": line.status,
+        "promotable": not cell.cell.file_hash,
         "serves": serving is not None and serving.is_run(cell.cell),
         "badge": serving.badge if serving else "",
         "error": line.error,
@@ -221,6 +225,7 @@ def show_quality_against_latency(outcome: ExperimentOutcome) -> None:
             on_front=line.on_front,
         )
         for line, cell in zip(outcome.lines, outcome.done_cells, strict=False)
+        if line.latency_ms
     ]
     show_quality_chart(spots, "quality_latency")
 
@@ -347,6 +352,8 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="results_bar"):
         _choose_metric(outcome)
         _show_downloads(outcome)
+        if experiment.status != "running":
+            _show_run_file_form(wb, experiment)
     pair = show_leaderboard(wb, outcome)
     if not outcome.done_cells:
         return
@@ -360,6 +367,20 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
     show_quality_against_latency(outcome)
     show_questions(wb, outcome, pair)
     show_ragas(outcome)
+
+
+def _show_run_file_form(wb: Workbench, experiment: Experiment) -> None:
+    """Offer to add the ranking of another system, read from a file, to the leaderboard."""
+    with st.popover("Add run file", icon=":material/upload:", help="Compare the ranking of another system"):
+        upload = st.file_uploader("TREC run or CSV with query, document, score", type=RUN_FILE_TYPES, key="run_file")
+        name = st.text_input("Name", placeholder="Defaults to the file's name", key="run_file_name")
+        if upload and st.button("Add to leaderboard", type="primary", key="add_run_file"):
+            run_change(lambda: _add_run_file(wb, experiment, name.strip() or Path(upload.name).stem, upload.getvalue()))
+
+
+def _add_run_file(wb: Workbench, experiment: Experiment, name: str, content: bytes) -> str:
+    added = Experiments(wb).add_run_file(experiment.id, name, content.decode(errors="replace"))
+    return " ".join([f"Added run file {added.name}.", *added.notes])
 
 
 def _choose_metric(outcome: ExperimentOutcome) -> None:

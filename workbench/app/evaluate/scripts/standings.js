@@ -24,7 +24,7 @@ function verdict(row) {
 
 function act(row, view) {
   if (row.status !== "done") return make("span", { class: "quiet" }, row.error ?? row.status);
-  if (row.serves) return null;
+  if (row.serves || !row.promotable) return null;
   const button = make("button", { type: "button", class: "act", "aria-label": `Promote ${row.label}` }, "Promote");
   button.addEventListener("click", () => view.tell("promote", row.id));
   return button;
@@ -47,7 +47,7 @@ function standing(row, view) {
     number(row.value, 3),
     make("td", { class: "interval" }, row.value === null ? null : whisker(row, view.data.scale)),
     make("td", { class: "against" }, verdict(row)),
-    make("td", { class: "number" }, row.p50 === null ? "–" : counted(row.p50, 1), row.front ? make("span", { class: "front", title: "No other run is both better and faster" }, " ★") : null),
+    make("td", { class: "number" }, row.p50 === null ? "–" : counted(row.p50, 1), row.front && row.p50 !== null ? make("span", { class: "front", title: "No other run is both better and faster" }, " ★") : null),
     number(row.p95, 1),
     make("td", { class: "number" }, row.size),
     make("td", { class: "pickcell" }, pick(row, view)),

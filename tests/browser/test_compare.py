@@ -195,6 +195,23 @@ def test_a_language_of_the_scope_follows_to_another_page_and_through_the_box_tha
     expect(page).to_have_url(re.compile(r":\d+/\?q=tide(\+|%20)gauge&language=english$"))
 
 
+def test_dates_limit_the_scope_and_an_invalid_one_is_reported(goto, keep):
+    page = goto(f"/?q={QUESTION}&until=2001-02-03")
+    bar = page.locator(".st-key-scopebar")
+    expect(bar).to_contain_text("until 3 Feb 2001")
+    expect(page.get_by_text("Nothing found").first).to_be_visible()
+    bar.get_by_role("button", name="Scope").click()
+    popover = page.get_by_test_id("stPopoverBody")
+    expect(popover.get_by_text("Until")).to_be_visible()
+    keep("scope_dates")
+    popover.get_by_role("button", name="Clear scope").click()
+    expect(page.locator(".card").first).to_be_visible()
+    page = goto(f"/?q={QUESTION}&since=tomorrow")
+    expect(page.get_by_text("Invalid date in the address: since=tomorrow. Use YYYY-MM-DD.")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("since="))
+    expect(page.locator(".card").first).to_be_visible()
+
+
 def test_a_scope_that_does_not_exist_is_widened_by_one_click(goto):
     page = goto(f"/?q={QUESTION}&project=nowhere")
     expect(page.get_by_text("Project not found: nowhere")).to_be_visible()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from evals.test_set import MeasuredScope
     from workbench.workbench import Workbench
 
-_SCOPE_PARAMETERS = ("kind", "project", "folder", "tag", "source", "language")
+_SCOPE_PARAMETERS = ("kind", "project", "folder", "tag", "source", "language", "since", "until")
 
 
 def read_scope() -> Scope:
@@ -32,9 +33,18 @@ def read_scope() -> Scope:
         tags=address.get_all("tag"),
         sources=sources or None,
         languages=address.get_all("language"),
+        since=_read_date("since"),
+        until=_read_date("until"),
         names="only" if address.get("names") == "only" else "prefer",
         ignored_names=address.get_all("without"),
     )
+
+
+def _read_date(name: str) -> date | None:
+    try:
+        return date.fromisoformat(address.get(name))
+    except ValueError:  # none, or invalid: the bar reports it
+        return None
 
 
 def read_lasting_scope() -> Scope:
@@ -69,6 +79,7 @@ def read_index() -> str | None:
 
 def show_scope_bar(wb: Workbench) -> None:
     """Show the scope and the index, each in a popover whose label is the current choice."""
+    _drop_invalid_dates()
     projects = {project.id: project.title for project in wb.projects.list()}
     sources = wb.sources.titles()
     indexes = {index.name: index for index in load_indexes(wb)}
@@ -90,6 +101,14 @@ def show_scope_bar(wb: Workbench) -> None:
                 st.caption(f"{settings}, {chosen.passages_count:,} passages")
 
 
+def _drop_invalid_dates() -> None:
+    for name in ("since", "until"):
+        if address.get(name) and _read_date(name) is None:
+            invalid = escape_markdown(f"Invalid date in the address: {name}={address.get(name)}. Use YYYY-MM-DD.")
+            st.toast(invalid, icon=":material/error:")
+            address.put(**{name: None})
+
+
 def _show_scope_choices(wb: Workbench, projects: Mapping[str, str], sources: Mapping[str, str]) -> None:
     _show_choice("Project", "project", projects, "All projects", clears=("folder", "kind"))
     chosen = address.get("project")
@@ -102,6 +121,9 @@ def _show_scope_choices(wb: Workbench, projects: Mapping[str, str], sources: Map
     _show_choices("Tags (any of)", "tag", {tag: f"{tag} · {count}" for tag, count in tags.items()})
     _show_choices("Sources", "source", sources)
     _show_choices("Languages", "language", _list_languages(wb))
+    with st.container(horizontal=True):
+        _show_date("Since", "since")
+        _show_date("Until", "until")
     if is_scoped():
         st.button("Clear scope", on_click=clear_scope, type="tertiary", icon=":material/close:")
 
@@ -132,6 +154,7 @@ def _summarise_scope(projects: Mapping[str, str], sources: Mapping[str, str]) ->
         parts.append(only + _format_value(projects, project) + (f" / {escape_markdown(folder, 48)}" if folder else ""))
     parts += [f"#{escape_markdown(tag, 48)}" for tag in address.get_all("tag")]
     parts += [escape_markdown(language_title(name) or name, 48) for name in address.get_all("language")]
+    parts += [f"{name} {_read_date(name):%-d %b %Y}" for name in ("since", "until") if _read_date(name)]
     chosen = address.get_all("source")
     if len(chosen) == 1:
         parts.append(_format_value(sources, chosen[0]))
@@ -168,6 +191,25 @@ def _show_choices(label: str, name: str, options: Mapping[str, str]) -> None:
         address.put(**{name: st.session_state[key]})
 
     st.multiselect(label, list(labels), format_func=make_label_function(labels), key=key, on_change=change)
+
+
+def _show_date(label: str, name: str) -> None:
+    key = f"scope_{name}"
+    show_value(key, _read_date(name))
+
+    def change() -> None:
+        chosen = st.session_state[key]
+        address.put(**{name: chosen.isoformat() if chosen else None})
+
+    st.date_input(
+        label,
+        None,
+        min_value=date(1900, 1, 1),
+        format="YYYY-MM-DD",
+        key=key,
+        on_change=change,
+        help="By the date of the document; documents without one are left out",
+    )
 
 
 def is_scoped() -> bool:

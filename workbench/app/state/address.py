@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import streamlit as st
 
-SCOPE_KEYS = ("kind", "project", "folder", "tag", "source", "language", "index")
+SCOPE_KEYS = ("kind", "project", "folder", "tag", "source", "language", "since", "until", "index")
 _DRAWER_KEYS = ("doc", "at", "why", "by", "missed", "form", "part")  # drawers, which are closed on return to a page
 _MEMORY = "address_memory"
 

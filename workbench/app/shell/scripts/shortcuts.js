@@ -127,7 +127,7 @@ function controlsNow(wanted) {
 }
 
 // Ctrl+K or Cmd+K: search pages and controls of this page, and everything the server finds by name.
-const FOLLOWING = ["kind", "project", "folder", "tag", "source", "language", "index"];
+const FOLLOWING = ["kind", "project", "folder", "tag", "source", "language", "since", "until", "index"];
 const WAIT = 120;  // ms after the last key
 
 function pagesNow(wanted) {

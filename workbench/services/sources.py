@@ -100,12 +100,7 @@ class ProjectService:
         return self._corpus.projects.folders(project)
 
     def create_folder(
-        self,
-        project: str,
-        name: str,
-        description: str = "",
-        color: str = "#6366f1",
-        icon_name: str = "folder",
+        self, project: str, name: str, description: str = "", color: str = "#6366f1", icon_name: str = "folder"
     ) -> Folder:
         """Create a folder in a project.
 

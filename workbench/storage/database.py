@@ -57,13 +57,7 @@ def describe_url(url: str) -> str:
     return f"{where}{port}/{parts.get('dbname') or parts.get('user') or ''}"
 
 
-_KINDS = {
-    "sources": "source",
-    "projects": "project",
-    "folders": "folder",
-    "indexes": "index",
-    "datasets": "test set",
-}
+_KINDS = {"sources": "source", "projects": "project", "folders": "folder", "indexes": "index", "datasets": "test set"}
 
 
 @contextmanager
@@ -298,12 +292,7 @@ class Database:
     """A connection pool on one Postgres, opened at first use. Thread-safe."""
 
     def __init__(
-        self,
-        url: str,
-        *,
-        pool_size: int = 8,
-        connect_timeout: float = 10.0,
-        revive: Callable[[], object] | None = None,
+        self, url: str, *, pool_size: int = 8, connect_timeout: float = 10.0, revive: Callable[[], object] | None = None
     ) -> None:
         """Configure the pool; nothing is connected before the first use.
 

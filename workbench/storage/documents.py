@@ -273,12 +273,7 @@ class Documents:
             words = [list(astuple(word)) for word in page.words]
             connection.execute(
                 statement("scanned_page_insert"),
-                {
-                    "document_id": row["id"],
-                    "number": page.number,
-                    "confidence": page.confidence,
-                    "words": Jsonb(words),
-                },
+                {"document_id": row["id"], "number": page.number, "confidence": page.confidence, "words": Jsonb(words)},
             )
         return row["id"], bool(row["added"]), bool(row["same"])
 
@@ -298,8 +293,7 @@ class Documents:
         self.record(document_id)
         values = {"id": document_id, "title": title, "url": url}
         self._database.rows(
-            statement("document_update"),
-            values | {"metadata": None if metadata is None else bind_json(metadata)},
+            statement("document_update"), values | {"metadata": None if metadata is None else bind_json(metadata)}
         )
         return self.get(document_id)
 

@@ -23,29 +23,13 @@ from llama_index.vector_stores.postgres import PGVectorStore
 from llama_index.vector_stores.postgres.base import DBEmbeddingRow
 from psycopg.errors import UndefinedTable
 from pydantic import PrivateAttr
-from sqlalchemy import (
-    Column,
-    Integer,
-    MetaData,
-    Select,
-    Table,
-    TextClause,
-    func,
-    literal_column,
-    select,
-)
+from sqlalchemy import Column, Integer, MetaData, Select, Table, TextClause, func, literal_column, select
 from sqlalchemy.dialects.postgresql import REGCONFIG, TSVECTOR
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import cast
 
 from workbench.errors import InvalidInput, list_choices
-from workbench.storage.database import (
-    Database,
-    clean_parameters,
-    get_engines,
-    statement,
-    translate_errors,
-)
+from workbench.storage.database import Database, clean_parameters, get_engines, statement, translate_errors
 from workbench.storage.passages import NewPassage, insert_passages
 from workbench.storage.replica import Replica
 from workbench.types import Index
@@ -224,11 +208,7 @@ class LlamaStore(PGVectorStore):
         return LlamaStore(self._database, self._index)
 
     def _build_sparse_query(
-        self,
-        query_str: str | None,
-        limit: int,
-        metadata_filters: MetadataFilters | None = None,
-        **kwargs: object,
+        self, query_str: str | None, limit: int, metadata_filters: MetadataFilters | None = None, **kwargs: object
     ) -> Select[Any]:
         """Select like the framework, using the terms in ``full_text_<index>``."""
         words = _NO_WORD.sub(" ", query_str or "").strip().replace(" ", "|")

@@ -435,6 +435,27 @@ class Database:
                 self._pool = None
 
 
+class Table:
+    """One or more tables of a database, with their statements; arguments as in ``statement``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _rows(self, name: str, values: Values = (), index: str | None = None, **parts: str) -> list[Row]:
+        return self._database.rows(statement(name, index, **parts), values)
+
+    def _row(self, name: str, values: Values = (), index: str | None = None, **parts: str) -> Row | None:
+        return self._database.row(statement(name, index, **parts), values)
+
+    def _column(self, name: str, values: Values = ()) -> list[Any]:
+        """Return the only column of a statement's rows."""
+        return [next(iter(row.values())) for row in self._rows(name, values)]
+
+    def _value(self, name: str, values: Values = ()) -> Any:  # noqa: ANN401 - the type of its column
+        """Return the only column of a statement's first row; None if it has no row."""
+        return next(iter(self._column(name, values)), None)
+
+
 def _try_acquire(pool: ConnectionPool[Connection]) -> Connection | None:
     stats = pool.get_stats()
     if not stats["pool_available"] and stats["pool_size"] >= stats["pool_max"]:

@@ -204,6 +204,9 @@ class FileTally(Value):
         return sum(self.files.get(state, 0) for state in SETTLED_STATES)
 
 
+MAX_FILES_LISTED = 200  # of a job, listed by default
+
+
 class JobFiles(Table):
     """The table ``job_files``."""
 
@@ -258,7 +261,7 @@ class JobFiles(Table):
         """Delete the content of uploads that were ingested; their states are kept."""
         self._rows("job_files_forget_bytes", {"job_id": job_id})
 
-    def list(self, job_id: str, limit: int) -> list[JobFile]:
+    def list(self, job_id: str, *, limit: int = MAX_FILES_LISTED) -> list[JobFile]:
         """Return a job's files in order; beyond ``limit``, only the failed, active and latest ones."""
         return [JobFile(**row) for row in self._rows("job_files_list", {"job_id": job_id, "limit": limit})]
 

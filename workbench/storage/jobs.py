@@ -332,7 +332,9 @@ class Jobs(Table):
         """Return the waiting and running jobs of a kind, oldest first."""
         return [parse_job(row) for row in self._rows("job_unfinished", {"kind": kind}, standing="job_standing")]
 
-    def with_parameters(self, kind: str, parameters: Mapping[str, JsonValue], *, unfinished: bool) -> Job | None:
+    def with_parameters(
+        self, kind: str, parameters: Mapping[str, JsonValue], *, unfinished: bool = False
+    ) -> Job | None:
         """Return the newest job of a kind whose parameters include the given ones, optionally only unfinished ones."""
         given = {"kind": kind, "parameters": Jsonb(dict(parameters)), "unfinished": unfinished}
         row = self._row("job_with_parameters", given, standing="job_standing")

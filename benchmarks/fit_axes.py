@@ -15,16 +15,43 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from workbench.errors import InvalidInput, WorkbenchError
 from workbench.models.bert.encoder import BertEncoder
+from workbench.models.encoder import TOKEN_AXES, FloatArray
 from workbench.models.minilm import MINILM
 from workbench.models.multilingual import MULTILINGUAL
-from workbench.models.token_axes import fit_token_axes, save_token_axes
+from workbench.models.token_axes import AXES_FILE, TokenAxes
 from workbench.sample import articles_dir
 
 MODELS = {model.name: model for model in (MINILM, MULTILINGUAL)}
 PASSAGE_TOKENS = 200  # as in indexes
+
+
+def fit_token_axes(tokens: FloatArray) -> TokenAxes:
+    """Fit mean and principal axes to token vectors of shape (tokens, dimensions).
+
+    The axes are the eigenvectors of the covariance with the largest eigenvalues (Pearson 1901), strongest first. The
+    largest component of each axis is made positive, so that refitting gives the same bits.
+
+    Measured nDCG@10 by MaxSim alone over passages of 200 tokens (100 questions on documentation; 150 claims on 1500
+    abstracts): full floats .744 and .865, bits on these axes .735 and .859. Whitening the query's coordinates, rotating
+    the axes or keeping the mean changed both by less than .02, in different directions.
+    """
+    mean = tokens.mean(axis=0, dtype=np.float64)
+    covariance = np.cov(tokens.astype(np.float64), rowvar=False)
+    _, vectors = np.linalg.eigh(covariance)
+    axes = vectors.T[::-1][:TOKEN_AXES]
+    strongest = np.abs(axes).argmax(axis=1)
+    axes *= np.sign(axes[np.arange(len(axes)), strongest])[:, None]
+    return TokenAxes(mean.astype(np.float32), axes.astype(np.float32))
+
+
+def save_token_axes(fitted: TokenAxes, path: Path = AXES_FILE) -> None:
+    """Write the axes as float16, about 100 kB; this rarely changes a bit."""
+    halves: dict[str, NDArray[np.float16]] = {"mean": fitted.mean.astype("f2"), "axes": fitted.axes.astype("f2")}
+    np.savez_compressed(path, allow_pickle=False, **halves)
 
 
 def split_passages(encoder: BertEncoder, text: str) -> list[str]:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from benchmarks.loading import BenchCorpus
 from benchmarks.synthetic_corpus import SyntheticCorpus
 from workbench.models.encoder import TOKEN_AXES, EncodedQuery
-from workbench.storage.database import statement
+from workbench.storage.database import Database, statement
 from workbench.storage.passages import TermWeights
 from workbench.storage.ranking import EXACT_UP_TO, fetch_query_terms, nearest, rank_by_terms
-from workbench.types import ResolvedScope, SearchResult, Value
+from workbench.types import Index, ResolvedScope, SearchResult, Value
 
 RESULT_LIMIT = 10
 LEG_LIMIT = 50  # passages per leg of hybrid
@@ -27,6 +27,45 @@ WARM_UP_QUESTIONS = 5
 
 EncodedQuestion = tuple[str, NDArray[np.float32]]
 TimedCall = Callable[[EncodedQuestion], object]
+
+
+# As in the framework's documentation: pgvector's HNSW defaults, full vectors, English full text.
+HNSW_DEFAULTS = {
+    "hnsw_m": 16,
+    "hnsw_ef_construction": 64,
+    "hnsw_ef_search": 40,
+    "hnsw_dist_method": "vector_cosine_ops",
+}
+
+
+def copy_to_framework(database: Database, index: Index) -> PGVectorStore:
+    """Copy an index's passages to the framework's own table and return its store; HNSW is built at the end."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+    from sqlalchemy import create_engine
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    arguments: dict[str, object] = {
+        key: value for key, value in conninfo_to_dict(database.url).items() if value is not None
+    }
+    arguments["cursor_factory"] = psycopg.ClientCursor  # the framework binds a parameter in SET, which servers reject
+    sync_engine = create_engine("postgresql+psycopg://", connect_args=arguments)
+    async_engine = create_async_engine("postgresql+psycopg://", connect_args=arguments | {"cursor_factory": None})
+    store = PGVectorStore(
+        table_name=f"framework_{index.name}",
+        embed_dim=index.dimensions,
+        hybrid_search=True,
+        hnsw_kwargs=None,
+        engine=sync_engine,
+        async_engine=async_engine,
+    )
+    database.rows(statement("bench_framework_drop", index.name))
+    store._initialize()  # pyright: ignore[reportPrivateUsage]
+    database.rows(statement("bench_copy_to_framework", index.name))
+    store.hnsw_kwargs = dict(HNSW_DEFAULTS)
+    store._create_hnsw_index()  # pyright: ignore[reportPrivateUsage]
+    database.autocommit(statement("bench_framework_analyse", index.name))
+    return store
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,8 +213,6 @@ class Bench:
 
     def framework_store(self) -> PGVectorStore:
         """Return LlamaIndex's store over a copy of the passages in its own table."""
-        from workbench.storage.llamaindex import copy_to_framework
-
         return copy_to_framework(self._workbench.corpus.database, self._index)
 
     def query_fusion(self, store: PGVectorStore, texts: Sequence[str]) -> TimedCall:

@@ -191,12 +191,7 @@ def bump_chart(comparison: Comparison) -> altair.LayerChart | altair.FacetChart:
         y=alt.Y("rank:Q", scale=alt.Scale(domain=[depth + 0.5, 0.5]), axis=None),
         color=alt.Color("passage:N", legend=None, scale=alt.Scale(scheme="tableau20")),
         opacity=alt.condition(lit, alt.value(1.0), alt.value(0.15)),
-        tooltip=[
-            alt.Tooltip("name:N", title="Passage"),
-            "strategy:N",
-            "rank:Q",
-            alt.Tooltip("score:Q", format=".3f"),
-        ],
+        tooltip=[alt.Tooltip("name:N", title="Passage"), "strategy:N", "rank:Q", alt.Tooltip("score:Q", format=".3f")],
     )
     lines = base.mark_line(strokeWidth=2.5, interpolate="monotone").encode(detail="passage:N")
     points = base.mark_circle(size=420).add_params(lit)

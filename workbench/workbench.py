@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypedDict
 
 from workbench.errors import InvalidInput
 from workbench.retrieval.options import Ask
@@ -126,6 +126,24 @@ def _load_cross_encoder(settings: Settings, name: str) -> CrossEncoder | None:
     if wanted == BUILT_IN_RERANKER:
         return None
     return load_cross_encoder(wanted, settings.embedding_threads, provider_variables())
+
+
+class SearchOptions(TypedDict, total=False):
+    """Further options of a search, as in ``Workbench.search``."""
+
+    scope: Scope | None
+    index: str | None
+    parameters: Mapping[str, object] | None
+
+
+def _make_ask(
+    strategy: str | None,
+    limit: int,
+    scope: Scope | None = None,
+    index: str | None = None,
+    parameters: Mapping[str, object] | None = None,
+) -> Ask:
+    return Ask(strategy, limit, scope or Scope(), index, parameters or {})
 
 
 class Workbench:
@@ -320,7 +338,7 @@ class Workbench:
             InvalidInput: The query is empty, or the strategy or a parameter is unknown.
             ScopeError: The scope contains an unknown name.
         """
-        return self.search_service.search(query, Ask(strategy, limit, scope or Scope(), index, parameters or {}))
+        return self.search_service.search(query, _make_ask(strategy, limit, scope, index, parameters))
 
     def compare(
         self,
@@ -376,7 +394,7 @@ class Workbench:
             ScopeError: The scope contains an unknown name.
             ModelError: The LLM failed in the middle of an answer.
         """
-        answering = self.answers.ask(query, Ask(strategy, limit, scope or Scope(), index, parameters or {}))
+        answering = self.answers.ask(query, _make_ask(strategy, limit, scope, index, parameters))
         return answering if stream else answering.answer()
 
     def explain(
@@ -410,17 +428,11 @@ class Workbench:
             ScopeError: The scope contains an unknown name.
             NotFound: No such passage or document.
         """
-        ask = Ask(strategy, limit, scope or Scope(), index, parameters or {})
+        ask = _make_ask(strategy, limit, scope, index, parameters)
         return self.explaining.explain(query, ask, passage_id=passage_id, document_id=document_id, elsewhere=elsewhere)
 
     def query_engine(
-        self,
-        strategy: str | None = None,
-        limit: int = 10,
-        scope: Scope | None = None,
-        *,
-        index: str | None = None,
-        parameters: Mapping[str, object] | None = None,
+        self, strategy: str | None = None, limit: int = 10, **options: Unpack[SearchOptions]
     ) -> RetrieverQueryEngine:
         """Return the LlamaIndex query engine of a strategy.
 
@@ -428,30 +440,18 @@ class Workbench:
             InvalidInput: The strategy or a parameter is unknown.
             ScopeError: The scope contains an unknown name.
         """
-        return self.search_service.query_engine(Ask(strategy, limit, scope or Scope(), index, parameters or {}))
+        return self.search_service.query_engine(_make_ask(strategy, limit, **options))
 
     def retriever(
-        self,
-        strategy: str | None = None,
-        limit: int = 10,
-        scope: Scope | None = None,
-        *,
-        index: str | None = None,
-        parameters: Mapping[str, object] | None = None,
+        self, strategy: str | None = None, limit: int = 10, **options: Unpack[SearchOptions]
     ) -> LlamaIndexRetriever:
         """Return a strategy as a LlamaIndex retriever; the arguments and errors are those of ``search``."""
         from workbench.retrieval.own import make_llama_index_retriever
 
-        return make_llama_index_retriever(self._bind_search(strategy, limit, scope, index, parameters))
+        return make_llama_index_retriever(self._bind_search(_make_ask(strategy, limit, **options)))
 
     def langchain_retriever(
-        self,
-        strategy: str | None = None,
-        limit: int = 10,
-        scope: Scope | None = None,
-        *,
-        index: str | None = None,
-        parameters: Mapping[str, object] | None = None,
+        self, strategy: str | None = None, limit: int = 10, **options: Unpack[SearchOptions]
     ) -> LangChainRetriever:
         """Return a strategy as a LangChain retriever; the arguments and errors are those of ``search``.
 
@@ -460,16 +460,10 @@ class Workbench:
         """
         from workbench.retrieval.own import make_langchain_retriever
 
-        return make_langchain_retriever(self._bind_search(strategy, limit, scope, index, parameters))
+        return make_langchain_retriever(self._bind_search(_make_ask(strategy, limit, **options)))
 
     def haystack_retriever(
-        self,
-        strategy: str | None = None,
-        limit: int = 10,
-        scope: Scope | None = None,
-        *,
-        index: str | None = None,
-        parameters: Mapping[str, object] | None = None,
+        self, strategy: str | None = None, limit: int = 10, **options: Unpack[SearchOptions]
     ) -> HaystackRetriever:
         """Return a strategy as a Haystack component; the arguments and errors are those of ``search``.
 
@@ -480,18 +474,10 @@ class Workbench:
         """
         from workbench.retrieval.own import make_haystack_retriever
 
-        return make_haystack_retriever(self._bind_search(strategy, limit, scope, index, parameters))
+        return make_haystack_retriever(self._bind_search(_make_ask(strategy, limit, **options)))
 
-    def _bind_search(
-        self,
-        strategy: str | None,
-        limit: int,
-        scope: Scope | None,
-        index: str | None,
-        parameters: Mapping[str, object] | None,
-    ) -> Search:
+    def _bind_search(self, ask: Ask) -> Search:
         """Return a search with these options, which are checked now."""
-        ask = Ask(strategy, limit, scope or Scope(), index, parameters or {})
         self.requests.make(ask)
         return lambda question, wanted: self.search_service.search(
             question, ask if wanted is None else replace(ask, limit=wanted)
@@ -510,7 +496,9 @@ class Workbench:
         Raises:
             InvalidInput: There is no such chunker or option.
         """
-        return self.corpus.node_parser(chunker, options or {}, model)
+        from workbench.ingestion.components import make_node_parser
+
+        return make_node_parser(chunker, options or {}, self.corpus.encoder(model))
 
     def vector_store(self, index: str | None = None) -> BasePydanticVectorStore:
         """Return the passages of an index as a LlamaIndex vector store; the default index if None.

@@ -8,7 +8,9 @@ from pathlib import Path
 from workbench.storage.database import statement
 
 ROOT = Path(__file__).parents[2]
-NAMED = re.compile(r'\b(?:statement\(\s*|(?:fetch_rows|_read)\(\s*connection,\s*\w+,\s*)"([a-z_]+)"')
+NAMED = re.compile(
+    r'\b(?:statement\(\s*|self\._(?:rows?|column|value)\(\s*|(?:fetch_rows|_read)\(\s*connection,\s*\w+,\s*)"([a-z_]+)"'
+)
 
 
 def test_the_sql_files_hold_every_statement_that_the_code_names() -> None:

@@ -15,12 +15,7 @@ from workbench.crawling.frontier import Entry, Frontier
 from workbench.crawling.http import Refusal
 from workbench.crawling.messages import describe_held_removals, describe_progress
 from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
-from workbench.crawling.site import (
-    PARTIAL_SITEMAP_REASON,
-    SURPLUS_SITEMAP_REASON,
-    UNREADABLE_SITEMAP_REASON,
-    Site,
-)
+from workbench.crawling.site import PARTIAL_SITEMAP_REASON, SURPLUS_SITEMAP_REASON, UNREADABLE_SITEMAP_REASON, Site
 from workbench.crawling.urls import make_bounds, parse_bounds, url_host
 from workbench.errors import Cancelled, WorkbenchError
 from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply

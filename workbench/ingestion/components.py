@@ -259,12 +259,7 @@ class IndexComponents:
         return SimpleDocumentStore()
 
     def cut(
-        self,
-        document: ChunkInput,
-        tokens: Tokenize,
-        limit: int,
-        spans: Spans | None,
-        on_batch: OnBatch | None = None,
+        self, document: ChunkInput, tokens: Tokenize, limit: int, spans: Spans | None, on_batch: OnBatch | None = None
     ) -> list[CutPassage]:
         """Cut a document and transform its passages.
 

@@ -87,12 +87,7 @@ def _batch_bytes(batch: CutBatch) -> int:
 class IndexBuilder:
     """Brings an index up to date with the stored documents."""
 
-    def __init__(
-        self,
-        database: Database,
-        documents: Documents,
-        writer: IndexWriter,
-    ) -> None:
+    def __init__(self, database: Database, documents: Documents, writer: IndexWriter) -> None:
         self._database, self._documents, self._writer = database, documents, writer
         self.failures: list[str] = []  # documents that a component of the index failed on, in sentences
 

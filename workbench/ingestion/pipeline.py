@@ -224,11 +224,7 @@ class Pipeline:
         yield PreparedItem(place, item, document, cut, refills, notes)
 
     def _read(
-        self,
-        preparing: _PreparationContext,
-        item: IngestItem,
-        before: KnownDocument | None,
-        on_page: OnPage,
+        self, preparing: _PreparationContext, item: IngestItem, before: KnownDocument | None, on_page: OnPage
     ) -> NewDocument | KnownDocument:
         """Read an item; return the stored document if it is unchanged.
 

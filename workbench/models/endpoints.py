@@ -262,11 +262,7 @@ def _gemini_body(model: ModelName, texts: list[str], is_query: bool) -> JsonObje
     task = "RETRIEVAL_QUERY" if is_query else "RETRIEVAL_DOCUMENT"
 
     def request(text: str) -> JsonObject:
-        body: JsonObject = {
-            "model": f"models/{model.model}",
-            "content": {"parts": [{"text": text}]},
-            "taskType": task,
-        }
+        body: JsonObject = {"model": f"models/{model.model}", "content": {"parts": [{"text": text}]}, "taskType": task}
         return _with_dimensions(body, model, "outputDimensionality")
 
     return {"requests": [request(text) for text in texts]}

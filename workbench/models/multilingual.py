@@ -20,16 +20,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import ModelError
 from workbench.models.bert.encoder import BertEncoder, BertModel
-from workbench.models.bert.graph import (
-    BLOCK_SIZE,
-    BertWeights,
-    Dense,
-    Layer,
-    Norm,
-    PackedTable,
-    Precision,
-    build_graph,
-)
+from workbench.models.bert.graph import BLOCK_SIZE, BertWeights, Dense, Layer, Norm, PackedTable, Precision, build_graph
 from workbench.models.bert.session import PublishedWeights, find_packaged_file, read_checked_bytes
 from workbench.models.bert.tokens import Special, Tokens
 from workbench.models.encoder import XLM_ROBERTA, EncodedQuery, EncodedTexts, FloatArray, OnBatch

@@ -498,10 +498,7 @@ def make_haystack_retriever(search: Search) -> HaystackRetriever:
             return {
                 "documents": [
                     Document(
-                        id=passage.passage_id,
-                        content=passage.text,
-                        meta=describe_passage(passage),
-                        score=passage.score,
+                        id=passage.passage_id, content=passage.text, meta=describe_passage(passage), score=passage.score
                     )
                     for passage in search(query, top_k)
                 ]

@@ -21,11 +21,7 @@ VECTOR_WEIGHT = Parameter(
 )
 CONVEX, RRF = "convex", "rrf"
 FUSION = Parameter(
-    "fusion",
-    "choice",
-    CONVEX,
-    "Convex uses the strength of matches; rrf uses only ranks.",
-    choices=(CONVEX, RRF),
+    "fusion", "choice", CONVEX, "Convex uses the strength of matches; rrf uses only ranks.", choices=(CONVEX, RRF)
 )
 CANDIDATES = Parameter(
     "candidates",
@@ -45,12 +41,7 @@ LATE_WEIGHT = Parameter(
 )
 # Chosen on scifact's train part, anthropic_docs and mtrag_un, which all gain from .1 to .175 (docs/benchmarks.md).
 CLUSTER_WEIGHT = Parameter(
-    "cluster_weight",
-    "float",
-    0.125,
-    "Share of the score for similarity to the top passages; 0 turns it off.",
-    0.0,
-    1.0,
+    "cluster_weight", "float", 0.125, "Share of the score for similarity to the top passages; 0 turns it off.", 0.0, 1.0
 )
 # On chunking_evaluation (200-token passages, the best five) .65 keeps 88.8 of 89.2% of the relevant characters and
 # raises IoU from 5.7 to 8.3: a passage far below the first rarely has more of the answer.
@@ -62,12 +53,7 @@ AGENT_CUTOFF = 0.7
 # on scifact (300 questions) .5 keeps 8.1 with all of 88.4%, .7 keeps 4.4 with 84.2%.
 DOCUMENT_CUTOFF = 0.5
 CUTOFF = Parameter(
-    "cutoff",
-    "float",
-    0.0,
-    "Omit passages that score below this share of the best; 0 keeps all.",
-    0.0,
-    0.95,
+    "cutoff", "float", 0.0, "Omit passages that score below this share of the best; 0 keeps all.", 0.0, 0.95
 )
 # nDCG@10 of hybrid / rerank without and with it: anthropic_docs .839 / .841 and .849 / .853, scifact .737 / .750 and
 # .735 / .749; annual reports: the right document first for 58% of the questions and for 95% (rerank).
@@ -131,10 +117,7 @@ CROSS_WEIGHT = Parameter(
 )
 DEFAULT_RANKER = "default"  # the shipped ranker
 RANKER = Parameter(
-    "ranker",
-    "name",
-    DEFAULT_RANKER,
-    "The trained weights to rank candidates with; see 'workbench rankers list'.",
+    "ranker", "name", DEFAULT_RANKER, "The trained weights to rank candidates with; see 'workbench rankers list'."
 )
 TYPO_TOLERANCE = Parameter(
     "forgive",

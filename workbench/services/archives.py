@@ -98,11 +98,7 @@ class ArchiveService:
         self._corpus, self._requests, self._citations, self._folder = corpus, requests, citations, folder
         self._mirror = FolderMirror(corpus, sources, documents, "archive")
 
-    def refresh(
-        self,
-        on_progress: OnProgress | None = None,
-        should_stop: ShouldStop | None = None,
-    ) -> str:
+    def refresh(self, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> str:
         """Ingest the folder's changes and return the id of its source.
 
         Raises:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from workbench.errors import InvalidInput
 from workbench.services.corpus import Corpus
-from workbench.storage.citations import CitedDocument, StoredCitation
+from workbench.storage.citations import DocumentCitation, Edge, GraphNode
 from workbench.types import Value
 
 MIN_DEPTH, MAX_DEPTH = 1, 3
@@ -19,48 +19,11 @@ MENTION_CONFIDENCE = 0.6  # for a title in plain text, without a link
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentCitation(Value):
-    """One document that cites another."""
-
-    source_id: str
-    target_id: str
-    target_url: str
-    context: str  # the sentence with the citation
-    confidence: float  # 1.0 for a link, 0.9 for a bare path, 0.6 for a title in plain text
-    kind: str
-    depth: int = 1  # steps from the requested document
-
-
-@dataclass(frozen=True, slots=True)
 class DocumentCitations(Value):
     """The citations of one document, nearest first."""
 
     citing: tuple[DocumentCitation, ...] = ()  # documents that it cites
     cited: tuple[DocumentCitation, ...] = ()  # documents that cite it
-
-
-@dataclass(frozen=True, slots=True)
-class GraphNode(Value):
-    """A document in a citation graph."""
-
-    id: str
-    title: str
-    source_id: str
-    source_title: str
-    cites: int = 0  # documents in the graph's sources
-    cited_by: int = 0
-    document_type: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Edge(Value):
-    """All citations of one document by another."""
-
-    source: str  # id of the citing document
-    target: str  # id of the cited document
-    confidence: float  # the highest of them, 0..1
-    links: int  # number of citations
-    context: str  # the sentence with the first one
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +59,12 @@ class Overview(Value):
     orphans: tuple[GraphNode, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BrokenLink(Value):
-    """A link to a document of its source that does not exist."""
-
-    document_id: str
-    title: str
-    target: str
-    context: str
-
-
 class CitationService:
     """Operations on citations."""
 
     def __init__(self, corpus: Corpus) -> None:
-        self._corpus, self._citations = corpus, corpus.citations
+        self._citations = corpus.citations
+        self.documents, self.broken = corpus.citations.documents, corpus.citations.broken
 
     def get(
         self, document_ids: Sequence[str], depth: int = 1, *, mentions: bool = True
@@ -132,10 +86,6 @@ class CitationService:
         inward = self._follow(document_ids, depth, forward=False, mentions=mentions)
         return {key: DocumentCitations(tuple(outward[key]), tuple(inward[key])) for key in document_ids}
 
-    def documents(self, ids: Iterable[str]) -> dict[str, CitedDocument]:
-        """Return documents by id, with title and source."""
-        return self._citations.documents(list(dict.fromkeys(ids)))
-
     def graph(
         self,
         source_ids: Sequence[str] | None = None,
@@ -146,7 +96,7 @@ class CitationService:
 
         If there are more than ``limit`` documents, those with the most citations are kept.
         """
-        pairs = self._pairs(source_ids)
+        pairs = self._citations.pairs(source_ids)
         if document_ids is not None:
             wanted = set(document_ids)
             pairs = [edge for edge in pairs if edge.source in wanted or edge.target in wanted]
@@ -160,7 +110,7 @@ class CitationService:
 
     def overview(self, source_ids: Sequence[str] | None = None, limit: int = 20) -> Overview:
         """Return counts of links, the most cited documents and those without citations."""
-        pairs = self._pairs(source_ids)
+        pairs = self._citations.pairs(source_ids)
         linked = {end for edge in pairs for end in (edge.source, edge.target)}
         cited = Counter(edge.target for edge in pairs)
         alone = [key for key in self._citations.document_ids(source_ids) if key not in linked]
@@ -169,11 +119,6 @@ class CitationService:
             most_cited=self._nodes([key for key, _ in cited.most_common(limit)], pairs),
             orphans=self._nodes(alone[:limit], pairs),
         )
-
-    def broken(self, source_ids: Sequence[str] | None = None, limit: int = 200) -> list[BrokenLink]:
-        """Return links to documents of their source that do not exist."""
-        links = self._citations.broken(source_ids, limit)
-        return [BrokenLink(link.document_id, link.title, link.target, link.context) for link in links]
 
     def _follow(
         self, document_ids: Sequence[str], depth: int, *, forward: bool, mentions: bool
@@ -186,37 +131,34 @@ class CitationService:
             level = list(dict.fromkeys(end for ends in frontier.values() for end in ends))[:MAX_STEP_DOCUMENTS]
             if not level:
                 break
-            by_end: dict[str, list[StoredCitation]] = {}
+            by_end: dict[str, list[DocumentCitation]] = {}
             for edge in self._edges(level, forward=forward, mentions=mentions and step == 1):
-                by_end.setdefault(edge.document_id if forward else edge.to_document, []).append(edge)
+                by_end.setdefault(edge.source_id if forward else edge.target_id, []).append(edge)
             for start, ends in frontier.items():
                 fresh: list[str] = []
                 for edge in (edge for end in ends for edge in by_end.get(end, ())):
-                    citations[start].append(_make_citation(edge, step))
-                    other = edge.to_document if forward else edge.document_id
+                    citations[start].append(replace(edge, depth=step))
+                    other = edge.target_id if forward else edge.source_id
                     if other not in entered[start]:
                         entered[start].add(other)
                         fresh.append(other)
                 frontier[start] = fresh if len(citations[start]) < MAX_FOLLOWED_CITATIONS else []
         return citations
 
-    def _edges(self, ids: Sequence[str], *, forward: bool, mentions: bool) -> list[StoredCitation]:
+    def _edges(self, ids: Sequence[str], *, forward: bool, mentions: bool) -> list[DocumentCitation]:
         """Return one citation per pair of documents: the one with the highest confidence."""
-        links = self._citations.list_outgoing(ids) if forward else self._citations.list_incoming(ids)
-        best: dict[tuple[str, str], StoredCitation] = {}
-        for edge in links:
-            pair = (edge.document_id, edge.to_document)
+        best: dict[tuple[str, str], DocumentCitation] = {}
+        for edge in self._citations.list_links(ids, forward=forward):
+            pair = (edge.source_id, edge.target_id)
             if pair not in best or edge.confidence > best[pair].confidence:
                 best[pair] = edge
         if mentions:
-            rows = (
-                self._citations.list_outgoing_mentions(ids) if forward else self._citations.list_incoming_mentions(ids)
-            )
+            rows = self._citations.list_mentions(ids, forward=forward)
             spoken = {(a, b): key.removeprefix("title:") for a, b, key in rows if (a, b) not in best}
             best |= self._mentions(spoken)
         return list(best.values())
 
-    def _mentions(self, spoken: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], StoredCitation]:
+    def _mentions(self, spoken: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], DocumentCitation]:
         from workbench.ingestion.links import Link, link_context
 
         around = self._citations.mention_contexts([(citing, title) for (citing, _), title in spoken.items()])
@@ -224,31 +166,13 @@ class CitationService:
         for (citing, cited), title in spoken.items():
             text, start = around.get((citing, title), ("", 0))
             context = link_context(text, Link("mention", title, title, start, start + len(title))) if text else ""
-            edges[citing, cited] = StoredCitation(citing, cited, "mention", title, None, context, MENTION_CONFIDENCE)
+            edges[citing, cited] = DocumentCitation(citing, cited, title, context, MENTION_CONFIDENCE, "mention")
         return edges
-
-    def _pairs(self, source_ids: Sequence[str] | None) -> list[Edge]:
-        return [
-            Edge(pair.document_id, pair.to_document, pair.confidence, pair.links, pair.context)
-            for pair in self._citations.pairs(source_ids)
-        ]
 
     def _nodes(self, ids: Sequence[str], pairs: Sequence[Edge]) -> tuple[GraphNode, ...]:
         cites, cited = Counter(edge.source for edge in pairs), Counter(edge.target for edge in pairs)
         documents = self._citations.documents(ids)
-        return tuple(
-            GraphNode(
-                key,
-                document.title,
-                document.source_id,
-                document.source_title,
-                cites[key],
-                cited[key],
-                document.document_type,
-            )
-            for key in ids
-            if (document := documents.get(key)) is not None
-        )
+        return tuple(replace(documents[key], cites=cites[key], cited_by=cited[key]) for key in ids if key in documents)
 
 
 def check_depth(depth: int) -> None:
@@ -259,15 +183,3 @@ def check_depth(depth: int) -> None:
     """
     if not MIN_DEPTH <= depth <= MAX_DEPTH:
         raise InvalidInput(f"Invalid depth {depth}: use a whole number from 1 to 3.")
-
-
-def _make_citation(edge: StoredCitation, depth: int) -> DocumentCitation:
-    return DocumentCitation(
-        edge.document_id,
-        edge.to_document,
-        edge.url or edge.target,
-        edge.context,
-        round(float(edge.confidence), 3),
-        edge.kind,
-        depth,
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
@@ -27,7 +27,6 @@ from workbench.types import Index, ResolvedScope
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
-    from llama_index.core.node_parser import NodeParser
 
     from workbench.ingestion.components import IndexComponents
     from workbench.ingestion.writing import IndexWriter
@@ -306,12 +305,6 @@ class Corpus:
         from workbench.ingestion.components import make_embed_model
 
         return make_embed_model(self.index_encoder(index))
-
-    def node_parser(self, chunker: str, options: Mapping[str, object], model: str | None) -> NodeParser:
-        """Return a chunker as a LlamaIndex node parser; see ``Workbench.node_parser``."""
-        from workbench.ingestion.components import make_node_parser
-
-        return make_node_parser(chunker, options, self.encoder(model))
 
     def finish_index(self, index: Index, say: Callable[[str], None] | None = None) -> None:
         """Bring the graph and the thresholds of evidence up to date after passages were written.

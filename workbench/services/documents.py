@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -110,6 +109,13 @@ class DocumentService:
 
     def __init__(self, corpus: Corpus, sources: SourceService, indexes: IndexService) -> None:
         self._corpus, self._sources, self._indexes = corpus, sources, indexes
+        stored = corpus.documents
+        self.list, self.count, self.file, self.list_changed = (
+            stored.list,
+            stored.count,
+            stored.file,
+            stored.list_changed,
+        )
         self._turns = tuple(threading.Lock() for _ in range(LOCK_COUNT))
 
     # Ingest many documents
@@ -320,43 +326,6 @@ class DocumentService:
 
     # Read documents
 
-    def list(
-        self,
-        *,
-        source_id: str | None = None,
-        document_type: str | None = None,
-        contains: str | None = None,
-        named: str | None = None,
-        limit: int | None = None,
-        offset: int = 0,
-    ) -> list[Document]:
-        """Return documents without their text, oldest first.
-
-        Args:
-            source_id: Only documents of this source.
-            document_type: Only this type, such as "pdf".
-            contains: Text in the title, or the start of an id.
-            named: Words that must all occur in the title, path or URL, in any order.
-            limit: Maximum number of documents.
-            offset: Number of documents to skip.
-        """
-        return self._corpus.documents.list(
-            source_id=source_id, document_type=document_type, contains=contains, named=named, limit=limit, offset=offset
-        )
-
-    def count(
-        self,
-        *,
-        source_id: str | None = None,
-        document_type: str | None = None,
-        contains: str | None = None,
-        named: str | None = None,
-    ) -> int:
-        """Return how many documents ``list`` returns without a limit."""
-        return self._corpus.documents.count(
-            source_id=source_id, document_type=document_type, contains=contains, named=named
-        )
-
     def get(self, document_id: str) -> Document:
         """Return a document with its full text.
 
@@ -365,10 +334,6 @@ class DocumentService:
         """
         check_key("document", document_id)
         return self._corpus.documents.get(document_id)
-
-    def file(self, document_id: str) -> tuple[str, str, bytes] | None:
-        """Return (name, media type, bytes) of the original file, or None if it was not kept."""
-        return self._corpus.documents.file(document_id)
 
     def passages(self, document_id: str, *, index: str | None = None) -> Sequence[StoredPassage]:
         """Return a document's passages in an index, in reading order.
@@ -392,13 +357,6 @@ class DocumentService:
         """
         check_key("document", url)
         return self._corpus.documents.get(self._corpus.documents.at(url))
-
-    def list_changed(self, moment: datetime | None, limit: int) -> tuple[Mapping[str, str], datetime]:
-        """Return the ids of documents changed after ``moment``, with their source ids, and the current time.
-
-        If ``moment`` is None, no documents are returned.
-        """
-        return self._corpus.documents.list_changed(moment, limit)
 
     def around(
         self, passage_id: str, before: int = 1, after: int = 1, *, index: str | None = None

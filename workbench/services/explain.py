@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from workbench.retrieval.query import Query, Request
     from workbench.storage.passages import Connection, StoredPassage
 
-OTHER_RANK_LIMITS = (
-    50,
-    MAX_RESULTS,
-)  # ranks read from other strategies; the second if the passage is not in the first
+OTHER_RANK_LIMITS = (50, MAX_RESULTS)  # ranks read from other strategies; the second if the passage is not in the first
 SINGLE_LEG_STRATEGIES = {"vector": VECTOR, "keyword": KEYWORD}  # strategies with the ranks of a single leg
 
 
@@ -265,11 +262,7 @@ class ExplainService:
         return max(candidates, key=lambda p: (near.get(p.id, 0.0) + bm25.get(p.id, 0.0) / highest, -p.id)), None
 
     def _find_outcome(
-        self,
-        traced: _TracedSearch,
-        passage: StoredPassage,
-        hit: Passage | None,
-        legs: Mapping[str, LegView],
+        self, traced: _TracedSearch, passage: StoredPassage, hit: Passage | None, legs: Mapping[str, LegView]
     ) -> tuple[str, str]:
         from workbench.retrieval.explain import outcome
 

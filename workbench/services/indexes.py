@@ -111,6 +111,8 @@ class IndexService:
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
+        self.check_name, stored = check_index_name, corpus.indexes
+        self.set_default, self.delete, self.bytes_on_disk = stored.set_default, stored.delete, stored.bytes_on_disk
 
     def list(self) -> list[Index]:
         """Return the user's indexes with their counts."""
@@ -124,10 +126,6 @@ class IndexService:
             NotFound: No such index.
         """
         return self._corpus.indexes.with_counts(self._corpus.index(name).name)
-
-    def check_name(self, name: str) -> None:
-        """Raise InvalidInput if an index cannot have this name."""
-        check_index_name(name)
 
     def create(
         self,
@@ -388,24 +386,6 @@ class IndexService:
             f"{format_dollars(tokens * price / 1e6)}; stored vectors of the same texts are reused."
         )
 
-    def set_default(self, name: str) -> Index:
-        """Make an index the default for searches that name none.
-
-        Raises:
-            NotFound: No such index.
-            Conflict: The index is still being built.
-        """
-        return self._corpus.indexes.set_default(name)
-
-    def delete(self, name: str) -> Index:
-        """Delete an index; its documents are kept.
-
-        Raises:
-            NotFound: No such index.
-            Conflict: It is the default index, or a job is building it.
-        """
-        return self._corpus.indexes.delete(name)
-
     def languages(self, name: str | None = None) -> dict[str, int]:
         """Return an index's passages by language (None for the default index), most frequent first."""
         return self._corpus.indexes.languages(self._corpus.index(name).name)
@@ -424,10 +404,6 @@ class IndexService:
         if any(index.embedding_model == OFFERED_MODEL for index in self._corpus.indexes.list()):
             return None
         return make_offer(self.languages(default.name), default.embedding_model)
-
-    def bytes_on_disk(self, name: str) -> int:
-        """Return the size of an index on disk, in bytes."""
-        return self._corpus.indexes.bytes_on_disk(name)
 
 
 def report_graph_progress(on_progress: OnProgress | None, done: int) -> Callable[[str], None] | None:

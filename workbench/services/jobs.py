@@ -5,19 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 
 from workbench.errors import Conflict, InvalidInput, NotFound, list_choices
 from workbench.services.checks import UPLOADS_TITLE
 from workbench.services.corpus import Corpus
-from workbench.storage.job_parts import FileTally, JobFile, JobParts, PartsTally
 from workbench.storage.jobs import FINISHED_STATUSES, Job, Jobs, LogLine, Queue
 from workbench.types import JsonObject, JsonValue, OnProgress, Progress
 
 JOB_KINDS = ("crawl", "ingest", "index_build", "experiment", "optimise", "test_set", "learn")
 JOB_STATUSES = ("queued", "running", *FINISHED_STATUSES)
-MAX_FILES_LISTED = 200  # of a job, listed by default
 POLL_INTERVAL_S = 0.2  # seconds between polls of a job
 
 
@@ -27,7 +24,10 @@ class JobService:
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
         self.queue = Queue(corpus.database.url)
-        self.table = Jobs(corpus.database, self.queue)
+        self.table = table = Jobs(corpus.database, self.queue)
+        self.get, self.count, self.with_parameters = table.get, table.count, table.with_parameters
+        self.in_view, self.put_away, self.heard = table.in_view, table.put_away, table.heard
+        self.files, self.tally, self.parts = table.files.list, table.files.tally, table.parts.tally
 
     # Start jobs
 
@@ -186,50 +186,9 @@ class JobService:
         source_id = self._corpus.sources.find(source).id if source else None
         return self.table.list(kind=kind, status=status, source_id=source_id, limit=limit, offset=offset)
 
-    def count(self, *, kind: str | None = None, status: str | None = None) -> int:
-        """Return the number of jobs with a kind and status."""
-        return self.table.count(kind=kind, status=status)
-
     def list_builds(self) -> dict[str, Job]:
         """Return the unfinished jobs that build indexes, by index name."""
         return {str(job.parameters["index"]): job for job in self.table.list_unfinished("index_build")}
-
-    def in_view(self) -> list[Job]:
-        """Return unfinished jobs, and the last day's ingests and index builds that were not dismissed."""
-        return self.table.in_view()
-
-    def heard(self) -> dict[str, datetime]:
-        """Return the last heartbeat of each running job's worker, by job id."""
-        return self.table.heard()
-
-    def files(self, job_id: str, *, limit: int = MAX_FILES_LISTED) -> list[JobFile]:
-        """Return the files of an ingest in order; if more than ``limit``, the failed, active and latest ones."""
-        return self.table.files.list(job_id, limit)
-
-    def tally(self, job_id: str) -> FileTally:
-        """Return the number of files of an ingest by state, and the share that is done."""
-        return self.table.files.tally(job_id)
-
-    def parts(self, job_id: str) -> PartsTally:
-        """Return the progress of a job's parts and the number of workers on them."""
-        return JobParts(self._corpus.database).tally(job_id)
-
-    def with_parameters(
-        self, kind: str, parameters: Mapping[str, JsonValue], *, unfinished: bool = False
-    ) -> Job | None:
-        """Return the newest job of a kind whose parameters include the given ones, or None.
-
-        With ``unfinished``, jobs that have ended are ignored.
-        """
-        return self.table.with_parameters(kind, parameters, unfinished=unfinished)
-
-    def get(self, job_id: str) -> Job:
-        """Return a job.
-
-        Raises:
-            NotFound: No such job.
-        """
-        return self.table.get(job_id)
 
     def log(self, job_id: str, *, after: int = 0, limit: int = 200) -> list[LogLine]:
         """Return the last lines of a job's log with an id above ``after``, oldest first."""
@@ -277,10 +236,6 @@ class JobService:
             raise Conflict(f"Job {job_id} is {job.status}; only cancelled and failed jobs can be resumed.")
         self.table.log(job_id, "Resumed.")
         return self.table.get(job_id)
-
-    def put_away(self, job_id: str) -> None:
-        """Dismiss an ended job from the overview for all users; its record is kept."""
-        self.table.put_away(job_id)
 
     def delete(self, job_id: str) -> Job:
         """Delete an ended job with its log, and its source if that is empty.

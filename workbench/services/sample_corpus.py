@@ -20,9 +20,7 @@ def read_sample_files() -> list[tuple[str, bytes]]:
 
 
 def load_sample(
-    documents: DocumentService,
-    on_progress: OnProgress | None = None,
-    should_stop: ShouldStop | None = None,
+    documents: DocumentService, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None
 ) -> IngestReport:
     """Ingest the sample's articles into their source; unchanged articles are skipped.
 

@@ -344,10 +344,7 @@ class DocumentSearch:
 
     def __init__(self, corpus: Corpus, requests: Requests, search: SearchService) -> None:
         self._requests, self._search, self._facts = requests, search, DocumentFacts(corpus.reader)
-
-    def places(self, source_ids: Iterable[str]) -> dict[str, SourcePlace]:
-        """Return the places of sources by id."""
-        return self._facts.places(source_ids)
+        self.places = self._facts.places
 
     def search(self, query: str, ask: Ask = DEFAULT_ASK) -> DocumentResult:
         """Return the best documents, up to the limit; raises what a search raises."""

@@ -39,19 +39,9 @@ class ProjectService:
     """Operations on projects and their folders."""
 
     def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-
-    def list(self) -> list[Project]:
-        """Return all projects by title."""
-        return self._corpus.projects.list()
-
-    def get(self, key: str) -> Project:
-        """Return a project by id or exact title.
-
-        Raises:
-            NotFound: No such project.
-        """
-        return self._corpus.projects.get(key)
+        self._corpus, stored = corpus, corpus.projects
+        self.list, self.get = stored.list, stored.get
+        self.folders, self.delete_folder = stored.folders, stored.delete_folder
 
     def create(self, title: str, description: str = "", *, id: str | None = None) -> Project:
         """Create a project.
@@ -91,21 +81,8 @@ class ProjectService:
             citations=citations,
         )
 
-    def folders(self, project: str) -> list[Folder]:
-        """Return a project's folders by name.
-
-        Raises:
-            NotFound: No such project.
-        """
-        return self._corpus.projects.folders(project)
-
     def create_folder(
-        self,
-        project: str,
-        name: str,
-        description: str = "",
-        color: str = "#6366f1",
-        icon_name: str = "folder",
+        self, project: str, name: str, description: str = "", color: str = "#6366f1", icon_name: str = "folder"
     ) -> Folder:
         """Create a folder in a project.
 
@@ -139,14 +116,6 @@ class ProjectService:
             project, folder, name=name and check_title(name), description=description, color=color, icon_name=icon_name
         )
 
-    def delete_folder(self, project: str, folder: str) -> Folder:
-        """Delete a folder; its sources stay in the project.
-
-        Raises:
-            NotFound: No such project or folder.
-        """
-        return self._corpus.projects.delete_folder(project, folder)
-
 
 class LocationNames(TypedDict):
     """A project by its id or title, and a folder in it by its name; both are None for a global source."""
@@ -166,40 +135,13 @@ class SourceService:
     """Operations on sources."""
 
     def __init__(self, corpus: Corpus, indexes: IndexService) -> None:
-        self._corpus, self._indexes = corpus, indexes
-
-    def list(
-        self,
-        *,
-        scope: str | None = None,
-        project_id: str | None = None,
-        source_type: str | None = None,
-        limit: int | None = None,
-        offset: int = 0,
-    ) -> list[Source]:
-        """Return sources in the order of creation.
-
-        Sources of test sets, conversations, articles and archives are included only if ``source_type`` selects them.
-        """
-        return self._corpus.sources.list(
-            scope=scope, project_id=project_id, source_type=source_type, limit=limit, offset=offset
-        )
-
-    def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
-        """Return how many sources ``list`` returns without a limit."""
-        return self._corpus.sources.count(scope=scope, project_id=project_id, source_type=source_type)
+        self._corpus, self._indexes, stored = corpus, indexes, corpus.sources
+        self.list, self.count, self.ids = stored.list, stored.count, stored.ids
+        self.titles, self.tags = stored.titles, stored.tags
 
     def of_families(self) -> list[Source]:
         """Return the sources of conversations, articles and archives, which have their own tools."""
         return [source for kind in FAMILY_TYPES for source in self.list(source_type=kind)]
-
-    def ids(self) -> list[str]:
-        """Return the ids of the sources in ``list``, without counting their documents."""
-        return self._corpus.sources.ids()
-
-    def titles(self) -> dict[str, str]:
-        """Return id -> title of all sources in the order of creation, without counting their documents."""
-        return self._corpus.sources.titles()
 
     def get(self, key: str) -> Source:
         """Return a source by id, exact title or URL.
@@ -380,10 +322,6 @@ class SourceService:
             self._corpus.indexes.drop(name)
         self._corpus.sources.delete(source.id, shared)
         return Deletion("source", source.id, source.title, 1, source.documents_count, source.passages_count, citations)
-
-    def tags(self) -> dict[str, int]:
-        """Return every tag with the number of its sources."""
-        return self._corpus.sources.tags()
 
     def check_editable(self, source_id: str) -> None:
         """Check that a source is not the corpus of a test set, whose runs must stay comparable.

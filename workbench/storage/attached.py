@@ -235,10 +235,7 @@ class AttachedTable:
 
     def list_hashes(self) -> tuple[dict[str, bytes], str]:
         """Return the hash of each row's text and metadata by its id, and the state of the table before."""
-        query = self.select(
-            "{id}::text AS key, decode(md5({text} || {metadata}::text), 'hex') AS hash",
-            "AND {usable}",
-        )
+        query = self.select("{id}::text AS key, decode(md5({text} || {metadata}::text), 'hex') AS hash", "AND {usable}")
         hashes: dict[str, bytes] = {}
         with self.open(SCAN_TIMEOUT_S) as connection:
             state = self._read_state(connection)
@@ -305,8 +302,7 @@ class AttachedTable:
         """Return how many rows (None for all, else those of ``keys``) are nearer than a cosine."""
         inside = "" if keys is None else "AND {id} = ANY(%(keys)s::text[]::{id_type}[])"
         query = self.select(
-            "count(*) AS n",
-            f"AND {{usable}} AND 1 - ({{operand}} <=> %(vector)s::{{type}}) > %(cosine)s {inside}",
+            "count(*) AS n", f"AND {{usable}} AND 1 - ({{operand}} <=> %(vector)s::{{type}}) > %(cosine)s {inside}"
         )
         values = {"vector": _literal(vector), "cosine": cosine, "keys": list(keys or ())}
         with self.open() as connection:

@@ -171,10 +171,7 @@ def _sort_parents_first(connection: Connection) -> list[str]:
 
 def _copy_out(connection: Connection, archive: zipfile.ZipFile, name: str, columns: Sequence[str]) -> int:
     copying = sql.SQL("COPY (SELECT {} FROM {}) TO STDOUT").format(_columns(columns), sql.Identifier(name))
-    with (
-        connection.cursor() as cursor,
-        archive.open(f"{name}.copy", "w", force_zip64=True) as entry,
-    ):
+    with connection.cursor() as cursor, archive.open(f"{name}.copy", "w", force_zip64=True) as entry:
         with cursor.copy(copying) as copy:
             for piece in copy:
                 entry.write(piece)

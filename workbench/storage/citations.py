@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Connection, Database, clean_parameters, statement
+from workbench.storage.database import Connection, Table, clean_parameters, statement
+from workbench.types import Value
 
 MAX_ROWS = 1_000  # edges per step, so that a page with very many links does not slow searches down
 
@@ -28,63 +28,54 @@ class NewCitation:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredCitation:
-    """A document citing another; ``context`` is the sentence around the link."""
+class DocumentCitation(Value):
+    """One document that cites another."""
 
-    document_id: str
-    to_document: str
+    source_id: str
+    target_id: str
+    target_url: str
+    context: str  # the sentence with the citation
+    confidence: float  # 1.0 for a link, 0.9 for a bare path, 0.6 for a title in plain text
     kind: str
-    target: str
-    url: str | None
-    context: str
-    confidence: float
-    position: int = 0
+    depth: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class CitingPair:
-    """A document that cites another by ``links`` links; ``confidence`` (0..1) is the best link's."""
-
-    document_id: str
-    to_document: str
-    confidence: float
-    links: int
-    context: str
-
-
-@dataclass(frozen=True, slots=True)
-class UnresolvedLink:
-    """A link that should lead to a document of the same source but does not; ``target`` is as written."""
-
-    document_id: str
-    title: str
-    path: str | None
-    kind: str
-    target: str
-    label: str
-    context: str
-
-
-@dataclass(frozen=True, slots=True)
-class CitedDocument:
+class GraphNode(Value):
     """A document in a citation graph."""
 
     id: str
     title: str
-    path: str | None
-    url: str | None
     source_id: str
     source_title: str
-    document_date: date | None
-    document_type: str
-    source_type: str
+    cites: int = 0  # documents in the graph's sources
+    cited_by: int = 0
+    document_type: str = ""
 
 
-class Citations:
+@dataclass(frozen=True, slots=True)
+class Edge(Value):
+    """All citations of one document by another."""
+
+    source: str  # id of the citing document
+    target: str  # id of the cited document
+    confidence: float  # the highest of them, 0..1
+    links: int  # number of citations
+    context: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenLink(Value):
+    """A link to a document of its source that does not exist."""
+
+    document_id: str
+    title: str
+    target: str
+    context: str
+
+
+class Citations(Table):
     """The tables ``citations``, ``document_addresses`` and ``document_mentions``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def write(
         self,
@@ -103,68 +94,53 @@ class Citations:
         if links:
             rows = [clean_parameters({name: getattr(link, name) for name in NewCitation.__slots__}) for link in links]
             connection.execute(statement("citations_insert"), owner | {"links": Jsonb(rows)})
-        values = {"keys": clean_parameters(list(mentions))}
-        connection.execute(statement("mentions_insert"), owner | values)
+        connection.execute(statement("mentions_insert"), owner | {"keys": clean_parameters(list(mentions))})
 
-    def list_outgoing(self, ids: Sequence[str]) -> list[StoredCitation]:
-        """Return the links from given documents, at most 1,000."""
-        return self._read_stored("citations_from", ids)
+    def list_links(self, ids: Sequence[str], *, forward: bool) -> list[DocumentCitation]:
+        """Return the links from given documents, or to them, at most 1,000."""
+        name = "citations_from" if forward else "citations_to"
+        rows = self._rows(name, {"ids": list(ids), "limit": MAX_ROWS}) if ids else []
+        return [DocumentCitation(**row) for row in rows]
 
-    def list_incoming(self, ids: Sequence[str]) -> list[StoredCitation]:
-        """Return the links to given documents, at most 1,000."""
-        return self._read_stored("citations_to", ids)
-
-    def list_outgoing_mentions(self, ids: Sequence[str]) -> list[tuple[str, str, str]]:
-        """Return (document, mentioned document, title key) for titles that given documents mention in their text."""
-        return self._mentions("mentions_from", ids)
-
-    def list_incoming_mentions(self, ids: Sequence[str]) -> list[tuple[str, str, str]]:
-        """Return (document, mentioned document, title key) for documents that mention given documents' titles."""
-        return self._mentions("mentions_to", ids)
+    def list_mentions(self, ids: Sequence[str], *, forward: bool) -> list[tuple[str, str, str]]:
+        """Return (document, mentioned document, title key) for titles in the texts of given documents, or of others."""
+        name = "mentions_from" if forward else "mentions_to"
+        rows = self._rows(name, {"ids": list(ids), "limit": MAX_ROWS}) if ids else []
+        return [(row["document_id"], row["to_document"], row["key"]) for row in rows]
 
     def mention_contexts(self, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, int]]:
         """Return the text around a mention and the title's position in it, by (document id, lower-case title)."""
         values = {"documents": [key for key, _ in pairs], "titles": [title for _, title in pairs]}
-        rows = self._database.rows(statement("mention_contexts"), values)
+        rows = self._rows("mention_contexts", values)
         return {(row["document_id"], row["title"]): (row["around"], int(row["start"])) for row in rows}
 
-    def documents(self, ids: Sequence[str]) -> dict[str, CitedDocument]:
-        """Return given documents for a citation graph."""
-        rows = self._database.rows(statement("cited_documents"), {"ids": list(ids)})
-        return {row["id"]: CitedDocument(**row) for row in rows}
+    def documents(self, ids: Iterable[str]) -> dict[str, GraphNode]:
+        """Return given documents by id, with title and source."""
+        rows = self._rows("cited_documents", {"ids": list(dict.fromkeys(ids))})
+        return {row["id"]: GraphNode(**row) for row in rows}
 
     def document_ids(self, source_ids: Sequence[str] | None) -> list[str]:
         """Return the ids of all documents of sources, oldest first."""
-        rows = self._database.rows(statement("documents_to_cite"), {"source_ids": _optional_list(source_ids)})
-        return [row["id"] for row in rows]
+        return self._column("documents_to_cite", {"source_ids": _optional_list(source_ids)})
 
-    def pairs(self, source_ids: Sequence[str] | None, document_ids: Sequence[str] | None = None) -> list[CitingPair]:
+    def pairs(self, source_ids: Sequence[str] | None) -> list[Edge]:
         """Return every pair of documents in the sources in which one cites the other."""
-        values = {"source_ids": _optional_list(source_ids), "document_ids": _optional_list(document_ids)}
-        return [CitingPair(**row) for row in self._database.rows(statement("citation_pairs"), values)]
+        rows = self._rows("citation_pairs", {"source_ids": _optional_list(source_ids)})
+        return [Edge(**row) for row in rows]
 
-    def broken(self, source_ids: Sequence[str] | None, limit: int) -> list[UnresolvedLink]:
-        """Return links that should lead to a document of the same source but do not."""
+    def broken(self, source_ids: Sequence[str] | None = None, limit: int = 200) -> list[BrokenLink]:
+        """Return links to documents of their source that do not exist."""
         values = {"source_ids": _optional_list(source_ids), "limit": limit}
-        return [UnresolvedLink(**row) for row in self._database.rows(statement("broken_links"), values)]
+        return [BrokenLink(**row) for row in self._rows("broken_links", values)]
 
     def counts(self, source_ids: Sequence[str] | None) -> dict[str, int]:
         """Return the number of all links, and of resolved, external and broken ones."""
-        row = self._database.row(statement("citation_counts"), {"source_ids": _optional_list(source_ids)}) or {}
+        row = self._row("citation_counts", {"source_ids": _optional_list(source_ids)}) or {}
         return {name: int(value) for name, value in row.items()}
 
     def link_count(self, ids: Sequence[str] = (), source_id: str | None = None) -> int:
         """Return the number of links of given documents or of a source, which a deletion would remove."""
-        row = self._database.row(statement("citations_held"), {"ids": list(ids), "source_id": source_id})
-        return int(row["held"]) if row else 0
-
-    def _read_stored(self, name: str, ids: Sequence[str]) -> list[StoredCitation]:
-        rows = self._database.rows(statement(name), {"ids": list(ids), "limit": MAX_ROWS}) if ids else []
-        return [StoredCitation(**row) for row in rows]
-
-    def _mentions(self, name: str, ids: Sequence[str]) -> list[tuple[str, str, str]]:
-        rows = self._database.rows(statement(name), {"ids": list(ids), "limit": MAX_ROWS}) if ids else []
-        return [(row["document_id"], row["to_document"], row["key"]) for row in rows]
+        return int(self._value("citations_held", {"ids": list(ids), "source_id": source_id}))
 
 
 def _optional_list(ids: Sequence[str] | None) -> list[str] | None:

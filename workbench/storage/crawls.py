@@ -9,7 +9,7 @@ from datetime import datetime
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Connection, Database, Row, clean_parameters, statement
+from workbench.storage.database import Connection, Row, Table, clean_parameters, statement
 from workbench.types import JsonObject, JsonValue, Value
 
 
@@ -146,11 +146,8 @@ class PageBody:
     fetched_at: datetime | None
 
 
-class Crawls:
+class Crawls(Table):
     """The tables ``crawl_jobs`` and ``crawl_pages``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def create(
         self, connection: Connection, job_id: str, source_id: str, url: str, options: Mapping[str, object]
@@ -166,7 +163,7 @@ class Crawls:
         Raises:
             NotFound: The job is not a crawl.
         """
-        row = self._database.row(statement("crawl_get"), {"job_id": job_id})
+        row = self._row("crawl_get", {"job_id": job_id})
         if row is None:
             raise NotFound("crawl job", job_id, "List the crawl jobs to see the valid ids.")
         row["source_id"] = row["source_id"] or ""
@@ -174,16 +171,16 @@ class Crawls:
 
     def fills(self, job_id: str, source_id: str) -> None:
         """Record the source that a crawl fills."""
-        self._database.rows(statement("crawl_source"), {"job_id": job_id, "source_id": source_id})
+        self._rows("crawl_source", {"job_id": job_id, "source_id": source_id})
 
     def frontier(self, job_id: str) -> list[Row]:
         """Return every page in order, with the fields that a crawl keeps in memory."""
-        return self._database.rows(statement("page_frontier"), {"job_id": job_id})
+        return self._rows("page_frontier", {"job_id": job_id})
 
     def memory(self, source_id: str, job_id: str, index: str) -> dict[str, PageMemory]:
         """Return what earlier crawls of a source know, by URL."""
         parameters = {"source_id": source_id, "job_id": job_id, "index": index}
-        return {row["url"]: PageMemory(**row) for row in self._database.rows(statement("page_memory"), parameters)}
+        return {row["url"]: PageMemory(**row) for row in self._rows("page_memory", parameters)}
 
     def record_reply(self, job_id: str, position: int, answer: PageReply, log: str = "") -> None:
         """Store the response from a URL, with a line for the job's log."""
@@ -201,8 +198,7 @@ class Crawls:
 
     def record_attempt(self, job_id: str, position: int, attempts: int, reason: str) -> None:
         """Record a failed attempt that will be retried."""
-        values = {"job_id": job_id, "position": position, "attempts": attempts, "reason": reason}
-        self._database.rows(statement("page_attempted"), values)
+        self._rows("page_attempted", {"job_id": job_id, "position": position, "attempts": attempts, "reason": reason})
 
     def record_links(
         self,
@@ -231,13 +227,11 @@ class Crawls:
 
     def settle(self, job_id: str, position: int, outcome: str, reason: str | None) -> None:
         """Record the outcome of a page."""
-        values = {"job_id": job_id, "position": position, "outcome": outcome, "reason": reason}
-        self._database.rows(statement("page_settled"), values)
+        self._rows("page_settled", {"job_id": job_id, "position": position, "outcome": outcome, "reason": reason})
 
     def settle_with_note(self, job_id: str, position: int, outcome: str, note: str) -> None:
         """Record the outcome of a page and append a sentence to its reason, once."""
-        values = {"job_id": job_id, "position": position, "outcome": outcome, "note": note}
-        self._database.rows(statement("page_settled_with_note"), values)
+        self._rows("page_settled_with_note", {"job_id": job_id, "position": position, "outcome": outcome, "note": note})
 
     def record_stored(self, connection: Connection, job_id: str, position: int, document_id: str, index: str) -> None:
         """Record that a page's document was written, in the same transaction."""
@@ -247,63 +241,55 @@ class Crawls:
 
     def record_unchanged(self, job_id: str, position: int) -> None:
         """Record that the stored document has the same text."""
-        self._database.rows(statement("page_unchanged"), {"job_id": job_id, "position": position})
+        self._rows("page_unchanged", {"job_id": job_id, "position": position})
 
     def requeue(self, job_id: str, position: int, metadata: Mapping[str, object]) -> None:
         """Fetch a page again from the start."""
-        values = {"job_id": job_id, "position": position, "metadata": Jsonb(dict(metadata))}
-        self._database.rows(statement("page_requeue"), values)
+        self._rows("page_requeue", {"job_id": job_id, "position": position, "metadata": Jsonb(dict(metadata))})
 
     def rekey(self, job_id: str, position: int, key: str) -> None:
         """Change the URL that identifies a page's document."""
-        self._database.rows(statement("page_rekey"), {"job_id": job_id, "position": position, "key": key})
+        self._rows("page_rekey", {"job_id": job_id, "position": position, "key": key})
 
     def accept_held(self, job_id: str) -> int:
         """Requeue the pages whose removal was held back; their documents are removed after the fetch."""
-        return len(self._database.rows(statement("pages_accept_held"), {"job_id": job_id}))
+        return len(self._rows("pages_accept_held", {"job_id": job_id}))
 
     def document_keys(self, source_id: str) -> set[str]:
         """Return the keys (page URLs) of a source's documents."""
-        return {row["key"] for row in self._database.rows(statement("crawl_keys"), {"source_id": source_id})}
+        return set(self._column("crawl_keys", {"source_id": source_id}))
 
     def count_documents(self, source_id: str) -> int:
         """Return the number of a source's documents."""
-        row = self._database.row(statement("crawl_documents"), {"source_id": source_id})
-        return row["n"] if row else 0
+        return int(self._value("crawl_documents", {"source_id": source_id}))
 
     def list_without_row(self, job_id: str) -> list[tuple[str, str | None]]:
         """Return (URL, reason or None) from fetched pages or the site's own lists that have no page row."""
-        return [
-            (row["url"], row["reason"]) for row in self._database.rows(statement("crawl_unlisted"), {"job_id": job_id})
-        ]
+        return [(row["url"], row["reason"]) for row in self._rows("crawl_unlisted", {"job_id": job_id})]
 
     def set_skipped(self, job_id: str, skipped: Mapping[str, int]) -> None:
         """Store the number of URLs without a page row, by the reason why they were not fetched."""
-        self._database.rows(
-            statement("crawl_skipped"), {"job_id": job_id, "skipped": Jsonb(clean_parameters(dict(skipped)))}
-        )
+        self._rows("crawl_skipped", {"job_id": job_id, "skipped": Jsonb(clean_parameters(dict(skipped)))})
 
     def reasons(self, job_id: str) -> dict[str, int]:
         """Return the number of URLs that were not fetched, by reason, the most frequent first."""
-        rows = self._database.rows(statement("page_reasons"), {"job_id": job_id})
-        return {row["reason"]: row["n"] for row in rows}
+        return {row["reason"]: row["n"] for row in self._rows("page_reasons", {"job_id": job_id})}
 
     def retry_failed(self, job_id: str) -> int:
         """Requeue the failed pages; return their number."""
-        return len(self._database.rows(statement("pages_retry_failed"), {"job_id": job_id}))
+        return len(self._rows("pages_retry_failed", {"job_id": job_id}))
 
     def set_boilerplate(self, job_id: str, boilerplate: Iterable[int]) -> None:
         """Store the hashes of boilerplate lines, which repeat on most pages."""
-        self._database.rows(statement("crawl_boilerplate"), {"job_id": job_id, "boilerplate": sorted(boilerplate)})
+        self._rows("crawl_boilerplate", {"job_id": job_id, "boilerplate": sorted(boilerplate)})
 
     def bodies(self, job_id: str, positions: Sequence[int]) -> list[PageBody]:
         """Return pages that are not yet stored, with their text and metadata."""
-        rows = self._database.rows(statement("page_body"), {"job_id": job_id, "positions": list(positions)})
-        return [PageBody(**row) for row in rows]
+        return [PageBody(**row) for row in self._rows("page_body", {"job_id": job_id, "positions": list(positions)})]
 
     def blocks(self, job_id: str, positions: Sequence[int]) -> list[tuple[str, tuple[int, ...]]]:
         """Return (URL, paragraph hashes) of pages, in order."""
-        rows = self._database.rows(statement("page_blocks"), {"job_id": job_id, "positions": list(positions)})
+        rows = self._rows("page_blocks", {"job_id": job_id, "positions": list(positions)})
         return [(row["url"], tuple(row["blocks"])) for row in rows]
 
     def pages(
@@ -311,16 +297,15 @@ class Crawls:
     ) -> list[CrawlPage]:
         """Return the pages of a crawl in the order of their discovery."""
         parameters = {"job_id": job_id, "outcome": outcome, "limit": limit, "offset": offset}
-        return [CrawlPage(**row) for row in self._database.rows(statement("page_list"), parameters)]
+        return [CrawlPage(**row) for row in self._rows("page_list", parameters)]
 
     def counts(self, job_id: str) -> list[PageCount]:
         """Return the number of pages by state and outcome."""
-        return [PageCount(**row) for row in self._database.rows(statement("page_counts"), {"job_id": job_id})]
+        return [PageCount(**row) for row in self._rows("page_counts", {"job_id": job_id})]
 
     def document(self, source_id: str, key: str) -> str | None:
         """Return the id of a source's document by its key (the page's URL), or None."""
-        row = self._database.row(statement("crawl_document"), {"source_id": source_id, "key": key})
-        return row["id"] if row else None
+        return self._value("crawl_document", {"source_id": source_id, "key": key})
 
     def _insert(self, connection: Connection, job_id: str, pages: Sequence[NewPage]) -> None:
         if pages:

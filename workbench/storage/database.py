@@ -57,13 +57,7 @@ def describe_url(url: str) -> str:
     return f"{where}{port}/{parts.get('dbname') or parts.get('user') or ''}"
 
 
-_KINDS = {
-    "sources": "source",
-    "projects": "project",
-    "folders": "folder",
-    "indexes": "index",
-    "datasets": "test set",
-}
+_KINDS = {"sources": "source", "projects": "project", "folders": "folder", "indexes": "index", "datasets": "test set"}
 
 
 @contextmanager
@@ -298,12 +292,7 @@ class Database:
     """A connection pool on one Postgres, opened at first use. Thread-safe."""
 
     def __init__(
-        self,
-        url: str,
-        *,
-        pool_size: int = 8,
-        connect_timeout: float = 10.0,
-        revive: Callable[[], object] | None = None,
+        self, url: str, *, pool_size: int = 8, connect_timeout: float = 10.0, revive: Callable[[], object] | None = None
     ) -> None:
         """Configure the pool; nothing is connected before the first use.
 
@@ -444,6 +433,27 @@ class Database:
             if self._pool is not None:
                 self._pool.close()
                 self._pool = None
+
+
+class Table:
+    """One or more tables of a database, with their statements; arguments as in ``statement``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _rows(self, name: str, values: Values = (), index: str | None = None, **parts: str) -> list[Row]:
+        return self._database.rows(statement(name, index, **parts), values)
+
+    def _row(self, name: str, values: Values = (), index: str | None = None, **parts: str) -> Row | None:
+        return self._database.row(statement(name, index, **parts), values)
+
+    def _column(self, name: str, values: Values = ()) -> list[Any]:
+        """Return the only column of a statement's rows."""
+        return [next(iter(row.values())) for row in self._rows(name, values)]
+
+    def _value(self, name: str, values: Values = ()) -> Any:  # noqa: ANN401 - the type of its column
+        """Return the only column of a statement's first row; None if it has no row."""
+        return next(iter(self._column(name, values)), None)
 
 
 def _try_acquire(pool: ConnectionPool[Connection]) -> Connection | None:

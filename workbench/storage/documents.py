@@ -11,8 +11,8 @@ from psycopg.types.json import Jsonb
 from workbench.errors import Ambiguous, NotFound
 from workbench.storage.database import (
     Connection,
-    Database,
     Row,
+    Table,
     bind_integers,
     bind_json,
     clean_parameters,
@@ -43,20 +43,16 @@ def _place(row: Row) -> SourcePlace:
     return SourcePlace(**fields)
 
 
-class DocumentFacts:
+class DocumentFacts(Table):
     """Facts about documents that were found, one statement per list."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def places(self, source_ids: Iterable[str]) -> dict[str, SourcePlace]:
         """Return projects and folders of sources, by source id."""
-        rows = self._database.rows(statement("source_places"), {"ids": sorted(set(source_ids))})
-        return {row["source_id"]: _place(row) for row in rows}
+        return {row["source_id"]: _place(row) for row in self._rows("source_places", {"ids": sorted(set(source_ids))})}
 
     def word_counts(self, document_ids: Iterable[str]) -> dict[str, int]:
         """Return the number of words of documents, by id."""
-        rows = self._database.rows(statement("document_word_counts"), {"ids": sorted(set(document_ids))})
+        rows = self._rows("document_word_counts", {"ids": sorted(set(document_ids))})
         return {row["id"]: int(row["words"]) for row in rows}
 
 
@@ -116,11 +112,8 @@ class KnownDocument:
     indexed_hash: str | None
 
 
-class Documents:
+class Documents(Table):
     """The tables ``documents``, ``document_files`` and ``scanned_pages``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def list(
         self,
@@ -143,8 +136,7 @@ class Documents:
             offset: Number of documents to skip.
         """
         parameters = _conditions(source_id, document_type, contains, named)
-        rows = self._database.rows(statement("document_list"), parameters | {"limit": limit, "offset": offset})
-        return [Document(**row) for row in rows]
+        return [Document(**row) for row in self._rows("document_list", parameters | {"limit": limit, "offset": offset})]
 
     def count(
         self,
@@ -155,8 +147,7 @@ class Documents:
         named: str | None = None,
     ) -> int:
         """Return the number of documents that ``list`` would return without a limit."""
-        row = self._database.row(statement("document_count"), _conditions(source_id, document_type, contains, named))
-        return int(row["n"]) if row else 0
+        return int(self._value("document_count", _conditions(source_id, document_type, contains, named)))
 
     def get(self, document_id: str) -> Document:
         """Return a document with its text.
@@ -173,21 +164,19 @@ class Documents:
         Raises:
             NotFound: There is no such document.
         """
-        row = self._database.row(statement("document_get"), {"id": document_id})
+        row = self._row("document_get", {"id": document_id})
         if row is None:
             raise NotFound("document", document_id, _HINT)
         return DocumentRecord(**row)
 
     def file(self, document_id: str) -> tuple[str, str, bytes] | None:
         """Return (name, media type, bytes) of the original, or None if it was not kept."""
-        row = self._database.row(statement("document_file"), {"document_id": document_id})
+        row = self._row("document_file", {"document_id": document_id})
         return (row["name"], row["media_type"], bytes(row["bytes"])) if row else None
 
     def scans(self, document_id: str, number: int | None = None) -> list[ScannedPage]:
         """Return the pages that OCR read, in order, or the one with this number; positions refer to its text."""
-        rows = self._database.rows(
-            statement("scanned_pages_of_document"), {"document_id": document_id, "number": number}
-        )
+        rows = self._rows("scanned_pages_of_document", {"document_id": document_id, "number": number})
         return [
             ScannedPage(row["number"], row["confidence"], tuple(WordPlace(*word) for word in row["words"]))
             for row in rows
@@ -195,13 +184,12 @@ class Documents:
 
     def by_key(self, source_id: str, index: str) -> dict[str, KnownDocument]:
         """Return a source's documents by key, with the version that an index holds."""
-        rows = self._database.rows(statement("document_hashes"), {"source_id": source_id, "index": index})
+        rows = self._rows("document_hashes", {"source_id": source_id, "index": index})
         return {row["key"]: KnownDocument(row["id"], row["content_hash"], row["indexed_hash"]) for row in rows}
 
     def with_content(self, source_id: str, content_hash: str) -> str | None:
         """Return the id of a source's document with the same content, or None."""
-        row = self._database.row(statement("document_by_hash"), {"source_id": source_id, "content_hash": content_hash})
-        return row["id"] if row else None
+        return self._value("document_by_hash", {"source_id": source_id, "content_hash": content_hash})
 
     def at(self, url: str) -> str:
         """Return the id of the document with a URL.
@@ -210,7 +198,7 @@ class Documents:
             NotFound: There is none.
             Ambiguous: There are several.
         """
-        rows = self._database.rows(statement("document_by_url"), {"url": url})
+        rows = self._rows("document_by_url", {"url": url})
         if not rows:
             raise NotFound("document", url, _HINT)
         if len(rows) > 1:
@@ -219,23 +207,20 @@ class Documents:
 
     def list_missing(self, index: str, dataset: str | None = None) -> list[str]:
         """Return the ids of documents whose current version is not in an index."""
-        rows = self._database.rows(statement("documents_missing_from_index"), {"index": index, "dataset": dataset})
-        return [row["id"] for row in rows]
+        return self._column("documents_missing_from_index", {"index": index, "dataset": dataset})
 
     def sizes(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the size of documents' texts in bytes, by id."""
-        rows = self._database.rows(statement("documents_sizes"), {"ids": list(ids)})
-        return {row["id"]: row["size"] for row in rows}
+        return {row["id"]: row["size"] for row in self._rows("documents_sizes", {"ids": list(ids)})}
 
     def list_changed(self, moment: datetime | None, limit: int) -> tuple[dict[str, str], datetime]:
         """Return documents changed after a moment, with their sources (none without a moment), and the current time."""
-        rows = self._database.rows(statement("documents_changed_since"), {"since": moment, "limit": limit})
+        rows = self._rows("documents_changed_since", {"since": moment, "limit": limit})
         return {row["id"]: row["source_id"] for row in rows if row["id"] is not None}, rows[0]["at"]
 
     def last_change(self) -> datetime | None:
         """Return when a document was last added or changed; None if there are no documents."""
-        row = self._database.row(statement("documents_last_change"))
-        return row["at"] if row else None
+        return self._value("documents_last_change")
 
     def write(self, connection: Connection, document: NewDocument) -> tuple[str, bool, bool]:
         """Store a document in the caller's transaction.
@@ -273,12 +258,7 @@ class Documents:
             words = [list(astuple(word)) for word in page.words]
             connection.execute(
                 statement("scanned_page_insert"),
-                {
-                    "document_id": row["id"],
-                    "number": page.number,
-                    "confidence": page.confidence,
-                    "words": Jsonb(words),
-                },
+                {"document_id": row["id"], "number": page.number, "confidence": page.confidence, "words": Jsonb(words)},
             )
         return row["id"], bool(row["added"]), bool(row["same"])
 
@@ -297,16 +277,12 @@ class Documents:
         """
         self.record(document_id)
         values = {"id": document_id, "title": title, "url": url}
-        self._database.rows(
-            statement("document_update"),
-            values | {"metadata": None if metadata is None else bind_json(metadata)},
-        )
+        self._rows("document_update", values | {"metadata": None if metadata is None else bind_json(metadata)})
         return self.get(document_id)
 
     def languages(self, document_ids: Sequence[str]) -> list[str]:
         """Return the distinct languages of documents."""
-        rows = self._database.rows(statement("languages_of_documents"), {"ids": list(document_ids)})
-        return [row["language"] for row in rows]
+        return self._column("languages_of_documents", {"ids": list(document_ids)})
 
     def set_language(self, source_id: str, language: str) -> int:
         """Set the language of a source's documents; return how many had another and are thus in no index now."""
@@ -319,20 +295,19 @@ class Documents:
 
     def fetch_reading(self, source_id: str) -> tuple[str, str]:
         """Return the encoding of a source's texts ("" to detect it), and "read" or "skip" for hidden parts."""
-        row = self._database.row(statement("reading_of_source"), {"source_id": source_id})
+        row = self._row("reading_of_source", {"source_id": source_id})
         return ("", "read") if row is None else (row["encoding"], row["hidden"])
 
     def language_of_source(self, source_id: str) -> str | None:
         """Return the language that a user chose for a source, or None if the language of each text is identified."""
-        row = self._database.row(statement("language_of_source"), {"source_id": source_id})
-        return row["language"] if row else None
+        return self._value("language_of_source", {"source_id": source_id})
 
     def beginnings(self, source_id: str, characters: int) -> Iterator[list[tuple[str, str, str]]]:
         """Yield a source's documents in batches of 100, each as (id, document type, beginning of its text)."""
         after = ""
         while True:
             parameters = {"source_id": source_id, "characters": characters, "after": after, "limit": 100}
-            rows = self._database.rows(statement("beginnings_of_documents"), parameters)
+            rows = self._rows("beginnings_of_documents", parameters)
             if not rows:
                 return
             yield [(row["id"], row["document_type"], row["beginning"]) for row in rows]
@@ -390,8 +365,7 @@ class NamedDocument:
 
 def fetch_document_names(connection: Connection, index: str) -> list[DocumentNames]:
     """Return the names of every document in an index; long metadata values are omitted."""
-    rows = fetch_rows(connection, index, "names_of_documents", {"index": index})
-    return [DocumentNames(**row) for row in rows]
+    return [DocumentNames(**row) for row in fetch_rows(connection, index, "names_of_documents", {"index": index})]
 
 
 def list_document_ids(connection: Connection, index: str, scope: ResolvedScope) -> frozenset[str]:

@@ -8,21 +8,18 @@ from typing import TypedDict
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, Row, bind_json, clean_parameters, new_id, statement
+from workbench.storage.database import Row, Table, bind_json, clean_parameters, new_id, statement
 from workbench.types import JsonObject, JsonValue, ParameterValue
 
 # --- Test sets with their history: every edit makes a version, and every version stays readable ---
 
 
-class TestSetTables:
+class TestSetTables(Table):
     """The tables ``datasets``, ``dataset_questions`` and ``judgments``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def list(self) -> list[Row]:
         """Return all test sets with the number of their questions and judgments, oldest first."""
-        return self._database.rows(statement("dataset_list"), {"key": None})
+        return self._rows("dataset_list", {"key": None})
 
     def get(self, key: str) -> Row:
         """Return a test set by id or title.
@@ -30,7 +27,7 @@ class TestSetTables:
         Raises:
             NotFound: There is no such test set.
         """
-        row = self._database.row(statement("dataset_list"), {"key": key})
+        row = self._row("dataset_list", {"key": key})
         if row is None:
             raise NotFound("test set", key, "List the test sets to see the valid ids and titles.")
         return row
@@ -53,7 +50,7 @@ class TestSetTables:
         test_set_id = new_id("dataset")
         values: Row = {"id": test_set_id, "title": title, "description": description}
         values |= {"source_id": source_id, "corpus_hash": corpus_hash, "scope": bind_json(scope or {})}
-        self._database.rows(statement("dataset_insert"), values)
+        self._rows("dataset_insert", values)
         return self.get(test_set_id)
 
     def update(self, test_set_id: str, title: str | None, description: str | None) -> Row:
@@ -62,18 +59,16 @@ class TestSetTables:
         Raises:
             Conflict: The title is taken.
         """
-        values = {"id": test_set_id, "title": title, "description": description}
-        self._database.rows(statement("dataset_update"), values)
+        self._rows("dataset_update", {"id": test_set_id, "title": title, "description": description})
         return self.get(test_set_id)
 
     def set_corpus(self, test_set_id: str, source_id: str | None, corpus_hash: str) -> None:
         """Give a test set another corpus; None means the user's documents. This makes a new version."""
-        values = {"id": test_set_id, "source_id": source_id, "corpus_hash": corpus_hash}
-        self._database.rows(statement("dataset_corpus"), values)
+        self._rows("dataset_corpus", {"id": test_set_id, "source_id": source_id, "corpus_hash": corpus_hash})
 
     def delete(self, test_set_id: str) -> None:
         """Delete a test set with its history and its experiments."""
-        self._database.rows(statement("dataset_delete"), {"id": test_set_id})
+        self._rows("dataset_delete", {"id": test_set_id})
 
     def edit(
         self,
@@ -111,11 +106,11 @@ class TestSetTables:
 
     def questions(self, test_set_id: str, version: int) -> list[Row]:
         """Return the questions of one version."""
-        return self._database.rows(statement("question_list"), {"dataset_id": test_set_id, "version": version})
+        return self._rows("question_list", {"dataset_id": test_set_id, "version": version})
 
     def judgments(self, test_set_id: str, version: int) -> list[Row]:
         """Return the judgments of one version, including those by an LLM."""
-        return self._database.rows(statement("judgment_list"), {"dataset_id": test_set_id, "version": version})
+        return self._rows("judgment_list", {"dataset_id": test_set_id, "version": version})
 
 
 def _place(row: Row) -> tuple[object, ...]:
@@ -152,17 +147,14 @@ class NewRun(TypedDict):
     questions: int
 
 
-class RunTables:
+class RunTables(Table):
     """The tables ``eval_runs`` and ``eval_answers``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def begin(self, run: NewRun) -> Row:
         """Return the run with that key, creating it if there is none; ``status`` is "done" if it is finished."""
         values = {"id": new_id("run"), **run}
         values |= {name: Jsonb(run[name]) for name in ("parameters", "index_settings")}
-        row = self._database.row(statement("run_begin"), values)
+        row = self._row("run_begin", values)
         assert row is not None
         return row
 
@@ -172,22 +164,22 @@ class RunTables:
         Raises:
             NotFound: There is no such run.
         """
-        row = self._database.row(statement("run_get"), {"id": run_id})
+        row = self._row("run_get", {"id": run_id})
         if row is None:
             raise NotFound("run", run_id)
         return row
 
     def set_status(self, run_id: str, status: str, error: str | None = None) -> None:
         """Mark a run as running, done or failed."""
-        self._database.rows(statement("run_status"), {"id": run_id, "status": status, "error": error})
+        self._rows("run_status", {"id": run_id, "status": status, "error": error})
 
     def delete(self, run_id: str) -> None:
         """Delete a run and its answers."""
-        self._database.rows(statement("run_delete"), {"id": run_id})
+        self._rows("run_delete", {"id": run_id})
 
     def forget_unused(self, run_ids: Sequence[str]) -> None:
         """Delete those of the runs that are unfinished and in no experiment."""
-        self._database.rows(statement("run_delete_unused"), {"ids": list(run_ids)})
+        self._rows("run_delete_unused", {"ids": list(run_ids)})
 
     def add_answers(self, run_id: str, answers: Sequence[JsonObject]) -> None:
         """Store answers in one transaction; existing ones are kept."""
@@ -201,28 +193,24 @@ class RunTables:
 
     def complete(self, run_id: str) -> None:
         """Mark a run as done if all its questions are answered, by whichever process."""
-        self._database.rows(statement("run_complete"), {"id": run_id})
+        self._rows("run_complete", {"id": run_id})
 
     def list_answered(self, run_id: str) -> set[str]:
         """Return the ids of the questions that a run has answered."""
-        return {row["question_id"] for row in self._database.rows(statement("answer_questions"), {"run_id": run_id})}
+        return set(self._column("answer_questions", {"run_id": run_id}))
 
     def answers(self, run_id: str) -> list[Row]:
         """Return a run's answers so far."""
-        return self._database.rows(statement("answer_list"), {"run_id": run_id})
+        return self._rows("answer_list", {"run_id": run_id})
 
 
-class ExperimentTables:
+class ExperimentTables(Table):
     """The tables ``experiments`` and ``experiment_runs``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def create(self, experiment: JsonObject) -> Row:
         """Create an experiment without runs; ``id`` is optional."""
         experiment_id = str(experiment.get("id") or new_id("experiment"))
-        values = {**experiment, "id": experiment_id, "plan": Jsonb(experiment["plan"])}
-        self._database.rows(statement("experiment_insert"), values)
+        self._rows("experiment_insert", {**experiment, "id": experiment_id, "plan": Jsonb(experiment["plan"])})
         return self.get(experiment_id)
 
     def get(self, experiment_id: str) -> Row:
@@ -231,42 +219,40 @@ class ExperimentTables:
         Raises:
             NotFound: There is no such experiment.
         """
-        row = self._database.row(statement("experiment_list"), {"id": experiment_id, "dataset_id": None})
+        row = self._row("experiment_list", {"id": experiment_id, "dataset_id": None})
         if row is None:
             raise NotFound("experiment", experiment_id, "List the experiments to see the valid ids.")
         return row
 
     def list(self, test_set_id: str | None = None) -> list[Row]:
         """Return experiments, newest first."""
-        return self._database.rows(statement("experiment_list"), {"id": None, "dataset_id": test_set_id})
+        return self._rows("experiment_list", {"id": None, "dataset_id": test_set_id})
 
     def set_status(self, experiment_id: str, status: str, message: str = "") -> None:
         """Mark an experiment as running, done, stopped or failed."""
-        values = {"id": experiment_id, "status": status, "message": message}
-        self._database.rows(statement("experiment_status"), values)
+        self._rows("experiment_status", {"id": experiment_id, "status": status, "message": message})
 
     def set_cells(self, experiment_id: str, cells: Sequence[JsonValue]) -> None:
         """Replace the cells of an experiment's plan, and forget its winner."""
-        values = {"id": experiment_id, "cells": Jsonb(list(cells))}
-        self._database.rows(statement("experiment_cells"), values)
+        self._rows("experiment_cells", {"id": experiment_id, "cells": Jsonb(list(cells))})
 
     def winners(self) -> dict[str, JsonObject]:
         """Return the stored winners of finished experiments, by experiment id."""
-        return {row["id"]: row["winner"] for row in self._database.rows(statement("experiment_winners"), {})}
+        return {row["id"]: row["winner"] for row in self._rows("experiment_winners")}
 
     def keep_winner(self, experiment_id: str, winner: JsonObject) -> None:
         """Store the winner of a finished experiment; it is removed when the experiment runs again."""
-        self._database.rows(statement("experiment_keep_winner"), {"id": experiment_id, "winner": Jsonb(winner)})
+        self._rows("experiment_keep_winner", {"id": experiment_id, "winner": Jsonb(winner)})
 
     def delete(self, experiment_id: str) -> None:
         """Delete an experiment; its runs are kept for others."""
-        self._database.rows(statement("experiment_delete"), {"id": experiment_id})
+        self._rows("experiment_delete", {"id": experiment_id})
 
     def add_run(self, experiment_id: str, position: int, run_id: str, label: str, extra: Mapping[str, object]) -> None:
         """Add a run at its position in the matrix."""
         values = {"experiment_id": experiment_id, "position": position, "run_id": run_id, "label": label}
-        self._database.rows(statement("experiment_add_run"), values | {"extra": Jsonb(dict(extra))})
+        self._rows("experiment_add_run", values | {"extra": Jsonb(dict(extra))})
 
     def runs(self, experiment_id: str) -> list[Row]:
         """Return an experiment's runs in the order of the matrix."""
-        return self._database.rows(statement("experiment_runs"), {"experiment_id": experiment_id})
+        return self._rows("experiment_runs", {"experiment_id": experiment_id})

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from psycopg.types.json import Jsonb
 
 from workbench.errors import Conflict, InvalidInput, NotFound, list_choices
-from workbench.storage.database import Connection, Database, Row, statement
+from workbench.storage.database import Connection, Row, Table, statement
 from workbench.storage.graph import SERVING_PARAMETERS
 from workbench.types import Index, JsonValue, ParameterValue
 
@@ -24,11 +24,8 @@ def check_index_name(name: str) -> None:
         raise InvalidInput(f"The index name {name!r} is too long; use at most 40 characters.")
 
 
-class Indexes:
+class Indexes(Table):
     """The table ``indexes`` and the tables of each index."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def list(self, *, dataset: str | None = None) -> list[Index]:
         """Return the user's indexes, or those of one evaluation corpus, with their counts."""
@@ -41,9 +38,7 @@ class Indexes:
         Raises:
             NotFound: There is no such index; the message lists the existing ones.
         """
-        row = self._database.row(
-            statement("index_get", graph_serves="graph_serves"), {"name": name, **SERVING_PARAMETERS}
-        )
+        row = self._row("index_get", {"name": name, **SERVING_PARAMETERS}, graph_serves="graph_serves")
         if row is None:
             valid = list_choices(index.name for index in self.list())
             raise NotFound("index", name or "the default", f"Valid indexes: {valid}.")
@@ -119,43 +114,41 @@ class Indexes:
 
     def attachment_url(self, name: str) -> str | None:
         """Return the address of an attached table with its password; None for a table of our own database."""
-        row = self._database.row(statement("index_attachment_url"), {"name": name})
-        return row["url"] if row else None
+        return self._value("index_attachment_url", {"name": name})
 
     def set_attachment(self, name: str, attachment: Mapping[str, JsonValue]) -> None:
         """Store what is known of an attached table."""
-        self._database.rows(statement("index_attach"), {"name": name, "attachment": Jsonb(dict(attachment))})
+        self._rows("index_attach", {"name": name, "attachment": Jsonb(dict(attachment))})
 
     def set_status(self, name: str, status: str) -> None:
         """Mark an index as building, ready or failed."""
-        self._database.rows(statement("index_status"), {"name": name, "status": status})
+        self._rows("index_status", {"name": name, "status": status})
 
     def clear_notes(self, name: str) -> None:
         """Remove the notes of the previous build."""
-        self._database.rows(statement("index_clear_notes"), {"name": name})
+        self._rows("index_clear_notes", {"name": name})
 
     def add_notes(self, name: str, notes: Sequence[str]) -> None:
         """Add sentences on what a build left out."""
-        self._database.rows(statement("index_add_notes"), {"name": name, "notes": Jsonb(list(notes))})
+        self._rows("index_add_notes", {"name": name, "notes": Jsonb(list(notes))})
 
     def set_nearness(self, name: str, nearness: Mapping[str, float]) -> None:
         """Store the cosines that count as evidence."""
-        self._database.rows(statement("index_nearness"), {"name": name, "nearness": Jsonb(dict(nearness))})
+        self._rows("index_nearness", {"name": name, "nearness": Jsonb(dict(nearness))})
 
     def count_flagged(self, name: str) -> tuple[int, int]:
         """Return the number of passages without a span, and of those that are longer than the model reads."""
-        row = self._database.row(statement("count_flagged_passages", name))
+        row = self._row("count_flagged_passages", index=name)
         return (int(row["no_span"]), int(row["cut_off"])) if row else (0, 0)
 
     def component_results(self, keys: Sequence[bytes]) -> dict[bytes, JsonValue]:
         """Return stored results of transformations by key."""
-        rows = self._database.rows(statement("component_results"), {"keys": list(keys)})
-        return {bytes(row["key"]): row["nodes"] for row in rows}
+        return {bytes(row["key"]): row["nodes"] for row in self._rows("component_results", {"keys": list(keys)})}
 
     def keep_component_results(self, results: Mapping[bytes, JsonValue]) -> None:
         """Store results of transformations."""
         values = {"keys": list(results), "nodes": [Jsonb(nodes) for nodes in results.values()]}
-        self._database.rows(statement("component_results_insert"), values)
+        self._rows("component_results_insert", values)
 
     def delete(self, name: str) -> Index:
         """Drop an index and its tables.
@@ -166,10 +159,10 @@ class Indexes:
         index = self.get(name)
         if index.is_default:
             raise Conflict(f"{name!r} is the default index; make another one the default before you delete it.")
-        builder = self._database.row(statement("index_builder"), {"name": name})
+        builder = self._row("index_builder", {"name": name})
         if builder is not None:
             raise Conflict(f"The index {name!r} is being built by job {builder['id']}; cancel the job first.")
-        for corpus in self._database.rows(statement("index_names_of_attached"), {"name": name}):
+        for corpus in self._rows("index_names_of_attached", {"name": name}):
             self.drop(corpus["name"])
         self.drop(name)
         return index
@@ -190,7 +183,7 @@ class Indexes:
 
     def set_model(self, name: str, model: str) -> None:
         """Change the name of an index's model, whose vectors are the same."""
-        self._database.rows(statement("index_model"), {"name": name, "model": model})
+        self._rows("index_model", {"name": name, "model": model})
 
     def drop(self, name: str) -> None:
         """Drop an index and its tables in one transaction, without checks."""
@@ -200,11 +193,11 @@ class Indexes:
 
     def of_dataset(self, dataset: str) -> list[str]:
         """Return the names of the indexes of an evaluation corpus."""
-        return [row["name"] for row in self._database.rows(statement("index_names_of_dataset"), {"dataset": dataset})]
+        return self._column("index_names_of_dataset", {"dataset": dataset})
 
     def of_model(self, model: str) -> list[str]:
         """Return the names of the indexes of an embedding model."""
-        return [row["name"] for row in self._database.rows(statement("index_names_of_model"), {"model": model})]
+        return self._column("index_names_of_model", {"model": model})
 
     def take_turn(self, connection: Connection, index: str) -> None:
         """Wait until no other transaction is writing to this index; call it before writing passages."""
@@ -221,13 +214,11 @@ class Indexes:
 
     def languages(self, name: str) -> dict[str, int]:
         """Return the number of an index's passages by language (Postgres' names), the most frequent first."""
-        rows = self._database.rows(statement("languages_of_index"), {"index": name})
-        return {row["language"]: int(row["passages"]) for row in rows}
+        return {row["language"]: int(row["passages"]) for row in self._rows("languages_of_index", {"index": name})}
 
     def bytes_on_disk(self, name: str) -> int:
         """Return the size of an index's tables, in bytes."""
-        row = self._database.row(statement("index_size"), {"name": name})
-        return int(row["bytes"]) if row else 0
+        return int(self._value("index_size", {"name": name}))
 
 
 def _index(row: Row) -> Index:

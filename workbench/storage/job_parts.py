@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound, WorkbenchError
-from workbench.storage.database import Connection, Database, clean_parameters, statement
+from workbench.storage.database import Connection, Table, clean_parameters, statement
 from workbench.types import JsonObject, JsonValue, Value
 
 # Embedding parts: texts that several workers embed for the one that stores them
@@ -60,50 +60,46 @@ class EmbeddingPartState:
     given_up: bool
 
 
-class EmbeddingParts:
+class EmbeddingParts(Table):
     """The table ``embedding_parts``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def publish(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes], texts: Sequence[str]) -> int | None:
         """Offer texts to all workers for embedding; returns the part's id, or None if the job is gone."""
         data = json.dumps(list(texts)).encode()
         values = {"job_id": job_id, "owner": owner, "model": model, "hashes": list(hashes), "texts": data}
-        row = self._database.row(statement("embedding_part_publish"), values)
+        row = self._row("embedding_part_publish", values)
         return None if row is None else int(row["id"])
 
     def adopt(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes]) -> list[OrphanedPart]:
         """Take over the parts of dead owners that start with one of these texts."""
         values = {"job_id": job_id, "owner": owner, "model": model, "hashes": list(hashes)}
-        rows = self._database.rows(statement("embedding_parts_adopt", gone="embedding_owner_gone"), values)
+        rows = self._rows("embedding_parts_adopt", values, gone="embedding_owner_gone")
         return [OrphanedPart(row["id"], [bytes(key) for key in row["hashes"]], row["state"] == "done") for row in rows]
 
     def take(self, job_id: str, holder: str, model: str | None) -> EmbeddingPart | None:
         """Take the first part (for one model) that is waiting or whose holder is gone; the taker must hold a lock."""
         values = {"job_id": job_id, "holder": holder, "model": model, "most": MAX_ATTEMPTS}
-        row = self._database.row(statement("embedding_part_take", gone="job_part_gone"), values)
+        row = self._row("embedding_part_take", values, gone="job_part_gone")
         return None if row is None else EmbeddingPart(row["id"], row["model"], json.loads(row["texts"]))
 
     def done(self, part_id: int, holder: str, vectors: NDArray[np.float32], bits: Sequence[bytes] | None) -> None:
         """Store a part's vectors, float32 of shape (texts, dimensions); ignored if another worker holds it now."""
         data = np.ascontiguousarray(vectors, dtype=np.float32).tobytes()
         values = {"id": part_id, "holder": holder, "vectors": data, "token_bits": None if bits is None else list(bits)}
-        self._database.rows(statement("embedding_part_done"), values)
+        self._rows("embedding_part_done", values)
 
     def give_back(self, job_id: str, holder: str) -> None:
         """Release the parts that a holder has."""
-        self._database.rows(statement("embedding_parts_give_back"), {"job_id": job_id, "holder": holder})
+        self._rows("embedding_parts_give_back", {"job_id": job_id, "holder": holder})
 
     def fetch_states(self, ids: Sequence[int]) -> list[EmbeddingPartState]:
         """Return whether each of these parts is done; parts that are gone are omitted."""
-        values = {"ids": list(ids), "most": MAX_ATTEMPTS}
-        rows = self._database.rows(statement("embedding_parts_done", gone="job_part_gone"), values)
+        rows = self._rows("embedding_parts_done", {"ids": list(ids), "most": MAX_ATTEMPTS}, gone="job_part_gone")
         return [EmbeddingPartState(**row) for row in rows]
 
     def vectors(self, part_id: int) -> Iterator[tuple[bytes, Vectors]]:
         """Yield the hash and the vectors of each text of a finished part; nothing if the part is gone."""
-        row = self._database.row(statement("embedding_part_vectors"), {"id": part_id})
+        row = self._row("embedding_part_vectors", {"id": part_id})
         if row is None:
             return
         hashes: list[bytes] = row["hashes"]
@@ -113,8 +109,7 @@ class EmbeddingParts:
 
     def tally(self, job_id: str) -> EmbeddingTally:
         """Count a job's passages that are being embedded or wait to be stored."""
-        row = self._database.row(statement("embedding_parts_tally"), {"job_id": job_id})
-        return EmbeddingTally(**row or {})
+        return EmbeddingTally(**self._row("embedding_parts_tally", {"job_id": job_id}) or {})
 
 
 def drop_embedding_parts(connection: Connection, ids: Sequence[int]) -> None:
@@ -209,11 +204,11 @@ class FileTally(Value):
         return sum(self.files.get(state, 0) for state in SETTLED_STATES)
 
 
-class JobFiles:
-    """The table ``job_files``."""
+MAX_FILES_LISTED = 200  # of a job, listed by default
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+
+class JobFiles(Table):
+    """The table ``job_files``."""
 
     def add(self, connection: Connection, job_id: str, files: Sequence[tuple[str, bytes]]) -> None:
         """Store uploads, in the transaction that creates their job."""
@@ -224,16 +219,15 @@ class JobFiles:
     def add_found(self, job_id: str, files: Sequence[tuple[str, int]]) -> None:
         """Add files (name, size) that a worker found under the given paths."""
         names, sizes = [name for name, _ in files], [size for _, size in files]
-        self._database.rows(statement("job_files_found"), {"job_id": job_id, "names": names, "sizes": sizes})
+        self._rows("job_files_found", {"job_id": job_id, "names": names, "sizes": sizes})
 
     def places(self, job_id: str) -> dict[str, int]:
         """Return the position of every file by its name (the last one, if several have the name)."""
-        rows = self._database.rows(statement("job_files_places"), {"job_id": job_id})
-        return {row["name"]: row["position"] for row in rows}
+        return {row["name"]: row["position"] for row in self._rows("job_files_places", {"job_id": job_id})}
 
     def uploads(self, job_id: str) -> list[tuple[int, str, int]]:
         """Return (position, name, bytes) of the stored uploads."""
-        rows = self._database.rows(statement("job_files_places"), {"job_id": job_id})
+        rows = self._rows("job_files_places", {"job_id": job_id})
         return [(row["position"], row["name"], row["size"]) for row in rows if row["uploaded"]]
 
     def bytes(self, job_id: str, position: int) -> bytes:
@@ -242,14 +236,14 @@ class JobFiles:
         Raises:
             NotFound: There is no such upload.
         """
-        row = self._database.row(statement("job_file_bytes"), {"job_id": job_id, "position": position})
+        row = self._row("job_file_bytes", {"job_id": job_id, "position": position})
         if row is None:
             raise NotFound("upload", f"{job_id}/{position}")
         return bytes(row["bytes"])
 
     def wait(self, job_id: str) -> None:
         """Reset the files of a worker that is gone to waiting."""
-        self._database.rows(statement("job_files_wait"), {"job_id": job_id})
+        self._rows("job_files_wait", {"job_id": job_id})
 
     def note(
         self, job_id: str, notes: Sequence[tuple[int, FileState, int, str | None]], connection: Connection | None = None
@@ -259,22 +253,21 @@ class JobFiles:
         values = {"positions": positions, "states": states, "passages": passages, "errors": errors}
         parameters = clean_parameters({"job_id": job_id} | values)
         if connection is None:
-            self._database.rows(statement("job_files_note"), parameters)
+            self._rows("job_files_note", parameters)
         else:
             connection.execute(statement("job_files_note"), parameters)
 
     def forget_bytes(self, job_id: str) -> None:
         """Delete the content of uploads that were ingested; their states are kept."""
-        self._database.rows(statement("job_files_forget_bytes"), {"job_id": job_id})
+        self._rows("job_files_forget_bytes", {"job_id": job_id})
 
-    def list(self, job_id: str, limit: int) -> list[JobFile]:
+    def list(self, job_id: str, *, limit: int = MAX_FILES_LISTED) -> list[JobFile]:
         """Return a job's files in order; beyond ``limit``, only the failed, active and latest ones."""
-        rows = self._database.rows(statement("job_files_list"), {"job_id": job_id, "limit": limit})
-        return [JobFile(**row) for row in rows]
+        return [JobFile(**row) for row in self._rows("job_files_list", {"job_id": job_id, "limit": limit})]
 
     def tally(self, job_id: str) -> FileTally:
         """Count a job's files."""
-        rows = self._database.rows(statement("job_files_tally"), {"job_id": job_id})
+        rows = self._rows("job_files_tally", {"job_id": job_id})
         whole = sum(row["weight"] for row in rows) or 1.0
         return FileTally(
             files={row["state"]: row["files"] for row in rows},
@@ -326,11 +319,8 @@ class PartsTally:
         return {"parts": self.parts, "parts_done": self.done, "hands": self.holders}
 
 
-class JobParts:
+class JobParts(Table):
     """The table ``job_parts``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def plan(self, job_id: str, parts: Sequence[tuple[JsonValue, int]], weights: Sequence[int] | None = None) -> None:
         """Store a job's parts (content, items) in the order in which to take them.
@@ -339,28 +329,26 @@ class JobParts:
         """
         contents, items = [json.dumps(clean_parameters(content)) for content, _ in parts], [count for _, count in parts]
         values = {"job_id": job_id, "contents": contents, "items": items, "weights": list(weights or items)}
-        self._database.rows(statement("job_parts_plan"), values)
+        self._rows("job_parts_plan", values)
 
     def plan_index(self, job_id: str, index: str, dataset: str | None, part_bytes: int) -> None:
         """Split the documents that an index lacks into parts of about ``part_bytes`` bytes of text, and store them."""
         values = {"job_id": job_id, "index": index, "dataset": dataset, "part_bytes": part_bytes}
         missing = "documents_missing_from_index"
-        self._database.rows(statement("job_parts_plan_index", missing=missing), values)
+        self._rows("job_parts_plan_index", values, missing=missing)
 
     def are_planned(self, job_id: str) -> bool:
         """Return whether a job has parts."""
-        row = self._database.row(statement("job_parts_planned"), {"job_id": job_id})
-        return bool(row and row["planned"])
+        return bool(self._value("job_parts_planned", {"job_id": job_id}))
 
     def is_invited(self, lock: str) -> bool:
         """Return whether an invitation with this name is waiting in the queue."""
-        row = self._database.row(statement("job_parts_invited"), {"lock": lock})
-        return bool(row and row["invited"])
+        return bool(self._value("job_parts_invited", {"lock": lock}))
 
     def take(self, job_id: str, holder: str) -> Part | None:
         """Take the first part that is waiting or whose holder is gone; ``holder`` must be the name of a held lock."""
         values = {"job_id": job_id, "holder": holder, "most": MAX_ATTEMPTS}
-        row = self._database.row(statement("job_part_take", gone="job_part_gone"), values)
+        row = self._row("job_part_take", values, gone="job_part_gone")
         return None if row is None else Part(**row)
 
     def done(
@@ -384,17 +372,16 @@ class JobParts:
 
     def give_back(self, job_id: str, holder: str) -> None:
         """Release the parts that a holder has."""
-        self._database.rows(statement("job_parts_give_back"), {"job_id": job_id, "holder": holder})
+        self._rows("job_parts_give_back", {"job_id": job_id, "holder": holder})
 
     def tally(self, job_id: str) -> PartsTally:
         """Count a job's parts."""
         counts = statement("job_parts_tally", gone="job_part_gone")
-        row = self._database.row(counts, {"job_id": job_id, "most": MAX_ATTEMPTS})
-        return PartsTally(**row or {})
+        return PartsTally(**self._database.row(counts, {"job_id": job_id, "most": MAX_ATTEMPTS}) or {})
 
     def results(self, job_id: str) -> list[tuple[Part, JsonObject]]:
         """Return the finished parts with their results."""
-        rows = self._database.rows(statement("job_parts_results"), {"job_id": job_id})
+        rows = self._rows("job_parts_results", {"job_id": job_id})
         return [(Part(row["position"], row["content"], row["items"]), row["result"]) for row in rows]
 
 

@@ -20,6 +20,7 @@ from workbench.storage.database import (
     Connection,
     Database,
     Row,
+    Table,
     check_reachable,
     clean_parameters,
     connect,
@@ -265,11 +266,12 @@ def measure_ingest_pace(database: Database) -> float | None:
     return None if row is None else float(row["pace"])
 
 
-class Jobs:
+class Jobs(Table):
     """The tables ``jobs`` and ``job_log``; a job, its files and its queue entry are stored in one transaction."""
 
     def __init__(self, database: Database, queue: Queue) -> None:
-        self._database, self._queue = database, queue
+        super().__init__(database)
+        self._queue = queue
         self.files = JobFiles(database)
         self.parts, self.embedding = JobParts(database), EmbeddingParts(database)
 
@@ -304,7 +306,7 @@ class Jobs:
         Raises:
             NotFound: There is no such job.
         """
-        row = self._database.row(statement("job_get", standing="job_standing"), {"id": job_id})
+        row = self._row("job_get", {"id": job_id}, standing="job_standing")
         if row is None:
             raise NotFound("job", job_id, _HINT)
         return parse_job(row)
@@ -320,32 +322,27 @@ class Jobs:
     ) -> list[Job]:
         """Return jobs, newest first."""
         parameters = {"kind": kind, "status": status, "source_id": source_id, "limit": limit, "offset": offset}
-        return [
-            parse_job(row) for row in self._database.rows(statement("job_list", standing="job_standing"), parameters)
-        ]
+        return [parse_job(row) for row in self._rows("job_list", parameters, standing="job_standing")]
 
     def count(self, *, kind: str | None = None, status: str | None = None) -> int:
         """Return the number of jobs that ``list`` would return without a limit."""
-        row = self._database.row(statement("job_count"), {"kind": kind, "status": status})
-        return int(row["n"]) if row else 0
+        return int(self._value("job_count", {"kind": kind, "status": status}))
 
     def list_unfinished(self, kind: str) -> list[Job]:
         """Return the waiting and running jobs of a kind, oldest first."""
-        return [
-            parse_job(row)
-            for row in self._database.rows(statement("job_unfinished", standing="job_standing"), {"kind": kind})
-        ]
+        return [parse_job(row) for row in self._rows("job_unfinished", {"kind": kind}, standing="job_standing")]
 
-    def with_parameters(self, kind: str, parameters: Mapping[str, JsonValue], *, unfinished: bool) -> Job | None:
+    def with_parameters(
+        self, kind: str, parameters: Mapping[str, JsonValue], *, unfinished: bool = False
+    ) -> Job | None:
         """Return the newest job of a kind whose parameters include the given ones, optionally only unfinished ones."""
         given = {"kind": kind, "parameters": Jsonb(dict(parameters)), "unfinished": unfinished}
-        row = self._database.row(statement("job_with_parameters", standing="job_standing"), given)
+        row = self._row("job_with_parameters", given, standing="job_standing")
         return None if row is None else parse_job(row)
 
     def any_queued(self, kinds: Sequence[str]) -> bool:
         """Return whether a job of these kinds is waiting for a worker."""
-        row = self._database.row(statement("job_any_queued"), {"kinds": list(kinds)})
-        return bool(row and row["queued"])
+        return bool(self._value("job_any_queued", {"kinds": list(kinds)}))
 
     def invite(self, job_id: str, kind: str, seconds: int = 0) -> None:
         """Ask another worker to take parts of a job after a delay; only one invitation waits at a time."""
@@ -359,20 +356,19 @@ class Jobs:
 
     def any_waiting(self) -> bool:
         """Return whether a job waits for a worker or was abandoned by a dead one; cheap enough to call every second."""
-        row = self._database.row(statement("job_any_waiting"))
-        return bool(row and row["waiting"])
+        return bool(self._value("job_any_waiting"))
 
     def in_view(self) -> list[Job]:
         """Return unfinished jobs, and ingests and index builds of the last day that were not dismissed."""
-        return [parse_job(row) for row in self._database.rows(statement("job_in_view", standing="job_standing"))]
+        return [parse_job(row) for row in self._rows("job_in_view", standing="job_standing")]
 
     def heard(self) -> dict[str, datetime]:
         """Return the last heartbeat of the worker of each running job, by job id."""
-        return {row["id"]: row["at"] for row in self._database.rows(statement("job_heard"), {"task": RUN_TASK})}
+        return {row["id"]: row["at"] for row in self._rows("job_heard", {"task": RUN_TASK})}
 
     def put_away(self, job_id: str) -> None:
         """Hide a finished job from ``in_view``; its record is kept."""
-        self._database.rows(statement("job_put_away"), {"id": job_id})
+        self._rows("job_put_away", {"id": job_id})
 
     def requeue(self, job_id: str) -> bool:
         """Queue a finished job again; False if it is not finished."""
@@ -384,22 +380,22 @@ class Jobs:
 
     def begin(self, job_id: str, worker: str) -> Job | None:
         """Assign a job to a worker; None if it is finished or deleted."""
-        row = self._database.row(statement("job_begin"), {"id": job_id, "worker": worker})
+        row = self._row("job_begin", {"id": job_id, "worker": worker})
         return None if row is None else parse_job(row)
 
     def fills(self, job_id: str, source_id: str) -> None:
         """Record the source that a job fills."""
-        self._database.rows(statement("job_source"), {"id": job_id, "source_id": source_id})
+        self._rows("job_source", {"id": job_id, "source_id": source_id})
 
     def progress(self, job_id: str, progress: Progress) -> None:
         """Record progress of a job."""
         values = {"id": job_id, "done": progress.done, "total": progress.total, "message": progress.message}
         values |= {"part": progress.part, "seconds_left": progress.seconds_left, "share": progress.share}
-        self._database.rows(statement("job_progress"), values)
+        self._rows("job_progress", values)
 
     def beat(self, job_id: str) -> None:
         """Record a heartbeat for a slow step whose numbers do not change."""
-        self._database.rows(statement("job_beat"), {"id": job_id})
+        self._rows("job_beat", {"id": job_id})
 
     def finish(
         self,
@@ -412,35 +408,33 @@ class Jobs:
     ) -> None:
         """Record the outcome of a job."""
         values = clean_parameters({"id": job_id, "status": status, "message": message, "error": error})
-        self._database.rows(statement("job_finish"), values | {"result": Jsonb(clean_parameters(dict(result or {})))})
+        self._rows("job_finish", values | {"result": Jsonb(clean_parameters(dict(result or {})))})
 
     def release(self, job_id: str) -> None:
         """Release a running job because its worker is stopping."""
-        self._database.rows(statement("job_release"), {"id": job_id})
+        self._rows("job_release", {"id": job_id})
 
     def cancel(self, job_id: str) -> str | None:
         """Ask a job to stop; returns its status ("running" until it has stopped), or None if it was finished."""
-        row = self._database.row(statement("job_cancel"), {"id": job_id})
+        row = self._row("job_cancel", {"id": job_id})
         return None if row is None else str(row["status"])
 
     def cancel_requested(self, job_id: str) -> bool:
         """Return whether a job was cancelled or deleted."""
-        row = self._database.row(statement("job_cancel_requested"), {"id": job_id})
-        return bool(row and row["stop"])
+        return bool(self._value("job_cancel_requested", {"id": job_id}))
 
     def delete(self, job_id: str) -> None:
         """Delete a job with its log, files and pages."""
-        self._database.rows(statement("job_delete"), {"id": job_id})
+        self._rows("job_delete", {"id": job_id})
 
     def log(self, job_id: str, message: str, level: str = "info") -> None:
         """Add a line to a job's log."""
-        values = {"job_id": job_id, "level": level, "message": message}
-        self._database.rows(statement("job_log_add"), values)
+        self._rows("job_log_add", {"job_id": job_id, "level": level, "message": message})
 
     def log_lines(self, job_id: str, *, after: int = 0, limit: int = 200) -> list[LogLine]:
         """Return the last log lines after a line's id, oldest first."""
         parameters = {"job_id": job_id, "after": after, "limit": limit}
-        return [LogLine(**row) for row in self._database.rows(statement("job_log_list"), parameters)]
+        return [LogLine(**row) for row in self._rows("job_log_list", parameters)]
 
     @contextmanager
     def hold(self, job_id: str) -> Generator[bool]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from llama_index.core.schema import BaseNode, MetadataMode, TextNode
@@ -30,32 +30,35 @@ from sqlalchemy import (
     Select,
     Table,
     TextClause,
+    bindparam,
     func,
     literal_column,
     select,
+    text,
 )
 from sqlalchemy.dialects.postgresql import REGCONFIG, TSVECTOR
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql import cast
 
 from workbench.errors import InvalidInput, list_choices
-from workbench.storage.database import (
-    Database,
-    clean_parameters,
-    get_engines,
-    statement,
-    translate_errors,
-)
+from workbench.storage.database import Database, clean_parameters, get_engines, statement, translate_errors
 from workbench.storage.passages import NewPassage, insert_passages
 from workbench.storage.replica import Replica
 from workbench.types import Index
 
-if TYPE_CHECKING:
-    from sqlalchemy import BindParameter
-
 # Metadata filters as SQL with bound parameters, so that values never become SQL
 
-_COMPARISONS = {"==": "=", "!=": "!=", ">": ">", "<": "<", ">=": ">=", "<=": "<="}
+_COMPARISONS = ("==", "!=", ">", "<", ">=", "<=")
+_CONDITIONS = {
+    "in": "metadata_ ->> :key = ANY(:value)",
+    "nin": "NOT (metadata_ ->> :key = ANY(:value))",
+    "any": "jsonb_exists_any(metadata_::jsonb -> :key, :value)",
+    "all": "jsonb_exists_all(metadata_::jsonb -> :key, :value)",
+    "contains": "jsonb_exists(metadata_::jsonb -> :key, :value)",
+    "text_match": "strpos(metadata_ ->> :key, :value) > 0",
+    "text_match_insensitive": "strpos(lower(metadata_ ->> :key), :value) > 0",
+    "is_empty": "metadata_ ->> :key IS NULL",
+}
 
 
 def make_filter_clause(filter_: MetadataFilter) -> TextClause:
@@ -66,98 +69,34 @@ def make_filter_clause(filter_: MetadataFilter) -> TextClause:
     Raises:
         InvalidInput: The operator is not supported.
     """
-    from sqlalchemy import String, bindparam, text
-
-    operator = filter_.operator.value
-    key, value = clean_parameters(str(filter_.key)), filter_.value
+    operator, value = filter_.operator.value, filter_.value
     if operator in _COMPARISONS:
-        sign = _COMPARISONS[operator]
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        sign = operator.replace("==", "=")
+        condition = f"metadata_ ->> :key {sign} :value"
+        if isinstance(value, bool):
+            value = str(value).lower()
+        elif isinstance(value, int | float):
             condition = (
                 "CASE WHEN jsonb_typeof(metadata_::jsonb -> :key) = 'number' "
                 f"THEN (metadata_::jsonb ->> :key)::float8 {sign} :value ELSE false END"
             )
-            return text(condition).bindparams(_bind_unique("key", key), _bind_unique("value", float(value)))
-        shown = clean_parameters(str(value).lower() if isinstance(value, bool) else str(value))
-        return text(f"metadata_ ->> :key {sign} :value").bindparams(
-            _bind_unique("key", key), _bind_unique("value", shown)
-        )
-    if operator in ("in", "nin"):
-        negation = "NOT " if operator == "nin" else ""
-        return text(f"{negation}(metadata_ ->> :key = ANY(:value))").bindparams(
-            _bind_unique("key", key), _bind_unique("value", _texts(value))
-        )
-    if operator in ("any", "all"):
-        function = "jsonb_exists_any" if operator == "any" else "jsonb_exists_all"
-        return text(f"{function}(metadata_::jsonb -> :key, :value)").bindparams(
-            _bind_unique("key", key), _bind_unique("value", _texts(value))
-        )
-    if operator == "contains":
-        return text("jsonb_exists(metadata_::jsonb -> :key, :value)").bindparams(
-            _bind_unique("key", key), _bind_unique("value", clean_parameters(str(value)))
-        )
-    if operator in ("text_match", "text_match_insensitive"):
-        column = "metadata_ ->> :key" if operator == "text_match" else "lower(metadata_ ->> :key)"
-        shown = clean_parameters(str(value)) if operator == "text_match" else clean_parameters(str(value)).lower()
-        return text(f"strpos({column}, :value) > 0").bindparams(
-            _bind_unique("key", key), bindparam("value", shown, String, unique=True)
-        )
-    if operator == "is_empty":
-        return text("metadata_ ->> :key IS NULL").bindparams(_bind_unique("key", key))
-    valid = [*_COMPARISONS, "in", "nin", "any", "all", "contains", "text_match", "text_match_insensitive", "is_empty"]
-    raise InvalidInput(f"Unsupported operator {operator!r} in a metadata filter; use one of {list_choices(valid, 20)}.")
-
-
-def _bind_unique(name: str, value: object) -> BindParameter[object]:
-    """Bind a parameter under a unique name, since several filters may be joined."""
-    from sqlalchemy import bindparam
-
-    return bindparam(name, value, unique=True)
-
-
-def _texts(value: object) -> list[str]:
-    return [clean_parameters(str(item)) for item in (value if isinstance(value, list | tuple) else [value])]
-
-
-# PGVectorStore with its defaults and its own table, for benchmarks
-
-# As in the framework's documentation: pgvector's HNSW defaults, full vectors, English full text.
-HNSW_DEFAULTS = {
-    "hnsw_m": 16,
-    "hnsw_ef_construction": 64,
-    "hnsw_ef_search": 40,
-    "hnsw_dist_method": "vector_cosine_ops",
-}
-
-
-def copy_to_framework(database: Database, index: Index) -> PGVectorStore:
-    """Copy an index's passages to the framework's own table and return its store; HNSW is built at the end."""
-    import psycopg
-    from psycopg.conninfo import conninfo_to_dict
-    from sqlalchemy import create_engine
-    from sqlalchemy.ext.asyncio import create_async_engine
-
-    arguments: dict[str, object] = {
-        key: value for key, value in conninfo_to_dict(database.url).items() if value is not None
-    }
-    arguments["cursor_factory"] = psycopg.ClientCursor  # the framework binds a parameter in SET, which servers reject
-    sync_engine = create_engine("postgresql+psycopg://", connect_args=arguments)
-    async_engine = create_async_engine("postgresql+psycopg://", connect_args=arguments | {"cursor_factory": None})
-    store = PGVectorStore(
-        table_name=f"framework_{index.name}",
-        embed_dim=index.dimensions,
-        hybrid_search=True,
-        hnsw_kwargs=None,
-        engine=sync_engine,
-        async_engine=async_engine,
-    )
-    database.rows(statement("bench_framework_drop", index.name))
-    store._initialize()  # pyright: ignore[reportPrivateUsage]
-    database.rows(statement("bench_copy_to_framework", index.name))
-    store.hnsw_kwargs = dict(HNSW_DEFAULTS)
-    store._create_hnsw_index()  # pyright: ignore[reportPrivateUsage]
-    database.autocommit(statement("bench_framework_analyse", index.name))
-    return store
+    elif operator in _CONDITIONS:
+        condition = _CONDITIONS[operator]
+    else:
+        valid = list_choices([*_COMPARISONS, *_CONDITIONS], 20)
+        raise InvalidInput(f"Unsupported operator {operator!r} in a metadata filter; use one of {valid}.")
+    bound: dict[str, object] = {"key": clean_parameters(str(filter_.key))}
+    if operator in ("in", "nin", "any", "all"):
+        bound["value"] = [
+            clean_parameters(str(item)) for item in (value if isinstance(value, list | tuple) else [value])
+        ]
+    elif operator in _COMPARISONS and isinstance(value, int | float):
+        bound["value"] = float(value)
+    elif operator != "is_empty":
+        shown = clean_parameters(str(value))
+        bound["value"] = shown.lower() if operator == "text_match_insensitive" else shown
+    # under unique names, since several filters may be joined
+    return text(condition).bindparams(*(bindparam(name, one, unique=True) for name, one in bound.items()))
 
 
 _NO_WORD = re.compile(r"(?!\b\.\b)\W+")  # as in the framework: dots inside words are kept
@@ -224,11 +163,7 @@ class LlamaStore(PGVectorStore):
         return LlamaStore(self._database, self._index)
 
     def _build_sparse_query(
-        self,
-        query_str: str | None,
-        limit: int,
-        metadata_filters: MetadataFilters | None = None,
-        **kwargs: object,
+        self, query_str: str | None, limit: int, metadata_filters: MetadataFilters | None = None, **kwargs: object
     ) -> Select[Any]:
         """Select like the framework, using the terms in ``full_text_<index>``."""
         words = _NO_WORD.sub(" ", query_str or "").strip().replace(" ", "|")

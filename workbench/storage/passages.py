@@ -193,12 +193,7 @@ class TermWeights:
 
 
 def fetch_rows(
-    connection: Connection,
-    index: str,
-    name: str,
-    parameters: Mapping[str, object],
-    /,
-    **parts: str,
+    connection: Connection, index: str, name: str, parameters: Mapping[str, object], /, **parts: str
 ) -> list[Row]:
     """Run a named statement over the tables of an index and return its rows; ``parts`` as in ``statement``."""
     # Planned for its values: scopes contain ten passages or a million, and the graph only pays for few results.

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from workbench.errors import NotFound, list_choices
-from workbench.storage.database import Database, new_id, statement
+from workbench.storage.database import Table, new_id
 from workbench.types import Folder, Project
 
 
-class Projects:
+class Projects(Table):
     """The tables ``projects`` and ``folders``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def list(self) -> list[Project]:
         """Return all projects by title."""
-        return [Project(**row) for row in self._database.rows(statement("project_list"), {"key": None})]
+        return [Project(**row) for row in self._rows("project_list", {"key": None})]
 
     def get(self, key: str) -> Project:
         """Return a project by id or exact title.
@@ -23,7 +20,7 @@ class Projects:
         Raises:
             NotFound: There is no such project; the message lists the existing ones.
         """
-        rows = self._database.rows(statement("project_list"), {"key": key})
+        rows = self._rows("project_list", {"key": key})
         if not rows:
             ids = {project.title: project.id for project in self.list()}
             raise NotFound("project", key, f"Valid projects: {list_choices(ids, ids=ids)}.")
@@ -36,7 +33,7 @@ class Projects:
             Conflict: The title or id is taken.
         """
         project_id = id or new_id("project")
-        self._database.rows(statement("project_insert"), {"id": project_id, "title": title, "description": description})
+        self._rows("project_insert", {"id": project_id, "title": title, "description": description})
         return self.get(project_id)
 
     def update(self, key: str, *, title: str | None = None, description: str | None = None) -> Project:
@@ -47,13 +44,13 @@ class Projects:
             Conflict: The title is taken.
         """
         project = self.get(key)
-        self._database.rows(statement("project_update"), {"id": project.id, "title": title, "description": description})
+        self._rows("project_update", {"id": project.id, "title": title, "description": description})
         return self.get(project.id)
 
     def delete(self, key: str) -> Project:
         """Delete a project with its folders and sources, and return it."""
         project = self.get(key)
-        self._database.rows(statement("project_delete"), {"id": project.id})
+        self._rows("project_delete", {"id": project.id})
         return project
 
     def folders(self, project: str) -> list[Folder]:
@@ -62,8 +59,7 @@ class Projects:
         Raises:
             NotFound: There is no such project.
         """
-        rows = self._database.rows(statement("folder_list"), {"project_id": self.get(project).id})
-        return [Folder(**row) for row in rows]
+        return [Folder(**row) for row in self._rows("folder_list", {"project_id": self.get(project).id})]
 
     def folder(self, project: str, key: str) -> Folder:
         """Return a folder of a project by name or id.
@@ -87,9 +83,7 @@ class Projects:
             key: value for key, value in fields.items() if value is not None
         }
         owner = self.get(project)
-        self._database.rows(
-            statement("folder_insert"), {"id": new_id("folder"), "project_id": owner.id, "name": name, **values}
-        )
+        self._rows("folder_insert", {"id": new_id("folder"), "project_id": owner.id, "name": name, **values})
         return self.folder(owner.id, name)
 
     def update_folder(self, project: str, key: str, **fields: str | None) -> Folder:
@@ -97,11 +91,11 @@ class Projects:
         folder = self.folder(project, key)
         unchanged: dict[str, str | None] = dict.fromkeys(("name", "description", "color", "icon_name"))
         values = unchanged | fields
-        self._database.rows(statement("folder_update"), {"id": folder.id, **values})
+        self._rows("folder_update", {"id": folder.id, **values})
         return self.folder(folder.project_id, folder.id)
 
     def delete_folder(self, project: str, key: str) -> Folder:
         """Delete a folder; its sources stay in the project."""
         folder = self.folder(project, key)
-        self._database.rows(statement("folder_delete"), {"id": folder.id})
+        self._rows("folder_delete", {"id": folder.id})
         return folder

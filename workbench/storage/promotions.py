@@ -7,17 +7,14 @@ from collections.abc import Mapping, Sequence
 from psycopg.types.json import Jsonb
 
 from workbench.errors import NotFound
-from workbench.storage.database import Database, Row, bind_json, clean_parameters, statement
+from workbench.storage.database import Row, Table, bind_json, clean_parameters, statement
 from workbench.types import ParameterValue, Promotion, Ranker
 
 EVERYWHERE_KEY = "everywhere"
 
 
-class Promotions:
+class Promotions(Table):
     """The table ``promotions``; a scope's key is "everywhere", "project:ID", "folder:ID" or "source:ID"."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(
         self, scope_key: str, strategy: str, parameters: Mapping[str, ParameterValue], index: str | None, note: str
@@ -41,20 +38,20 @@ class Promotions:
     def list(self, scope_keys: Sequence[str] | None = None) -> list[Promotion]:
         """Return every version for the given scopes, or for all, the newest in each scope first."""
         keys = None if scope_keys is None else list(scope_keys)
-        return [_promotion(row) for row in self._database.rows(statement("promotion_list"), {"keys": keys})]
+        return [_promotion(row) for row in self._rows("promotion_list", {"keys": keys})]
 
     def find_active(self, scope_keys: Sequence[str]) -> Promotion | None:
         """Return the promotion of the first scope that has one; keys are ordered from specific to general."""
-        row = self._database.row(statement("promotion_serving"), {"keys": list(scope_keys)})
+        row = self._row("promotion_serving", {"keys": list(scope_keys)})
         return _promotion(row) if row else None
 
     def indexes(self) -> Sequence[str]:
         """Return the names of the finished indexes that are promoted in any scope."""
-        return [row["name"] for row in self._database.rows(statement("promotion_indexes"))]
+        return self._column("promotion_indexes")
 
     def undo(self, scope_key: str) -> bool:
         """Undo a scope's newest promotion; False if it has none."""
-        return self._database.row(statement("promotion_undo"), {"scope_key": scope_key}) is not None
+        return self._row("promotion_undo", {"scope_key": scope_key}) is not None
 
 
 def _promotion(row: Row) -> Promotion:
@@ -76,15 +73,12 @@ def _promotion(row: Row) -> Promotion:
 # --- Trained and imported rankers, by name ---
 
 
-class Rankers:
+class Rankers(Table):
     """The table ``rankers``, without the built-in ranker."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def list(self) -> list[Ranker]:
         """Return all rankers by name."""
-        return [_ranker(row) for row in self._database.rows(statement("ranker_list"), {"name": None})]
+        return [_ranker(row) for row in self._rows("ranker_list", {"name": None})]
 
     def get(self, name: str) -> Ranker:
         """Return a ranker.
@@ -92,7 +86,7 @@ class Rankers:
         Raises:
             NotFound: There is no such ranker.
         """
-        row = self._database.row(statement("ranker_list"), {"name": clean_parameters(name)})
+        row = self._row("ranker_list", {"name": clean_parameters(name)})
         if row is None:
             raise NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
         return _ranker(row)
@@ -103,11 +97,11 @@ class Rankers:
         values: dict[str, object] = {**texts, "note": clean_parameters(ranker.note)}
         values |= {"version": ranker.version, "questions": ranker.questions}
         values |= {"weights": bind_json(ranker.weights), "figures": bind_json(ranker.figures)}
-        return self._database.row(statement("ranker_insert"), values) is not None
+        return self._row("ranker_insert", values) is not None
 
     def list_scopes(self, name: str) -> list[str]:
         """Return the keys of the scopes in which this ranker is promoted."""
-        return [row["scope_key"] for row in self._database.rows(statement("ranker_serving"), {"name": name})]
+        return self._column("ranker_serving", {"name": name})
 
     def delete(self, name: str) -> bool:
         """Delete a ranker; False if there is none.

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from psycopg.types.json import Jsonb
 
 from workbench.errors import Ambiguous, NotFound
-from workbench.storage.database import Database, Row, new_id, statement
+from workbench.storage.database import Row, Table, new_id, statement
 from workbench.text import AUTO
 from workbench.types import APART_TYPES, DATASET, FAMILY_TYPES, JsonObject, Source
 
@@ -55,11 +55,8 @@ def require_single(key: str, matching: Sequence[NamedSource]) -> NamedSource:
     return matching[0]
 
 
-class Sources:
+class Sources(Table):
     """The table ``sources``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def list(
         self,
@@ -79,23 +76,21 @@ class Sources:
         }
         parameters |= {"datasets": source_type == DATASET, "limit": limit, "offset": offset}
         parameters["apart"] = list(APART_TYPES)
-        return [_source(row) for row in self._database.rows(statement("source_list"), parameters)]
+        return [_source(row) for row in self._rows("source_list", parameters)]
 
     def count(self, *, scope: str | None = None, project_id: str | None = None, source_type: str | None = None) -> int:
         """Return the number of sources that ``list`` would return without a limit."""
         parameters: dict[str, object] = {"scope": scope, "project_id": project_id, "source_type": source_type}
         parameters |= {"datasets": source_type == DATASET, "apart": list(APART_TYPES)}
-        row = self._database.row(statement("source_count"), parameters)
-        return int(row["n"]) if row else 0
+        return int(self._value("source_count", parameters))
 
     def ids(self) -> list[str]:
         """Return the ids of all sources except ``APART_TYPES``; cheap, because nothing is counted."""
-        rows = self._database.rows(statement("source_ids"), {"apart": list(APART_TYPES)})
-        return [row["id"] for row in rows]
+        return self._column("source_ids", {"apart": list(APART_TYPES)})
 
     def titles(self) -> dict[str, str]:
         """Return {id: title} of all sources except evaluation corpora, in order of creation; as cheap as ``ids``."""
-        return {row["id"]: row["title"] for row in self._database.rows(statement("source_titles"))}
+        return {row["id"]: row["title"] for row in self._rows("source_titles")}
 
     def get(self, source_id: str) -> Source:
         """Return a source by its id.
@@ -105,9 +100,7 @@ class Sources:
         """
         for datasets in (False, True):
             parameters: dict[str, object] = {"id": source_id, "scope": None, "project_id": None, "source_type": None}
-            row = self._database.row(
-                statement("source_list"), parameters | {"datasets": datasets, "apart": [], "limit": 1, "offset": 0}
-            )
+            row = self._row("source_list", parameters | {"datasets": datasets, "apart": [], "limit": 1, "offset": 0})
             if row:
                 return _source(row)
         raise NotFound("source", source_id, VALID_IDS_HINT)
@@ -127,7 +120,7 @@ class Sources:
         Raises:
             NotFound: There is none.
         """
-        rows = self._database.rows(statement("source_find"), {"key": key})
+        rows = self._rows("source_find", {"key": key})
         if not rows:
             raise NotFound("source", key, VALID_IDS_HINT)
         sources = [NamedSource(**row) for row in rows]
@@ -135,8 +128,7 @@ class Sources:
 
     def find_id_by_url(self, url: str, source_type: str) -> str | None:
         """Return the id of the source of a type that represents a URL, or None; cheap, as it has no counts."""
-        row = self._database.row(statement("source_standing_for"), {"url": url, "source_type": source_type})
-        return row["id"] if row else None
+        return self._value("source_standing_for", {"url": url, "source_type": source_type})
 
     def create(
         self,
@@ -171,7 +163,7 @@ class Sources:
             "language": language,
             "metadata": Jsonb((metadata or {}) | (_UNFILLED_MARK if for_ingest else {})),
         }
-        self._database.rows(statement("source_insert"), values)
+        self._rows("source_insert", values)
         return self.get(source_id)
 
     def update(self, source_id: str, **fields: object) -> Source:
@@ -191,12 +183,12 @@ class Sources:
             "tags": list(source.tags),
             "metadata": Jsonb(self.metadata(source_id)),
         }
-        self._database.rows(statement("source_update"), values)
+        self._rows("source_update", values)
         return self.get(source_id)
 
     def metadata(self, source_id: str) -> JsonObject:
         """Return what a service stores with a source (a dataset's hash, a crawl's settings)."""
-        row = self._database.row(statement("source_metadata"), {"id": source_id})
+        row = self._row("source_metadata", {"id": source_id})
         if row is None:
             raise NotFound("source", source_id, VALID_IDS_HINT)
         return dict(row["metadata"])
@@ -213,7 +205,7 @@ class Sources:
 
     def claim(self, source_id: str) -> None:
         """Keep a source that an ingest created, regardless of the outcome."""
-        self._database.rows(statement("source_claim"), {"id": source_id})
+        self._rows("source_claim", {"id": source_id})
 
     def settle(self, source_id: str) -> bool:
         """Remove a source that an ingest created and left empty; return whether the source still exists.
@@ -235,12 +227,11 @@ class Sources:
 
     def tags(self) -> dict[str, int]:
         """Return every tag in use with the number of its sources."""
-        return {row["tag"]: int(row["sources"]) for row in self._database.rows(statement("tags_in_use"))}
+        return {row["tag"]: int(row["sources"]) for row in self._rows("tags_in_use")}
 
     def any_apart(self) -> bool:
         """Return whether there are sources that only their own tools search: conversations, articles, archives."""
-        row = self._database.row(statement("source_of_types"), {"types": list(FAMILY_TYPES)})
-        return bool(row and row["found"])
+        return bool(self._value("source_of_types", {"types": list(FAMILY_TYPES)}))
 
     def in_scope(
         self,
@@ -264,7 +255,7 @@ class Sources:
             "apart": list(FAMILY_TYPES),
             "source_ids": None if source_ids is None else list(source_ids),
         }
-        return [ScopedSource(**row) for row in self._database.rows(statement("source_ids_in_scope"), parameters)]
+        return [ScopedSource(**row) for row in self._rows("source_ids_in_scope", parameters)]
 
     def count_undated(
         self,
@@ -281,7 +272,7 @@ class Sources:
             "document_types": list(document_types) or None,
             "languages": list(languages) or None,
         }
-        return int(self._database.rows(statement("documents_undated"), parameters)[0]["n"])
+        return int(self._value("documents_undated", parameters))
 
 
 def _source(row: Row) -> Source:
@@ -304,20 +295,17 @@ class SimilarConversation:
     text: str | None
 
 
-class Workspaces:
+class Workspaces(Table):
     """The contents of a workspace, by its source's id."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def conversations(self, source_id: str, conversation_type: str | None = None) -> dict[str, str]:
         """Return the ids of a workspace's conversations by key (their path), optionally of one type."""
         values = {"source_id": source_id, "conversation_type": conversation_type}
-        return {row["key"]: row["id"] for row in self._database.rows(statement("conversation_ids"), values)}
+        return {row["key"]: row["id"] for row in self._rows("conversation_ids", values)}
 
     def types(self, source_id: str) -> list[str]:
         """Return the types of conversation in a workspace."""
-        return [row["type"] for row in self._database.rows(statement("conversation_types"), {"source_id": source_id})]
+        return self._column("conversation_types", {"source_id": source_id})
 
     def similar(self, index: str, source_id: str, document_id: str, limit: int) -> list[SimilarConversation]:
         """Return other conversations, best first.
@@ -325,15 +313,14 @@ class Workspaces:
         The score is the cosine between the means of the conversations' passage vectors.
         """
         values = {"source_id": source_id, "document_id": document_id, "limit": limit}
-        rows = self._database.rows(statement("conversations_like", index), values)
-        return [SimilarConversation(**row) for row in rows]
+        return [SimilarConversation(**row) for row in self._rows("conversations_like", values, index=index)]
 
     def counts(self, source_id: str, index: str) -> tuple[int, int]:
         """Return the numbers of conversations and of passages in an index."""
-        row = self._database.row(statement("workspace_counts"), {"source_id": source_id, "index": index}) or {}
+        row = self._row("workspace_counts", {"source_id": source_id, "index": index}) or {}
         return int(row.get("documents", 0)), int(row.get("passages", 0))
 
     def recent(self, source_id: str, limit: int) -> list[tuple[str, datetime]]:
         """Return (key, time) of the last embedded conversations, newest first."""
         values = {"source_id": source_id, "limit": limit}
-        return [(row["key"], row["updated_at"]) for row in self._database.rows(statement("workspace_recent"), values)]
+        return [(row["key"], row["updated_at"]) for row in self._rows("workspace_recent", values)]

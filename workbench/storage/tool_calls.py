@@ -8,7 +8,7 @@ from datetime import datetime
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Database, clean_parameters, statement
+from workbench.storage.database import Table, clean_parameters, statement
 from workbench.types import JsonValue, Value
 
 MAX_CALLS_KEPT = 50_000  # calls; older ones are deleted, so that the log never outgrows the corpus
@@ -41,11 +41,8 @@ class Caller(Value):
     last: datetime
 
 
-class ToolCalls:
+class ToolCalls(Table):
     """The table ``tool_calls``."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, calls: Sequence[ToolCall]) -> None:
         """Store calls in one transaction and delete the oldest."""
@@ -77,20 +74,18 @@ class ToolCalls:
     ) -> list[ToolCall]:
         """Return the last calls, newest first."""
         parameters = {"tool": tool, "zero_only": zero_only, "queries_only": queries_only}
-        rows = self._database.rows(statement("tool_call_list"), parameters | {"limit": limit, "offset": offset})
+        rows = self._rows("tool_call_list", parameters | {"limit": limit, "offset": offset})
         return [ToolCall(**row) for row in rows]
 
     def count(self, *, tool: str | None = None, zero_only: bool = False, queries_only: bool = False) -> int:
         """Return the number of calls that ``list`` would return without a limit."""
-        parameters = {"tool": tool, "zero_only": zero_only, "queries_only": queries_only}
-        row = self._database.row(statement("tool_call_count"), parameters)
-        return int(row["n"]) if row else 0
+        return int(self._value("tool_call_count", {"tool": tool, "zero_only": zero_only, "queries_only": queries_only}))
 
     def callers(self) -> dict[str, Caller]:
         """Return the clients that called, by name."""
-        rows = self._database.rows(statement("tool_call_callers"))
+        rows = self._rows("tool_call_callers")
         return {str(row["client"]): Caller(str(row["client"]), int(row["calls"]), row["last"]) for row in rows}
 
     def clear(self) -> None:
         """Delete all calls."""
-        self._database.rows(statement("tool_call_clear"))
+        self._rows("tool_call_clear")

@@ -1126,11 +1126,7 @@ def read_pptx(data: bytes, name: str) -> Draft:
     )
     first = next((title for slide in presentation.slides if (title := _slide_title(slide))), "")
     title = properties.get("title", "")
-    return Draft(
-        title=first if title in ("", TEMPLATE_TITLE) else title,
-        pages=pages,
-        metadata=drop_title(properties),
-    )
+    return Draft(title=first if title in ("", TEMPLATE_TITLE) else title, pages=pages, metadata=drop_title(properties))
 
 
 def _convert_strict(data: bytes, package: zipfile.ZipFile) -> bytes:

@@ -104,12 +104,7 @@ def average_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
 
 
 def find_moved_hits(
-    query: Query,
-    connection: Connection,
-    vector: FloatArray,
-    leg: str,
-    pool: int,
-    words: Words | None = None,
+    query: Query, connection: Connection, vector: FloatArray, leg: str, pool: int, words: Words | None = None
 ) -> list[Hit]:
     """Return every candidate for the moved ``vector``, fused, best first; ``words`` replace the question's."""
     request = query.request

@@ -18,13 +18,15 @@ INSERT INTO document_mentions (document_id, source_id, keys)
 VALUES (%(document_id)s, %(source_id)s, %(keys)s)
 
 -- citations_from: the documents that given ones cite, resolved; links first, in reading order
-SELECT l.document_id, l.to_document, l.kind, l.target, l.url, l.context, l.confidence, l.position
+SELECT l.document_id AS source_id, l.to_document AS target_id, coalesce(nullif(l.url, ''), l.target) AS target_url,
+    l.context, round(l.confidence::numeric, 3)::float8 AS confidence, l.kind
 FROM citation_links l
 WHERE l.document_id = ANY(%(ids)s) AND l.to_document IS NOT NULL AND l.to_document <> l.document_id
 ORDER BY l.document_id, l.position LIMIT %(limit)s
 
 -- citations_to: the documents that cite given ones, resolved; the keys narrow by index, the view decides
-SELECT l.document_id, l.to_document, l.kind, l.target, l.url, l.context, l.confidence, l.position
+SELECT l.document_id AS source_id, l.to_document AS target_id, coalesce(nullif(l.url, ''), l.target) AS target_url,
+    l.context, round(l.confidence::numeric, 3)::float8 AS confidence, l.kind
 FROM citation_links l
 WHERE l.keys && ARRAY(SELECT a.key FROM document_addresses a WHERE a.document_id = ANY(%(ids)s))
   AND l.to_document = ANY(%(ids)s) AND l.to_document <> l.document_id
@@ -49,20 +51,19 @@ FROM unnest(%(documents)s::text[], %(titles)s::text[]) AS w (document_id, title)
 WHERE f.place > 0
 
 -- cited_documents: documents with the fields that a graph shows
-SELECT d.id, d.title, d.path, d.url, d.source_id, s.title AS source_title, d.document_date, d.document_type, s.source_type
+SELECT d.id, d.title, d.source_id, s.title AS source_title, d.document_type
 FROM documents d JOIN sources s ON s.id = d.source_id WHERE d.id = ANY(%(ids)s)
 
 -- citation_pairs: each pair of documents in which one cites the other; NULL means every source but evaluation corpora
-SELECT l.document_id, l.to_document, max(l.confidence) AS confidence, count(*) AS links,
+SELECT l.document_id AS source, l.to_document AS target, max(l.confidence) AS confidence, count(*) AS links,
     (array_agg(l.context ORDER BY l.position))[1] AS context
 FROM citation_links l JOIN sources s ON s.id = l.source_id
 WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE l.source_id = ANY(%(source_ids)s) END
-  AND (%(document_ids)s::text[] IS NULL OR l.document_id = ANY(%(document_ids)s))
   AND l.to_document IS NOT NULL AND l.to_document <> l.document_id
 GROUP BY l.document_id, l.to_document ORDER BY l.document_id, l.to_document
 
 -- broken_links: links that should lead to a document of the source and do not; external addresses are not judged
-SELECT l.document_id, d.title, d.path, l.kind, l.target, l.label, l.context
+SELECT l.document_id, d.title, l.target, l.context
 FROM citation_links l JOIN documents d ON d.id = l.document_id JOIN sources s ON s.id = l.source_id
 WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE l.source_id = ANY(%(source_ids)s) END
   AND l.to_document IS NULL AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from workbench.errors import NotFound, list_choices
 from workbench.storage.database import Database, new_id, statement
-from workbench.types import Folder, Project
+from workbench.types import APART_TYPES, FAMILY_TYPES, Folder, Project
+
+_APART = {"apart": list(APART_TYPES), "families": list(FAMILY_TYPES)}
 
 
 class Projects:
@@ -15,7 +17,7 @@ class Projects:
 
     def list(self) -> list[Project]:
         """Return all projects by title."""
-        return [Project(**row) for row in self._database.rows(statement("project_list"), {"key": None})]
+        return [Project(**row) for row in self._database.rows(statement("project_list"), _APART | {"key": None})]
 
     def get(self, key: str) -> Project:
         """Return a project by id or exact title.
@@ -23,7 +25,7 @@ class Projects:
         Raises:
             NotFound: There is no such project; the message lists the existing ones.
         """
-        rows = self._database.rows(statement("project_list"), {"key": key})
+        rows = self._database.rows(statement("project_list"), _APART | {"key": key})
         if not rows:
             ids = {project.title: project.id for project in self.list()}
             raise NotFound("project", key, f"Valid projects: {list_choices(ids, ids=ids)}.")
@@ -62,7 +64,7 @@ class Projects:
         Raises:
             NotFound: There is no such project.
         """
-        rows = self._database.rows(statement("folder_list"), {"project_id": self.get(project).id})
+        rows = self._database.rows(statement("folder_list"), _APART | {"project_id": self.get(project).id})
         return [Folder(**row) for row in rows]
 
     def folder(self, project: str, key: str) -> Folder:

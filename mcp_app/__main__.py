@@ -7,7 +7,13 @@ import sys
 from typing import TypedDict
 
 from workbench.errors import WorkbenchError
-from workbench.runtime import install_signal_handlers, limit_blas_threads, pause_gc, relax_gc
+from workbench.runtime import (
+    exit_on_closed_input,
+    install_signal_handlers,
+    limit_blas_threads,
+    pause_gc,
+    relax_gc,
+)
 
 # written out, so that --help need not import the tools
 TOOLSETS_HELP = "toolsets to offer: knowledge, scoped, reading, articles, workspace, archives, all or default (default)"
@@ -33,15 +39,25 @@ def main(argv: list[str] | None = None) -> int:
         relax_gc()
         limit_blas_threads()
         install_signal_handlers()
-    with pause_gc():
-        from mcp_app.serving import serve
-
     try:
-        serve(**options(arguments))
+        run_server(arguments)
     except WorkbenchError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def run_server(arguments: argparse.Namespace) -> None:
+    """Import the server and serve.
+
+    Raises:
+        InvalidInput: The transport or a toolset does not exist.
+        ConfigurationError: A setting is invalid, or HTTP would be open to other machines without a token.
+    """
+    with exit_on_closed_input(arguments.transport == "stdio"), pause_gc():
+        from mcp_app.serving import serve
+
+    serve(**options(arguments))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -71,3 +71,9 @@ def size_text(count: int) -> str:
 def count_text(number: int, noun: str) -> str:
     """Return "1 source", "2 sources"."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def sources_text(own: int, family: int) -> str:
+    """Return "2 sources", and how many others have conversations, articles or archives, if any."""
+    others = f" and {family:,} with conversations, articles or archives" if family else ""
+    return count_text(own, "source") + others

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import select
 import signal
 import sys
 import threading
@@ -62,6 +63,43 @@ def exit_now(code: int = 0) -> NoReturn:
         with suppress(OSError, ValueError, AttributeError):  # closed, without a reader, or on a full disk
             stream.flush()
     os._exit(code)
+
+
+CLOSED_INPUT_INTERVAL_MS = 20  # between checks
+
+
+@contextmanager
+def exit_on_closed_input(is_enabled: bool = True) -> Generator[None]:
+    """Exit at once if the client closes standard input inside the block and has written nothing.
+
+    For slow imports, after which no client would be left. Nothing may be open that has to be closed.
+    """
+    if not (is_enabled and hasattr(select, "poll")):  # Windows has none
+        yield
+        return
+    import fcntl
+    import termios
+
+    closed, is_over = select.poll(), threading.Event()
+    closed.register(0, getattr(select, "POLLRDHUP", 0))  # a socket that is half closed; a pipe is always reported
+
+    def watch() -> None:
+        while not is_over.is_set():
+            if closed.poll(CLOSED_INPUT_INTERVAL_MS):
+                unread = bytearray(4)
+                with suppress(OSError):
+                    fcntl.ioctl(0, termios.FIONREAD, unread)
+                    if not any(unread) and not is_over.is_set():
+                        os._exit(0)
+                return
+
+    watching = threading.Thread(target=watch, name="closed-input", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watching.join()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -352,7 +352,8 @@ class Project(Value):
     id: str
     title: str
     description: str = ""
-    source_count: int = 0
+    source_count: int = 0  # without those with conversations, articles and archives
+    family_count: int = 0  # sources with conversations, articles or archives
     created_at: datetime | None = None
 
 
@@ -366,7 +367,8 @@ class Folder(Value):
     description: str = ""
     color: str = "#6366f1"
     icon_name: str = "folder"
-    source_count: int = 0
+    source_count: int = 0  # without those with conversations, articles and archives
+    family_count: int = 0  # sources with conversations, articles or archives
 
 
 @dataclass(frozen=True, slots=True)

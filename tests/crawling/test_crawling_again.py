@@ -11,7 +11,7 @@ import pytest
 from tests.crawling.site import TestSite, finish, outcomes, page, reason, reply
 from workbench import Workbench
 from workbench.crawling.fetch_page import is_unchanged_by_sitemap
-from workbench.errors import Conflict
+from workbench.errors import Conflict, CrawlRefused
 from workbench.settings import Settings
 from workbench.storage.crawls import PageMemory
 
@@ -259,6 +259,20 @@ def test_a_refresh_asks_for_what_the_site_calls_unchanged(
     assert outcomes(wb, again)["a"] == "changed"
     assert "If-None-Match" not in site.asked_with("/b")
     assert wb.crawls.recrawl(again["id"]).options["refresh"] is False
+
+
+def test_a_dry_run_without_its_start_page_lists_what_the_sitemap_has(wb: Workbench, site: TestSite) -> None:
+    options: dict[str, Any] = {"exclude": ["/start.html"], "browser": "never", "recursive": True}
+    with pytest.raises(CrawlRefused) as refused:
+        wb.crawls.dry_run(f"{site.url}/start.html", **options)
+    sentence = f"Nothing would be fetched. {site.url}/start.html: excluded by the pattern '/start.html'"
+    assert (str(refused.value), site.hits("/start.html")) == (sentence, 0)
+    listed = f"<urlset><url><loc>{site.url}/start.html</loc></url><url><loc>{site.url}/a</loc></url></urlset>"
+    site.put({"/a": page("A"), "/sitemap.xml": reply(listed, headers={"Content-Type": "application/xml"})})
+    seen = wb.crawls.dry_run(f"{site.url}/start.html", **options)
+    assert [entry["url"] for entry in seen["would_fetch"]] == [f"{site.url}/a"]
+    assert seen["not_fetched"] == {"excluded by the pattern '/start.html'": 1}
+    assert site.hits("/start.html") == 0
 
 
 def test_a_dry_run_reports_and_stores_nothing(wb: Workbench, site: TestSite) -> None:

@@ -65,11 +65,35 @@ def test_a_scope_that_names_their_source_finds_them(wb: Workbench) -> None:
         assert agent("manage_document", action="list", source_id=source.id)["total_count"] == 1
 
 
+def run_command(wb: Workbench, *arguments: str) -> str:
+    command = [sys.executable, "-m", "workbench.cli", *arguments]
+    return subprocess.run(command, env=environment(wb.settings), capture_output=True, text=True, check=True).stdout
+
+
+def test_projects_and_folders_count_them_apart_and_delete_them_with_the_others(wb: Workbench) -> None:
+    project = wb.projects.create("Zoo")
+    wb.projects.create_folder(project.id, "Stripes")
+    for source in [*wb.sources.list(), *wb.sources.of_families()]:
+        wb.sources.update(source.id, project=project.id, folder="Stripes")
+    folder, shown = wb.projects.folders(project.id)[0], wb.projects.get(project.id)
+    assert [(each.source_count, each.family_count) for each in (shown, folder)] == [(1, 3), (1, 3)]
+    agent = Agent(create_server(wb, toolsets=["all"]))
+    assert agent("find_projects")["projects"][0]["source_count"] == 1
+    assert agent("rag_list_project_folders", project_id=project.id)["folders"][0]["source_count"] == 1
+    assert agent("rag_get_available_sources", project_id=project.id)["count"] == 1
+
+    def run(*arguments: str) -> str:
+        return " ".join(run_command(wb, "projects", *arguments).split())
+
+    assert "1 + 3 conversations, articles, archives" in run("list")
+    assert "keeps its 1 source and 3 with conversations" in run("delete-folder", "Zoo", "Stripes")
+    assert "with 1 source and 3 with conversations, articles or archives: 4 documents" in run("delete", "Zoo", "--yes")
+    assert wb.sources.list() == wb.sources.of_families() == []
+
+
 def test_the_command_line_counts_and_lists_them_apart(wb: Workbench) -> None:
     def told(*arguments: str) -> dict[str, object]:
-        command = [sys.executable, "-m", "workbench.cli", "--json", *arguments]
-        done = subprocess.run(command, env=environment(wb.settings), capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)
+        return json.loads(run_command(wb, "--json", *arguments))
 
     status: Any = told("status")
     assert [(index["documents_count"], index["family_count"]) for index in status["indexes"]] == [(1, 3)]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -109,3 +111,24 @@ def test_streams_that_are_files_are_served_too(make_settings: Callable[..., Sett
         command = [sys.executable, "-m", "mcp_app"]
         subprocess.run(command, env=environment(make_settings()), stdin=given, stdout=taken, check=True)
     assert b'"id":7' in answered.read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+@pytest.mark.parametrize("command", [["-m", "mcp_app"], ["-m", "workbench.cli", "mcp"]], ids=["module", "command"])
+def test_a_client_that_leaves_before_it_has_written_anything_ends_the_server_during_its_imports(
+    make_settings: Callable[..., Settings], command: list[str], kind: str
+) -> None:
+    ours, theirs = os.pipe() if kind == "pipe" else [end.detach() for end in socket.socketpair()]
+    os.close(theirs)
+    env = environment(make_settings(), PYTHONPROFILEIMPORTTIME="1")
+    done = subprocess.run([sys.executable, *command], env=env, stdin=ours, capture_output=True, text=True, check=True)
+    os.close(ours)
+    assert "mcp_app" in done.stderr
+    assert not re.search(r"\bmcp_app\.server$", done.stderr, re.MULTILINE)
+
+
+def test_a_client_that_writes_and_leaves_at_once_is_answered(make_settings: Callable[..., Settings]) -> None:
+    command = [sys.executable, "-m", "mcp_app"]
+    given = PING * 2  # the SDK answers the first message once there is a second one
+    done = subprocess.run(command, env=environment(make_settings()), input=given, capture_output=True, check=True)
+    assert b'"id":7' in done.stdout

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
-from workbench.cli.output import Output, format_documents, print_fields, print_table
+from workbench.cli.output import Output, format_own, print_fields, print_table
 from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import InvalidInput
 from workbench.formatting import parse_assignments, size_text
@@ -116,7 +116,7 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
             index.chunker,
             index.chunker_options,
             index.embedding_model,
-            format_documents(index.documents_count, index.family_count),
+            format_own(index.documents_count, index.family_count),
             index.passages_count,
             size_text(sizes[index.name]),
         )

@@ -114,8 +114,8 @@ def strip_control_chars(text: str) -> str:
     return "".join(char if char.isprintable() or char in "\n\t" else " " for char in text)
 
 
-def format_documents(own: int, family: int) -> int | str:
-    """Return the cell of an index's documents; conversations, articles and archives are counted on their own."""
+def format_own(own: int, family: int) -> int | str:
+    """Return the cell of a number of documents or sources; conversations, articles and archives are counted apart."""
     return f"{own:,} + {family:,} conversations, articles, archives" if family else own
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from workbench.cli.options import SubcommandFunction, Subcommands, add_yes_option, confirm, run_subcommand
-from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.output import Output, format_own, print_fields, print_table
 from workbench.cli.session import open_workbench
+from workbench.formatting import count_text, sources_text
 from workbench.types import Folder, Project
 
 run = run_subcommand
@@ -59,7 +60,10 @@ def _read_appearance(arguments: argparse.Namespace) -> dict[str, str]:
 def _run_list(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
         projects = wb.projects.list()
-    rows = [(project.id, project.title, project.description, project.source_count) for project in projects]
+    rows = [
+        (project.id, project.title, project.description, format_own(project.source_count, project.family_count))
+        for project in projects
+    ]
     columns = ("Id", "Title", "Description", "Sources")
     empty = "No projects; create one with 'workbench projects create TITLE'."
     value = {"projects": projects, "total": len(projects)}
@@ -88,9 +92,10 @@ def _run_update(arguments: argparse.Namespace, out: Output) -> int:
 def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
         project = wb.projects.get(arguments.id)
-        confirm(arguments, out, f"{project.title!r} has {project.source_count:,} sources.")
+        confirm(arguments, out, f"{project.title!r} has {sources_text(project.source_count, project.family_count)}.")
         deletion = wb.projects.delete(project.id)
-    sentence = f"Deleted {deletion.title!r} with {deletion.sources:,} sources and {deletion.documents:,} documents."
+    sources = sources_text(deletion.sources, deletion.families)
+    sentence = f"Deleted {deletion.title!r} with {sources}: {count_text(deletion.documents, 'document')} in all."
     out.show(deletion, lambda console: console.print(sentence))
     return 0
 
@@ -98,7 +103,10 @@ def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
 def _run_folders(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
         folders = wb.projects.folders(arguments.project)
-    rows = [(folder.id, folder.name, folder.description, folder.source_count) for folder in folders]
+    rows = [
+        (folder.id, folder.name, folder.description, format_own(folder.source_count, folder.family_count))
+        for folder in folders
+    ]
     columns = ("Id", "Name", "Description", "Sources")
     value = {"folders": folders, "total": len(folders)}
     out.show(value, lambda console: print_table(console, columns, rows, "No folders in this project."))
@@ -122,7 +130,8 @@ def _run_update_folder(arguments: argparse.Namespace, out: Output) -> int:
 def _run_delete_folder(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
         folder = wb.projects.delete_folder(arguments.project, arguments.name)
-    sentence = f"Deleted the folder {folder.name!r}; its {folder.source_count:,} sources stay in the project."
+    sources = sources_text(folder.source_count, folder.family_count)
+    sentence = f"Deleted the folder {folder.name!r}; the project keeps its {sources}."
     out.show(folder, lambda console: console.print(sentence))
     return 0
 

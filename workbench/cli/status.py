@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from workbench.cli.output import Output, format_documents, print_fields, print_table
+from workbench.cli.output import Output, format_own, print_fields, print_table
 from workbench.cli.session import open_workbench
 from workbench.errors import InvalidInput, StorageError
 from workbench.formatting import size_text
@@ -147,7 +147,7 @@ def _print_indexes(console: Console, status: Status) -> None:
             f"{index['name']} (default)" if index["is_default"] else index["name"],
             index["chunker"],
             index["embedding_model"],
-            format_documents(index["documents_count"], index["family_count"]),
+            format_own(index["documents_count"], index["family_count"]),
             index["passages_count"],
             index["vector_search"],
             size_text(index["bytes"]),

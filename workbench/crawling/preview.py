@@ -130,7 +130,7 @@ async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> 
     """Fetch the first pages and return the report.
 
     Raises:
-        CrawlRefused: Fetching the start page failed.
+        CrawlRefused: Fetching the start page failed, or it may not be fetched and no other is known.
     """
     frontier = Frontier(options, [Entry(0, url, 0, "start")])
     reasons: dict[str, str] = {}
@@ -149,8 +149,6 @@ async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> 
             continue
         if bounds is None and answer.outcome == "failed":
             raise CrawlRefused(f"Failed to fetch the start page. {answer.reason}")
-        if bounds is None and answer.outcome in UNFETCHED_OUTCOMES and not answer.links:
-            raise CrawlRefused(f"The start page may not be fetched. {answer.reason}")
         links: list[tuple[str, str, str | None]] = [(link, "link", None) for link in answer.links]
         if bounds is None:
             bounds = make_bounds(entry.url, options.within)
@@ -158,6 +156,8 @@ async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> 
                 listed, unread = await site.list_addresses(entry.url)
                 found |= unread
                 links += [(address.url, address.via, address.lastmod) for address in listed]
+            if answer.outcome in UNFETCHED_OUTCOMES and not links:
+                raise CrawlRefused(f"Nothing would be fetched. {entry.url}: {answer.reason}")
         for address in {url_host(link[0]): link[0] for link in links if bounds.contains(link[0])}.values():
             await site.robots(address)
         admitted = frontier.admit(links, depth=entry.depth + 1, parent=entry.url, bounds=bounds, refusal=site.refusal)

@@ -322,7 +322,9 @@ class DocumentService:
         self._sources.check_editable(document.source_id)
         citations = self._corpus.citations.link_count([document_id])
         self._corpus.documents.delete([document_id])
-        return Deletion("document", document_id, document.title, 0, 1, document.passages_count, citations)
+        return Deletion(
+            "document", document_id, document.title, documents=1, passages=document.passages_count, citations=citations
+        )
 
     # Read documents
 

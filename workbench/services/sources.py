@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypedDict
 
 from workbench.errors import Conflict, InvalidInput, NotFound, StorageError, list_choices
@@ -27,7 +28,8 @@ class Deletion(Value):
     id: str
     title: str
     sources: int = 0
-    documents: int = 0
+    families: int = 0  # of a project: sources with conversations, articles or archives, counted on their own
+    documents: int = 0  # including those of ``families``
     passages: int = 0
     citations: int = 0
 
@@ -65,7 +67,9 @@ class ProjectService:
     def delete(self, key: str) -> Deletion:
         """Delete a project with its folders, sources and documents, and return what was deleted."""
         project = self.get(key)
-        sources = self._corpus.sources.list(project_id=project.id)
+        own = self._corpus.sources.list(project_id=project.id)
+        kinds = [self._corpus.sources.list(project_id=project.id, source_type=kind) for kind in FAMILY_TYPES]
+        sources = [*own, *chain.from_iterable(kinds)]
         names = [index.name for index in self._corpus.indexes.list()]
         citations = sum(self._corpus.citations.link_count(source_id=source.id) for source in sources)
         for source in sources:
@@ -75,7 +79,8 @@ class ProjectService:
             "project",
             project.id,
             project.title,
-            sources=len(sources),
+            sources=len(own),
+            families=len(sources) - len(own),
             documents=sum(source.documents_count for source in sources),
             passages=sum(source.passages_count for source in sources),
             citations=citations,
@@ -321,7 +326,10 @@ class SourceService:
         for name in own:
             self._corpus.indexes.drop(name)
         self._corpus.sources.delete(source.id, shared)
-        return Deletion("source", source.id, source.title, 1, source.documents_count, source.passages_count, citations)
+        return Deletion(
+            "source", source.id, source.title, sources=1, documents=source.documents_count,
+            passages=source.passages_count, citations=citations,
+        )  # fmt: skip
 
     def check_editable(self, source_id: str) -> None:
         """Check that a source is not the corpus of a test set, whose runs must stay comparable.

@@ -21,7 +21,7 @@ from workbench.app.widgets.notices import run_change, show_language_offer, show_
 from workbench.app.widgets.reader import open_document, show_reader
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.errors import NotFound, UnreadableDocument, WorkbenchError
-from workbench.formatting import count_text
+from workbench.formatting import count_text, sources_text
 from workbench.ingestion.readers.formats import MAX_BYTES, list_format_titles
 from workbench.services.sources import UPLOADS_TITLE, Deletion, LocationNames
 from workbench.text import AUTO, LANGUAGES, MAX_PASSAGES_STEMMED_AT_ONCE, language_title
@@ -37,14 +37,13 @@ if TYPE_CHECKING:
 
 def describe_deletions(deletions: Sequence[Deletion]) -> str:
     """Describe what was deleted."""
-    totals = (
-        (sum(deletion.sources for deletion in deletions), "source"),
-        (sum(deletion.documents for deletion in deletions), "document"),
-        (sum(deletion.passages for deletion in deletions), "passage"),
-    )
-    return (
-        "Deleted " + ", ".join(count_text(number, noun) for number, noun in totals if number or noun == "passage") + "."
-    )
+    sources = sum(deletion.sources for deletion in deletions)
+    families = sum(deletion.families for deletion in deletions)
+    documents = sum(deletion.documents for deletion in deletions)
+    parts = [sources_text(sources, families)] if sources or families else []
+    parts += [count_text(documents, "document")] if documents else []
+    parts += [count_text(sum(deletion.passages for deletion in deletions), "passage")]
+    return f"Deleted {', '.join(parts)}."
 
 
 @st.dialog("Delete sources")
@@ -172,7 +171,7 @@ def _show_project(wb: Workbench, project: Project) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(
             f'<div><b style="font-size: 15px">{escape(project.title)}</b> <span class="wb-kind">'
-            f"{count_text(project.source_count, 'source')}</span><br>{escape(project.description)}</div>",
+            f"{sources_text(project.source_count, project.family_count)}</span><br>{escape(project.description)}</div>",
             width="stretch",
         )
         if st.button("New folder", key=f"add_{project.id}", type="tertiary", icon=":material/create_new_folder:"):
@@ -188,7 +187,7 @@ def _show_project(wb: Workbench, project: Project) -> None:
 def _show_folder(wb: Workbench, project: Project, folder: Folder) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"folder_{folder.id}"):
         colour = folder.color if _COLOUR_PATTERN.fullmatch(folder.color) else "#6e6961"
-        about = f"{count_text(folder.source_count, 'source')} {folder.description}"
+        about = f"{sources_text(folder.source_count, folder.family_count)} {folder.description}"
         st.html(
             f'<div style="display:flex;gap:10px;align-items:baseline"><span style="width:11px;height:11px;'
             f'border-radius:2px;background:{colour};display:inline-block"></span><span>{escape(folder.name)} '
@@ -247,12 +246,13 @@ def edit_folder(wb: Workbench, project: Project, folder: Folder | None) -> None:
 @st.dialog("Delete project")
 def delete_project(wb: Workbench, project: Project) -> None:
     """Ask for confirmation before a project and its sources are deleted."""
+    families = [source for source in wb.sources.of_families() if source.project_id == project.id]
     sources = wb.sources.list(project_id=project.id)
-    documents = sum(source.documents_count for source in sources)
+    documents = sum(source.documents_count for source in [*sources, *families])
     st.text(project.title)
     st.markdown(
-        f"This permanently deletes the project, its folders, {count_text(len(sources), 'source')} and "
-        f"{count_text(documents, 'document')}. Sources without a project are kept."
+        f"This permanently deletes the project, its folders and {sources_text(len(sources), len(families))}: "
+        f"{count_text(documents, 'document')} in all. Sources without a project are kept."
     )
     with st.container(horizontal=True):
         if st.button("Delete project", type="primary", key="confirm_delete"):
@@ -265,7 +265,8 @@ def delete_project(wb: Workbench, project: Project) -> None:
 def delete_folder(wb: Workbench, project: Project, folder: Folder) -> None:
     """Ask for confirmation before a folder is deleted; its sources stay in the project."""
     st.text(f"{project.title} / {folder.name}")
-    st.markdown(f"This deletes the folder. Its {count_text(folder.source_count, 'source')} stay in the project.")
+    sources = sources_text(folder.source_count, folder.family_count)
+    st.markdown(f"This deletes the folder. The project keeps its {sources}.")
     with st.container(horizontal=True):
         if st.button("Delete folder", type="primary", key="confirm_delete"):
             run_change(lambda: f'Folder "{wb.projects.delete_folder(project.id, folder.id).name}" deleted.')

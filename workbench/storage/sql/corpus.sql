@@ -1,9 +1,11 @@
 -- project_insert: a new project
 INSERT INTO projects (id, title, description) VALUES (%(id)s, %(title)s, %(description)s)
 
--- project_list: all projects with the number of their sources
-SELECT p.*, (SELECT count(*) FROM sources s WHERE s.project_id = p.id) AS source_count
-FROM projects p WHERE (%(key)s::text IS NULL OR p.id = %(key)s OR p.title = %(key)s) ORDER BY p.title, p.id
+-- project_list: all projects with the numbers of their sources and of those with conversations, articles or archives
+SELECT p.*, held.*
+FROM projects p CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE s.source_type <> ALL(%(apart)s)) AS source_count,
+    count(*) FILTER (WHERE s.source_type = ANY(%(families)s)) AS family_count FROM sources s WHERE s.project_id = p.id) AS held
+WHERE (%(key)s::text IS NULL OR p.id = %(key)s OR p.title = %(key)s) ORDER BY p.title, p.id
 
 -- project_update: NULL leaves a field unchanged
 UPDATE projects SET title = coalesce(%(title)s, title), description = coalesce(%(description)s, description) WHERE id = %(id)s
@@ -15,9 +17,11 @@ DELETE FROM projects WHERE id = %(id)s
 INSERT INTO folders (id, project_id, name, description, color, icon_name)
 VALUES (%(id)s, %(project_id)s, %(name)s, %(description)s, %(color)s, %(icon_name)s)
 
--- folder_list: a project's folders with the number of their sources
-SELECT f.*, (SELECT count(*) FROM sources s WHERE s.folder_id = f.id) AS source_count
-FROM folders f WHERE f.project_id = %(project_id)s ORDER BY f.name
+-- folder_list: a project's folders with the same numbers
+SELECT f.*, held.*
+FROM folders f CROSS JOIN LATERAL (SELECT count(*) FILTER (WHERE s.source_type <> ALL(%(apart)s)) AS source_count,
+    count(*) FILTER (WHERE s.source_type = ANY(%(families)s)) AS family_count FROM sources s WHERE s.folder_id = f.id) AS held
+WHERE f.project_id = %(project_id)s ORDER BY f.name
 
 -- folder_update: NULL leaves a field unchanged
 UPDATE folders SET name = coalesce(%(name)s, name), description = coalesce(%(description)s, description),

@@ -251,6 +251,7 @@ INVISIBLE_CHARACTERS = re.compile(
 DIVIDED_WORD = re.compile(
     "\u00ad[ \t]*(?:\r\n|[\n\r\u2028\x0b\x85])[ \t]*(?=\\w)"
 )  # a soft hyphen at the end of a line
+TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and cursor movements in logs (ECMA-48)
 SPECIAL_SPACES = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
 TRAILING_BLANKS = re.compile(r"[ \t]+(?=\n)")
 WIDE_GAPS = re.compile(r"\n{4,}")
@@ -264,6 +265,8 @@ def normalise(text: str) -> str:
     """
     if "\u00ad" in text:
         text = DIVIDED_WORD.sub("", text)
+    if "\x1b[" in text:
+        text = TERMINAL_SEQUENCE.sub("", text)
     text = "".join(_normalise_part(text[start:end]) for start, end in _split_parts(text))
     return text.strip("\n").rstrip() if text.strip() else ""
 

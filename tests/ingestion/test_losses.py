@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import random
 import zipfile
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ from docx.oxml import OxmlElement
 from openpyxl.comments import Comment
 from pptx import Presentation
 
+from tests.ingestion.files import epub
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.metadata import document_date, page_notes, parse_written_date
 from workbench.ingestion.raw import RawDocument
@@ -56,6 +58,7 @@ ENCODED = [
     ("北京", "gb18030"),
     ("价格100元", "gb18030"),
     ("Straße, Größe und Übermut für alle Bäcker.", "cp850"),
+    ("┌───────┐\n│ Größe │ 12\n└───────┘\nDie Länge der Röhre für den Ofen.", "cp850"),
     ("Proszę wziąć klucz; wisi nad drzwiami łazienki.", "cp1250"),
     ("Příliš žluťoučký kůň úpěl ďábelské ódy.", "iso8859_2"),
     ("A kulcs az ajtó fölött lóg, kérjük vigye el később, az ősz előtt.", "cp1250"),
@@ -110,6 +113,10 @@ def test_a_nul_in_a_log_is_counted_and_a_binary_file_is_refused() -> None:
     assert document.metadata["left_out"] == {"NUL characters": 1}
     with pytest.raises(UnreadableDocument, match="binary"):
         read(bytes(range(256)) * 4, "blob.txt")
+
+
+def test_the_colours_of_a_log_are_removed() -> None:
+    assert read("\x1b[1;31mERROR\x1b[0m pump 7\x1b[K stopped [7m]", "pump.log").text == "ERROR pump 7 stopped [7m]"
 
 
 def test_a_word_that_a_soft_hyphen_divides_is_joined() -> None:
@@ -286,11 +293,36 @@ def test_comments_durations_and_dates_of_a_sheet_are_read() -> None:
         ('Part,Size\nV-7,"5 inch\nV-8,"6 inch\nV-9,1/2"\n', ["Part", "Size"], 3),
         ('Part,Size,Note\nV-7,"5" pipe",ok\nV-8,"a, b",ok\n', ["Part", "Size", "Note"], 2),
         ('Part,Note\nV-7,"two\nlines"\n', ["Part", "Note"], 1),
+        ('Part,Note\nV-7,"two\nlines, one comma"\nV-8,"a ""big"" one"\n', ["Part", "Note"], 2),
     ],
 )  # fmt: skip
 def test_the_columns_and_rows_of_odd_tables(content: str, columns: list[str], count: int) -> None:
     document = read(content, "t.csv")
     assert (document.metadata["columns"], document.metadata["rows"]) == (columns, count)
+
+
+def test_the_outputs_of_a_notebook_are_read_in_their_most_readable_form() -> None:
+    outputs: list[dict[str, object]] = [
+        {"output_type": "execute_result", "data": {"text/html": "<table><tr><th>Part</th></tr><tr><td>PN-7</td></tr>"}},
+        {"output_type": "display_data", "data": {"text/latex": ["$E=mc^2$"], "text/plain": "<Math>"}},
+        {"output_type": "display_data", "data": {"application/json": {"depth": 9}}},
+        {"output_type": "error", "ename": "KeyError", "evalue": "buoy", "traceback": ["1", "2"]},
+        {"output_type": "pyout", "text": ["31"]},
+    ]
+    cells = [{"cell_type": "code", "source": "", "outputs": [output]} for output in outputs]
+    document = read(json.dumps({"cells": cells, "metadata": {}}), "a.ipynb")
+    texts = ["| Part |\n| --- |\n| PN-7 |", "$E=mc^2$", '{"depth": 9}', "KeyError: buoy", "31"]
+    assert document.text == "\n\n".join(f"```text\n{text}\n```" for text in texts)
+    assert document.metadata["left_out"] == {"tracebacks": 1}
+
+
+def test_the_chapters_of_a_book_outside_its_reading_order_come_last() -> None:
+    package, target = zipfile.ZipFile(io.BytesIO(epub(["<p>Notes.</p>", "<p>Story.</p>"]))), io.BytesIO()
+    with zipfile.ZipFile(target, "w") as changed:
+        for name in package.namelist():
+            data = package.read(name).replace(b'<itemref idref="c0"/>', b"")
+            changed.writestr(name, data.replace(b'id="c0"', b'id="c0" media-type="application/xhtml+xml"'))
+    assert read(target.getvalue(), "b.epub").text == "Story.\n\nNotes."
 
 
 def test_json_values_over_several_lines_and_line_separators_in_strings_are_records() -> None:
@@ -358,6 +390,12 @@ def test_a_file_keeps_its_header_aside_footer_and_answers() -> None:
     for words in ("mussels grew", "Body.", "The chandler.", "old pier", "Harbour"):
         assert words in document.text
     assert document.metadata["left_out"] == {"images without alternative text": 1, "lists of links": 1}
+
+
+@pytest.mark.parametrize("element", ["wbr", "embed src=a.swf", "source src=a", "track src=a"])
+def test_elements_without_an_end_do_not_swallow_the_text_after_them(element: str) -> None:
+    document = read(f"<p>The harbour<{element}>master <b>keeps</b> the key.</p><p>He sleeps.</p>", "key.html")
+    assert "".join(document.text.split()) == "Theharbourmaster**keeps**thekey.Hesleeps."
 
 
 def test_empty_elements_of_xhtml_do_not_swallow_the_page() -> None:

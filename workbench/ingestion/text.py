@@ -326,7 +326,7 @@ WINDOW_BYTES = 100  # bytes on both sides of those outside ASCII that are examin
 MAX_WINDOWS = 100
 NON_ASCII = re.compile(rb"[\x80-\xff]+")
 ISO_2022_JP = re.compile(rb"\x1b\$[@B]|\x1b\(J")
-TYPOGRAPHIC_CHARS = "\u00a0‘’‚“”„–—…•€£§©®™°±«»·×½¼¾²³µ¶№"  # signs of texts in any language
+TYPOGRAPHIC_CHARS = "\u00a0‘’‚“”„–—…•€£§©®™°±«»·×½¼¾²³µ¶№─│┌┐└┘├┤┬┴┼═║╔╗╚╝╠╣"  # signs of texts in any language
 MULTI_BYTE_CODECS = frozenset(
     ("gb18030", "big5hkscs", "cp932", "euc_jp", "cp949", "iso2022_jp_ext", "hz", "johab", "iso2022_kr")
 )

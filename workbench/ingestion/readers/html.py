@@ -327,6 +327,8 @@ UNREAD_TAGS = frozenset(
         "nav", "button", "select", "input", "textarea", "img", "picture", "head", "wbr",
     )
 )  # fmt: skip
+# Elements without an end tag that the parser does not know; it puts the rest of the paragraph inside them.
+UNKNOWN_VOID_TAGS = ("wbr", "embed", "source", "track", "keygen", "command", "bgsound")
 MEDIA_TAGS = frozenset(("svg", "canvas", "iframe", "object", "embed", "video", "audio"))
 MIN_PART_CHARS = 40  # of a header, aside or footer next to <main> that is content
 PART_TAGS = frozenset(("header", "footer", "aside"))
@@ -395,6 +397,9 @@ def parse_page(source: str) -> HtmlElement | None:
     if not source.strip():
         return None
     root = html.document_fromstring(source, parser=html.HTMLParser(huge_tree=True))
+    for element in list(root.iter(*UNKNOWN_VOID_TAGS)):
+        element.addprevious(element.makeelement(element.tag, dict(element.attrib)))
+        element.drop_tag()  # what the parser put inside it comes after it
     _move_out_of_head(root)
     return root
 

@@ -1377,11 +1377,14 @@ def _shape_description(element: XmlElement) -> str:
 
 # --- EPUB: the chapters in spine order, as Markdown ---
 
+CHAPTER_MEDIA_TYPES = ("application/xhtml+xml", "text/html", "text/x-oeb1-document")
 EPUB_PROPERTIES = {"creator": "author", "publisher": "publisher", "date": "date", "language": "language"}
 
 
 def read_epub(data: bytes, name: str) -> Draft:
     """Return a book's text, with title and author from its package description.
+
+    Chapters outside the reading order, such as notes that open as windows, come last.
 
     Raises:
         UnreadableDocument: It is not an EPUB book, or its chapters are encrypted (DRM).
@@ -1422,10 +1425,16 @@ def _find_opf_path(package: zipfile.ZipFile, name: str) -> str:
 
 
 def _list_spine(opf: XmlElement, folder: str) -> list[str]:
+    """Return the paths of the chapters in reading order, then of those outside it; no tables of contents."""
     items = {item.get("id"): item for item in opf.iterfind(".//{*}manifest/{*}item")}
-    order = [items.get(entry.get("idref")) for entry in opf.iterfind(".//{*}spine/{*}itemref")]
-    chapters = [item for item in order if item is not None and "nav" not in (item.get("properties") or "").split()]
-    return [posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or ""))) for item in chapters]
+    spine = [items.pop(entry.get("idref"), None) for entry in opf.iterfind(".//{*}spine/{*}itemref")]
+    others = (item for item in items.values() if (item.get("media-type") or "").lower() in CHAPTER_MEDIA_TYPES)
+    chapters = (item for item in (*spine, *others) if item is not None)
+    return [
+        posixpath.normpath(posixpath.join(folder, unquote(item.get("href") or "")))
+        for item in chapters
+        if "nav" not in (item.get("properties") or "").split()
+    ]
 
 
 def _find_encrypted_files(package: zipfile.ZipFile) -> set[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.grid import format_cell, rows_to_text
+from workbench.ingestion.readers.html import convert_fragment
 from workbench.ingestion.text import NEWLINES, decode_text, leave_out
 from workbench.types import JsonValue
 
@@ -257,10 +258,11 @@ def _make_loader() -> type[SafeLoader]:
 # --- Jupyter notebooks: cells in order, with text outputs ---
 
 MAX_OUTPUT_CHARS = 2_000  # of a cell's output; long logs would outweigh the text
+OLD_OUTPUT_NAMES = {"text": "text/plain", "html": "text/html", "latex": "text/latex", "png": "image/png"}
 
 
 def read_notebook(data: bytes, name: str) -> Draft:
-    """Return Markdown cells unchanged and code cells as fences, without images, HTML and tracebacks."""
+    """Return Markdown cells unchanged and code cells as fences with their outputs, without images and tracebacks."""
     try:
         notebook = json.loads(decode_text(data, name))
     except json.JSONDecodeError as error:
@@ -299,13 +301,24 @@ def _cell_parts(cell: dict[str, Any], language: str) -> Iterator[str]:
 
 
 def _output_text(output: dict[str, Any]) -> str:
-    if output.get("output_type") == "stream":
+    """Return an output in its most readable form: Markdown, LaTeX, HTML as Markdown, text, or JSON."""
+    kind = output.get("output_type")
+    if kind == "stream":
         return _join_source(output.get("text", ""))
-    data = output.get("data") or {}
-    leave_out("images", 1 if any(kind.startswith("image/") for kind in data) else 0)
-    leave_out("HTML outputs", "text/html" in data and "text/markdown" not in data)
-    leave_out("error messages", output.get("output_type") == "error")
-    return _join_source(data.get("text/markdown") or ("" if "text/html" in data else data.get("text/plain") or ""))
+    if kind in ("error", "pyerr"):
+        leave_out("tracebacks", bool(output.get("traceback")))
+        return ": ".join(str(output[name]) for name in ("ename", "evalue") if output.get(name))
+    # Before format 4, the data were next to the type, with short names.
+    data = {OLD_OUTPUT_NAMES.get(name, name): value for name, value in (output.get("data") or output).items()}
+    has_image = any(name.startswith("image/") for name in data)
+    leave_out("images", has_image)
+    texts = {name: _join_source(value) for name, value in data.items() if name.startswith("text/")}
+    values = [json.dumps(value, ensure_ascii=False) for name, value in data.items() if name.endswith("json")]
+    page = convert_fragment(texts.get("text/html", "")).strip()
+    leave_out("HTML outputs", not page and "text/html" in texts)
+    is_described = not has_image and "text/html" not in texts  # else the text only names the type of the output
+    plain = texts.get("text/plain", "") if is_described else ""
+    return texts.get("text/markdown") or texts.get("text/latex") or page or plain or next(iter(values), "")
 
 
 def _join_source(source: JsonValue) -> str:
@@ -380,7 +393,8 @@ def _split_rows(text: str, delimiter: str) -> list[list[str]]:
         if len(rows) >= sum(line[0] != "\n" for line in LINE.finditer(text)):
             return rows
     lines = text.split("\n")
-    if rows and not _are_lines_whole(lines, delimiter, width):
+    quotes = re.compile(rf'(?:^|{re.escape(delimiter)})"(?:[^"\n]|"")+"(?:{re.escape(delimiter)}|$)', re.MULTILINE)
+    if rows and (quotes.search(text) or not _are_lines_whole(lines, delimiter, width)):
         return rows
     if _are_lines_whole(lines, delimiter, width):
         return [_split_line(line, delimiter) for line in lines]

@@ -1,6 +1,6 @@
 """Configuration in git: a TOML or YAML file that describes models, indexes, strategies, test sets and experiments.
 
-``read_configuration`` reads and checks it, ``make_plan`` compares it with the workbench, and ``apply`` makes it so.
+``read_configuration`` reads and checks it, ``make_plan`` compares it with the workbench, ``apply`` makes the changes.
 ``check`` runs its experiments and compares them with their bars.
 """
 
@@ -54,7 +54,7 @@ class IndexDefinition:
 
     name: str
     chunker: str
-    options: Mapping[str, ParameterValue]  # all of the chunker's, or arguments of a LlamaIndex parser
+    options: Mapping[str, ParameterValue]  # all options of the chunker, or arguments of a LlamaIndex parser
     model: str  # "" for the model of new indexes, or the one that the index has
     is_default: bool
     transformations: tuple[str, ...] = ()
@@ -71,12 +71,12 @@ class TestSetDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What a run of an experiment must reach: a minimum, or a fall that is tolerated."""
+    """What a run of an experiment must reach: a minimum, or a tolerated drop."""
 
     run: str  # the strategy, as the experiment names it
     metric: str
     min: float | None  # lowest mean that passes
-    max_drop: float | None  # largest fall of the mean that passes, unless it may be noise
+    max_drop: float | None  # largest drop of the mean that passes; a larger one also passes if it may be noise
     against: str  # another run of the experiment; "" for the baseline file
 
 
@@ -196,7 +196,7 @@ class _Table:
         return {str(key): value for key, value in self._values.items() if key not in self._read}
 
     def end(self) -> None:
-        """Raise InvalidInput if a key has not been read, which is a misspelled one."""
+        """Raise InvalidInput if a key was not read, and is therefore unknown."""
         for key in self.rest():
             near = difflib.get_close_matches(key, self._read, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"use {list_choices(sorted(self._read), 20)}."
@@ -359,7 +359,7 @@ def _read_bars(table: _Table, runs: Mapping[str, Cell], metrics: Sequence[str], 
 
 @dataclass(frozen=True, slots=True)
 class Change(Value):
-    """What the file means for one object: create, change, build, keep, or check for an experiment."""
+    """The action for one object of the file: create, change, build, keep, or check for an experiment."""
 
     kind: str  # "index", "strategy", "test set" or "experiment"
     name: str
@@ -442,7 +442,7 @@ def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[st
     shape = f"{definition.chunker}, {model.name}"
     plan: Plan = []
     if index is None:
-        size = f"{model.dimensions:,} dimensions"  # asks an endpoint, so that its faults come before the first change
+        size = f"{model.dimensions:,} dimensions"  # asks an endpoint, so that errors come before the first change
         costs = wb.indexes.describe_cost(name, model.name)
         change = Change("index", name, "create", "; ".join(filter(None, (f"{shape}, {size}", costs))))
         plan.append((change, lambda progress, stop: _build(wb, _create(wb, definition, name), progress, stop)))
@@ -451,7 +451,7 @@ def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[st
         if taken is not None and taken.status == "ready" and not _is_built_as(taken, definition, model.name):
             raise InvalidInput(f"The index {taken.name!r} is in the way; delete it, or rename {name!r} in the file.")
         before = f"{index.chunker}, {index.embedding_model}"
-        _ = model.dimensions  # asks an endpoint, so that its faults come before the first change
+        _ = model.dimensions  # asks an endpoint, so that errors come before the first change
         old = _options(index)
         changed = [
             f"{key} {value}, was {old.get(key, 'not set')}"
@@ -522,7 +522,7 @@ def _name_successor(name: str) -> str:
 def _rebuild(
     wb: Workbench, definition: IndexDefinition, on_progress: OnProgress | None, should_stop: ShouldStop | None
 ) -> None:
-    """Build the new form of an index under another name, then give it this one; searches continue with the old one."""
+    """Build the new form of an index under another name, then rename it; searches continue with the old one."""
     wanted = replace(definition, model=definition.model or wb.indexes.get(definition.name).embedding_model)
     successor = _name_successor(definition.name)
     started = next((index for index in wb.indexes.list() if index.name == successor), None)
@@ -624,7 +624,7 @@ class Verdict(Value):
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The outcome of all bars of a file, and what weakens it."""
+    """The outcome of all bars of a file, with notes that weaken it."""
 
     file: str
     verdicts: tuple[Verdict, ...]
@@ -637,7 +637,7 @@ class CheckReport:
 
     @property
     def failures(self) -> tuple[Verdict, ...]:
-        """What fails the check."""
+        """The bars and runs that fail the check."""
         return tuple(verdict for verdict in self.verdicts if verdict.is_failure)
 
     @property
@@ -791,7 +791,7 @@ def _collect(
 
 @dataclass(frozen=True, slots=True)
 class _Fall:
-    """A bar on a fall, with the values by question that are compared."""
+    """A bar on a drop, with the compared values by question."""
 
     bar: Bar
     reference: str
@@ -836,7 +836,7 @@ def _judge_falls(
     runs: Mapping[str, StrategyRun],
     save: bool,
 ) -> Iterator[Verdict]:
-    """Yield the verdicts of bars on falls, whose tests are one-sided and corrected for their number."""
+    """Yield the verdicts of bars on drops, whose tests are one-sided and corrected for their number."""
     baseline = None
     if definition.needs_baseline and not save:
         baseline = _read_baseline(wb, definition)
@@ -872,7 +872,7 @@ def _describe_fall(bar: Bar) -> str:
 
 
 def _judge_fall(title: str, bar: Bar, mean: float, difference: Difference) -> Verdict:
-    """Fail a fall that is larger than tolerated, unless the paired test finds that it may be noise."""
+    """Fail a drop that is larger than tolerated, unless the paired test finds that it may be noise."""
     drop = -difference.difference
     too_large = drop > (bar.max_drop or 0.0) + 1e-9
     state = "failed" if too_large and difference.significant else "passed"

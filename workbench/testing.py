@@ -1,6 +1,6 @@
-"""Conformance suites for those who write a strategy, an encoder or a chunker: call them in a test of your own.
+"""Conformance suites for authors of strategies, encoders and chunkers, to call in their own tests.
 
-Each function tries the object and raises ``ConformanceError``, an AssertionError that lists every rule it breaks.
+Each function exercises the object and raises ``ConformanceError``, an AssertionError that lists every rule it breaks.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SAMPLE_DOCUMENT = (
     + " ".join(f"Otter {number} swims in cold water and eats fish." for number in range(40))
     + "\n\n| Animal | Food |\n|---|---|\n| otter | fish |\n\n```py\nprint('one')\n```\n\nThe end 漢字 🦦.\n"
 )
-TOLERANCE = 0.02  # between vectors of the same text in different batches
+TOLERANCE = 0.02  # difference between vectors of the same text in different batches
 THREADS = 4
 
 
 class ConformanceError(AssertionError):
-    """What was checked breaks rules; ``faults`` has a sentence for each."""
+    """The checked object breaks rules; ``faults`` has a sentence for each."""
 
     def __init__(self, subject: str, faults: Sequence[str]) -> None:
         """List the faults of the subject."""
@@ -64,20 +64,20 @@ def check_strategy(
 ) -> None:
     """Check a retriever as ``wb.strategies.add`` takes it.
 
-    The rules: it answers every question in time, odd ones included; every hit can be read and has an id, a URL, a path
-    or a text; none is repeated; scores fall and none is missing; a function or an endpoint respects the limit; and the
-    same question has the same hits again, also from several threads.
+    The rules: it answers every question in time, including unusual ones; every hit can be read and has an id, a URL, a
+    path or a text; none is repeated; scores fall and none is missing; a function or an endpoint respects the limit; and
+    the same question always has the same hits, also from several threads.
 
     Args:
         retriever: A LlamaIndex or LangChain retriever, a query engine, a function or a URL.
         questions: Questions that have hits.
         limit: Hits to ask for.
         seconds: Time limit of a question.
-        postprocessors: LlamaIndex node postprocessors that its hits pass.
+        postprocessors: LlamaIndex node postprocessors applied to its hits.
 
     Raises:
         ConformanceError: A rule is broken.
-        InvalidInput: It is no retriever, or there are no questions.
+        InvalidInput: It is not a retriever, or there are no questions.
     """
     if not questions:
         raise InvalidInput("Give at least one question that has hits.")
@@ -113,7 +113,7 @@ def check_strategy(
 
 
 def _judge_hits(hits: Sequence[OwnHit]) -> list[str]:
-    """Return what is wrong with the hits of a question that should have some."""
+    """Return the faults in the hits of a question that should have some."""
     if not hits:
         return ["no hits, though the question has some"]
     faults: list[str] = []
@@ -138,8 +138,8 @@ def check_encoder(encoder: Encoder) -> None:
     """Check an object that implements ``workbench.models.encoder.Encoder``.
 
     The rules: vectors are float32 rows of length 1 with the declared dimensions, one for each text in its order,
-    whatever else is in the batch; a question is nearer to its answer than to other texts; token vectors, if there are
-    some, have 16 bytes per token; token spans are in order; and threads do not disturb each other.
+    regardless of the rest of the batch; a question is nearer to its answer than to other texts; token vectors, if any,
+    have 16 bytes per token; token spans are in order; and threads do not disturb each other.
 
     Raises:
         ConformanceError: A rule is broken.
@@ -237,17 +237,17 @@ def _are_in_order(spans: Sequence[tuple[int, int]], end: int) -> bool:
 def check_chunker(chunker: object, text: str = SAMPLE_DOCUMENT, *, max_chars: int | None = None) -> None:
     """Check a LlamaIndex node parser, or a function from a text to its passages (texts, or (start, end) spans).
 
-    The rules: every word of the text is in a passage; every passage is a part of the text, white space aside; passages
-    are in order and none is blank; a blank text has none; and the same text is cut in the same way again.
+    The rules: every word of the text is in a passage; every passage is part of the text, ignoring white space; passages
+    are in order and none is blank; a blank text has none; and the same text is always cut in the same way.
 
     Args:
-        chunker: What is checked.
-        text: A text that it should cut.
-        max_chars: Most characters of a passage; not checked if None.
+        chunker: The chunker to check.
+        text: Text to cut.
+        max_chars: Maximum characters of a passage; not checked if None.
 
     Raises:
         ConformanceError: A rule is broken.
-        InvalidInput: It is no chunker.
+        InvalidInput: It is not a chunker.
     """
     cut = _make_cut(chunker)
     faults: list[str] = []
@@ -266,7 +266,7 @@ def check_chunker(chunker: object, text: str = SAMPLE_DOCUMENT, *, max_chars: in
 
 
 class _NotInText(ValueError):
-    """A passage is no part of the text."""
+    """A passage is not part of the text."""
 
 
 def _make_cut(chunker: object) -> Callable[[str], list[tuple[int, int]]]:
@@ -300,7 +300,7 @@ def _read_span(passage: object) -> tuple[int, int]:
 
 
 def _locate(text: str, passage: str, before: tuple[int, int]) -> tuple[int, int]:
-    """Return the span of a passage, white space aside: right after the one before it, later than it, or anywhere."""
+    """Return the span of a passage, ignoring white space: right after the previous one, later, or anywhere."""
     if not passage.strip():
         return before[1], before[1]
     pattern = re.compile(r"\s+".join(re.escape(word) for word in passage.split()))

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
     from llama_index.core.schema import NodeWithScore
 
-FAULT_END = ", so nothing is shown"  # of the note on a question that a retriever failed on
-MAX_HITS_READ = 1000  # of one answer
-MAX_TEXT_CHARS = 100_000  # of one hit
-MAX_REPLY_BYTES = 20_000_000  # of an HTTP endpoint
-MAX_SECONDS = 3600.0  # the longest time limit of a question
-MAX_CALLS = 16  # of one retriever at the same time; calls that timed out count until they end
+FAULT_END = ", so nothing is shown"  # ends the note about a retriever that failed
+MAX_HITS_READ = 1000  # per answer
+MAX_TEXT_CHARS = 100_000  # per hit
+MAX_REPLY_BYTES = 20_000_000  # from an HTTP endpoint
+MAX_SECONDS = 3600.0  # the longest time limit that can be set for a question
+MAX_CALLS = 16  # concurrent calls of one retriever; calls that timed out count until they end
 ACCEPTED = (
     "a LlamaIndex retriever or query engine, a LangChain retriever (anything with invoke), a function (question, "
     "limit), or the URL of an HTTP endpoint"
@@ -228,7 +228,7 @@ class _Made:
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Follow no redirect, which would send the headers elsewhere."""
+    """Follow no redirect, because that would send the headers elsewhere."""
 
     def redirect_request(
         self, req: Request, fp: object, code: int, msg: str, headers: object, newurl: str
@@ -264,7 +264,7 @@ class _Endpoint:
         return hits
 
 
-# Retrievals with their faults
+# Retrievals and their errors
 
 
 class RetrieverFault(Exception):

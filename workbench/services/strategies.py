@@ -315,7 +315,7 @@ def _parse_yaml(text: str) -> object:
     Raises:
         ValueError: It is not valid; the message has the line.
     """
-    import yaml  # only for those who use it: 0.1 s
+    import yaml  # imported on use, because it takes 0.1 s
 
     class UniqueKeys(yaml.SafeLoader):
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

@@ -142,7 +142,7 @@ def _attach_table(
 
 
 def list_table_notes(attachment: Mapping[str, JsonValue] | None) -> list[str]:
-    """Return what is to be known of an attached table: its index, its model, and rows that are left out."""
+    """Return notes on an attached table: its index, its model, and rows that are left out."""
     known = attachment or {}
     return [str(note) for kind in ("notes", "left_out") for note in cast("list[JsonValue]", known.get(kind, []))]
 
@@ -238,7 +238,7 @@ def _describe_missing(missing: int) -> str:
 
 
 def _describe_table(attachment: Mapping[str, JsonValue]) -> str:
-    """Return what an attached index reads, and what is to be known of it."""
+    """Return the table that an attached index reads, with notes."""
     table, place = str(attachment["table"]).replace('"', ""), attachment["place"]
     rows = count_text(as_integer(attachment["rows"]), "row")
     parts = [

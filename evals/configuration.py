@@ -236,7 +236,7 @@ def read_configuration(wb: Workbench, path: str | Path) -> Configuration:
     if len(defaults) > 1:
         raise file.fail("indexes", f"{list_choices(defaults)} have default = true; only one can be the default.")
     if not any((models, strategies, indexes, sets, made)):
-        raise InvalidInput(f"{place.name} describes nothing; write tables such as [indexes.NAME] or [test_sets.NAME].")
+        raise InvalidInput(f"{place.name} is empty; add tables such as [indexes.NAME] or [test_sets.NAME].")
     return replace(base, experiments=made)
 
 
@@ -346,11 +346,13 @@ def _read_bars(table: _Table, runs: Mapping[str, Cell], metrics: Sequence[str], 
     if least is None and drop is None:
         raise table.fail("min", "a bar needs min or max_drop.")
     if against and drop is None:
-        raise table.fail("against", "add max_drop, the fall below that strategy that is tolerated.")
+        raise table.fail("against", "add max_drop, the tolerated drop below that strategy.")
     if drop is not None and not against and baseline is None:
         raise table.fail("max_drop", "add against = another strategy, or a baseline = FILE to the experiment.")
     if drop is not None and not against and metric != metrics[0]:
-        raise table.fail("metric", f"a baseline holds the first metric only, {metrics[0]}; write against, or reorder.")
+        raise table.fail(
+            "metric", f"a baseline holds the first metric only, {metrics[0]}; set against, or reorder the metrics."
+        )
     return [Bar(name, metric, least, drop, against) for name in wanted if name != against]
 
 
@@ -449,7 +451,7 @@ def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[st
     elif not _is_built_as(index, definition, model.name):
         taken = existing.get(_name_successor(name))
         if taken is not None and taken.status == "ready" and not _is_built_as(taken, definition, model.name):
-            raise InvalidInput(f"The index {taken.name!r} is in the way; delete it, or rename {name!r} in the file.")
+            raise InvalidInput(f"The index {taken.name!r} already exists; delete it, or rename {name!r} in the file.")
         before = f"{index.chunker}, {index.embedding_model}"
         _ = model.dimensions  # asks an endpoint, so that errors come before the first change
         old = _options(index)
@@ -465,7 +467,7 @@ def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[st
         detail = "; ".join(filter(None, parts))
         plan.append((Change("index", name, "change", detail), lambda *to: _rebuild(wb, definition, *to)))
     elif index.embedding_model != model.name:
-        change = Change("index", name, "change", f"{model.name} without a build; was {index.embedding_model}")
+        change = Change("index", name, "change", f"{model.name} without rebuilding; was {index.embedding_model}")
         plan.append((change, lambda progress, stop: wb.indexes.rename_model(name, model.name)))
     elif index.status != "ready" or wb.indexes.count_missing(name):
         missing = count_text(wb.indexes.count_missing(name), "document")
@@ -842,8 +844,8 @@ def _judge_falls(
         baseline = _read_baseline(wb, definition)
         if baseline["hashes"].get("corpus") != experiment.corpus_hash:
             raise InvalidInput(
-                f"The baseline {definition.baseline} was made on other documents; write it again with: workbench check "
-                "FILE --save"
+                f"The baseline {definition.baseline} was made on different documents; write it again with: workbench "
+                "check FILE --save"
             )
     falls: list[_Fall] = []
     for bar in bars:
@@ -853,7 +855,7 @@ def _judge_falls(
         else:
             before = baseline["questions"].get(bar.run, {}).get(bar.metric) if baseline else None
         if before is None:
-            reason = "the baseline is being saved" if save and not bar.against else f"{reference} has no values of it"
+            reason = "the baseline is being saved" if save and not bar.against else f"{reference} has no values for it"
             text, mean = _describe_fall(bar), runs[bar.run].means[bar.metric]
             yield Verdict(definition.title, bar.run, bar.metric, text, mean, "skipped", reason)
         else:
@@ -878,7 +880,7 @@ def _judge_fall(title: str, bar: Bar, mean: float, difference: Difference) -> Ve
     state = "failed" if too_large and difference.significant else "passed"
     change = f"{difference.difference:+.4f} against {difference.b}, {format_p(difference.p_corrected)}"
     counts = f"won {difference.wins:,} and lost {difference.losses:,} questions"
-    noise = f"; a larger fall than {bar.max_drop:g}, but it may be noise (p is not below {SIGNIFICANCE_LEVEL:g})"
+    noise = f"; a larger drop than {bar.max_drop:g}, but it may be noise (p is not below {SIGNIFICANCE_LEVEL:g})"
     detail = f"{change}, {counts}{noise if too_large and state == 'passed' else ''}"
     return Verdict(title, bar.run, bar.metric, _describe_fall(bar), mean, state, detail)
 

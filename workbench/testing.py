@@ -93,7 +93,7 @@ def check_strategy(
             faults.append(f"{shown}: {fault}")
             return ()
         if answer.unreadable:
-            faults.append(f"{shown}: {answer.unreadable} hits cannot be read ({answer.first_fault})")
+            faults.append(f"{shown}: {answer.unreadable} unreadable hits (the first: {answer.first_fault})")
         if kind.startswith(("function", "HTTP")) and len(answer.hits) > count:
             faults.append(f"{shown}: {len(answer.hits)} hits for a limit of {count}")
         return answer.hits
@@ -108,7 +108,7 @@ def check_strategy(
         again = list(pool.map(find, questions))
     for question, before, after in zip(questions, first, again, strict=True):
         if [(hit.ids, hit.text) for hit in before] != [(hit.ids, hit.text) for hit in after]:
-            faults.append(f"{question[:40]}: the same question has other hits the second time")
+            faults.append(f"{question[:40]}: asked again, the same question returns other hits")
     _finish(f"The {kind}", faults)
 
 
@@ -167,7 +167,7 @@ def _check_batch(encoder: Encoder) -> list[str]:
 def _check_order(encoder: Encoder) -> list[str]:
     vectors, turned = encoder.encode(SAMPLE_TEXTS).vectors, encoder.encode(SAMPLE_TEXTS[::-1]).vectors
     same = np.allclose(vectors, turned[::-1], atol=TOLERANCE)
-    return [] if same else ["a text has another vector in another order or batch"]
+    return [] if same else ["the vector of a text depends on its order or batch"]
 
 
 def _check_odd_texts(encoder: Encoder) -> list[str]:
@@ -192,7 +192,7 @@ def _check_threads(encoder: Encoder) -> list[str]:
     with ThreadPoolExecutor(THREADS) as pool:
         rows = list(pool.map(lambda text: encoder.encode([text]).vectors[0], SAMPLE_TEXTS * THREADS))
     same = np.allclose(rows, np.tile(encoder.encode(SAMPLE_TEXTS).vectors, (THREADS, 1)), atol=TOLERANCE)
-    return [] if same else ["several threads get other vectors"]
+    return [] if same else ["vectors differ between threads"]
 
 
 def _judge_vectors(encoder: Encoder, encoded: EncodedTexts, count: int) -> list[str]:
@@ -203,7 +203,7 @@ def _judge_vectors(encoder: Encoder, encoded: EncodedTexts, count: int) -> list[
     if vectors.dtype != np.float32:
         faults.append(f"vectors are {vectors.dtype} instead of float32")
     if not np.isfinite(vectors).all() or not np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3):
-        faults.append("a vector has not the length 1")
+        faults.append("a vector does not have length 1")
     bits = encoded.token_bits
     if encoder.has_token_vectors and (bits is None or len(bits) != count or any(len(one) % 16 for one in bits)):
         faults.append("token vectors are not one bytes object per text, of 16 bytes per token")
@@ -217,7 +217,7 @@ def _check_questions(encoder: Encoder) -> list[str]:
         question = encoder.encode_query(text)
         length = float(np.linalg.norm(question.vector))
         if question.vector.shape != (encoder.dimensions,) or not math.isclose(length, 1, abs_tol=1e-3):
-            faults.append("the vector of a question has not the declared dimensions and the length 1")
+            faults.append("the vector of a question does not have the declared dimensions and length 1")
         elif int(np.argmax(vectors @ question.vector)) != place:
             faults.append(f"{text!r} is nearer to another text than to its answer")
         axes = question.token_axes
@@ -254,7 +254,7 @@ def check_chunker(chunker: object, text: str = SAMPLE_DOCUMENT, *, max_chars: in
     try:
         spans = cut(text)
         if spans != cut(text):
-            faults.append("the same text is cut in another way the second time")
+            faults.append("cutting the same text again gives other passages")
         if any(text[start:end].strip() for start, end in cut("  \n\n ")):
             faults.append("a blank text has passages")
         faults += _judge_spans(text, spans, max_chars)
@@ -272,7 +272,7 @@ class _NotInText(ValueError):
 def _make_cut(chunker: object) -> Callable[[str], list[tuple[int, int]]]:
     parse = getattr(chunker, "get_nodes_from_documents", None)
     if parse is None and not callable(chunker):
-        raise InvalidInput(f"A chunker cannot be {chunker!r}; pass a LlamaIndex node parser, or a function of a text.")
+        raise InvalidInput(f"Invalid chunker {chunker!r}: pass a LlamaIndex node parser, or a function of a text.")
 
     def cut(text: str) -> list[tuple[int, int]]:
         passages: Sequence[object]
@@ -307,7 +307,7 @@ def _locate(text: str, passage: str, before: tuple[int, int]) -> tuple[int, int]
     gap = len(text[before[1] :]) - len(text[before[1] :].lstrip())
     found = pattern.match(text, before[1] + gap) or pattern.search(text, before[0] + 1) or pattern.search(text)
     if found is None:
-        raise _NotInText(f"a passage is no part of the text: {passage.strip()[:60]!r}")
+        raise _NotInText(f"a passage is not part of the text: {passage.strip()[:60]!r}")
     return found.span()
 
 

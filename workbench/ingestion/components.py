@@ -133,7 +133,7 @@ def load_component(name: str, given: Mapping[str, object], offered: Mapping[str,
     try:
         found = import_attribute(path)
     except Exception as error:
-        raise InvalidInput(f"The component {name!r} cannot be imported ({_describe(error)}).") from error
+        raise InvalidInput(f"Importing the component {name!r} failed ({_describe(error)}).") from error
     if inspect.isclass(found) or not _is_runnable(found):
         found = _make(name, found, options, offered)
     elif options:
@@ -154,7 +154,7 @@ def _make(
     except WorkbenchError:
         raise
     except Exception as error:  # any exception, since the factory is not ours
-        raise InvalidInput(f"The component {name!r} cannot be made ({_describe(error)}).") from error
+        raise InvalidInput(f"Creating the component {name!r} failed ({_describe(error)}).") from error
 
 
 def _is_runnable(found: object) -> bool:
@@ -204,7 +204,7 @@ class BuildCost:
     def __str__(self) -> str:
         return (
             f"{self.documents:,} documents in {self.passages:,} passages: about {self.calls:,} LLM calls that read "
-            f"about {self.tokens:,} tokens, without prompts; {self.stored:,} results are stored already."
+            f"about {self.tokens:,} tokens, without prompts; {self.stored:,} results are already stored."
         )
 
 

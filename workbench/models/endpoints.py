@@ -130,7 +130,7 @@ class JsonClient:
                 )
                 is_transient = True
             except httpx.HTTPError as error:
-                failure = f"cannot be reached ({error}); start it or correct its URL"
+                failure = f"is unreachable ({error}); start it or correct its URL"
                 is_transient = True
             if not is_transient or attempt == retries:
                 raise ModelError(f"The model '{self._endpoint.model.text}' at {self._endpoint.url} {failure}.")

@@ -69,14 +69,10 @@ def check_counts(table: str, counts: TableCounts) -> list[str]:
         InvalidInput: No row can be searched, or the vectors have several lengths.
     """
     if not counts.dimensions:
-        raise InvalidInput(
-            f"None of the {counts.rows:,} rows of {table} that were chosen has a vector; check the filter."
-        )
+        raise InvalidInput(f"None of the {counts.rows:,} selected rows of {table} has a vector; check the filter.")
     if len(counts.dimensions) > 1:
         lengths = ", ".join(map(str, sorted(counts.dimensions)))
-        raise InvalidInput(
-            f"The vectors of {table} have several dimensions ({lengths}); attach those of one by a filter."
-        )
+        raise InvalidInput(f"The vectors of {table} have several dimensions ({lengths}); select one with a filter.")
     notes = (
         (counts.without_vector, "without a vector"),
         (counts.without_text, "without text"),
@@ -94,7 +90,7 @@ def check_model(table: str, encoder: Encoder, dimensions: int, sample: Sequence[
     if encoder.dimensions != dimensions:
         raise InvalidInput(
             f"The vectors of {table} have {dimensions:,} dimensions, and those of the model {encoder.name!r} have "
-            f"{encoder.dimensions:,}; name the model that they come from."
+            f"{encoder.dimensions:,}; name the model that made them."
         )
     stored = np.stack([row.vector for row in sample if row.vector is not None]).astype(np.float64)
     lengths = np.linalg.norm(stored, axis=1)
@@ -106,17 +102,17 @@ def check_model(table: str, encoder: Encoder, dimensions: int, sample: Sequence[
     if best < MIN_SAME_MODEL:
         raise InvalidInput(
             f"The vectors of {table} do not come from the model {encoder.name!r}: its own vectors of the same texts "
-            f"have a mean cosine of {best:.2f} with them instead of about 1; name the model that they come from."
+            f"have a mean cosine of {best:.2f} with them instead of about 1; name the model that made them."
         )
     notes: list[str] = []
     if best < MIN_SAME_TEXT:
         notes.append(
             f"The model's own vectors of {count_text(len(sample), 'text')} have a mean cosine of {best:.2f} with the "
-            "stored ones instead of about 1: another version of the model made them, or they are of other texts, such "
-            "as with a title"
+            "stored ones instead of about 1: the stored ones are of another version of the model, or of other texts, "
+            "such as with a title"
         )
     if np.any(np.abs(lengths - 1) > UNIT_TOLERANCE):
-        notes.append("The vectors do not have the length 1, so the nearest rows are ordered by their cosine")
+        notes.append("The vectors do not have length 1, so the nearest rows are ordered by their cosine")
     return notes
 
 

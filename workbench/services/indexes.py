@@ -368,7 +368,9 @@ class IndexService:
             InvalidInput: The other model has other vectors.
         """
         if not has_same_vectors(self._corpus.index(name).embedding_model, model):
-            raise InvalidInput(f"The model {model!r} has other vectors than the index {name!r}; build another index.")
+            raise InvalidInput(
+                f"The model {model!r} makes other vectors than those of the index {name!r}; build another index."
+            )
         self._corpus.indexes.set_model(name, model)
 
     def describe_cost(self, name: str, model: str | None = None) -> str:

@@ -501,8 +501,7 @@ def _check_column(table: str, columns: Mapping[str, _Column], role: str, name: s
         raise InvalidInput(f"The user of the connection may not read the column {name!r} of {table}; grant it SELECT.")
     if role == "vector" and _base_type(column.type) not in VECTOR_TYPES:
         raise InvalidInput(
-            f"The column {name!r} of {table} has the type {column.type}; vectors of the types vector and halfvec can "
-            "be searched."
+            f"The column {name!r} of {table} has the type {column.type}; only vector and halfvec can be searched."
         )
 
 
@@ -548,7 +547,8 @@ def _choose_index(
     if usable:
         others = ", ".join(f"{name} for {kind}" for kind, (name, _, _) in usable.items())
         return mapped, [
-            f"No vector index of {mapped.table} is for the distance {chosen} ({others}), so every distance is computed"
+            f"{mapped.table} has no vector index for the distance {chosen} (only {others}), so every distance is "
+            "computed"
         ]
     return mapped, [f"{mapped.table} has no vector index, so every distance is computed, which is slower on many rows"]
 

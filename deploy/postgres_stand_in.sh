@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# For deploy/rehearse.py alone: does for the embedded Postgres' programs what the entrypoint of the image
-# pgvector/pgvector does for those of its own.
+# Only for deploy/rehearse.py: starts the embedded Postgres as the entrypoint of the image pgvector/pgvector
+# starts its own.
 set -euo pipefail
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
     mkdir -p "$PGDATA"

@@ -1,6 +1,6 @@
 """Configuration in git: a TOML or YAML file that describes models, indexes, strategies, test sets and experiments.
 
-``read_configuration`` reads and checks it, ``make_plan`` compares it with the workbench, and ``apply`` makes it so.
+``read_configuration`` reads and checks it, ``make_plan`` compares it with the workbench, ``apply`` makes the changes.
 ``check`` runs its experiments and compares them with their bars.
 """
 
@@ -54,7 +54,7 @@ class IndexDefinition:
 
     name: str
     chunker: str
-    options: Mapping[str, ParameterValue]  # all of the chunker's, or arguments of a LlamaIndex parser
+    options: Mapping[str, ParameterValue]  # all options of the chunker, or arguments of a LlamaIndex parser
     model: str  # "" for the model of new indexes, or the one that the index has
     is_default: bool
     transformations: tuple[str, ...] = ()
@@ -71,12 +71,12 @@ class TestSetDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What a run of an experiment must reach: a minimum, or a fall that is tolerated."""
+    """What a run of an experiment must reach: a minimum, or a tolerated drop."""
 
     run: str  # the strategy, as the experiment names it
     metric: str
     min: float | None  # lowest mean that passes
-    max_drop: float | None  # largest fall of the mean that passes, unless it may be noise
+    max_drop: float | None  # largest drop of the mean that passes; a larger one also passes if it may be noise
     against: str  # another run of the experiment; "" for the baseline file
 
 
@@ -196,7 +196,7 @@ class _Table:
         return {str(key): value for key, value in self._values.items() if key not in self._read}
 
     def end(self) -> None:
-        """Raise InvalidInput if a key has not been read, which is a misspelled one."""
+        """Raise InvalidInput if a key was not read, and is therefore unknown."""
         for key in self.rest():
             near = difflib.get_close_matches(key, self._read, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"use {list_choices(sorted(self._read), 20)}."
@@ -236,7 +236,7 @@ def read_configuration(wb: Workbench, path: str | Path) -> Configuration:
     if len(defaults) > 1:
         raise file.fail("indexes", f"{list_choices(defaults)} have default = true; only one can be the default.")
     if not any((models, strategies, indexes, sets, made)):
-        raise InvalidInput(f"{place.name} describes nothing; write tables such as [indexes.NAME] or [test_sets.NAME].")
+        raise InvalidInput(f"{place.name} is empty; add tables such as [indexes.NAME] or [test_sets.NAME].")
     return replace(base, experiments=made)
 
 
@@ -346,11 +346,13 @@ def _read_bars(table: _Table, runs: Mapping[str, Cell], metrics: Sequence[str], 
     if least is None and drop is None:
         raise table.fail("min", "a bar needs min or max_drop.")
     if against and drop is None:
-        raise table.fail("against", "add max_drop, the fall below that strategy that is tolerated.")
+        raise table.fail("against", "add max_drop, the tolerated drop below that strategy.")
     if drop is not None and not against and baseline is None:
         raise table.fail("max_drop", "add against = another strategy, or a baseline = FILE to the experiment.")
     if drop is not None and not against and metric != metrics[0]:
-        raise table.fail("metric", f"a baseline holds the first metric only, {metrics[0]}; write against, or reorder.")
+        raise table.fail(
+            "metric", f"a baseline holds the first metric only, {metrics[0]}; set against, or reorder the metrics."
+        )
     return [Bar(name, metric, least, drop, against) for name in wanted if name != against]
 
 
@@ -359,7 +361,7 @@ def _read_bars(table: _Table, runs: Mapping[str, Cell], metrics: Sequence[str], 
 
 @dataclass(frozen=True, slots=True)
 class Change(Value):
-    """What the file means for one object: create, change, build, keep, or check for an experiment."""
+    """The action for one object of the file: create, change, build, keep, or check for an experiment."""
 
     kind: str  # "index", "strategy", "test set" or "experiment"
     name: str
@@ -442,16 +444,16 @@ def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[st
     shape = f"{definition.chunker}, {model.name}"
     plan: Plan = []
     if index is None:
-        size = f"{model.dimensions:,} dimensions"  # asks an endpoint, so that its faults come before the first change
+        size = f"{model.dimensions:,} dimensions"  # asks an endpoint, so that errors come before the first change
         costs = wb.indexes.describe_cost(name, model.name)
         change = Change("index", name, "create", "; ".join(filter(None, (f"{shape}, {size}", costs))))
         plan.append((change, lambda progress, stop: _build(wb, _create(wb, definition, name), progress, stop)))
     elif not _is_built_as(index, definition, model.name):
         taken = existing.get(_name_successor(name))
         if taken is not None and taken.status == "ready" and not _is_built_as(taken, definition, model.name):
-            raise InvalidInput(f"The index {taken.name!r} is in the way; delete it, or rename {name!r} in the file.")
+            raise InvalidInput(f"The index {taken.name!r} already exists; delete it, or rename {name!r} in the file.")
         before = f"{index.chunker}, {index.embedding_model}"
-        _ = model.dimensions  # asks an endpoint, so that its faults come before the first change
+        _ = model.dimensions  # asks an endpoint, so that errors come before the first change
         old = _options(index)
         changed = [
             f"{key} {value}, was {old.get(key, 'not set')}"
@@ -465,7 +467,7 @@ def _plan_index(wb: Workbench, definition: IndexDefinition, existing: Mapping[st
         detail = "; ".join(filter(None, parts))
         plan.append((Change("index", name, "change", detail), lambda *to: _rebuild(wb, definition, *to)))
     elif index.embedding_model != model.name:
-        change = Change("index", name, "change", f"{model.name} without a build; was {index.embedding_model}")
+        change = Change("index", name, "change", f"{model.name} without rebuilding; was {index.embedding_model}")
         plan.append((change, lambda progress, stop: wb.indexes.rename_model(name, model.name)))
     elif index.status != "ready" or wb.indexes.count_missing(name):
         missing = count_text(wb.indexes.count_missing(name), "document")
@@ -522,7 +524,7 @@ def _name_successor(name: str) -> str:
 def _rebuild(
     wb: Workbench, definition: IndexDefinition, on_progress: OnProgress | None, should_stop: ShouldStop | None
 ) -> None:
-    """Build the new form of an index under another name, then give it this one; searches continue with the old one."""
+    """Build the new form of an index under another name, then rename it; searches continue with the old one."""
     wanted = replace(definition, model=definition.model or wb.indexes.get(definition.name).embedding_model)
     successor = _name_successor(definition.name)
     started = next((index for index in wb.indexes.list() if index.name == successor), None)
@@ -624,7 +626,7 @@ class Verdict(Value):
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """The outcome of all bars of a file, and what weakens it."""
+    """The outcome of all bars of a file, with notes that weaken it."""
 
     file: str
     verdicts: tuple[Verdict, ...]
@@ -637,7 +639,7 @@ class CheckReport:
 
     @property
     def failures(self) -> tuple[Verdict, ...]:
-        """What fails the check."""
+        """The bars and runs that fail the check."""
         return tuple(verdict for verdict in self.verdicts if verdict.is_failure)
 
     @property
@@ -791,7 +793,7 @@ def _collect(
 
 @dataclass(frozen=True, slots=True)
 class _Fall:
-    """A bar on a fall, with the values by question that are compared."""
+    """A bar on a drop, with the compared values by question."""
 
     bar: Bar
     reference: str
@@ -836,14 +838,14 @@ def _judge_falls(
     runs: Mapping[str, StrategyRun],
     save: bool,
 ) -> Iterator[Verdict]:
-    """Yield the verdicts of bars on falls, whose tests are one-sided and corrected for their number."""
+    """Yield the verdicts of bars on drops, whose tests are one-sided and corrected for their number."""
     baseline = None
     if definition.needs_baseline and not save:
         baseline = _read_baseline(wb, definition)
         if baseline["hashes"].get("corpus") != experiment.corpus_hash:
             raise InvalidInput(
-                f"The baseline {definition.baseline} was made on other documents; write it again with: workbench check "
-                "FILE --save"
+                f"The baseline {definition.baseline} was made on different documents; write it again with: workbench "
+                "check FILE --save"
             )
     falls: list[_Fall] = []
     for bar in bars:
@@ -853,7 +855,7 @@ def _judge_falls(
         else:
             before = baseline["questions"].get(bar.run, {}).get(bar.metric) if baseline else None
         if before is None:
-            reason = "the baseline is being saved" if save and not bar.against else f"{reference} has no values of it"
+            reason = "the baseline is being saved" if save and not bar.against else f"{reference} has no values for it"
             text, mean = _describe_fall(bar), runs[bar.run].means[bar.metric]
             yield Verdict(definition.title, bar.run, bar.metric, text, mean, "skipped", reason)
         else:
@@ -872,13 +874,13 @@ def _describe_fall(bar: Bar) -> str:
 
 
 def _judge_fall(title: str, bar: Bar, mean: float, difference: Difference) -> Verdict:
-    """Fail a fall that is larger than tolerated, unless the paired test finds that it may be noise."""
+    """Fail a drop that is larger than tolerated, unless the paired test finds that it may be noise."""
     drop = -difference.difference
     too_large = drop > (bar.max_drop or 0.0) + 1e-9
     state = "failed" if too_large and difference.significant else "passed"
     change = f"{difference.difference:+.4f} against {difference.b}, {format_p(difference.p_corrected)}"
     counts = f"won {difference.wins:,} and lost {difference.losses:,} questions"
-    noise = f"; a larger fall than {bar.max_drop:g}, but it may be noise (p is not below {SIGNIFICANCE_LEVEL:g})"
+    noise = f"; a larger drop than {bar.max_drop:g}, but it may be noise (p is not below {SIGNIFICANCE_LEVEL:g})"
     detail = f"{change}, {counts}{noise if too_large and state == 'passed' else ''}"
     return Verdict(title, bar.run, bar.metric, _describe_fall(bar), mean, state, detail)
 

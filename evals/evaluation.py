@@ -183,7 +183,7 @@ class Evaluation:
         printer.text("\n".join([report.render_text(report.make_table(self.run)), *self.notes]))
 
 
-# Test sets from what a notebook has
+# Test sets from folders, pairs and tables
 
 
 class TestSets(TestSetStore):

@@ -239,7 +239,7 @@ def _attach_corpus(
 ) -> IndexedCorpus:
     """Read an attached table as passages of a test set's corpus, whose documents the default index brings in.
 
-    Rows that are in none of its documents are found, too, and count as not relevant.
+    Rows outside all of its documents are also found, and count as not relevant.
     """
     stored = index_corpus(wb, test_set, on_progress=on_progress, should_stop=should_stop)
     index = wb.indexes.attach_for_corpus(model, source_id)

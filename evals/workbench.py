@@ -92,7 +92,7 @@ class Workbench(workbench.workbench.Workbench):
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> list[Change]:
-        """Make the workbench what a configuration file describes, as ``workbench apply`` does.
+        """Apply a configuration file, as ``workbench apply`` does.
 
         Args:
             file: TOML or YAML file of models, indexes, strategies, test sets and experiments.
@@ -101,7 +101,7 @@ class Workbench(workbench.workbench.Workbench):
             should_stop: Polled during builds; return True to stop.
 
         Returns:
-            What the file means for each object, unchanged ones included.
+            The action for each object of the file, including unchanged ones.
 
         Raises:
             InvalidInput: The file is invalid; nothing was changed.

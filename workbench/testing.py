@@ -1,6 +1,6 @@
-"""Conformance suites for those who write a strategy, an encoder or a chunker: call them in a test of your own.
+"""Conformance suites for authors of strategies, encoders and chunkers, to call in their own tests.
 
-Each function tries the object and raises ``ConformanceError``, an AssertionError that lists every rule it breaks.
+Each function exercises the object and raises ``ConformanceError``, an AssertionError that lists every rule it breaks.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ SAMPLE_DOCUMENT = (
     + " ".join(f"Otter {number} swims in cold water and eats fish." for number in range(40))
     + "\n\n| Animal | Food |\n|---|---|\n| otter | fish |\n\n```py\nprint('one')\n```\n\nThe end 漢字 🦦.\n"
 )
-TOLERANCE = 0.02  # between vectors of the same text in different batches
+TOLERANCE = 0.02  # difference between vectors of the same text in different batches
 THREADS = 4
 
 
 class ConformanceError(AssertionError):
-    """What was checked breaks rules; ``faults`` has a sentence for each."""
+    """The checked object breaks rules; ``faults`` has a sentence for each."""
 
     def __init__(self, subject: str, faults: Sequence[str]) -> None:
         """List the faults of the subject."""
@@ -64,20 +64,20 @@ def check_strategy(
 ) -> None:
     """Check a retriever as ``wb.strategies.add`` takes it.
 
-    The rules: it answers every question in time, odd ones included; every hit can be read and has an id, a URL, a path
-    or a text; none is repeated; scores fall and none is missing; a function or an endpoint respects the limit; and the
-    same question has the same hits again, also from several threads.
+    The rules: it answers every question in time, including unusual ones; every hit can be read and has an id, a URL, a
+    path or a text; none is repeated; scores fall and none is missing; a function or an endpoint respects the limit; and
+    the same question always has the same hits, also from several threads.
 
     Args:
         retriever: A LlamaIndex or LangChain retriever, a query engine, a function or a URL.
         questions: Questions that have hits.
         limit: Hits to ask for.
         seconds: Time limit of a question.
-        postprocessors: LlamaIndex node postprocessors that its hits pass.
+        postprocessors: LlamaIndex node postprocessors applied to its hits.
 
     Raises:
         ConformanceError: A rule is broken.
-        InvalidInput: It is no retriever, or there are no questions.
+        InvalidInput: It is not a retriever, or there are no questions.
     """
     if not questions:
         raise InvalidInput("Give at least one question that has hits.")
@@ -93,7 +93,7 @@ def check_strategy(
             faults.append(f"{shown}: {fault}")
             return ()
         if answer.unreadable:
-            faults.append(f"{shown}: {answer.unreadable} hits cannot be read ({answer.first_fault})")
+            faults.append(f"{shown}: {answer.unreadable} unreadable hits (the first: {answer.first_fault})")
         if kind.startswith(("function", "HTTP")) and len(answer.hits) > count:
             faults.append(f"{shown}: {len(answer.hits)} hits for a limit of {count}")
         return answer.hits
@@ -108,12 +108,12 @@ def check_strategy(
         again = list(pool.map(find, questions))
     for question, before, after in zip(questions, first, again, strict=True):
         if [(hit.ids, hit.text) for hit in before] != [(hit.ids, hit.text) for hit in after]:
-            faults.append(f"{question[:40]}: the same question has other hits the second time")
+            faults.append(f"{question[:40]}: asked again, the same question returns other hits")
     _finish(f"The {kind}", faults)
 
 
 def _judge_hits(hits: Sequence[OwnHit]) -> list[str]:
-    """Return what is wrong with the hits of a question that should have some."""
+    """Return the faults in the hits of a question that should have some."""
     if not hits:
         return ["no hits, though the question has some"]
     faults: list[str] = []
@@ -138,8 +138,8 @@ def check_encoder(encoder: Encoder) -> None:
     """Check an object that implements ``workbench.models.encoder.Encoder``.
 
     The rules: vectors are float32 rows of length 1 with the declared dimensions, one for each text in its order,
-    whatever else is in the batch; a question is nearer to its answer than to other texts; token vectors, if there are
-    some, have 16 bytes per token; token spans are in order; and threads do not disturb each other.
+    regardless of the rest of the batch; a question is nearer to its answer than to other texts; token vectors, if any,
+    have 16 bytes per token; token spans are in order; and threads do not disturb each other.
 
     Raises:
         ConformanceError: A rule is broken.
@@ -167,7 +167,7 @@ def _check_batch(encoder: Encoder) -> list[str]:
 def _check_order(encoder: Encoder) -> list[str]:
     vectors, turned = encoder.encode(SAMPLE_TEXTS).vectors, encoder.encode(SAMPLE_TEXTS[::-1]).vectors
     same = np.allclose(vectors, turned[::-1], atol=TOLERANCE)
-    return [] if same else ["a text has another vector in another order or batch"]
+    return [] if same else ["the vector of a text depends on its order or batch"]
 
 
 def _check_odd_texts(encoder: Encoder) -> list[str]:
@@ -192,7 +192,7 @@ def _check_threads(encoder: Encoder) -> list[str]:
     with ThreadPoolExecutor(THREADS) as pool:
         rows = list(pool.map(lambda text: encoder.encode([text]).vectors[0], SAMPLE_TEXTS * THREADS))
     same = np.allclose(rows, np.tile(encoder.encode(SAMPLE_TEXTS).vectors, (THREADS, 1)), atol=TOLERANCE)
-    return [] if same else ["several threads get other vectors"]
+    return [] if same else ["vectors differ between threads"]
 
 
 def _judge_vectors(encoder: Encoder, encoded: EncodedTexts, count: int) -> list[str]:
@@ -203,7 +203,7 @@ def _judge_vectors(encoder: Encoder, encoded: EncodedTexts, count: int) -> list[
     if vectors.dtype != np.float32:
         faults.append(f"vectors are {vectors.dtype} instead of float32")
     if not np.isfinite(vectors).all() or not np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3):
-        faults.append("a vector has not the length 1")
+        faults.append("a vector does not have length 1")
     bits = encoded.token_bits
     if encoder.has_token_vectors and (bits is None or len(bits) != count or any(len(one) % 16 for one in bits)):
         faults.append("token vectors are not one bytes object per text, of 16 bytes per token")
@@ -217,7 +217,7 @@ def _check_questions(encoder: Encoder) -> list[str]:
         question = encoder.encode_query(text)
         length = float(np.linalg.norm(question.vector))
         if question.vector.shape != (encoder.dimensions,) or not math.isclose(length, 1, abs_tol=1e-3):
-            faults.append("the vector of a question has not the declared dimensions and the length 1")
+            faults.append("the vector of a question does not have the declared dimensions and length 1")
         elif int(np.argmax(vectors @ question.vector)) != place:
             faults.append(f"{text!r} is nearer to another text than to its answer")
         axes = question.token_axes
@@ -237,24 +237,24 @@ def _are_in_order(spans: Sequence[tuple[int, int]], end: int) -> bool:
 def check_chunker(chunker: object, text: str = SAMPLE_DOCUMENT, *, max_chars: int | None = None) -> None:
     """Check a LlamaIndex node parser, or a function from a text to its passages (texts, or (start, end) spans).
 
-    The rules: every word of the text is in a passage; every passage is a part of the text, white space aside; passages
-    are in order and none is blank; a blank text has none; and the same text is cut in the same way again.
+    The rules: every word of the text is in a passage; every passage is part of the text, ignoring white space; passages
+    are in order and none is blank; a blank text has none; and the same text is always cut in the same way.
 
     Args:
-        chunker: What is checked.
-        text: A text that it should cut.
-        max_chars: Most characters of a passage; not checked if None.
+        chunker: The chunker to check.
+        text: Text to cut.
+        max_chars: Maximum characters of a passage; not checked if None.
 
     Raises:
         ConformanceError: A rule is broken.
-        InvalidInput: It is no chunker.
+        InvalidInput: It is not a chunker.
     """
     cut = _make_cut(chunker)
     faults: list[str] = []
     try:
         spans = cut(text)
         if spans != cut(text):
-            faults.append("the same text is cut in another way the second time")
+            faults.append("cutting the same text again gives other passages")
         if any(text[start:end].strip() for start, end in cut("  \n\n ")):
             faults.append("a blank text has passages")
         faults += _judge_spans(text, spans, max_chars)
@@ -266,13 +266,13 @@ def check_chunker(chunker: object, text: str = SAMPLE_DOCUMENT, *, max_chars: in
 
 
 class _NotInText(ValueError):
-    """A passage is no part of the text."""
+    """A passage is not part of the text."""
 
 
 def _make_cut(chunker: object) -> Callable[[str], list[tuple[int, int]]]:
     parse = getattr(chunker, "get_nodes_from_documents", None)
     if parse is None and not callable(chunker):
-        raise InvalidInput(f"A chunker cannot be {chunker!r}; pass a LlamaIndex node parser, or a function of a text.")
+        raise InvalidInput(f"Invalid chunker {chunker!r}: pass a LlamaIndex node parser, or a function of a text.")
 
     def cut(text: str) -> list[tuple[int, int]]:
         passages: Sequence[object]
@@ -300,14 +300,14 @@ def _read_span(passage: object) -> tuple[int, int]:
 
 
 def _locate(text: str, passage: str, before: tuple[int, int]) -> tuple[int, int]:
-    """Return the span of a passage, white space aside: right after the one before it, later than it, or anywhere."""
+    """Return the span of a passage, ignoring white space: right after the previous one, later, or anywhere."""
     if not passage.strip():
         return before[1], before[1]
     pattern = re.compile(r"\s+".join(re.escape(word) for word in passage.split()))
     gap = len(text[before[1] :]) - len(text[before[1] :].lstrip())
     found = pattern.match(text, before[1] + gap) or pattern.search(text, before[0] + 1) or pattern.search(text)
     if found is None:
-        raise _NotInText(f"a passage is no part of the text: {passage.strip()[:60]!r}")
+        raise _NotInText(f"a passage is not part of the text: {passage.strip()[:60]!r}")
     return found.span()
 
 

@@ -431,14 +431,14 @@ class Index(Value):
     has_graph: bool = False  # whether searches of everything use its HNSW graph instead of exact search
     family_count: int = 0  # documents that are conversations, articles or archives
     graph: Mapping[str, JsonValue] | None = None  # ``GraphState``, measured when the graph was built or had grown
-    attachment: Mapping[str, JsonValue] | None = None  # the table with its vectors; None: they are in our own tables
+    attachment: Mapping[str, JsonValue] | None = None  # the table with its vectors; None if they are in our own tables
     transformations: Sequence[str] = ()  # components that passages go through before they are embedded
     nearness: Mapping[str, float] | None = None  # cosines that count as evidence; None: the model's own, or unknown
     notes: Sequence[str] = ()  # what the last build left out, in sentences
 
     @property
     def is_attached(self) -> bool:
-        """True if it reads a table of someone else in place."""
+        """True if it reads an existing table in place."""
         return self.attachment is not None
 
 

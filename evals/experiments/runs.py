@@ -723,7 +723,7 @@ def load_run_file(wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, spec:
         content = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise InvalidInput(f"{path} cannot be read ({reason}); give a run file in TREC format or a CSV.") from error
+        raise InvalidInput(f"{path} is unreadable ({reason}); give a run file in TREC format or a CSV.") from error
     return read_run_file(wb, test_set, corpus, name, content, depth)
 
 
@@ -843,7 +843,7 @@ def _read_run_table(name: str, content: str, delimiter: str) -> Iterator[_RunRow
             yield _RunRow(row[query].strip(), row[document].strip(), (order, number))
     except (ValueError, csv.Error):
         raise InvalidInput(
-            f"Line {reader.line_num} of the run file {name!r} cannot be read; each line has a query, a document, and a "
+            f"Line {reader.line_num} of the run file {name!r} is invalid; each line has a query, a document, and a "
             "number as score or rank if there is such a column."
         ) from None
 

@@ -51,7 +51,7 @@ class Candidate(Value):
 
     @property
     def key(self) -> str:
-        """A key for the settings."""
+        """A key that identifies the strategy and its settings."""
         return repr((self.strategy, sorted(self.parameters.items())))
 
 

@@ -246,7 +246,7 @@ def test_links_that_are_not_followed_are_counted(wb: Workbench, site: TestSite, 
     site.put({f"/c{n}": page(f"C{n}") for n in range(3)})
     reasons = {
         "the site asks not to follow the link (nofollow)": 2,
-        "a link with a user name, a wrong port or over 2,000 characters": 2,
+        "a link with a user name, an invalid port or over 2,000 characters": 2,
     }
     assert crawl(f"{site.url}/")["not_fetched"] == reasons
     assert wb.crawls.dry_run(f"{site.url}/", browser="never")["not_fetched"] == reasons

@@ -1,4 +1,4 @@
-"""A configuration file is applied wholly or not at all, and its checks fail on a fall, not on noise."""
+"""A configuration file is applied completely or not at all, and its checks fail on a drop, not on noise."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_only_the_price_of_a_model_changes_without_a_build(wb: Workbench, write:
     wb.corpus.indexes.create("remote", chunker="structure", chunker_options={}, embedding_model=name, dimensions=8)
     file = write(text=f'[indexes.remote]\nmodel = "{name}&price=0.06"\n')
     (change,) = wb.apply(file)
-    assert change.action == "change" and "without a build" in change.detail
+    assert change.action == "change" and "without rebuilding" in change.detail
     assert wb.indexes.get("remote").embedding_model == f"{name}&price=0.06"
     assert actions(wb, file) == {"remote": "keep"}
 
@@ -205,8 +205,8 @@ def test_a_test_set_over_own_documents_is_a_csv(wb: Workbench, write: WriteFile,
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[indexes.x", r"workbench.toml cannot be read \(Expected '\]' at the end of a table declaration"),
-        ("", "describes nothing"),
+        ("[indexes.x", r"workbench.toml is unreadable \(Expected '\]' at the end of a table declaration"),
+        ("", "is empty; add tables such as"),
         ("[indices.x]\n", r"workbench.toml, indices: unknown key; did you mean 'indexes'\?"),
         ("[indexes]\nx = 3\n", r"indexes.x: expected a table of keys and values, not 3\."),
         ('[indexes.x]\nchunkr = "token"\n', r"indexes.x.chunkr: unknown key; did you mean 'chunker'\?"),
@@ -217,7 +217,7 @@ def test_a_test_set_over_own_documents_is_a_csv(wb: Workbench, write: WriteFile,
         ("[indexes.x]\ndefault = true\n[indexes.y]\ndefault = true\n", r"indexes: 'x', 'y' have default = true"),
         ("[indexes.X]\n", r"indexes.X: Invalid index name 'X'"),
         ('[models.m]\ndimensions = 5\n', r"models.m.name: a model needs a name"),
-        ('[strategies.s]\nuse = "nothing_here:x"\n', r"strategies.s: nothing_here:x cannot be loaded .*; install it"),
+        ('[strategies.s]\nuse = "nothing_here:x"\n', r"strategies.s: loading nothing_here:x failed .*; install it"),
         ('[strategies.rerank]\nuse = "json:loads"\n', r"strategies.rerank: The strategy 'rerank' is built in"),
         ('[strategies.s]\nuze = "json:loads"\n', r"strategies.s: uze = 'json:loads' is not an option of a strategy"),
         ('[test_sets.t]\nfrom = "nowhere"\n', r"test_sets.t.from: there is no folder or file .*nowhere; paths are"),
@@ -292,7 +292,7 @@ def test_a_minimum_is_compared_with_the_mean(wb: Workbench, write: WriteFile, wr
     ("wrong", "state", "detail"),
     [
         (1, "passed", r"-0\.0833 against the baseline, p = \.500, won 0 and lost 1 questions$"),
-        (3, "passed", r"-0\.2500 .* p = \.125, .*; a larger fall than 0\.1, but it may be noise"),
+        (3, "passed", r"-0\.2500 .* p = \.125, .*; a larger drop than 0\.1, but it may be noise"),
         (5, "failed", r"-0\.4167 .* p = \.031, won 0 and lost 5 questions$"),  # 1 of 32 sign patterns
     ],
 )

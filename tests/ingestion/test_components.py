@@ -306,10 +306,16 @@ def test_options_reach_the_function_that_makes_a_parser(drinks: Workbench) -> No
     ("name", "message"),
     [
         ("python:own_parts", "use python:PACKAGE.MODULE:NAME"),
-        ("python:own_parts:missing", "cannot be imported (AttributeError"),
-        ("python:no_such_package.x:y", "cannot be imported (ModuleNotFoundError"),
+        ("python:own_parts:missing", "Importing the component 'python:own_parts:missing' failed (AttributeError"),
+        (
+            "python:no_such_package.x:y",
+            "Importing the component 'python:no_such_package.x:y' failed (ModuleNotFoundError",
+        ),
         ("python:own_parts:number", "is a int, not a parser or transformation"),
-        ("python:own_parts:splitter?chunk=3", "cannot be made (TypeError"),
+        (
+            "python:own_parts:splitter?chunk=3",
+            "Creating the component 'python:own_parts:splitter?chunk=3' failed (TypeError",
+        ),
         ("python:argparse:Namespace", "is a Namespace; it must be a LlamaIndex NodeParser or TransformComponent"),
     ],
     ids=lambda value: value.partition(" ")[0],

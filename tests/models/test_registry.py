@@ -130,7 +130,7 @@ def test_an_attribute_that_is_no_model_is_refused(name: str, message: str, tmp_p
 
 
 def test_an_endpoint_that_does_not_answer_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"'endpoint:gone.* at http://127.0.0.1:9/v1 cannot be reached"):
+    with pytest.raises(ModelError, match=r"'endpoint:gone.* at http://127.0.0.1:9/v1 is unreachable"):
         load_encoder("endpoint:gone?url=http://127.0.0.1:9/v1&retries=0", tmp_path).encode_query("anyone?")
 
 

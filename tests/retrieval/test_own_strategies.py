@@ -105,7 +105,7 @@ def test_what_is_outside_the_scope_is_dropped_and_not_named(animals: Workbench) 
     animals.strategies.add("leaky", lambda question, limit: hits)
     inside = animals.search("bats", "leaky", 5, Scope(sources=("Day and night",)))
     assert [hit.document_title for hit in inside] == ["Owls"]
-    assert "retriever: 4 hits left out from outside the scope or the index" in inside.degraded
+    assert "retriever: 4 hits left out: outside the scope or the index" in inside.degraded
     shown = json.dumps(inside.to_dict()).lower()
     assert "moth" not in shown and "echo" not in shown and bats.id not in shown
     assert titles(animals, "leaky") == ["Bats", "Owls"]  # the four name one passage
@@ -151,9 +151,9 @@ def test_each_fault_is_reported_and_the_other_columns_are_there(animals: Workben
     assert [hit.score for hit in compared["odd"]] == [1.0, 0.5]
     assert set(compared["odd"].degraded) == {
         "retriever: its scores do not decrease with rank, so its order is kept and passages are scored by rank",
-        "retriever: 1 hit could not be read (the first: a hit cannot be an int)",
+        "retriever: 1 hit could not be read (the first: it is an int)",
         "retriever: it returned 4 hits instead of the 2 requested",
-        "retriever: 1 hit left out as repeated",
+        "retriever: 1 hit left out: already listed",
     }
     assert compared["keyword"][0].document_title == "Owls"
 
@@ -240,7 +240,7 @@ def test_names_and_objects_that_cannot_be_strategies_are_refused(animals: Workbe
         animals.strategies.add("rerank", print)
     with pytest.raises(InvalidInput, match="Invalid strategy name 'No Good'"):
         animals.strategies.add("No Good", print)
-    with pytest.raises(InvalidInput, match="A strategy cannot be an int; pass a LlamaIndex retriever"):
+    with pytest.raises(InvalidInput, match="Invalid retriever, an int: pass a LlamaIndex retriever"):
         animals.strategies.add("number", 5)
     with pytest.raises(InvalidInput, match="it is a class; pass an instance"):
         animals.strategies.add("kind", Fixed)
@@ -280,7 +280,7 @@ def test_a_file_declares_strategies_that_are_read_when_they_are_needed(
         assert "owls" not in STRATEGIES._rows  # nothing was read for a built-in strategy
         assert titles(own, "owls") == ["Owls"]
         assert own.strategies.get("owls").title == "Owls first"
-        assert "no_such_module:x cannot be loaded (ModuleNotFoundError" in own.search("x", "gone").degraded[0]
+        assert "loading no_such_module:x failed (ModuleNotFoundError" in own.search("x", "gone").degraded[0]
 
 
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_broken_file_is_named(tmp_path: Path) -> None:
 
     broken = tmp_path / "workbench.toml"
     for text, problem in (
-        ("[strategies.x", "cannot be read"),
+        ("[strategies.x", "is unreadable"),
         ("[strategies.x]\nuse = 'a:b'\nurl = 'http://a'", "either use or url"),
         ("[strategies.x]\nurl = 'http://a'\ncolour = 1", "colour = 1 is not an option"),
     ):

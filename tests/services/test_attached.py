@@ -130,9 +130,9 @@ def test_strategies_that_need_our_vectors_say_so(animals: Workbench, langchain: 
     animals.indexes.attach("theirs", langchain, "langchain_pg_embedding", model="hash")
 
     for strategy in ("mmr", "feedback", "llamaindex-hybrid"):
-        with pytest.raises(InvalidInput, match="needs an index of our own, and 'theirs' reads a table"):
+        with pytest.raises(InvalidInput, match="cannot search 'theirs', which reads a table"):
             animals.search(QUESTION, f"{strategy}@theirs")
-    with pytest.raises(InvalidInput, match="needs an index of our own"):
+    with pytest.raises(InvalidInput, match="cannot search 'theirs'"):
         animals.promotions.promote("mmr@theirs")
     with pytest.raises(Conflict, match="reads a table in place"):
         animals.indexes.set_default("theirs")
@@ -226,11 +226,11 @@ def test_what_is_wrong_with_a_table_is_one_sentence(animals: Workbench, theirs: 
         attach("one", theirs, "items", model="hash")
     with pytest.raises(InvalidInput, match="has no column 'chunk' for the text; it has 'key', 'body'"):
         attach("one", theirs, "items", {**columns, "text": "chunk"}, model="hash")
-    with pytest.raises(InvalidInput, match="has the type text; vectors of the types vector and halfvec"):
+    with pytest.raises(InvalidInput, match="has the type text; only vector and halfvec can be searched"):
         attach("one", theirs, "items", {**columns, "vector": "body"}, model="hash")
     with pytest.raises(InvalidInput, match="Invalid distance 'far': use one of 'cosine', 'l2', 'ip'"):
         attach("one", theirs, "items", columns, model="hash", distance="far")
-    with pytest.raises(InvalidInput, match=r"None of the 0 rows of .* has a vector"):
+    with pytest.raises(InvalidInput, match=r"None of the 0 selected rows of .* has a vector"):
         attach("one", theirs, "items", columns, model="hash")
     run(theirs, "INSERT INTO items VALUES (1, 'An owl', '', NULL, '[1,2,3]')")
     with pytest.raises(InvalidInput, match="have 3 dimensions, and those of the model 'hash' have 512; name the model"):
@@ -278,7 +278,9 @@ def test_any_table_is_searched_by_the_operator_of_its_index(
     other = {"cosine": "l2", "l2": "cosine", "ip": "l2"}[distance]
     index = animals.indexes.attach("other", theirs, "My items", {"id": "n"}, model="hash", distance=other)
     assert index.attachment is not None
-    assert f"is for the distance {other} (items_v for {distance}), so every" in str(index.attachment["notes"])
+    assert f"has no vector index for the distance {other} (only items_v for {distance}), so every" in str(
+        index.attachment["notes"]
+    )
 
 
 def test_a_llamaindex_table_is_recognised(animals: Workbench, theirs: str) -> None:

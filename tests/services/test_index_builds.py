@@ -130,5 +130,5 @@ def test_the_cost_of_a_build_is_estimated_from_the_price_in_the_models_name(
     )
     assert wb.indexes.describe_cost("priced") == wb.indexes.describe_cost("not_yet", name) == expected
     assert wb.indexes.describe_cost("main") == wb.indexes.describe_cost("not_yet", "hash") == ""
-    with pytest.raises(InvalidInput, match="has other vectors than the index 'priced'"):
+    with pytest.raises(InvalidInput, match="makes other vectors than those of the index 'priced'"):
         wb.indexes.rename_model("priced", name.replace("endpoint:m", "endpoint:n"))

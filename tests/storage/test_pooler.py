@@ -197,7 +197,7 @@ def test_a_server_that_goes_is_a_sentence_and_one_that_is_back_serves(
             assert len(wb.search("herons")) == 1
             stop_server(shared_home)
             monkeypatch.setattr(wb.corpus.database, "_connect_timeout", 1.0)
-            with pytest.raises(StorageError, match=r"is unreachable|check that it is running|is down or fully busy"):
+            with pytest.raises(StorageError, match=r"is unreachable|check that it is running|is down or overloaded"):
                 wb.search("herons")
             start_embedded_server(shared_home / "postgres")
             assert found_again(wb) == 1
@@ -209,7 +209,7 @@ def found_again(wb: Workbench) -> int:
         try:
             return len(wb.search("herons"))
         except StorageError as error:
-            assert "down or fully busy" in str(error) or "is unreachable" in str(error)
+            assert "down or overloaded" in str(error) or "is unreachable" in str(error)
             threading.Event().wait(0.25)  # a pooler that is asked without a pause does not come to look
     return 0
 
@@ -222,7 +222,7 @@ def test_a_pooler_whose_servers_are_all_taken_is_a_sentence(
         with Workbench.open(settings=make_settings(database_url=url)) as wb:
             assert len(wb.documents.list()) == 0
             monkeypatch.setattr(wb.corpus.database, "_connect_timeout", 0.2)
-            with wb.jobs.table.hold("some name"), pytest.raises(StorageError, match="down or fully busy"):
+            with wb.jobs.table.hold("some name"), pytest.raises(StorageError, match="down or overloaded"):
                 wb.documents.list()
             assert len(wb.documents.list()) == 0
 

@@ -13,7 +13,7 @@ FAILURE = 1  # exit code if a bar is missed or a run failed
 
 
 class Apply:
-    """Make the workbench what a file describes."""
+    """Apply a configuration file."""
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """Declare the command's arguments."""

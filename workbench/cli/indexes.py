@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_background(update)
     build = verbs.add("build", "Same as 'update NAME --build'.", _run_build)
     build.add_argument("name", metavar="NAME")
-    build.add_argument("--dry-run", action="store_true", help="only show what its transformations will take")
+    build.add_argument("--dry-run", action="store_true", help="only estimate the cost of its transformations")
     _add_background(build)
     verbs.add("default", "Same as 'update NAME --default'.", _run_default).add_argument("name", metavar="NAME")
     _add_attach(verbs)
@@ -79,7 +79,7 @@ def _add_attach(verbs: Subcommands) -> None:
     attach.add_argument(
         "--url",
         metavar="URL",
-        help="Postgres URL of its server, stored, never shown; '-' reads it from the input (the workbench's own)",
+        help="Postgres URL of its server, stored, never shown; '-' reads it from stdin (default: the workbench's own)",
     )
     attach.add_argument(
         "--column",
@@ -97,7 +97,7 @@ def _add_attach(verbs: Subcommands) -> None:
         metavar="FIELD=VALUE",
         help="only rows with this value in a column or a field of the metadata; may be repeated",
     )
-    attach.add_argument("--distance", metavar="D", help="cosine, l2 or ip (that of the table's vector index)")
+    attach.add_argument("--distance", metavar="D", help="cosine, l2 or ip (default: that of the table's vector index)")
     _add_background(attach)
 
 

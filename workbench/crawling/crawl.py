@@ -521,7 +521,9 @@ class Crawl:
         for entries in groups.values():
             former = {self._memory[entry.url].content_hash for entry in entries}
             if len(entries) > 1 and len(former) > 1:
-                reason = f"{len(entries)} pages that differed before now have the same text, so their documents stay."
+                reason = (
+                    f"{len(entries)} pages that differed before now have the same text, so their documents are kept."
+                )
                 for entry in entries:
                     await self._settle(entry, "failed", reason)
                 self._log(f"{reason} {entries[0].url} is one of them.", "warning")

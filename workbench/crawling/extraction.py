@@ -207,7 +207,7 @@ WRITTEN_DATE = re.compile(
     re.IGNORECASE,
 )
 NOFOLLOW_REASON = "the site asks not to follow the link (nofollow)"
-BAD_LINK_REASON = f"a link with a user name, a wrong port or over {MAX_URL_CHARS:,} characters"
+BAD_LINK_REASON = f"a link with a user name, an invalid port or over {MAX_URL_CHARS:,} characters"
 
 
 @dataclass(frozen=True, slots=True)

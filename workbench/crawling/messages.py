@@ -44,5 +44,5 @@ def describe_result(done: int, total: int, outcomes: Mapping[str, int]) -> str:
         f"{count:,} {outcome_label(name)}" for name, count in counts.items() if name in UNFETCHED_OUTCOMES
     )
     return f"{done:,} of {total:,} pages done: {settled or 'nothing new'}." + (
-        f" Besides: {kept_out}." * bool(kept_out)
+        f" Not fetched: {kept_out}." * bool(kept_out)
     )

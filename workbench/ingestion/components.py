@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 PYTHON, OBJECT = "python:", "object:"
 BATCH_NODES = 16  # passages that a transformation receives and whose results are stored together
-MAX_FAULT_CHARS = 200  # of a component's own message
-# Extractors of LlamaIndex that read each passage by itself; of others, all passages of a document are passed together.
+MAX_FAULT_CHARS = 200  # of a component's error message
+# Extractors of LlamaIndex that read each passage by itself; others receive all passages of a document together.
 BY_PASSAGE = ("KeywordExtractor", "QuestionsAnsweredExtractor", "DocumentContextExtractor", "PydanticProgramExtractor")
 
 # Components by name
@@ -81,7 +81,7 @@ def describe_settings(component: object) -> str:
     kind = type(component)
     code = ""
     if not kind.__module__.startswith("llama_index."):
-        with suppress(OSError, TypeError):  # of a class without a file
+        with suppress(OSError, TypeError):  # a class without a file
             code = inspect.getsource(kind)
     described = [kind.__module__, kind.__qualname__, code, settings]
     return json.dumps(described, sort_keys=True, default=lambda value: type(value).__qualname__)
@@ -133,7 +133,7 @@ def load_component(name: str, given: Mapping[str, object], offered: Mapping[str,
     try:
         found = import_attribute(path)
     except Exception as error:
-        raise InvalidInput(f"The component {name!r} cannot be imported ({_describe(error)}).") from error
+        raise InvalidInput(f"Importing the component {name!r} failed ({_describe(error)}).") from error
     if inspect.isclass(found) or not _is_runnable(found):
         found = _make(name, found, options, offered)
     elif options:
@@ -153,8 +153,8 @@ def _make(
         return factory(**options)
     except WorkbenchError:
         raise
-    except Exception as error:  # of any kind: the factory is not ours
-        raise InvalidInput(f"The component {name!r} cannot be made ({_describe(error)}).") from error
+    except Exception as error:  # any exception, since the factory is not ours
+        raise InvalidInput(f"Creating the component {name!r} failed ({_describe(error)}).") from error
 
 
 def _is_runnable(found: object) -> bool:
@@ -181,7 +181,7 @@ def _describe(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BuildCost:
-    """What the transformations of a build will take.
+    """Estimated cost of the transformations of a build.
 
     Attributes:
         documents: Documents to add.
@@ -204,7 +204,7 @@ class BuildCost:
     def __str__(self) -> str:
         return (
             f"{self.documents:,} documents in {self.passages:,} passages: about {self.calls:,} LLM calls that read "
-            f"about {self.tokens:,} tokens, without prompts; {self.stored:,} results are stored already."
+            f"about {self.tokens:,} tokens, without prompts; {self.stored:,} results are already stored."
         )
 
 
@@ -287,7 +287,7 @@ class IndexComponents:
         return [_finish(cut, tokens, limit) for cut in cuts]
 
     def estimate(self, document: ChunkInput, tokens: Tokenize, limit: int, spans: Spans | None) -> BuildCost:
-        """Return what the transformations of a document will take, as if each read what the chunker cuts.
+        """Estimate the cost of a document's transformations, as if each read what the chunker cuts.
 
         Raises:
             UnreadableDocument: The parser failed on this document.
@@ -334,7 +334,7 @@ class IndexComponents:
         for node in leaves:
             text = _get_text(node)
             own = TextNode(id_=node.node_id, text=text, metadata=dict(node.metadata))
-            own.excluded_embed_metadata_keys = list(node.metadata)  # a parser's metadata is no part of the text
+            own.excluded_embed_metadata_keys = list(node.metadata)  # a parser's metadata is not part of the text
             own.relationships = {NodeRelationship.SOURCE: whole.as_related_node_info()}
             passage = spans.get(node.node_id) or CutPassage(0, 0, header=task.header(()), text=text)
             cuts.append(_Cut(passage, own, text))
@@ -408,7 +408,7 @@ def _call(name: str, component: object, nodes: Sequence[BaseNode]) -> list[BaseN
     with ThreadPoolExecutor(1, thread_name_prefix="component") as pool:
         try:
             made = list(pool.submit(copy_context().run, run, list(nodes)).result())
-        except Exception as error:  # of any kind: it becomes the document's fault
+        except Exception as error:  # any exception; it is reported as the document's error
             raise UnreadableDocument(f"The component {name!r} failed ({_describe(error)}).") from error
     if not all(isinstance(node, BaseNode) for node in made):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnreadableDocument(f"The component {name!r} did not return nodes.")
@@ -478,7 +478,7 @@ def _dump(node: BaseNode, place: int | None) -> JsonValue:
 
 
 def _changes(nodes: JsonValue, originals: Sequence[_Cut]) -> bool:
-    """Return whether a result differs from what was read; one that does not may be of a failure that was swallowed."""
+    """Return whether a result differs from its input; if not, the component may have swallowed an error."""
     return nodes != [_dump(cut.node, place) for place, cut in enumerate(originals)]
 
 
@@ -488,7 +488,7 @@ def _apply(made: dict[str, Any], group: Sequence[_Cut], locator: _Locator, whole
 
     node = TextNode(text=made["text"], metadata=made["metadata"], excluded_embed_metadata_keys=made["hidden"])
     node.relationships = {NodeRelationship.SOURCE: whole.as_related_node_info()}
-    if made["of"] is None:  # a node of its own: a part of a passage, or something new
+    if made["of"] is None:  # a separate node: a part of a passage, or something new
         span, first = locator.find(made["text"]), group[0].passage
         inside = next((cut.passage for cut in group if span and cut.passage.start <= span[0] < cut.passage.end), first)
         bounds = {"start": 0, "end": 0, "text": made["text"]} if span is None else {"start": span[0], "end": span[1]}
@@ -503,7 +503,7 @@ def _apply(made: dict[str, Any], group: Sequence[_Cut], locator: _Locator, whole
 
 
 def _finish(cut: _Cut, tokens: Tokenize, limit: int) -> CutPassage:
-    """Return the passage with what was added before it, and flags of what it lacks."""
+    """Return the passage with added context, and flags for anything it lacks."""
     hidden = set(cut.node.excluded_embed_metadata_keys)
     values = [value for key, value in cut.node.metadata.items() if key not in hidden]
     around = _get_text(cut.node).replace(cut.text, "", 1)
@@ -520,11 +520,11 @@ def _finish(cut: _Cut, tokens: Tokenize, limit: int) -> CutPassage:
     return replace(cut.passage, header=header, added=added)
 
 
-# Texts of nodes in the document
+# Locating the texts of nodes in the document
 
 
 class _Locator:
-    """Finds texts in a document, white space aside."""
+    """Finds texts in a document, ignoring white space."""
 
     def __init__(self, text: str) -> None:
         self._text, self._letters = text, "".join(text.split())
@@ -537,7 +537,7 @@ class _Locator:
     def find(self, text: str, series: str = "") -> tuple[int, int] | None:
         """Return the span of a text, or None.
 
-        Of several places it is the one right after the previous text of the series, else the next one after that
+        If there are several, it is the one right after the previous text of the series, else the next one after that
         text's start, else the first.
         """
         wanted = "".join(text.split())

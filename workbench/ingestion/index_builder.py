@@ -177,7 +177,7 @@ class IndexBuilder:
                 self.failures.append(f"{document.title} is not in the index: {error}")
 
     def estimate(self, should_stop: ShouldStop | None = None) -> BuildCost:
-        """Return what the components of the index will take for the missing documents.
+        """Estimate the cost of the index's components for the missing documents.
 
         Raises:
             Cancelled: ``should_stop`` returned true.

@@ -183,8 +183,8 @@ def document_date(metadata: Mapping[str, object]) -> date | None:
 def parse_written_date(text: str) -> date | None:
     """Return the date at the start of a text, or None.
 
-    It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030 or March 5, 2030. 05/03/2030 is only a date if one of the
-    numbers is no month, because countries differ.
+    It may be ISO 8601, 2030/03/05, 05.03.2030, 5 March 2030 or March 5, 2030. 05/03/2030 is only a date if one of
+    the numbers is not a month, because countries differ.
     """
     text = " ".join(text.split())
     if match := YEAR_FIRST.match(text):

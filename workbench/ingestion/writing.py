@@ -216,7 +216,7 @@ class IndexWriter:
         return CutDocument(document, passages)
 
     def estimate(self, document: StoredDocument, on_batch: OnBatch | None = None) -> BuildCost:
-        """Return what the components of the index will take for a document.
+        """Estimate the cost of the index's components for a document.
 
         Raises:
             UnreadableDocument: The parser failed on the document.
@@ -238,7 +238,7 @@ class IndexWriter:
     def _cut_spans(self, document: ChunkInput, tokens: Tokenize, on_batch: OnBatch | None) -> Spans | None:
         """Cut a document with the chunker of the index, so that passages with their context fit the model.
 
-        None if a parser of one's own cuts.
+        None if the index has a LlamaIndex parser.
         """
         if is_component(self.index.chunker):
             return None

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 MAX_RETRY_DELAY_S = 30.0  # whatever Retry-After requests
 RETRY_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 MAX_MESSAGE_CHARS = 200  # of a provider's own message that ours quotes
-OWN_KEY = "WORKBENCH_MODEL_API_KEY"  # for endpoints that are no provider's
+OWN_KEY = "WORKBENCH_MODEL_API_KEY"  # for endpoints of no listed provider
 
 
 # The client
@@ -130,7 +130,7 @@ class JsonClient:
                 )
                 is_transient = True
             except httpx.HTTPError as error:
-                failure = f"cannot be reached ({error}); start it or correct its URL"
+                failure = f"is unreachable ({error}); start it or correct its URL"
                 is_transient = True
             if not is_transient or attempt == retries:
                 raise ModelError(f"The model '{self._endpoint.model.text}' at {self._endpoint.url} {failure}.")

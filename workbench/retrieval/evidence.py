@@ -44,7 +44,7 @@ from workbench.types import VECTOR, Evidence
 MIN_COVERAGE = 0.6
 FULL_COVERAGE = 0.8
 MIN_COVERAGE_UNREADABLE = 0.25  # if the model cannot read the question
-MIN_PASSAGES = 1000  # corpus size used for idf at least: in a small corpus one passage makes a word rare or common
+MIN_PASSAGES = 1000  # minimum corpus size for idf: in a small corpus one passage makes a word rare or common
 MAX_PASSAGES_CHECKED = 5  # the answer is at the top, or the question is not answered
 MIN_FUNCTION_WORDS = 2  # function words that identify the language of a question
 _WORD = re.compile(r"[^\W_]+")
@@ -84,7 +84,7 @@ def judge_evidence(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
     hits = [node_hit(node) for node in nodes[:MAX_PASSAGES_CHECKED]]
     if not hits:
         return Evidence(False, "Nothing was found.")
-    hits = [hit for hit in hits if hit.id > 0]  # of a text that is not stored nothing is known
+    hits = [hit for hit in hits if hit.id > 0]  # nothing is known about a text that is not stored
     if not hits:
         return Evidence()
     request, text = query.request, query.text
@@ -216,8 +216,8 @@ UNRELATED_QUESTIONS = (
     "How high is Mount Kilimanjaro?",
 )
 MIN_CALIBRATION_PASSAGES = 10
-OWN_PASSAGES = 50  # passages whose own sentence is asked
-SEARCHED_PASSAGES = 5_000  # passages that the unrelated questions are compared with
+OWN_PASSAGES = 50  # passages that are searched for by one of their own sentences
+SEARCHED_PASSAGES = 5_000  # passages to compare with the unrelated questions
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 30, 300
 # Between the best cosine of an unrelated question (0) and that of a passage with its own sentence (1), medians of both.
 # With minilm and multilingual on anthropic_docs and xquad_en, the thresholds measured by hand are at .30 to .50 and .44

@@ -39,7 +39,7 @@ NEAREST_COUNT = 3  # top similarities compared with the others
 MIN_KNOWN_SHARE, FULL_KNOWN_SHARE = 0.4, 0.7
 MIN_LANGUAGE_PROBABILITY = 0.1  # minimum probability of an index language; in English 0.15 is the lowest of 150
 MIN_LETTERS = 20  # shorter texts in Latin letters are too short to detect a language
-MIN_PASSAGES = 1000  # index size used for idf at least: in a small one a single passage makes a word rare or common
+MIN_PASSAGES = 1000  # minimum index size for idf: in a small one a single passage makes a word rare or common
 CROSS_LANGUAGE_CONFIDENCE = 0.6  # confidence in token similarity across languages; whole sentences are more similar
 
 

@@ -333,7 +333,7 @@ class NamesCache:
     ) -> Mapping[str, float]:
         """Return the idf of terms in a scope; ``count`` returns the document frequencies of those not known yet.
 
-        Counting the terms of titles takes some 10 ms (in 36,000 passages, or in a scope of 1,400), and titles repeat.
+        Counting the terms of titles takes about 10 ms (36,000 passages, or a scope of 1,400), and titles recur.
         """
         known = self._scopes.get(scope.place)
         kept = known.weights if known is not None and known.version == totals.version else dict[str, float]()

@@ -122,7 +122,7 @@ def _passage(rank: int, node: NodeWithScore, draw_page: Callable[[Passage], Imag
         attribution=legs,
         metadata=shown | {"document_type": passage.document_type} | metadata.get(EXTRA, {}),
         copies=tuple(_copy(copied) for copied in metadata.get(COPIES, {}).values()),
-        draw_page=draw_page if passage.id > 0 else None,  # no stored document has a hit that matched none
+        draw_page=draw_page if passage.id > 0 else None,  # a hit that matched no stored passage has no page
     )
 
 

@@ -105,7 +105,7 @@ def read_hit(item: object) -> OwnHit:
         return _from_fields(_without_text(document.metadata) | named)
     if hasattr(item, "get_content"):
         return _from_node(cast("Any", item), None)
-    raise TypeError(f"a hit cannot be {describe_type(item)}")
+    raise TypeError(f"it is {describe_type(item)}")
 
 
 def _without_text(metadata: Mapping[str, object]) -> dict[str, object]:
@@ -185,7 +185,7 @@ def make_ask(retriever: object, headers: Mapping[str, str]) -> tuple[str, Ask]:
         return "LangChain retriever", lambda question, limit, parameters: given.invoke(question)
     if callable(given):
         return "function", _make_function_ask(given)
-    raise InvalidInput(f"A strategy cannot be {describe_type(retriever)}; pass {ACCEPTED}.")
+    raise InvalidInput(f"Invalid retriever, {describe_type(retriever)}: pass {ACCEPTED}.")
 
 
 def _ask_llama_index(given: object, question: str) -> object:
@@ -231,7 +231,7 @@ class _Made:
 
 
 class _NoRedirects(HTTPRedirectHandler):
-    """Follow no redirect, which would send the headers elsewhere."""
+    """Follow no redirect, because that would send the headers elsewhere."""
 
     def redirect_request(
         self, req: Request, fp: object, code: int, msg: str, headers: object, newurl: str
@@ -257,7 +257,7 @@ class _Endpoint:
             error.close()
             raise ConnectionError(f"the endpoint answered with status {error.code}") from error
         except URLError as error:
-            raise ConnectionError(f"the endpoint cannot be reached ({error.reason})") from error
+            raise ConnectionError(f"the endpoint is unreachable ({error.reason})") from error
         if len(content) > MAX_REPLY_BYTES:
             raise ValueError(f"the reply has over {MAX_REPLY_BYTES // 1_000_000} MB")
         try:
@@ -267,7 +267,7 @@ class _Endpoint:
         return hits
 
 
-# Retrievals with their faults
+# Retrievals and their errors
 
 
 class RetrieverFault(Exception):

@@ -244,7 +244,7 @@ def rank_nodes(query: Query) -> list[NodeWithScore]:
     Raises:
         ModelError: The index's model fails and the strategy has no keyword leg.
 
-    If the server of an attached table is away, a strategy without a keyword leg finds nothing, with a note.
+    If the server of an attached table is unavailable, a strategy without a keyword leg finds nothing, with a note.
     """
     request = query.request
     strategy = request.strategy
@@ -254,11 +254,11 @@ def rank_nodes(query: Query) -> list[NodeWithScore]:
         _ = query.words  # before encoding, so that notes and corrections exist if the model fails
     try:
         return build_engine(request).retrieve(query)
-    except ModelError:  # from the embedding model: stages handle their own
+    except ModelError:  # from the embedding model; stages handle their own errors
         if not strategy.has_keyword_leg:
             raise
         request.trace.note(f"{strategy.name}: vector search failed, so only keyword search was used")
-    except TableUnavailable as error:  # of an attached index, whose words are here
+    except TableUnavailable as error:  # of an attached index, whose terms are in our database
         reason = str(error).removesuffix(".")
         if not strategy.has_keyword_leg:
             request.trace.note(f"{strategy.name}: {reason}{FAULT_END}")

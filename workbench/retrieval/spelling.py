@@ -173,7 +173,7 @@ def _choose_guesses(
         word = _find_typed_word(typed, term)
         if len(word) > MAX_ENUMERATED_LETTERS or not word.isascii():
             return []
-        found = fetch_variant_terms(connection, index, enumerate_typos(word))  # a slip in an ending hides the stem
+        found = fetch_variant_terms(connection, index, enumerate_typos(word))  # a typo in an ending hides the stem
         return [Guess(term.term, name, 1) for name in sorted(found)]
 
     def at_distance(distance: int) -> Callable[[QueryTerm], list[Guess]]:

@@ -462,7 +462,7 @@ def check_index(strategy: Strategy, index: Index) -> None:
     if index.is_attached and not strategy.reads_attached:
         able = list_choices(name for name, row in BUILT_IN_STRATEGIES.items() if row.reads_attached)
         raise InvalidInput(
-            f"The strategy {strategy.name!r} needs an index of our own, and {index.name!r} reads a table in place; "
+            f"The strategy {strategy.name!r} cannot search {index.name!r}, which reads a table in place; "
             f"use one of {able}, or another index."
         )
 

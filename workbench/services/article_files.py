@@ -18,7 +18,7 @@ from workbench.types import JsonObject, Value
 ARTICLE_SUFFIXES = (".md", ".mdx")  # of articles
 VISIBLE_STATUSES = ("Live", "Experimental")  # statuses that are shown to readers; articles with others are hidden
 TITLE_SCORE, TAG_SCORE, DESCRIPTION_SCORE = 3, 2, 1  # weights of a match
-MAX_FILE_BYTES = 4 * MB  # bytes; larger files are no articles
+MAX_FILE_BYTES = 4 * MB  # bytes; larger files are not articles
 
 
 @dataclass(frozen=True, slots=True)

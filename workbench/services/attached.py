@@ -48,11 +48,9 @@ from workbench.storage.passages import (
 )
 from workbench.types import DATASET, Index, JsonObject, JsonValue, OnProgress, Progress, ShouldStop, as_text
 
-CHUNKER = "attached"  # in place of a chunker: the rows are cut already
-MIN_SAME_MODEL, MIN_SAME_TEXT = (
-    0.5,
-    0.95,
-)  # cosines of stored vectors and the model's: of another model; of another text
+CHUNKER = "attached"  # instead of a chunker, because the rows are already split
+# Minimum mean cosine of stored vectors with the model's own: if the model is the same, and if the text is, too.
+MIN_SAME_MODEL, MIN_SAME_TEXT = 0.5, 0.95
 
 # Checks
 
@@ -71,14 +69,10 @@ def check_counts(table: str, counts: TableCounts) -> list[str]:
         InvalidInput: No row can be searched, or the vectors have several lengths.
     """
     if not counts.dimensions:
-        raise InvalidInput(
-            f"None of the {counts.rows:,} rows of {table} that were chosen has a vector; check the filter."
-        )
+        raise InvalidInput(f"None of the {counts.rows:,} selected rows of {table} has a vector; check the filter.")
     if len(counts.dimensions) > 1:
         lengths = ", ".join(map(str, sorted(counts.dimensions)))
-        raise InvalidInput(
-            f"The vectors of {table} have several dimensions ({lengths}); attach those of one by a filter."
-        )
+        raise InvalidInput(f"The vectors of {table} have several dimensions ({lengths}); select one with a filter.")
     notes = (
         (counts.without_vector, "without a vector"),
         (counts.without_text, "without text"),
@@ -96,7 +90,7 @@ def check_model(table: str, encoder: Encoder, dimensions: int, sample: Sequence[
     if encoder.dimensions != dimensions:
         raise InvalidInput(
             f"The vectors of {table} have {dimensions:,} dimensions, and those of the model {encoder.name!r} have "
-            f"{encoder.dimensions:,}; name the model that they come from."
+            f"{encoder.dimensions:,}; name the model that made them."
         )
     stored = np.stack([row.vector for row in sample if row.vector is not None]).astype(np.float64)
     lengths = np.linalg.norm(stored, axis=1)
@@ -108,17 +102,17 @@ def check_model(table: str, encoder: Encoder, dimensions: int, sample: Sequence[
     if best < MIN_SAME_MODEL:
         raise InvalidInput(
             f"The vectors of {table} do not come from the model {encoder.name!r}: its own vectors of the same texts "
-            f"have a mean cosine of {best:.2f} with them instead of about 1; name the model that they come from."
+            f"have a mean cosine of {best:.2f} with them instead of about 1; name the model that made them."
         )
     notes: list[str] = []
     if best < MIN_SAME_TEXT:
         notes.append(
             f"The model's own vectors of {count_text(len(sample), 'text')} have a mean cosine of {best:.2f} with the "
-            "stored ones instead of about 1: another version of the model made them, or they are of other texts, such "
-            "as with a title"
+            "stored ones instead of about 1: the stored ones are of another version of the model, or of other texts, "
+            "such as with a title"
         )
     if np.any(np.abs(lengths - 1) > UNIT_TOLERANCE):
-        notes.append("The vectors do not have the length 1, so the nearest rows are ordered by their cosine")
+        notes.append("The vectors do not have length 1, so the nearest rows are ordered by their cosine")
     return notes
 
 
@@ -196,9 +190,9 @@ def _create(
 # Matching rows to documents
 
 _WORD = re.compile(r"\S+")
-ANCHOR_WORDS = 6  # in a row, by which a row is found in a document
-MAX_ROWS_PER_ANCHOR = 50  # boilerplate is in more
-MIN_SHARED = 0.5  # of a row's characters that are in a document which the row does not name
+ANCHOR_WORDS = 6  # consecutive words of a row, used to find it in a document
+MAX_ROWS_PER_ANCHOR = 50  # an anchor in more rows is boilerplate
+MIN_SHARED = 0.5  # share of a row's characters that must be in a document that the row does not name
 _ID_FIELDS = ("document_id", "doc_id", "ref_doc_id", "id")
 _URL_FIELDS = ("url", "source_url", "link", "source")
 _PATH_FIELDS = ("file_path", "path", "source", "file_name", "filename")
@@ -207,7 +201,7 @@ _TITLE_FIELDS = ("title", "document_title", "file_name", "filename")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A document that rows may be parts of."""
+    """A document that may contain rows."""
 
     id: str
     source_id: str
@@ -219,7 +213,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The part of a document that is a row; ``shared`` characters are equal."""
+    """The part of a document that matches a row; ``shared`` characters are equal."""
 
     document: Candidate
     start: int
@@ -228,7 +222,7 @@ class Place:
 
 
 def _texts(metadata: Mapping[str, JsonValue], names: Sequence[str]) -> list[str]:
-    """Return the texts of some fields, also of those in a nested ``metadata``."""
+    """Return the text values of some fields, including those in a nested ``metadata``."""
     nested = metadata.get("metadata")
     places = [metadata, nested] if isinstance(nested, Mapping) else [metadata]
     values = [place.get(name) for name in names for place in places]
@@ -241,7 +235,7 @@ def _file_name(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Documents by what names them."""
+    """Documents by id, key, URL and file name."""
 
     documents: Sequence[Candidate]
     by_id: dict[str, Candidate] = field(default_factory=dict[str, Candidate])
@@ -353,9 +347,9 @@ class Matching:
 
 # Reading the rows
 
-MATCHED_AT_ONCE = 5_000  # rows whose places are looked for in one pass over the documents
+MATCHED_AT_ONCE = 5_000  # rows located in one pass over the documents
 WRITTEN_AT_ONCE = 128  # rows embedded and written together
-DOCUMENTS_AT_ONCE = 100  # whose texts are in memory
+DOCUMENTS_AT_ONCE = 100  # documents whose texts are in memory
 
 
 @dataclass(frozen=True, slots=True)

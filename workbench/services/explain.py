@@ -73,7 +73,7 @@ class ExplainService:
         others = self._others(traced.query)
         explained: list[Explanation] = []
         for hit in traced.result:
-            if "unmatched" in hit.metadata:  # a foreign retriever's own text, of which nothing else is known
+            if "unmatched" in hit.metadata:  # a foreign retriever's own text, about which nothing else is known
                 continue
             candidates = self._candidates(traced.query.request, hit.passage_id, None)
             explained.append(self._add_other_ranks(self._make_explanation(traced, candidates), others))

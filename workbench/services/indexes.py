@@ -185,7 +185,7 @@ class IndexService:
         on_progress: OnProgress | None = None,
         should_stop: ShouldStop | None = None,
     ) -> Index:
-        """Search a pgvector table of someone else's in place; nothing is written there.
+        """Search an existing pgvector table in place; nothing is written there.
 
         The columns of LangChain's and LlamaIndex's tables are known; of others they are recognised or named.
 
@@ -218,7 +218,7 @@ class IndexService:
         return self.sync(index.name, on_progress=on_progress, should_stop=should_stop) if fill else index
 
     def sync(self, name: str, *, on_progress: OnProgress | None = None, should_stop: ShouldStop | None = None) -> Index:
-        """Read the new and changed rows of an attached index's table, and forget those that are gone.
+        """Read the new and changed rows of an attached index's table, and remove deleted ones.
 
         Raises:
             NotFound: No such index.
@@ -253,7 +253,7 @@ class IndexService:
         return name_component(component)
 
     def estimate(self, name: str, should_stop: ShouldStop | None = None) -> BuildCost:
-        """Return what the components of an index will take for the missing documents, without calling an LLM.
+        """Estimate the cost of an index's components for the missing documents, without calling an LLM.
 
         Raises:
             NotFound: No such index.
@@ -348,14 +348,14 @@ class IndexService:
         return len(self._corpus.documents.list_missing(name, index.dataset))
 
     def replace(self, name: str, successor: str) -> Index:
-        """Give an index the passages and the definition of another one, which ends; it keeps its name and promotions.
+        """Replace an index's passages and definition with another one's, which is deleted; name and promotions stay.
 
         Raises:
             NotFound: No such index.
             Conflict: The successor is still being built.
         """
         index = self._corpus.indexes.replace(name, successor)
-        if self.count_missing(name):  # documents that came while the successor was built
+        if self.count_missing(name):  # documents added while the successor was being built
             return self.build(name)
         return index
 
@@ -366,7 +366,9 @@ class IndexService:
             InvalidInput: The other model has other vectors.
         """
         if not has_same_vectors(self._corpus.index(name).embedding_model, model):
-            raise InvalidInput(f"The model {model!r} has other vectors than the index {name!r}; build another index.")
+            raise InvalidInput(
+                f"The model {model!r} makes other vectors than those of the index {name!r}; build another index."
+            )
         self._corpus.indexes.set_model(name, model)
 
     def describe_cost(self, name: str, model: str | None = None) -> str:

@@ -213,7 +213,7 @@ class OwnStrategies:
         own = _read_strategies(self._config)
         for name, table in tables.items():
             if own.get(name, table) != table:
-                raise Conflict(f"{self._config} declares the strategy {name!r} in another way; change it there.")
+                raise Conflict(f"{self._config} declares the strategy {name!r} differently; change it there.")
         wanted = {name: table for name, table in tables.items() if name not in own}
         if wanted and self._applied is not None:
             content = json.dumps({"strategies": _read_strategies(self._applied) | wanted}, indent=2)
@@ -273,7 +273,7 @@ def _load(entry: EntryPoint, options: Mapping[str, Any]) -> Definition:
     try:
         found: object = entry.load()
     except Exception as error:  # noqa: BLE001 - of any kind: the other strategies can still be used
-        message = f"{entry.value} cannot be loaded ({type(error).__name__}: {error})"
+        message = f"loading {entry.value} failed ({type(error).__name__}: {error})"
 
         def fail(question: str, limit: int) -> object:
             raise ConfigurationError(message)
@@ -303,7 +303,7 @@ def read_configuration_file(path: Path) -> dict[str, object]:
         raise
     except (OSError, ValueError, TypeError, RecursionError) as error:
         reason = " ".join(str(error).split())
-        raise ConfigurationError(f"The file {path} cannot be read ({reason}); correct it or remove it.") from error
+        raise ConfigurationError(f"The file {path} is unreadable ({reason}); correct or remove it.") from error
     if not isinstance(tables, dict):
         raise ConfigurationError(f"The file {path} has no tables; it starts with one such as [strategies.mine].")
     return cast("dict[str, object]", tables)
@@ -315,7 +315,7 @@ def _parse_yaml(text: str) -> object:
     Raises:
         ValueError: It is not valid; the message has the line.
     """
-    import yaml  # only for those who use it: 0.1 s
+    import yaml  # imported on use, because it takes 0.1 s
 
     class UniqueKeys(yaml.SafeLoader):
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
@@ -378,5 +378,5 @@ def _read_table(table: Mapping[str, Any], *, strict: bool = False) -> Definition
         try:
             entry.load()
         except Exception as error:
-            raise InvalidInput(f"{target} cannot be loaded ({type(error).__name__}: {error}); install it") from error
+            raise InvalidInput(f"loading {target} failed ({type(error).__name__}: {error}); install it") from error
     return _load(entry, options)

@@ -40,12 +40,12 @@ from workbench.storage.ranking import (
 from workbench.storage.store import PassageStore
 from workbench.types import Index, JsonValue, ResolvedScope, Value, as_integer
 
-SEARCH_TIMEOUT_S = 10  # of a statement of a search
-SCAN_TIMEOUT_S = 600  # of a statement that reads the whole table
+SEARCH_TIMEOUT_S = 10  # per statement of a search
+SCAN_TIMEOUT_S = 600  # per statement that reads the whole table
 CONNECT_TIMEOUT_S = 5.0
-RETRY_AFTER_S = 2.0  # after a failure, so that one search does not wait for a server that is away several times
-MAX_RANKED_ROWS = 40_000  # rows that one search of a large scope looks through
-SAMPLE_ROWS = 20  # rows whose vectors are compared with the model's
+RETRY_AFTER_S = 2.0  # after a failure, so that one search does not wait repeatedly for an unavailable server
+MAX_RANKED_ROWS = 40_000  # rows that one search of a large scope examines
+SAMPLE_ROWS = 20  # rows whose vectors are compared with the model's own
 MIN_EF_SEARCH, MAX_EF_SEARCH = 100, 1000
 UNIT_TOLERANCE = 0.01  # vectors of a length between 1 - this and 1 + this have the same order by all distances
 
@@ -76,20 +76,20 @@ class TableMap(Value):
     text: str
     vector: str
     id_type: str
-    operand: str  # what is compared with a question: the column, or the expression of its index
+    operand: str  # compared with a question: the column, or the expression of its index
     operand_type: str  # vector or halfvec
     extension_schema: str  # of pgvector
     distance: str = "cosine"
     metadata: tuple[str, ...] = ()
-    json_metadata: tuple[str, ...] = ()  # those that are JSON objects
+    json_metadata: tuple[str, ...] = ()  # columns that contain JSON objects
     filter: Mapping[str, str] = field(default_factory=dict[str, str])
-    collection: str = ""  # of LangChain
+    collection: str = ""  # of a LangChain table
     vector_index: str = ""  # "" if every distance is computed
     iterates: bool = False  # whether pgvector can continue a search that a filter has emptied
 
     @classmethod
     def parse(cls, stored: Mapping[str, object]) -> TableMap:
-        """Return the map that ``to_dict`` has written."""
+        """Return the map written by ``to_dict``."""
         values: dict[str, Any] = {name: stored[name] for name in cls.__dataclass_fields__}
         values |= {name: tuple(values[name]) for name in ("metadata", "json_metadata")}
         return cls(**values)
@@ -102,7 +102,7 @@ class TableRow:
     key: str
     text: str
     metadata: Mapping[str, JsonValue]
-    vector: NDArray[np.float32] | None = None  # only of a sample
+    vector: NDArray[np.float32] | None = None  # only for a sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class TableCounts(Value):
     without_vector: int
     without_text: int
     repeated: int  # rows whose id another row has
-    dimensions: tuple[int, ...]  # each once
+    dimensions: tuple[int, ...]  # without duplicates
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ class AttachedTable:
         return hashes, state
 
     def fetch(self, keys: Sequence[str]) -> list[TableRow]:
-        """Return the rows with these ids; of several with one id the first."""
+        """Return the rows with these ids; if several have the same id, the first."""
         query = self.select(
             "DISTINCT ON ({id}) {id}::text AS key, {text} AS text, {metadata} AS metadata",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[]) AND {usable}",
@@ -256,7 +256,7 @@ class AttachedTable:
         return [TableRow(**row) for row in rows]
 
     def read_state(self) -> str:
-        """Return a text that changes with the rows of the table and of the tables behind a view: cheap."""
+        """Return a text that changes with the rows of the table, or of the tables behind a view; cheap."""
         with self.open() as connection:
             return self._read_state(connection)
 
@@ -310,7 +310,7 @@ class AttachedTable:
 
 
 def _verbatim(part: sql.Composable | str) -> sql.Composable:
-    """Return a part of a statement whose percent signs are no placeholders."""
+    """Return a part of a statement whose percent signs are not placeholders."""
     text = part if isinstance(part, str) else part.as_string()
     return sql.SQL(cast("Any", text.replace("%", "%%")))
 
@@ -497,13 +497,12 @@ def _check_column(table: str, columns: Mapping[str, _Column], role: str, name: s
         raise InvalidInput(f"The user of the connection may not read the column {name!r} of {table}; grant it SELECT.")
     if role == "vector" and _base_type(column.type) not in VECTOR_TYPES:
         raise InvalidInput(
-            f"The column {name!r} of {table} has the type {column.type}; vectors of the types vector and halfvec can "
-            "be searched."
+            f"The column {name!r} of {table} has the type {column.type}; only vector and halfvec can be searched."
         )
 
 
 def _choose_collection(connection: Connection, table: str, found: str, wanted: str | None) -> str:
-    """Return the collection of a LangChain table; "" if it has only one table's worth of rows."""
+    """Return the collection of a LangChain table; "" for other tables."""
     if found != "langchain":
         if wanted:
             raise InvalidInput(f"{table} is not a LangChain table with collections; use a filter instead.")
@@ -544,7 +543,8 @@ def _choose_index(
     if usable:
         others = ", ".join(f"{name} for {kind}" for kind, (name, _, _) in usable.items())
         return mapped, [
-            f"No vector index of {mapped.table} is for the distance {chosen} ({others}), so every distance is computed"
+            f"{mapped.table} has no vector index for the distance {chosen} (only {others}), so every distance is "
+            "computed"
         ]
     return mapped, [f"{mapped.table} has no vector index, so every distance is computed, which is slower on many rows"]
 

@@ -67,7 +67,7 @@ def translate_errors(url: str) -> Generator[None]:
         yield
     except PoolTimeout as error:
         raise StorageError(
-            f"The database at {describe_url(url)} provided no connection within 30 s; it may be down or fully busy: "
+            f"The database at {describe_url(url)} provided no connection within 30 s; it may be down or overloaded: "
             "check it, or raise WORKBENCH_POOL_SIZE."
         ) from error
     except psycopg.errors.UniqueViolation as error:
@@ -124,7 +124,7 @@ def _connection_sentence(url: str, error: psycopg.Error) -> str:
         return f"The server at {place} has no such database; create it or correct WORKBENCH_DATABASE_URL.{end}"
     if "the pooler gave no server" in text:
         return (
-            f"The database behind {place} is down or fully busy ({error}); check it, or raise default_pool_size there."
+            f"The database behind {place} is down or overloaded ({error}); check it, or raise default_pool_size there."
         )
     away = "refused|could not translate|timeout|no such file|unreachable|resolve|login has been failing"
     if re.search(away, text):

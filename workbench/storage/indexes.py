@@ -117,7 +117,7 @@ class Indexes(Table):
         return self._value("index_attachment_url", {"name": name})
 
     def set_attachment(self, name: str, attachment: Mapping[str, JsonValue]) -> None:
-        """Store what is known of an attached table."""
+        """Store the state of an attached table."""
         self._rows("index_attach", {"name": name, "attachment": Jsonb(dict(attachment))})
 
     def set_status(self, name: str, status: str) -> None:
@@ -168,7 +168,7 @@ class Indexes(Table):
         return index
 
     def replace(self, name: str, successor: str) -> Index:
-        """Give an index the passages and the definition of another one, which ends; it keeps its name and promotions.
+        """Replace an index's passages and definition with another one's, which is deleted; name and promotions stay.
 
         Raises:
             Conflict: The successor is still being built.

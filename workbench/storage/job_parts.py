@@ -242,7 +242,7 @@ class JobFiles(Table):
         return bytes(row["bytes"])
 
     def wait(self, job_id: str) -> None:
-        """Reset the files of a worker that is gone to waiting."""
+        """Set the files of a worker that is gone back to waiting."""
         self._rows("job_files_wait", {"job_id": job_id})
 
     def note(

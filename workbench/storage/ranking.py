@@ -206,8 +206,8 @@ def fetch_query_terms(
 ) -> tuple[ScopeTotals, tuple[QueryTerm, ...]]:
     """Return the statistics of a scope and the query's terms in each of its languages; ``size`` as in ``count_terms``.
 
-    A term that occurs only outside the scope is unknown. So is a name with signs (1.3.2): its parts are terms then, as
-    they would be in an index of the scope alone. ``absent`` has the names that are known to be outside.
+    A term that occurs only outside the scope is unknown. So is a name with signs (1.3.2); its parts then count as
+    terms, as in an index of the scope alone. ``absent`` has the names that are known to be outside.
     """
     predicate = choose_scope_predicate(scope)
     statistics = "statistics_of_sources" if predicate in SOURCE_PREDICATES else "statistics_of_documents"

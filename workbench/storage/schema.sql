@@ -98,7 +98,7 @@ BEGIN
     RETURN to_tsvector(config, words) || coalesce(threes, '') || coalesce(names, '');
 END $$;
 
--- A file's name as words: reports/3M_2018_10K.pdf is "3M 2018 10K"; '' for addresses, hashes and numbers (ingestion/about.py says the same).
+-- A file's name as words: reports/3M_2018_10K.pdf is "3M 2018 10K"; '' for addresses, hashes and numbers (as in ingestion/metadata.py).
 CREATE FUNCTION workbench_file_words(path text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     SELECT CASE
         WHEN path IS NULL OR path ~ '://' OR path !~ '\.[A-Za-z][A-Za-z0-9]{0,8}$' THEN ''
@@ -199,7 +199,7 @@ CREATE TABLE scanned_pages (
     PRIMARY KEY (document_id, number)
 );
 
--- ==== Indexes: ways of cutting and embedding all documents ============================================================
+-- ==== Indexes: ways of chunking and embedding all documents ===========================================================
 
 CREATE TABLE indexes (
     name text PRIMARY KEY CHECK (name ~ '^[a-z][a-z0-9_]{0,40}$'),
@@ -437,8 +437,8 @@ BEGIN
     PERFORM workbench_create_postings(index_name);
 END $$;
 
--- A new graph is built next to the old one, which is replaced in a separate transaction. A process that is killed between
--- the two leaves the new one, which was never measured.
+-- A new graph is built next to the old one, which is replaced in a separate transaction. A process that is killed in
+-- between leaves the new one, which was never measured.
 CREATE FUNCTION workbench_drop_new_graph(index_name text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE format('DROP INDEX IF EXISTS %I', 'data_' || index_name || '_embedding_new');
@@ -464,8 +464,8 @@ BEGIN
         'full_text_' || index_name, 'data_' || index_name, 'lexicon_' || index_name, 'postings_' || index_name);
 END $$;
 
--- Replaces the passages and the definition of an index by those of another one, which ends. The index keeps its name, and
--- with it promotions and being the default. Its triggers name the index, so they are made again.
+-- Replaces the passages and the definition of an index with those of another one, which is dropped. The index keeps its
+-- name, and so its promotions and its place as the default. Its triggers contain the index's name, so they are recreated.
 CREATE FUNCTION workbench_replace_index(replaced text, successor text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     part text;
@@ -723,7 +723,7 @@ CREATE UNLOGGED TABLE embedding_parts (
 );
 CREATE INDEX embedding_parts_of_job ON embedding_parts (job_id, id);
 
--- ==== Crawls, with every page they met ================================================================================
+-- ==== Crawls, with every page they found ==============================================================================
 
 CREATE TABLE crawl_jobs (
     job_id text PRIMARY KEY REFERENCES jobs ON DELETE CASCADE,

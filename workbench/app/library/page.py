@@ -536,12 +536,12 @@ def _language_choice_title(language: str) -> str:
 HIDDEN_CHOICES = {"read": "Read and mark it", "skip": "Leave it out"}
 
 
-@st.dialog("Reading of files")
+@st.dialog("How files are read")
 def ask_reading(wb: Workbench, source: Source) -> None:
     """Ask for the encoding of a source's files, and whether hidden parts of them are read."""
-    st.markdown("Applies to files that are added from now on. Add files again to read them in the new way.")
+    st.markdown("Applies to files added from now on. To apply it to existing files, add them again.")
     encoding = st.text_input(
-        "Encoding of texts", source.encoding or AUTO, help=f"Such as windows-1251; {AUTO} detects it for each file."
+        "Text encoding", source.encoding or AUTO, help=f"For example windows-1251; {AUTO} detects it for each file."
     )
     hidden = st.radio(
         "Hidden sheets, rows, slides and text",
@@ -552,7 +552,7 @@ def ask_reading(wb: Workbench, source: Source) -> None:
 
     def change() -> str:
         wb.sources.update(source.id, encoding=encoding.strip() or AUTO, hidden=hidden)
-        return "Changed how files are read."
+        return "File settings saved."
 
     if st.button("Save", type="primary"):
         run_change(change)

@@ -97,16 +97,14 @@ def _create_index(
 @st.dialog("Attach a table", width="large")
 def ask_table(wb: Workbench) -> None:
     """Ask for a pgvector table that is searched in place, and queue the reading of its rows."""
-    st.caption(
-        "A table of LangChain, LlamaIndex or any other schema is searched where it is. Nothing is written there."
-    )
+    st.caption("A table of LangChain, LlamaIndex or any other schema is searched in place. Nothing is written there.")
     name = st.text_input("Name", placeholder="Lowercase letters, digits and _", max_chars=40, key="table_name")
     url = st.text_input(
         "Postgres URL", type="password", key="table_url", placeholder="postgresql://USER:PASSWORD@HOST:PORT/DATABASE",
         help="It is stored and never shown. Leave it empty for a table in the workbench's own database.",
     )  # fmt: skip
     table = st.text_input("Table or view", "langchain_pg_embedding", key="table_table")
-    collection = st.text_input("Collection", key="table_collection", help="Of a LangChain table that has several.")
+    collection = st.text_input("Collection", key="table_collection", help="Required if a LangChain table has several.")
     columns: dict[str, str] = {}
     with st.expander("Columns, if they are not recognised"):
         for column, role in zip(st.columns(4), ("id", "text", "vector", "metadata"), strict=True):
@@ -142,7 +140,7 @@ def _attach_table(
 
 
 def list_table_notes(attachment: Mapping[str, JsonValue] | None) -> list[str]:
-    """Return what is to be known of an attached table: its index, its model, and rows that are left out."""
+    """Return notes on an attached table: its index, its model, and rows that are left out."""
     known = attachment or {}
     return [str(note) for kind in ("notes", "left_out") for note in cast("list[JsonValue]", known.get(kind, []))]
 
@@ -234,11 +232,11 @@ def _show_actions(wb: Workbench, index: IndexStatus, missing: int, building: boo
 
 
 def _describe_missing(missing: int) -> str:
-    return f"{count_text(missing, 'document')} missing." if missing else "It has every document."
+    return f"{count_text(missing, 'document')} missing." if missing else "No documents missing."
 
 
 def _describe_table(attachment: Mapping[str, JsonValue]) -> str:
-    """Return what an attached index reads, and what is to be known of it."""
+    """Return the table that an attached index reads, with notes."""
     table, place = str(attachment["table"]).replace('"', ""), attachment["place"]
     rows = count_text(as_integer(attachment["rows"]), "row")
     parts = [

@@ -171,7 +171,7 @@ class Recogniser:
             "Global.return_word_box": True,
             "Det.limit_type": "max",
             "Det.limit_side_len": DETECTION_SIDE_PX,
-            "Rec.rec_batch_num": 1,  # larger batches are no faster on a CPU and need more memory
+            "Rec.rec_batch_num": 1,  # larger batches are not faster on a CPU and need more memory
         }
         self._engine: RapidOCR = RapidOCR(params=paths | threads | wishes)
         self._turn = threading.Lock()

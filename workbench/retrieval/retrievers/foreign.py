@@ -45,12 +45,14 @@ from workbench.storage.postings import rank_everything
 from workbench.storage.ranking import fetch_query_terms, filter_passages
 from workbench.types import MAX_RANKED_PASSAGES, OWN, VECTOR, Leg, ResolvedScope, TimedStep
 
-NARROW_FACTOR = 4  # hits asked for in a scope, as a multiple of the limit, since a foreign retriever knows no scope
-MIN_OVERLAP_CHARS = 40  # that two texts share unless they are equal; phrases recur in many passages
-LOOKUP_TERMS = 12  # rarest terms of a text, by which passages with it are looked up
-LOOKUP_PASSAGES = 20  # passages that are compared with a text
-LOOKUP_CHARS = 4_000  # of a text whose terms are read
-NEAR_BEST_SHARE = 0.8  # of the best overlap: a passage in scope with so much is preferred to one outside it
+NARROW_FACTOR = (
+    4  # hits requested if there is a scope, as a multiple of the limit, since a foreign retriever ignores it
+)
+MIN_OVERLAP_CHARS = 40  # shared by two texts unless they are equal, because phrases recur in many passages
+LOOKUP_TERMS = 12  # rarest terms of a text, used to look up passages that contain it
+LOOKUP_PASSAGES = 20  # passages compared with a text
+LOOKUP_CHARS = 4_000  # characters of a text whose terms are read
+NEAR_BEST_SHARE = 0.8  # of the best overlap; a passage in scope with at least this much is preferred to one outside it
 _WORD = re.compile(r"\w+")
 
 
@@ -221,7 +223,7 @@ class _Matching:
         return sorted((one for one in shared if one[0]), key=lambda one: (-one[0], one[1].id))
 
     def _choose(self, hit: OwnHit, found: Sequence[tuple[int, StoredPassage]]) -> _Match:
-        """Return the passage in scope that contains about the most of a hit's text; drop the hit if there is none."""
+        """Return the passage in scope that contains most of a hit's text; drop the hit if there is none."""
         near = [passage for shared, passage in found if shared >= NEAR_BEST_SHARE * found[0][0]]
         inside = filter_passages(self._connection, self._index, self._request.scope, [one.id for one in near])
         passage = next((one for one in near if one.id in inside), None)

@@ -43,7 +43,7 @@ class Retriever(BaseRetriever):
     ) -> list[NodeWithScore]:
         """Return the nodes of the first ``_keep`` hits, and record whether there are more.
 
-        If copies are folded and no stage follows, further hits are fetched until ``_keep`` of them are no copies.
+        If copies are folded and no stage follows, further hits are fetched until ``_keep`` of them are not copies.
 
         Args:
             connection: A connection.

@@ -6,27 +6,27 @@ SELECT p.metadata_ ->> 'row' AS key, p.passage_hash AS hash, p.source_id, i.cont
 FROM {data} p JOIN documents d ON d.id = p.document_id
     LEFT JOIN index_documents i ON i.document_id = p.document_id AND i.index_name = %(index)s
 
--- attached_delete: take passages out before their rows are read again
+-- attached_delete: delete passages before their rows are read again
 DELETE FROM {data} WHERE node_id = ANY(%(node_ids)s)
 
--- attached_documents_delete: rows that were documents of their own, and are no longer
+-- attached_documents_delete: rows that were separate documents but no longer exist
 DELETE FROM documents WHERE source_id = %(source_id)s AND key = ANY(%(keys)s)
 
--- attached_documents_forget: remove which documents an attached index has, before they are counted again
+-- attached_documents_forget: delete the list of an attached index's documents, before they are counted again
 DELETE FROM index_documents WHERE index_name = %(index)s
 
 -- attached_documents_count: count the documents of an attached index
 INSERT INTO index_documents (index_name, document_id, content_hash, passages)
 SELECT %(index)s, d.id, d.content_hash, count(*) FROM {data} p JOIN documents d ON d.id = p.document_id GROUP BY d.id
 
--- attached_candidates: the documents that rows may be parts of, without their texts
+-- attached_candidates: the documents that may contain rows, without their texts
 SELECT d.id, d.source_id, d.key, d.path, d.url, d.language FROM documents d JOIN sources s ON s.id = d.source_id
 WHERE CASE WHEN %(dataset)s::text IS NULL THEN s.source_type <> 'dataset' ELSE s.id = %(dataset)s END ORDER BY d.created_at, d.id
 
 -- attached_texts: the texts of documents
 SELECT id, text FROM documents WHERE id = ANY(%(ids)s)
 
--- index_attach: what an index reads its vectors from
+-- index_attach: the table from which an index reads its vectors
 UPDATE indexes SET attachment = %(attachment)s WHERE name = %(name)s
 
 -- index_attachment_url: the address of an attached table with its password; NULL for a table of our own database
@@ -36,7 +36,7 @@ SELECT attachment_url AS url FROM indexes WHERE name = %(name)s
 SELECT set_config('statement_timeout', %(milliseconds)s::text, true),
     set_config('search_path', quote_ident(%(schema)s::text) || ', pg_catalog', true)
 
--- attached_state: the counters of a table, of its partitions and of the tables behind a view; a rewrite has another file
+-- attached_state: the counters of a table, of its partitions and of the tables behind a view; a rewritten table has another file
 WITH RECURSIVE read AS (
     SELECT %(table)s::text::regclass::oid AS oid
     UNION SELECT x.oid FROM read, LATERAL (
@@ -71,8 +71,8 @@ SELECT x.relname AS name, o.opcname AS operator_class, pg_get_indexdef(i.indexre
 FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_opclass o ON o.oid = i.indclass[0]
 WHERE i.indrelid = %(oid)s AND i.indisvalid AND i.indpred IS NULL ORDER BY x.relname
 
--- attached_breadth: how many rows a walk of an HNSW graph keeps in view
+-- attached_breadth: how many candidates a search of an HNSW graph keeps
 SELECT set_config('hnsw.ef_search', %(breadth)s, true)
 
--- attached_iterates: continue a search that a filter has emptied (pgvector 0.8)
+-- attached_iterates: continue a search whose candidates a filter has removed (pgvector 0.8)
 SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('ivfflat.iterative_scan', 'relaxed_order', true)

@@ -19,7 +19,7 @@ SELECT name, dimensions FROM indexes ORDER BY name
 -- backup_migrations: the state of the tables a backup was written from
 SELECT name FROM schema_migrations ORDER BY number
 
--- backup_people_have: whether the database has anything that a restore would mix with
+-- backup_people_have: whether the database has any data that a restore would mix with
 SELECT (SELECT count(*) FROM sources) + (SELECT count(*) FROM projects) AS n
 
 -- backup_snapshot: read one snapshot, independent of concurrent writes
@@ -28,7 +28,7 @@ SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY
 -- backup_alone: prevent others from writing sources or indexes until the restore is done
 LOCK TABLE projects, sources, indexes IN SHARE ROW EXCLUSIVE MODE
 
--- backup_advance: new numbers come after the restored ones
+-- backup_advance: let new numbers follow the restored ones
 SELECT setval(pg_get_serial_sequence(quote_ident(%(table)s), %(column)s), greatest(%(last)s::bigint, 1), %(last)s::bigint IS NOT NULL)
 
 -- backup_read_again: rebuild the keyword index of a backup that has another format

@@ -8,7 +8,7 @@ SELECT id FROM {data} ORDER BY embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 -- bench_width: how many passages a graph search keeps as candidates, until the transaction ends
 SELECT set_config('hnsw.ef_search', %(width)s, true)
 
--- bench_plain_drop: the plain postings of an earlier bench
+-- bench_plain_drop: the plain postings of an earlier benchmark
 DROP TABLE IF EXISTS {plain}
 
 -- bench_plain: postings as plain rows
@@ -28,11 +28,11 @@ SELECT o.passage_id AS id, sum(t.weight * o.tf / (o.tf + %(a)s + %(c)s * o.lengt
 FROM unnest(%(term_ids)s::integer[], %(weights)s::float8[]) AS t (id, weight) JOIN {plain} o ON o.term_id = t.id
 GROUP BY o.passage_id ORDER BY score DESC, o.passage_id LIMIT %(limit)s
 
--- bench_copy_to_framework: the same passages in the framework's own table, for the bench
+-- bench_copy_to_framework: the same passages in the framework's own table, for the benchmark
 INSERT INTO {framework} (text, metadata_, node_id, embedding)
 SELECT text, metadata_::json, node_id, embedding::vector FROM {data}
 
--- bench_framework_drop: the framework's table of an earlier bench
+-- bench_framework_drop: the framework's table of an earlier benchmark
 DROP TABLE IF EXISTS {framework}
 
 -- bench_framework_analyse: update the planner's statistics for the table

@@ -13,7 +13,7 @@ SELECT %(document_id)s, %(source_id)s, r.position, r.kind, r.target, r.url, r.la
 FROM jsonb_to_recordset(%(links)s) AS r (position integer, kind text, target text, url text, label text, context text,
     confidence real, keys text[])
 
--- mentions_insert: the titles a document may mention in words
+-- mentions_insert: the titles that a document may mention in its text
 INSERT INTO document_mentions (document_id, source_id, keys)
 VALUES (%(document_id)s, %(source_id)s, %(keys)s)
 
@@ -24,7 +24,7 @@ FROM citation_links l
 WHERE l.document_id = ANY(%(ids)s) AND l.to_document IS NOT NULL AND l.to_document <> l.document_id
 ORDER BY l.document_id, l.position LIMIT %(limit)s
 
--- citations_to: the documents that cite given ones, resolved; the keys narrow by index, the view decides
+-- citations_to: the documents that cite given ones, resolved; the keys narrow the rows by index, the view decides
 SELECT l.document_id AS source_id, l.to_document AS target_id, coalesce(nullif(l.url, ''), l.target) AS target_url,
     l.context, round(l.confidence::numeric, 3)::float8 AS confidence, l.kind
 FROM citation_links l
@@ -54,7 +54,7 @@ WHERE f.place > 0
 SELECT d.id, d.title, d.source_id, s.title AS source_title, d.document_type
 FROM documents d JOIN sources s ON s.id = d.source_id WHERE d.id = ANY(%(ids)s)
 
--- citation_pairs: each pair of documents in which one cites the other; NULL means every source but evaluation corpora
+-- citation_pairs: each pair of documents in which one cites the other; NULL means all sources except evaluation corpora
 SELECT l.document_id AS source, l.to_document AS target, max(l.confidence) AS confidence, count(*) AS links,
     (array_agg(l.context ORDER BY l.position))[1] AS context
 FROM citation_links l JOIN sources s ON s.id = l.source_id
@@ -82,7 +82,7 @@ WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' E
 -- citations_held: the number of links of given documents, or of all of a source's
 SELECT count(*) AS held FROM citations WHERE document_id = ANY(%(ids)s) OR source_id = %(source_id)s
 
--- documents_to_cite: the ids of the documents of sources; NULL means every source but evaluation corpora
+-- documents_to_cite: the ids of the documents of sources; NULL means all sources except evaluation corpora
 SELECT d.id FROM documents d JOIN sources s ON s.id = d.source_id
 WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE d.source_id = ANY(%(source_ids)s) END
 ORDER BY d.created_at, d.key

@@ -58,10 +58,10 @@ WHERE (s.source_type = 'dataset') = %(datasets)s
   AND (%(project_id)s::text IS NULL OR s.project_id = %(project_id)s)
   AND (%(source_type)s::text IS NULL OR s.source_type = %(source_type)s)
 
--- source_titles: ids and titles of all sources but evaluation corpora, in order of creation
+-- source_titles: ids and titles of all sources except evaluation corpora, in order of creation
 SELECT id, title FROM sources WHERE source_type <> 'dataset' ORDER BY created_at, id
 
--- source_ids: the ids of all sources but those of the types in "apart"
+-- source_ids: the ids of all sources except those of the types in "apart"
 SELECT id FROM sources WHERE source_type <> ALL(%(apart)s)
 
 -- source_find: the sources that match an id, a URL or an exact title; the one with the id first
@@ -87,13 +87,13 @@ UPDATE sources SET metadata = metadata - 'unfilled' WHERE id = %(id)s AND metada
 -- source_unfilled: lock a source that an ingest created and that has not been used otherwise
 SELECT id FROM sources WHERE id = %(id)s AND metadata ? 'unfilled' FOR UPDATE
 
--- source_has_documents: whether anything is in a source
+-- source_has_documents: whether a source has documents
 SELECT EXISTS (SELECT FROM documents WHERE source_id = %(id)s) AS filled
 
--- source_leaves_jobs: keep the records of jobs that were to fill a source
+-- source_leaves_jobs: keep the records of jobs that would have filled a source
 UPDATE jobs SET source_id = NULL WHERE source_id = %(id)s
 
--- source_leaves_crawls: keep the tasks of crawls that were to fill a source
+-- source_leaves_crawls: keep the tasks of crawls that would have filled a source
 UPDATE crawl_jobs SET source_id = NULL WHERE source_id = %(id)s
 
 -- source_delete: with its documents, by cascade
@@ -274,7 +274,7 @@ SELECT i.*, {graph_serves} AS has_graph FROM indexes i WHERE CASE WHEN %(name)s:
 -- index_status: building, ready or failed
 UPDATE indexes SET status = %(status)s WHERE name = %(name)s
 
--- index_clear_notes: a build begins
+-- index_clear_notes: remove the notes of the previous build
 UPDATE indexes SET notes = '[]' WHERE name = %(name)s
 
 -- index_add_notes: several workers may add theirs
@@ -317,10 +317,10 @@ SELECT workbench_create_index(%(name)s, %(dimensions)s)
 -- index_drop_tables: drop the tables of an index
 SELECT workbench_drop_index(%(name)s)
 
--- index_replace: the passages and the definition of one index become those of another one, which ends
+-- index_replace: replace the passages and the definition of an index with those of another one, which is dropped
 SELECT workbench_replace_index(%(name)s, %(successor)s)
 
--- index_model: the name of an index's model, of which other options were set
+-- index_model: the name of an index's model, after a change of its options
 UPDATE indexes SET embedding_model = %(model)s WHERE name = %(name)s
 
 -- full_text_create: the framework's full text of an index, unless it exists
@@ -337,8 +337,8 @@ INSERT INTO index_documents (index_name, document_id, content_hash, passages)
 VALUES (%(index)s, %(document_id)s, %(content_hash)s, %(passages)s)
 ON CONFLICT (index_name, document_id) DO UPDATE SET content_hash = excluded.content_hash, passages = excluded.passages
 
--- index_turn: a writer of an index's passages waits here for others, not in the middle, where
--- two could wait for each other's words; a NULL name means every index. The lock goes with the transaction.
+-- index_turn: a writer of an index's passages waits here for others, because later two writers
+-- could wait for each other's terms (deadlock). A NULL name means every index. The lock ends with the transaction.
 SELECT pg_advisory_xact_lock(7215005, hashtext(x.name))
 FROM (SELECT name FROM indexes WHERE %(name)s::text IS NULL OR name = %(name)s ORDER BY name) x
 

@@ -3,7 +3,7 @@ INSERT INTO embedding_parts (job_id, model, owner, passages, hashes, texts)
 SELECT id, %(model)s, %(owner)s, cardinality(%(hashes)s::bytea[]), %(hashes)s::bytea[], %(texts)s FROM jobs WHERE id = %(job_id)s
 RETURNING id
 
--- embedding_owner_gone: whether the owner that was to store the vectors is gone
+-- embedding_owner_gone: whether the owner that would store the vectors is gone
 NOT EXISTS (
     SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
     WHERE b.datname = current_database() AND l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted

@@ -11,14 +11,14 @@ SELECT d.*, (SELECT count(*) FROM dataset_questions q WHERE q.dataset_id = d.id 
 FROM datasets d WHERE (%(key)s::text IS NULL OR d.id = %(key)s OR d.title = %(key)s)
 ORDER BY d.id IS DISTINCT FROM %(key)s::text, d.created_at, d.id
 
--- dataset_bump: a new version begins; the row stays locked to the end of the transaction
+-- dataset_bump: start a new version; the row stays locked until the end of the transaction
 UPDATE datasets SET version = version + 1, updated_at = now() WHERE id = %(id)s RETURNING version
 
--- dataset_update: NULL leaves a field as it is
+-- dataset_update: NULL leaves a field unchanged
 UPDATE datasets SET title = coalesce(%(title)s, title), description = coalesce(%(description)s, description), updated_at = now()
 WHERE id = %(id)s
 
--- dataset_corpus: another corpus, and so a new version
+-- dataset_corpus: set another corpus, which makes a new version
 UPDATE datasets SET source_id = %(source_id)s, corpus_hash = %(corpus_hash)s, version = version + 1, updated_at = now()
 WHERE id = %(id)s
 

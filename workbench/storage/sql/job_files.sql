@@ -15,7 +15,7 @@ SELECT position, name, size, bytes IS NOT NULL AS uploaded FROM job_files WHERE 
 -- job_file_bytes: one upload
 SELECT bytes FROM job_files WHERE job_id = %(job_id)s AND position = %(position)s AND bytes IS NOT NULL
 
--- job_files_wait: reset the files of a worker that is gone to waiting
+-- job_files_wait: set the files of a worker that is gone back to waiting
 UPDATE job_files SET state = 'waiting' WHERE job_id = %(job_id)s AND state = 'busy'
 
 -- job_files_note: record the states of files; a file that this job ingested keeps that state when it is seen again unchanged

@@ -50,7 +50,7 @@ WHERE q.status = 'doing' AND q.task_name = %(task)s GROUP BY 1
 UPDATE jobs SET put_away = true WHERE id = %(id)s AND status NOT IN ('queued', 'running')
 
 -- job_requeue: a finished job waits for a worker again; its parts will be planned again, and vectors that it has are kept. If
--- it had done everything, how much there is to do now is unknown.
+-- it was complete, the amount of remaining work is unknown.
 WITH former AS (DELETE FROM job_parts p USING jobs j WHERE p.job_id = %(id)s AND j.id = p.job_id AND j.status NOT IN ('queued', 'running')),
 waiting AS (DELETE FROM embedding_parts e USING jobs j
     WHERE e.job_id = %(id)s AND j.id = e.job_id AND j.status NOT IN ('queued', 'running') AND e.state <> 'done')
@@ -67,7 +67,7 @@ WHERE id = %(id)s AND status IN ('queued', 'running') RETURNING *
 -- job_source: the source that a job fills, once it is created
 UPDATE jobs SET source_id = %(source_id)s WHERE id = %(id)s
 
--- job_progress: the progress of a job; going forward clears the count of attempts, and an estimate stays until numbers change
+-- job_progress: the progress of a job; an advance clears the count of attempts, and an estimate stays until numbers change
 UPDATE jobs j SET attempts = CASE WHEN j.done IS DISTINCT FROM new.done THEN 1 ELSE attempts END,
     moved_at = CASE WHEN moved THEN now() ELSE moved_at END,
     seconds_left = CASE WHEN moved THEN new.seconds_left ELSE j.seconds_left END,
@@ -82,7 +82,7 @@ WHERE j.id = %(id)s
 -- job_beat: heartbeat of a slow step, during which no number changes
 UPDATE jobs SET moved_at = now() WHERE id = %(id)s AND status = 'running'
 
--- job_got_on: a step is finished, so the count of attempts is reset
+-- job_got_on: reset the count of attempts, because a step is finished
 UPDATE jobs SET attempts = 1 WHERE id = %(id)s AND attempts > 1
 
 -- job_finish: end a job; if it did not complete, its embeddings are kept for a day so that it can be resumed

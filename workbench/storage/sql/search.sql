@@ -24,9 +24,9 @@ p.source_id = ANY(%(source_ids)s)
 -- count_in_scope: the number of passages in a scope, counted up to a cap
 SELECT count(*) AS n FROM (SELECT 1 FROM {data} p WHERE {scope} LIMIT %(cap)s) AS capped
 
--- breadth_by_size: a condition that always holds, and before a graph is walked sets how many of the nearest the walk keeps in
--- view, for its transaction: one for every 1,600 passages of the index, no fewer than the connection's, as many as the graph
--- was found to need, and 1,000 at most
+-- breadth_by_size: a condition that is always true; before a graph is searched, it sets for the transaction how many candidates
+-- the search keeps: one for every 1,600 passages of the index, at least the connection's setting and the number that the graph
+-- was found to need, and at most 1,000
 (SELECT set_config('hnsw.ef_search', least(1000, greatest(
     current_setting('hnsw.ef_search')::integer, (sum(s.passages) / 1600)::integer, max((i.graph ->> 'ef_search')::integer)))::text, true)
 FROM index_statistics s JOIN indexes i ON i.name = s.index_name WHERE s.index_name = %(index)s) IS NOT NULL
@@ -96,8 +96,8 @@ FROM totals CROSS JOIN names LEFT JOIN (asked LEFT JOIN known USING (term)) ON t
 SELECT o.term_id, string_agg(o.entries, ''::bytea) AS entries FROM {postings} o
 WHERE o.term_id = ANY(%(term_ids)s::integer[]) GROUP BY o.term_id
 
--- postings_of_passages: of given terms the blocks that can hold passages of given runs of numbers, each once. A run's blocks
--- begin with the last that begins no later, and end with its end; those that the run before it has got are left out.
+-- postings_of_passages: the blocks of given terms that can contain passages of given runs of numbers, without duplicates. The
+-- blocks of a run start with the last one that starts at or before it, and end where it ends; those of the run before are omitted.
 SELECT t.id AS term_id, string_agg(b.entries, ''::bytea) AS entries
 FROM unnest(%(term_ids)s::integer[]) AS t (id),
     unnest(%(firsts)s::integer[], %(lasts)s::integer[], %(befores)s::integer[]) AS r (first, last, before),
@@ -129,13 +129,13 @@ WHERE i.index_name = %(index)s
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)
 
--- documents_listed: the documents of an index that lie in a scope
+-- documents_listed: the documents of an index that are in a scope
 SELECT p.document_id FROM (
     SELECT i.document_id, d.source_id FROM index_documents i JOIN documents d ON d.id = i.document_id
     WHERE i.index_name = %(index)s) AS p
 WHERE {scope}
 
--- documents_within: those of given documents that lie in a scope
+-- documents_within: those of given documents that are in a scope
 SELECT p.document_id FROM (SELECT id AS document_id, source_id FROM documents WHERE id = ANY(%(ids)s)) AS p WHERE {scope}
 
 -- ids_of_scope: the passages of a scope, as one value
@@ -150,10 +150,10 @@ p.id, p.node_id, p.text, p.metadata_ AS metadata, p.document_id, p.source_id
 -- document_columns: the columns of a passage's document that are shown
 d.title, d.path, d.url, d.document_type, d.document_date
 
--- any_index: the condition of a search that has just read which index it asks
+-- any_index: the condition of a search that has just looked up its index
 TRUE
 
--- same_index: the condition of a search that remembers it from an earlier one: it is still the same, and the default or not
+-- same_index: the condition of a search that cached its index: it is unchanged, and still the default or still not
 EXISTS (SELECT FROM indexes i WHERE i.name = %(index)s AND i.created_at = %(created_at)s AND i.is_default = %(is_default)s
     AND i.embedding_model = %(embedding_model)s AND {graph_serves} = %(has_graph)s)
 
@@ -179,13 +179,13 @@ WHERE {condition}
 -- token_bits_by_id: the one-bit token vectors of given passages
 SELECT p.id, p.token_bits FROM {data} p WHERE p.id = ANY(%(ids)s)
 
--- embeddings_by_id: the vectors of given passages, as pgvector sends them: read as text they take a second statement's time
+-- embeddings_by_id: the vectors of given passages, as pgvector sends them: as text they would take as long as a second statement
 SELECT p.id, halfvec_send(p.embedding) AS embedding FROM {data} p WHERE p.id = ANY(%(ids)s)
 
 -- sample_of_index: a sample of the passages of an index
 {data} p TABLESAMPLE SYSTEM (%(percent)s) REPEATABLE (1) WHERE TRUE
 
--- sample_of_scope: the same of a scope of which one in so many is wanted
+-- sample_of_scope: the same for a scope, with one passage in so many
 {data} p WHERE {scope} AND p.id %% %(step)s = 0
 
 -- hubness: the hubness of given passages against a sample: inner products with its mean vector
@@ -196,7 +196,7 @@ SELECT p.id, -(p.embedding <#> c.mean) AS likeness FROM {data} p, centre c WHERE
 SELECT DISTINCT ON (passage_hash) passage_hash, embedding::text AS embedding, token_bits
 FROM {data} WHERE passage_hash = ANY(%(hashes)s)
 
--- sample_passages: passages of an index in an order that has nothing to do with their texts
+-- sample_passages: passages of an index in an order unrelated to their texts
 SELECT text, embedding::text AS embedding FROM {data} WHERE length(text) >= 80 ORDER BY passage_hash LIMIT %(limit)s
 
 -- best_cosines: the highest cosine of each vector with a sample of the passages
@@ -224,13 +224,13 @@ SELECT p.document_id AS id, p.key, p.path, p.url, p.indexed, p.indexed AND ({sco
         UNION SELECT k.id FROM index_documents i JOIN documents k ON k.id = i.document_id
             WHERE i.index_name = %(index)s AND k.key = ANY(%(ids)s)) AS named JOIN documents d USING (id)) AS p
 
--- copy_passages: take new passages in
+-- copy_passages: store new passages
 COPY {data} (node_id, text, metadata_, embedding, passage_hash, token_bits) FROM STDIN (FORMAT BINARY)
 
--- delete_passages_of_documents: take passages out before their documents' new versions come
+-- delete_passages_of_documents: delete passages before new versions of their documents are stored
 DELETE FROM {data} WHERE document_id = ANY(%(document_ids)s)
 
--- delete_passages_of_source: take a source's passages out in one statement
+-- delete_passages_of_source: delete a source's passages in one statement
 DELETE FROM {data} WHERE source_id = %(source_id)s
 
 -- documents_in_scope: the documents with passages in a scope
@@ -248,7 +248,7 @@ SELECT t.score, 1 + (SELECT count(*) FROM {data} p WHERE ({scope})
             OR ((1 - (p.embedding <=> %(vector)s::halfvec)) = t.score AND p.id < t.id))) AS rank
 FROM (SELECT x.id, 1 - (x.embedding <=> %(vector)s::halfvec) AS score FROM {data} x WHERE x.id = %(passage)s) t
 
--- spans_around: for each given passage the span that it makes with its neighbours in the same document
+-- spans_around: for each given passage, the span of it and its neighbours in the same document
 SELECT w.place, min((n.metadata_ ->> 'start')::integer) AS first, max((n.metadata_ ->> 'end')::integer) AS last
 FROM unnest(%(document_ids)s::text[], %(ordinals)s::integer[]) WITH ORDINALITY AS w (document_id, at, place)
     JOIN {data} n ON n.document_id = w.document_id
@@ -301,7 +301,7 @@ FROM (
     FROM sized r, unnest(r.terms) u GROUP BY u.lexeme) AS t JOIN {lexicon} l USING (term)
 ORDER BY term
 
--- lexicon_version: values that change whenever words come into an index: the newest word, and the index's counts
+-- lexicon_version: values that change whenever words are added to an index: the newest word, and the index's counts
 SELECT (SELECT coalesce(max(id), 0) FROM {lexicon}) AS newest, coalesce(sum(passages), 0)::bigint AS passages,
     coalesce(sum(terms), 0)::bigint AS terms
 FROM index_statistics WHERE index_name = %(index)s

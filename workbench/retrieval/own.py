@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
     from llama_index.core.schema import NodeWithScore
 
-FAULT_END = ", so nothing is shown"  # of the note on a question that a retriever failed on
-OUTSIDE_END = "left out from outside the scope or the index"  # of the note on hits of other stored documents
-UNMATCHED_END = "matched to no stored document and shown as returned"  # of the note on hits of unknown documents
-UNMATCHED_PREFIX = "own_"  # of the ids of such hits
-MAX_HITS_READ = 1000  # of one answer
-MAX_TEXT_CHARS = 100_000  # of one hit
-MAX_REPLY_BYTES = 20_000_000  # of an HTTP endpoint
-MAX_SECONDS = 3600.0  # the longest time limit of a question
-MAX_CALLS = 16  # of one retriever at the same time; calls that timed out count until they end
+FAULT_END = ", so nothing is shown"  # ends the note about a retriever that failed
+OUTSIDE_END = "left out: outside the scope or the index"  # ends the note about hits of other stored documents
+UNMATCHED_END = "matched to no stored document and shown as returned"  # ends the note about hits of unknown documents
+UNMATCHED_PREFIX = "own_"  # starts the ids of such hits
+MAX_HITS_READ = 1000  # per answer
+MAX_TEXT_CHARS = 100_000  # per hit
+MAX_REPLY_BYTES = 20_000_000  # from an HTTP endpoint
+MAX_SECONDS = 3600.0  # the longest time limit that can be set for a question
+MAX_CALLS = 16  # concurrent calls of one retriever; calls that timed out count until they end
 ACCEPTED = (
     "a LlamaIndex retriever or query engine, a LangChain retriever (anything with invoke), a function (question, "
     "limit), or the URL of an HTTP endpoint"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from workbench.errors import NotFound, list_choices
 from workbench.storage.database import Table, new_id
-from workbench.types import Folder, Project
+from workbench.types import APART_TYPES, FAMILY_TYPES, Folder, Project
+
+_APART = {"apart": list(APART_TYPES), "families": list(FAMILY_TYPES)}
 
 
 class Projects(Table):
@@ -12,7 +14,7 @@ class Projects(Table):
 
     def list(self) -> list[Project]:
         """Return all projects by title."""
-        return [Project(**row) for row in self._rows("project_list", {"key": None})]
+        return [Project(**row) for row in self._rows("project_list", _APART | {"key": None})]
 
     def get(self, key: str) -> Project:
         """Return a project by id or exact title.
@@ -20,7 +22,7 @@ class Projects(Table):
         Raises:
             NotFound: There is no such project; the message lists the existing ones.
         """
-        rows = self._rows("project_list", {"key": key})
+        rows = self._rows("project_list", _APART | {"key": key})
         if not rows:
             ids = {project.title: project.id for project in self.list()}
             raise NotFound("project", key, f"Valid projects: {list_choices(ids, ids=ids)}.")
@@ -59,7 +61,7 @@ class Projects(Table):
         Raises:
             NotFound: There is no such project.
         """
-        return [Folder(**row) for row in self._rows("folder_list", {"project_id": self.get(project).id})]
+        return [Folder(**row) for row in self._rows("folder_list", _APART | {"project_id": self.get(project).id})]
 
     def folder(self, project: str, key: str) -> Folder:
         """Return a folder of a project by name or id.

@@ -103,7 +103,7 @@ class ForeignRetriever(Retriever):
 
 REPEATED, OUTSIDE, UNMATCHED, BY_DOCUMENT = "repeated", "outside", "unmatched", "by document"
 _REASONS = {
-    REPEATED: "left out as repeated",
+    REPEATED: "left out: already listed",
     OUTSIDE: OUTSIDE_END,
     UNMATCHED: UNMATCHED_END,
     BY_DOCUMENT: "matched to a document but to none of its passages, and shown by the most similar one",

@@ -1,4 +1,4 @@
-"""The scales of the leaderboard and of its picture: they have two ends, and none beyond what a metric can be."""
+"""The scales of the leaderboard and its chart: both ends are within the range of the metric."""
 
 import pytest
 

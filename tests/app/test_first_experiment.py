@@ -1,4 +1,4 @@
-"""The first experiment on an empty workbench: the sample comes in as a job, and the experiment starts after it."""
+"""The first experiment on an empty workbench: a job loads the sample, then the experiment starts."""
 
 import threading
 
@@ -29,7 +29,7 @@ def texts(app):
 
 @pytest.fixture
 def begun(wb):
-    """The page after "Run experiment" on an empty workbench, with no worker yet."""
+    """The page after "Run experiment" on an empty workbench, without a worker."""
     OPENING.use(wb)
     app = AppTest.from_function(page)
     app.default_timeout = 30

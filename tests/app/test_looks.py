@@ -1,4 +1,4 @@
-"""Colours that can be told apart, by every eye and on both themes."""
+"""Colours are distinguishable on both themes, also for people with colour blindness."""
 
 import tomllib
 from itertools import combinations

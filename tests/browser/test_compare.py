@@ -1,4 +1,4 @@
-"""Compare in a real browser: what one sees, clicks and types."""
+"""The Compare page in a real browser."""
 
 import re
 

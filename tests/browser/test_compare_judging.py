@@ -1,4 +1,4 @@
-"""Judging hits in a real browser: by keys and clicks, quickly and twice, into a test set."""
+"""Judging hits in a real browser: by key and click, quickly and repeatedly, into a test set."""
 
 import re
 from uuid import uuid4
@@ -15,13 +15,13 @@ KEYS = "1230"
 
 
 def judged(filled, title):
-    """Return the contents of the test set: the question's text -> (grade, quote) of every judgment."""
+    """Return the contents of the test set: question -> (grade, quote) of every judgment."""
     dataset = TestSetStore(filled).load(title)
     return {q.text: [(j.grade, j.quote) for j in dataset.judgments if j.question_id == q.id] for q in dataset.questions}
 
 
 def settled(page, count):
-    """Return the page once the engine has written every mark down and the board reports it after a fresh visit."""
+    """Return the page once all marks are stored and a fresh visit shows them."""
     page.wait_for_function(
         "count => { const root = [...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.root')"
         " ?? (e.matches('.root') ? e : null)).find(r => r?.pending);"
@@ -31,7 +31,7 @@ def settled(page, count):
 
 
 def board_of(page, question):
-    """The page once its board answers this question."""
+    """Return the page once its board shows the results for this question."""
     page.wait_for_function(
         "question => [...document.querySelectorAll('*')].some(e => (e.shadowRoot?.querySelector('.root') ?? e)"
         ".data?.judging?.about.endsWith(' ' + question))",

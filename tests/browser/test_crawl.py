@@ -1,4 +1,4 @@
-"""The Crawl page in a real browser: look, start, watch, cancel, resume, again."""
+"""The Crawl page in a real browser: preview, start, watch, cancel, resume, repeat."""
 
 import re
 
@@ -29,7 +29,7 @@ def docs(site) -> str:  # noqa: F811
 
 
 def status(page):
-    """Return the line that reports how the crawl is."""
+    """Return the line with the status of the crawl."""
     return page.locator(".st-key-crawl_status p").first
 
 

@@ -1,4 +1,4 @@
-"""The whole way in one go: judge hits, measure two strategies, promote the better one, and an agent gets just that."""
+"""The whole workflow: judge hits, measure two strategies, promote the better one, and an agent gets it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _make_test_set(page: Page) -> None:
 
 
 def _judge(page: Page, question: str, title: str) -> int:
-    """Ask, then press a key on each of the first hits of the second column; returns how many were judged."""
+    """Ask, then press a key on each of the first hits of the second column; returns the number of judged hits."""
     page.get_by_label("Question").fill(question)
     page.get_by_label("Question").press("Enter")
     expect(page.locator("ol.column").nth(1).locator(".card").first).to_contain_text(title)
@@ -89,7 +89,7 @@ def _run_two_strategies(page: Page) -> None:
 
 
 def _found_by_an_agent(workbench: Workbench) -> dict[str, Any]:
-    """Ask over MCP, a process of its own; no strategy is named, so what was promoted serves."""
+    """Ask over MCP, in a separate process; no strategy is named, so the promoted one is used."""
     question = {"query": AGENT_ASKS, "return_mode": "chunks", "match_count": 3}
 
     async def script() -> Any:

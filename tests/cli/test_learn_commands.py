@@ -1,4 +1,4 @@
-"""``workbench learn`` and ``workbench rankers``: trained, kept, shown, carried to another place, searched with."""
+"""``workbench learn`` and ``workbench rankers``: train, store, show, move to another machine, search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.evals.test_learning import ASKED, TEXTS
 
 @pytest.fixture
 def archive(folder: Callable[..., Path]) -> Path:
-    """The test set of ``tests/evals/test_learning.py``: what is asked for is in the long texts."""
+    """The test set of ``tests/evals/test_learning.py``: the answers are in the long texts."""
     corpus = [{"_id": key, "title": title, "text": text} for key, (title, text) in TEXTS.items()]
     queries = [{"_id": key, "text": text} for key, (text, _) in ASKED.items()]
     qrels = [f"{key}\t{document}\t{grade}" for key, (_, judged) in ASKED.items() for document, grade in judged.items()]

@@ -1,4 +1,4 @@
-"""Learning a ranker: it finds what is planted, tells the same twice, judges itself fairly, and asks for enough."""
+"""Training a ranker: it finds planted features, is deterministic, judges itself fairly, and needs enough data."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ASKED = {f"q{n}": (f"Where in the archive is zq{n}x?", {f"long{n}": 1}) for n in
 
 
 def sheets(count: int = 60) -> list[QuestionSheet]:
-    """Return questions whose relevant document has the highest value of one feature and chance values of the others."""
+    """Return questions whose relevant document has the highest value of one feature and random values of others."""
     rng = np.random.default_rng(7)
     made: list[QuestionSheet] = []
     for number in range(count):
@@ -128,7 +128,7 @@ def test_a_language_may_count_for_a_passage_and_never_against_it() -> None:
 
 
 def test_figures_are_of_weights_that_did_not_see_the_question() -> None:
-    """The label of each question is chance, so nothing that is learned from the others can help."""
+    """The label of each question is random, so nothing learned from the others can help."""
     rng = np.random.default_rng(3)
     random = [
         QuestionSheet(s.question_id, s.documents, s.scaled, np.eye(8)[rng.integers(8)], s.eligible, s.orders)

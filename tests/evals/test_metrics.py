@@ -1,4 +1,4 @@
-"""The metrics against trec_eval: a recorded run that a reader can check, and its code on random ones."""
+"""The metrics compared with trec_eval: on a recorded run that a reader can check, and on random runs."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_reader_can_check_figures_by_hand(metric: str, question: str) -> None:
 
 
 def by_trec_eval(name: str, qrels: dict[str, dict[str, int]], run: Mapping[str, dict[str, float]]) -> dict[str, float]:
-    """Trec_eval's verdict on the scores as they are, its own way with ties and all; 0 for what was not answered."""
+    """Return trec_eval's value for the scores, with its own handling of ties; 0 for unanswered questions."""
     family, _, cutoff = name.partition("@")
     judged = {key: grades for key, grades in qrels.items() if any(grades.values())}
     wanted = "recip_rank" if family == "mrr" else f"{THEIRS[family]}.{cutoff}"

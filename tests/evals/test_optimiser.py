@@ -1,4 +1,4 @@
-"""The search for parameters: finds what is planted, reports it on questions it did not see, and ends in time."""
+"""Tuning finds planted parameters, reports scores on held-out questions, and ends in time."""
 
 from __future__ import annotations
 

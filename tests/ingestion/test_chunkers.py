@@ -1,4 +1,4 @@
-"""The mark of each chunker."""
+"""The characteristic behaviour of each chunker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workers that leave although a job of theirs does not stop: what becomes of the job."""
+"""Workers that leave although one of their jobs does not stop, and the state of that job."""
 
 from __future__ import annotations
 

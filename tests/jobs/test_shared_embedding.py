@@ -1,4 +1,4 @@
-"""A large document whose passages several workers embed: it comes in whole, and a death costs a part at most."""
+"""A large document embedded by several workers is stored whole, and a dead worker costs at most one part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS = 8
 
 
 def hands(wb: Workbench, job_id: str) -> int:
-    """How many workers have texts of a job in hand."""
+    """Return how many workers hold texts of a job."""
     return wb.jobs.table.embedding.tally(job_id).holders
 
 
@@ -79,7 +79,7 @@ def test_a_document_that_is_stopped_while_another_embeds_for_it_continues_with_w
 
 
 def passages_of_others(wb: Workbench, job_id: str) -> int:
-    """How many passages all parts but one have."""
+    """Return the number of passages in all parts but one."""
     return wb.jobs.table.embedding.tally(job_id).passages - PART_PASSAGES
 
 

@@ -1,4 +1,4 @@
-"""The tools' names, parameters, defaults, ranges and hints, held against the contract."""
+"""The tools' names, parameters, defaults, ranges and hints, compared with the contract."""
 
 from __future__ import annotations
 

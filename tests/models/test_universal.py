@@ -1,4 +1,4 @@
-"""The Universal Sentence Encoder: equal to the package's own computation, and a second opinion within one vector."""
+"""The Universal Sentence Encoder: equal to the package's own computation, and part of a combined vector."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_READ = ("Πόσο κοστίζει η άδεια και πόσο διαρκ�
 
 @pytest.fixture(scope="module")
 def universal(models_dir: Path) -> UniversalEncoder:
-    """The model in full precision, for passages too."""
+    """The model in full precision, also for passages."""
     return UniversalEncoder(models_dir, passages="float")
 
 

@@ -37,7 +37,7 @@ ASKED = (
 
 
 def names(company: str, period: str) -> tuple[str, str]:
-    """Return how people write a company's report: of a fiscal year or a quarter, by its period or its form, too."""
+    """Return the usual ways to name a company's report: by fiscal year or quarter, by period or form."""
     year, form = period[:4], period.rpartition("_")[2]
     if form == "10Q":
         return f"{company} in Q2 of FY{year}", f"{company} according to its {form} for the second quarter of {year}"

@@ -1,4 +1,4 @@
-"""MaxSim on bits, against arithmetic by hand."""
+"""MaxSim on bits, compared with arithmetic by hand."""
 
 from __future__ import annotations
 

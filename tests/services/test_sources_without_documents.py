@@ -1,4 +1,4 @@
-"""Sources that an ingest made and in which nothing could be stored: they go away again, all others stay."""
+"""Sources created by an ingest that stored nothing are removed; all others are kept."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ MOST = 50  # hits of one word that are looked at; the pages make fewer passages
 
 @dataclass(frozen=True)
 class Outcome:
-    """Words on the pages, those marked at their place, and those that search found and that are marked there."""
+    """The number of words on the pages, of those marked at their place, and of those that search found and marked."""
 
     words: int
     marked: int
@@ -25,7 +25,7 @@ class Outcome:
 
 
 def measure(workbench: Workbench, pages: list[PrintedPage], folder: Path) -> Outcome:
-    """Bring the pages in as one scanned PDF, search for every word that is on them, and look where it is marked."""
+    """Ingest the pages as one scanned PDF, search for every word on them, and check whether it is marked."""
     (folder / "scan.pdf").write_bytes(scan_pdf(pages))
     begun = time.perf_counter()
     report = workbench.ingest([folder / "scan.pdf"], source="Scans")

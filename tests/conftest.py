@@ -46,11 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in (*own, "SEARCH_DB_PATH", "COLUMNS", "LINES"):  # readline gives workers the size of a terminal
         os.environ.pop(name, None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it leaves in the background
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # else commands would inherit it, deaf to Ctrl-C
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # or commands would inherit it and ignore Ctrl-C
     gc.disable()  # modules and tests are made and kept: looking through them again and again took a third of the time
     if HOME not in os.environ:
         home = tempfile.mkdtemp(prefix="wb-tests-", dir=place_for_homes())
-        Path(home).chmod(0o755)  # as root the embedded server runs as its own user
+        Path(home).chmod(0o755)  # as root, the embedded server runs as another user
         os.environ[HOME] = home
         config.stash[_OWNED] = home
 
@@ -130,10 +130,10 @@ def shared_home() -> Iterator[Path]:
 def server_url(test_home: Path) -> str:
     """A real Postgres with pgvector, without any of our databases."""
     url = start_embedded_server(test_home / "postgres")
-    with psycopg.connect(url, autocommit=True) as connection:  # nothing of a test run has to survive a power cut
+    with psycopg.connect(url, autocommit=True) as connection:  # test data need not survive a power cut
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
-        connection.execute("ALTER SYSTEM SET max_wal_size = '512MB'")  # which may lie in memory
+        connection.execute("ALTER SYSTEM SET max_wal_size = '512MB'")  # which may be in memory
         connection.execute("SELECT pg_reload_conf()")
     return url
 

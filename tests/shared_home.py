@@ -31,7 +31,7 @@ def place_for_homes() -> Path | None:
 def fresh_home() -> Generator[Path]:
     """Yield a separate data folder; its embedded server is always shut down at the end."""
     home = Path(tempfile.mkdtemp(prefix="wb-shared-", dir=place_for_homes()))
-    home.chmod(0o755)  # as root the embedded server runs as its own user
+    home.chmod(0o755)  # as root, the embedded server runs as another user
     try:
         yield home
     finally:

@@ -106,7 +106,7 @@ def test_a_drop_counts_the_files_of_an_archive_and_names_what_cannot_be_read():
     assert ([name for name, _ in drop.files], drop.title, drop.count) == (["docs.zip", "c.md"], "Uploads", 3)
     assert drop.left_out == ("clip.mp4", "docs/setup.exe")
     assert sort_files([("clips.zip", packed("clip.mp4"))]) == DroppedFiles([], "Uploads", 0, ("clips/clip.mp4",))
-    assert sort_files([("bad.zip", b"no archive")]).count == 1  # which is refused in a sentence when it is added
+    assert sort_files([("bad.zip", b"no archive")]).count == 1  # rejected with a message when it is added
 
 
 @pytest.mark.parametrize(

@@ -35,10 +35,10 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # nothing but loopback is ever looked up
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # only loopback addresses are ever resolved
 )
 PATIENT = 30_000  # ms
-FIRST = 200_000  # ms: the first search of a process imports the framework, which a busy machine does slowly
+FIRST = 200_000  # ms: the first search of a process imports the framework, which is slow on a busy machine
 
 PASSAGES = {
     "gauge.md": "# Tide gauge\n\nThe tide gauge records the level of the sea every six minutes.\n\n"

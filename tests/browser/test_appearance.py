@@ -100,8 +100,8 @@ def test_a_search_that_waits_and_work_that_fails_and_continues_are_shown_in_the_
     broken = filled.jobs.enqueue_ingest(files=[("broken.pdf", b"nothing")], source="Long work", title="Broken work")
     tray = page.locator(".st-key-tray")
     expect(tray).to_contain_text("1 failed", timeout=SLOW)
-    expect(tray).to_contain_text("'broken.pdf' is not a PDF file")  # the reason, not that there is one
-    page.wait_for_function(f"(top) => ({TOP_OF_QUESTION})() === top", arg=top)  # it pushes nothing down
+    expect(tray).to_contain_text("'broken.pdf' is not a PDF file")  # the reason itself, not only that there is one
+    page.wait_for_function(f"(top) => ({TOP_OF_QUESTION})() === top", arg=top)  # it does not move anything
     with psycopg.connect(browser_database) as lock:
         lock.execute("LOCK TABLE data_main IN ACCESS EXCLUSIVE MODE")
         work = filled.jobs.enqueue_ingest(

@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 GERMAN = "Der Turm steht in der alten Stadt und ist dreihundert Meter hoch. Für zwei Euro sieht man den Fluss."
 
 
-# Counts the columns of the skeleton wherever they stand within what comes after it and has none.
+# Counts the columns of the skeleton wherever they are.
 COUNT_MIXTURES = """
 window.mixed = 0;
 new MutationObserver(() => {

@@ -55,7 +55,7 @@ def test_a_client_that_called_is_seen(goto, filled):
     )
     page = goto("/connect?client=zed")
     expect(page.get_by_text("Not connected yet")).to_be_visible(timeout=SLOW)
-    filled.tool_calls.add([called])  # while one looks at the page
+    filled.tool_calls.add([called])  # while the page is open
     expect(page.get_by_text("Connected: 1 call, the last at")).to_be_visible(timeout=SLOW)
 
 

@@ -11,7 +11,7 @@ from tests.crawling.site import page as html
 from tests.crawling.site import reply
 
 pytestmark = pytest.mark.browser
-SLOW = 200_000  # ms: a machine that does much else stores slowly
+SLOW = 200_000  # ms: a busy machine stores slowly
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ def test_a_hostile_site_is_shown_literally_where_its_crawl_is(
     keep: Callable[[str], None],
 ) -> None:
     bait, heard = trap
-    heard.clear()  # the redirect may have been asked for, by the crawler and not by the browser
+    heard.clear()  # the crawler, not the browser, may have requested the redirect
     walk(page, app, bait, {
         f"/crawl?job={crawls['nothing']}": ".st-key-crawl_status",
         f"/crawl?job={crawls['away']}": ".st-key-crawl_status",

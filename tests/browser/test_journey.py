@@ -40,7 +40,7 @@ def test_ten_judged_hits_lead_to_what_agents_search_with(
     try:
         assert winner in ("keyword", "hybrid")
         served = _found_by_an_agent(filled)
-        assert served["reranked"] is False  # which the built-in default would have made true
+        assert served["reranked"] is False  # the built-in default would also pass
         expected = [hit.passage_id for hit in filled.search(AGENT_ASKS, strategy=winner, limit=3)]
         assert [result["id"] for result in served["results"]] == expected
     finally:

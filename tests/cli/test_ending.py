@@ -18,7 +18,7 @@ from tests.shared_home import postmaster
 
 pytestmark = pytest.mark.slow
 
-LONG = 60  # seconds: no test waits for it, it only bounds a failure
+LONG = 60  # seconds: an upper bound that only failures reach
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
 

@@ -36,7 +36,7 @@ def test_a_ranker_is_learned_kept_exported_deleted_and_imported(
     shown = workbench("rankers", "show", "long texts", "--json").json
     assert shown["weights"] == learned["ranker"]["weights"] == json.loads(file.read_text())["weights"]
     assert workbench("learn", str(archive), "--output", str(file)).code == 1  # it would replace the file
-    taken = workbench("learn", str(archive / "nowhere"), "--save", "long texts")  # said before anything is read
+    taken = workbench("learn", str(archive / "nowhere"), "--save", "long texts")  # reported before anything is read
     assert taken.code == 1 and "There is already a ranker 'long texts'" in taken.err
     assert workbench("rankers", "export", "long texts", str(tmp_path / "out.json")).code == 0
     assert workbench("rankers", "delete", "long texts", "--json").json["name"] == "long texts"

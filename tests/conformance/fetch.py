@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LONGEST = 180  # seconds
 INSTALL = ["npm", "install", "--no-fund", "--no-audit", "--no-package-lock", "--ignore-scripts"]
-SOON = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]  # give up where no one answers
+SOON = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]  # if nothing responds
 
 
 def installed(folder: Path = HERE) -> bool:

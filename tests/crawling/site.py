@@ -11,7 +11,7 @@ from typing import Any
 from workbench import Workbench
 from workbench.jobs.worker import run_job
 
-QUICK = {"backoff": 0.02, "timeout": 5.0, "longest_wait": 5.0}  # a test does not wait as long as manners would
+QUICK = {"backoff": 0.02, "timeout": 5.0, "longest_wait": 5.0}  # shorter than the polite delay
 
 
 class TestSite:

@@ -70,7 +70,7 @@ class Trap:
         with connection:
             connection.settimeout(0.2)
             line = b""
-            with contextlib.suppress(OSError):  # a connection that says nothing is one all the same
+            with contextlib.suppress(OSError):  # a connection that sends nothing also counts
                 line = connection.recv(200)
             self._heard.append((sender[1], "connection " + line.decode("latin-1").split("\r\n")[0]))
 

@@ -20,7 +20,7 @@ from workbench.storage.graph import SERVING_PARAMETERS
 
 pytestmark = pytest.mark.slow
 
-LONG = 180  # seconds: no round waits for it, it only bounds a failure
+LONG = 180  # seconds: an upper bound that only failures reach
 Rounds = Callable[[], Iterator[int]]
 PAGES = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} and {number * 7} " * 500 for number in range(60)}
 

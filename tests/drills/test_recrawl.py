@@ -148,7 +148,7 @@ def test_no_failure_at_any_request_of_a_recrawl_loses_a_document(
             after = texts_of(wb)
             trial = f"{kind} at request {first}{' and after it' if forever else ''}"
             assert before.keys() <= after.keys(), trial
-            is_page = kind in ("maintenance", "odd charset", "truncated")  # one page may say something new
+            is_page = kind in ("maintenance", "odd charset", "truncated")  # one page may have new text
             assert sum(after[key] != text for key, text in before.items()) <= is_page, trial
             if after != before:
                 site.fail("", 0, False)

@@ -28,7 +28,7 @@ PASSAGES = 300
 def home() -> Iterator[Path]:
     """A data folder that the embedded server's user can access."""
     with tempfile.TemporaryDirectory(prefix="wb-bench-") as folder:
-        Path(folder).chmod(0o755)  # as root the embedded server runs as its own user
+        Path(folder).chmod(0o755)  # as root, the embedded server runs as another user
         yield Path(folder)
 
 

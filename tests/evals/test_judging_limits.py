@@ -83,6 +83,6 @@ def test_cancelling_an_experiment_does_not_wait_for_the_judge(
         )
         job = enqueue_experiment(wb, made.id, ragas="llm")
         wb.work(make_runners(wb))
-        assert silent.stdout.readline() == "asked\n"  # ragas is at it, and would wait a minute for the answer
+        assert silent.stdout.readline() == "asked\n"  # ragas is waiting, and would wait a minute for the answer
         wb.jobs.cancel(job.id)
         assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"

@@ -43,7 +43,7 @@ RANKINGS = {
 RECORDED = {  # ``trec_eval -q -m ndcg_cut.10 -m recall.10 -m recip_rank -m map_cut.100 -m success.1 -m P.5`` on these
     "ndcg@10": {"q1": 0.4982, "q2": 0.8597, "q3": 0.0, "q4": 0.8254},
     "recall@10": {"q1": 0.6667, "q2": 1.0, "q3": 0.0, "q4": 1.0},
-    "mrr@10": {"q1": 0.5, "q2": 1.0, "q3": 0.0, "q4": 1.0},  # recip_rank says .0909 of q3: it has no cutoff
+    "mrr@10": {"q1": 0.5, "q2": 1.0, "q3": 0.0, "q4": 1.0},  # recip_rank is .0909 for q3, because it has no cutoff
     "map@100": {"q1": 0.4167, "q2": 1.0, "q3": 0.0909, "q4": 0.8056},
     "hit@1": {"q1": 0.0, "q2": 1.0, "q3": 0.0, "q4": 1.0},
     "precision@5": {"q1": 0.4, "q2": 0.4, "q3": 0.0, "q4": 0.6},

@@ -86,7 +86,7 @@ def protected() -> bytes:
         (protected(), "password-protected"),
         (packed({"a.md": b"words " * 50})[:-30], "damaged or not a zip archive"),
     ],
-    ids=["words", "empty", "a kind that is not read", "a password", "cut short"],  # their bytes tell the time
+    ids=["words", "empty", "a kind that is not read", "a password", "cut short"],  # their bytes contain the time
 )
 def test_a_bad_archive_is_refused_in_one_sentence_and_leaves_nothing(
     wb: Workbench, folder: Callable[..., Path], data: bytes, sentence: str

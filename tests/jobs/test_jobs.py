@@ -19,7 +19,7 @@ from workbench.jobs.worker import WorkerHandle
 from workbench.storage.migrate import migrate
 
 DOCS = {"cats.md": "# Cats\n\nCats purr.", "dogs.md": "# Dogs\n\nDogs bark."}
-LONG = 30  # seconds: no test waits for it, it only bounds a failure
+LONG = 30  # seconds: an upper bound that only failures reach
 
 
 @pytest.fixture

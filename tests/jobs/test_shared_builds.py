@@ -118,7 +118,7 @@ def test_a_part_is_taken_by_one_and_by_another_only_once_the_first_is_gone(wb: W
         with wb.jobs.table.hold("ada"):
             assert [part.content for part in (ada.take(), ben.take()) if part] == [["a"], ["b", "c"]]
         while (again := ben.take()) is None or again.content != ["a"]:
-            ben.give_back()  # until the server has noticed that her connection is gone, and her lock with it
+            ben.give_back()  # until the server has detected that its connection, and so its lock, is gone
         with pytest.raises(PartLost), wb.jobs.table.transaction() as connection:
             ada.done(connection, again)
         with wb.jobs.table.transaction() as connection:

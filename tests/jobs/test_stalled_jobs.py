@@ -24,7 +24,7 @@ from workbench.storage.job_parts import FileTally
 from workbench.storage.jobs import Job
 from workbench.types import Countdown, Progress, mark_slow_step
 
-LONG = 30  # seconds: no test waits for it, it only bounds a failure
+LONG = 30  # seconds: an upper bound that only failures reach
 
 
 def grow_old(database_url: str, seconds: int) -> None:

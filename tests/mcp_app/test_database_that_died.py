@@ -22,7 +22,7 @@ from tests.shared_home import postmaster
 from workbench import Workbench
 from workbench.settings import Settings
 
-LONG = 120  # seconds: no test waits for it, it only bounds a failure
+LONG = 120  # seconds: an upper bound that only failures reach
 
 
 def own(home: Path) -> dict[str, str]:

@@ -76,7 +76,7 @@ def answer(server: WorkbenchServer, tool: Tool, stand_ins: dict[str, str]) -> An
         arguments[name] = stand_ins.get(f"{name}={value}", stand_ins.get(str(value), value))
     if "offset" in arguments:
         arguments["offset"] = 0  # the text that is in is a short one
-    result = Agent(server).talk(lambda client: client.call_tool(tool.name, arguments))  # held against the form there
+    result = Agent(server).talk(lambda client: client.call_tool(tool.name, arguments))  # validates the schema
     assert not result.is_error, f"the example of {tool.name} fails: {result.content[0].text}"
     read = json.loads(result.content[0].text)
     declared = {tool.parts.key: read} if isinstance(read, list) and isinstance(tool.parts, Items) else read

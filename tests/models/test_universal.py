@@ -71,7 +71,7 @@ def test_the_cosine_of_both_is_the_weighted_mean_of_theirs(models_dir: Path) -> 
     second = model.second.encode([*TEXTS, *NOT_READ]) @ model.second.encode_query("Was kostet eine Lizenz?")
     weights = np.where(
         second == 0, np.sqrt(1 - SECOND_WEIGHT), 1 - SECOND_WEIGHT
-    )  # where one has no vector, the question still has
+    )  # if one has no vector, the question still has one
     np.testing.assert_allclose(passages.vectors @ question.vector, weights * first + SECOND_WEIGHT * second, atol=1e-4)
 
 

@@ -62,7 +62,7 @@ def main() -> None:
     """Print the share of questions whose first passage is from the report that they name, by strategy."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        folder.chmod(0o755)  # the embedded database has a user of its own where this is run as root
+        folder.chmod(0o755)  # if root runs this, the database server is another user
         (folder / "reports").mkdir()
         written = reports(folder / "reports")
         asked = [

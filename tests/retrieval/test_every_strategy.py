@@ -52,7 +52,7 @@ PLACES = (
     Place("Beta notes", "Beta", None, ("x", "y")),
 )
 BY_TITLE = {place.title: place for place in PLACES}
-WRITTEN = date(2026, 1, 1)  # stands for the date of a file, which is later than every date of this test
+WRITTEN = date(2026, 1, 1)  # represents the date of a file, which is later than every date of this test
 FORMS = {"md": "markdown", "txt": "text", "py": "code"}
 
 
@@ -203,7 +203,7 @@ def test_scores_fall_contributions_add_up_and_spans_are_exact(
     scores = [round(hit.score, 4) for hit in result]
     assert [hit.rank for hit in result] == list(range(1, len(scores) + 1))
     assert all(0 <= score <= 1 for score in scores)
-    if strategy != "llamaindex-hybrid":  # the framework's own order is no fusion
+    if strategy != "llamaindex-hybrid":  # the framework's own order is not a fusion
         assert scores == sorted(scores, reverse=True)
     for hit in result:
         assert sum(leg.contribution for leg in hit.attribution.values()) == pytest.approx(hit.score, abs=1e-6)

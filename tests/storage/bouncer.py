@@ -16,8 +16,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-# "server_round_robin" gives each transaction another process, where the default gives the last one again: what is
-# left in a session is then missed at once.
+# "server_round_robin" gives each transaction another process, while the default reuses the last one. What is
+# left in a session is then missing at once.
 _CONFIGURATION = """
 [databases]
 * = host={host} user=postgres

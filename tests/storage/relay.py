@@ -42,7 +42,7 @@ class Relay:
     def cut(self) -> None:
         """Close every connection and accept none."""
         for each in self._sockets:
-            with suppress(OSError):  # its other end went first
+            with suppress(OSError):  # the other end closed first
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
 
@@ -55,7 +55,7 @@ class Relay:
             far = socket.socket(socket.AF_UNIX)
             try:
                 far.connect(self._target)
-            except OSError:  # no one is there any more
+            except OSError:  # the connection is gone
                 far.close()
                 near.close()
                 continue

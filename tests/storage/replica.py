@@ -112,7 +112,7 @@ def _running(home: Path, folder: Path) -> Generator[None]:
             if still_there.exists():
                 _run(owner, programs / "pg_ctl", *place, "-m", "immediate", "-w", "stop")
         except AssertionError:
-            if still_there.exists():  # else a test that killed it was ahead of us
+            if still_there.exists():  # otherwise a test has already killed it
                 raise
 
 

@@ -48,7 +48,7 @@ with psycopg.connect(url) as connection:
     print(*connection.execute("SELECT current_setting('DateStyle'), current_setting('search_path')").fetchone())
 """
 HOLD = USE + "\nsys.stdout.flush(); sys.stdin.read()"
-LONG = 120  # seconds: no test waits for it, it only bounds a failure
+LONG = 120  # seconds: an upper bound that only failures reach
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be several users")
 
 

@@ -32,7 +32,7 @@ start_in_background(__import__("pathlib").Path(sys.argv[1]))
 if sys.argv[2] == "now":
     exit_now()
 """
-LONG = 60  # seconds: no test waits for it, it only bounds a failure
+LONG = 60  # seconds: an upper bound that only failures reach
 
 
 def joined(home: Path) -> subprocess.Popen[str]:

@@ -31,7 +31,7 @@ LINES = (
     "Line {line} is {page} long.",
 )
 ENDS_WITHIN = 10.0  # seconds
-# A parser process in a process of its own, which tells the parser's id and then waits.
+# A parser process in a separate process, which prints the parser's id and then waits.
 PARENT = """
 import sys, time
 from pathlib import Path

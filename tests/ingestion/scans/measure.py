@@ -58,7 +58,7 @@ def main() -> None:
     pages = printed(parser.parse_args().pages)
     with TemporaryDirectory() as name:
         folder = Path(name)
-        folder.chmod(0o755)  # the embedded database has a user of its own where this is run as root
+        folder.chmod(0o755)  # if root runs this, the database server is another user
         with Workbench.open(home=folder / "home") as workbench:
             outcome = measure(workbench, pages, folder)
     print(f"{len(pages)} pages, {outcome.words:,} words, {outcome.seconds / len(pages):.1f} s a page")

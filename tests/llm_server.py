@@ -1,4 +1,4 @@
-"""A small OpenAI-compatible chat endpoint in a process of its own, on loopback: real HTTP, predictable answers.
+"""A small OpenAI-compatible chat endpoint in a separate process on loopback: real HTTP, predictable answers.
 
 It reads the prompt as a very plain model would (by words in common), so that answers depend on what was sent. The
 model's name chooses how it behaves:
@@ -32,7 +32,7 @@ lock = threading.Lock()
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """Run the endpoint in a process of its own and yield its base URL."""
+    """Run the endpoint in a separate process and yield its base URL."""
     command = [sys.executable, str(Path(__file__).resolve())]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -43,7 +43,7 @@ def serving() -> Iterator[str]:
 
 
 def words(text: str) -> set[str]:
-    """Return the words of a text, long ones only."""
+    """Return the long words of a text."""
     return {word.lower() for word in WORD.findall(text) if len(word) > 3}
 
 
@@ -128,11 +128,11 @@ class Endpoint(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def chat(kind: str, model: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
-    """Wrap choices as the protocol does."""
+    """Wrap choices as the protocol requires."""
     return {"id": "1", "object": kind, "created": 0, "model": model, "choices": choices}
 
 

@@ -1,4 +1,4 @@
-"""A collector of OpenTelemetry on loopback, which keeps what is sent by OTLP over HTTP; and one that never answers."""
+"""An OpenTelemetry collector on loopback, which stores what it receives over HTTP, and one that never answers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ KINDS = {"/v1/traces": ExportTraceServiceRequest, "/v1/metrics": ExportMetricsSe
 
 @dataclass
 class Collector:
-    """The requests that have come in, and the environment of a process that sends to it."""
+    """The received requests, and the environment of a process that sends to the collector."""
 
     url: str
     sent: list[Any] = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables under which a process tells this collector of itself."""
+        """The environment variables with which a process sends to this collector."""
         return {
             "OTEL_EXPORTER_OTLP_ENDPOINT": self.url,
             "OTEL_BSP_SCHEDULE_DELAY": "50",  # ms between two batches of spans
@@ -34,7 +34,7 @@ class Collector:
 
     @property
     def spans(self) -> list[Any]:
-        """The spans of this project, in the order in which they came."""
+        """Return the spans of this project in order of arrival."""
         return [
             span
             for request in self.sent
@@ -58,7 +58,7 @@ class Collector:
         }
 
     def services(self) -> set[str]:
-        """Return the names of the services that told of themselves."""
+        """Return the names of the services that sent something."""
         resources = [r for request in self.sent for r in getattr(request, "resource_spans", ())]
         return {attributes(each.resource)["service.name"] for each in resources}
 
@@ -70,7 +70,7 @@ def attributes(told: Any) -> dict[str, Any]:
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """Run a collector on a free port of loopback."""
+    """Run a collector on a free port on loopback."""
     collector = Collector("")
 
     class Taking(BaseHTTPRequestHandler):
@@ -98,7 +98,7 @@ def collecting() -> Iterator[Collector]:
 
 @contextmanager
 def never_answering(*, dripping: bool = False) -> Iterator[Collector]:
-    """Listen as a collector that takes what is sent and never answers, or a byte each half second."""
+    """Run a collector that accepts requests and never answers, or sends a byte every half second."""
     ended = Event()
 
     def answer(connection: socket.socket) -> None:

@@ -1,4 +1,4 @@
-"""A home with an embedded server of its own, for tests that watch its users come and go."""
+"""A data folder with a separate embedded server, for tests of its users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROOM = 6 * 2**30  # bytes: several times what the databases of a run, their log
 
 
 def place_for_homes() -> Path | None:
-    """Return the folder in which tests make homes: one in memory, where there is room, else None for the usual one.
+    """Return the folder for data folders of tests: one in memory if there is room, else None for the default.
 
     Making a database of 9 MB is making three hundred files, which took three to sixteen times longer on a disk.
     """
@@ -29,9 +29,9 @@ def place_for_homes() -> Path | None:
 
 @contextmanager
 def fresh_home() -> Generator[Path]:
-    """Yield a home of its own; its embedded server is shut down at the end, whoever still uses it."""
+    """Yield a separate data folder; its embedded server is always shut down at the end."""
     home = Path(tempfile.mkdtemp(prefix="wb-shared-", dir=place_for_homes()))
-    home.chmod(0o755)  # as root the embedded server runs as its own user
+    home.chmod(0o755)  # as root, the embedded server runs as another user
     try:
         yield home
     finally:
@@ -41,7 +41,7 @@ def fresh_home() -> Generator[Path]:
 
 
 def postmaster(home: Path) -> int | None:
-    """Return the process id of a home's embedded server, or None where none runs."""
+    """Return the process id of a data folder's embedded server, or None if none is running."""
     try:
         number = int((home / "postgres" / "postmaster.pid").read_text().split()[0])
         ended = psutil.Process(number).status() == psutil.STATUS_ZOMBIE
@@ -51,7 +51,7 @@ def postmaster(home: Path) -> int | None:
 
 
 def stop_server(home: Path) -> None:
-    """End a home's embedded server, as its administrator would; returns once it answers no longer."""
+    """Stop a data folder's embedded server, as its administrator would; returns once it no longer responds."""
     number = postmaster(home)
     assert number is not None
     with psycopg.connect(host=str(home / "postgres"), user="postgres", dbname="postgres", autocommit=True) as last:

@@ -1,4 +1,4 @@
-"""Processes of ours multiply matrices on the thread that asks: interpreters of their own, which count their threads."""
+"""Our processes multiply matrices on the calling thread: separate interpreters count their threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def said_by(script: str, **given: str) -> str:
-    """Return the last line that a fresh interpreter prints, whose environment says nothing of threads but ``given``."""
+    """Return the last line printed by a fresh interpreter, whose only thread setting is ``given``."""
     environment = {name: value for name, value in os.environ.items() if name not in BLAS_VARIABLES} | given
     command = [sys.executable, "-c", COUNTED % (BLAS_VARIABLES,) + script]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)

@@ -1,4 +1,4 @@
-"""A comparison taken along as Markdown: what documents say stays text."""
+"""A comparison exported as Markdown: the text of documents never becomes markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results where there is no HTML: in a console, and next to it in a stored notebook."""
+"""Results without HTML: in a console, and as plain text in a stored notebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extras: each is named by the sentence that a person without it reads, and pyproject.toml declares it."""
+"""Extras: each is named by the message that users without it see, and declared in pyproject.toml."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ util.find_spec = lambda name, package=None: None if name.split(".")[0] in {modul
 
 
 def without(extra: str, code: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a fresh interpreter without the modules that an extra brings."""
+    """Run code in a fresh interpreter without the modules of an extra."""
     modules = {module.split(".")[0] for module in EXTRAS[extra].modules} - {"llama_index"}
     script = WITHOUT.format(modules=modules) + code
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-"""Objects that stay are not looked at again and again: interpreters of their own, with the collector as it is set."""
+"""Permanent objects are not collected again and again: separate interpreters with the collector as configured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ gc.callbacks.append(lambda phase, about: runs.append(phase))
 
 
 def said_by(script: str) -> str:
-    """Return what a fresh interpreter prints."""
+    """Return the output of a fresh interpreter."""
     done = subprocess.run([sys.executable, "-c", BEGUN + script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()

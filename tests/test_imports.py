@@ -1,4 +1,4 @@
-"""Light modules stay light: checked by what is loaded, not by the clock."""
+"""Light modules stay light: checked by what is loaded, not by the time taken."""
 
 from __future__ import annotations
 

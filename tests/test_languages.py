@@ -1,4 +1,4 @@
-"""Words in every script: what a word is, and what unspaced scripts count as."""
+"""Words in every script: what a word is, and what counts in unspaced scripts."""
 
 from __future__ import annotations
 

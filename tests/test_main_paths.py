@@ -1,4 +1,4 @@
-"""The main paths once with the real model: files come in, and every face finds, answers and explains by meaning."""
+"""The main paths with the real model: files are ingested, and every interface searches, answers and explains."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FILES: dict[str, str | bytes] = {
 
 @pytest.fixture
 def animals(minilm_wb: Workbench, folder: Callable[..., Path]) -> Workbench:
-    """Files of several kinds, embedded by the real model."""
+    """Files of several formats, embedded by the real model."""
     report = minilm_wb.ingest(folder(FILES), source="Mixed")
     assert (report.added, len(report.failures)) == (len(FILES), 0)
     return minilm_wb

@@ -1,4 +1,4 @@
-"""The words of a text that are marked."""
+"""The marked words of a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bundle for desktop clients: a manifest of the published form, and a server that its own command starts."""
+"""The bundle for desktop clients: a valid manifest, and a server started by the bundle's own command."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HELLO = {
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundle as ``make mcpb`` builds it."""
+    """The bundle built by ``make mcpb``."""
     folder = tmp_path_factory.mktemp("mcpb")
     subprocess.run([sys.executable, "mcpb_build.py", str(folder)], cwd=ROOT, check=True, capture_output=True)
     return folder / f"rag-workbench-{__version__}.mcpb"

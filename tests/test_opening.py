@@ -1,4 +1,4 @@
-"""The workbench behind the app and the server: opened once, tried again after a failure, closed at the end."""
+"""The workbench behind the app and the server: opened once, retried after a failure, closed at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shipped parts: the wheel, the locks, the make targets; tests/deploy has the image."""
+"""The released parts: the wheel, the locks, the make targets; tests/deploy has the image."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(wheel_file: Path) -> set[str]:
-    """The names in the wheel."""
+    """The names of the files in the wheel."""
     with zipfile.ZipFile(wheel_file) as whole:
         return set(whole.namelist())
 
 
 def tracked(*patterns: str) -> set[str]:
-    """Return the files of the packages that lie in the tree."""
+    """Return the package files that are in the tree."""
     paths = (path for package in PACKAGES for pattern in patterns for path in (ROOT / package).rglob(pattern))
     return {path.relative_to(ROOT).as_posix() for path in paths if "__pycache__" not in path.parts}
 

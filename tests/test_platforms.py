@@ -1,4 +1,4 @@
-"""The Pythons and platforms that pyproject.toml promises have a wheel of every package, and what our code calls."""
+"""The Pythons and platforms in pyproject.toml have a wheel of every package, and everything our code calls."""
 
 from __future__ import annotations
 

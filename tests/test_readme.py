@@ -30,7 +30,7 @@ RunSnippet = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def run_snippet(make_settings: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunSnippet:
-    """Return a function that runs the one snippet of a text next to a folder of papers, and returns its variables."""
+    """Return a function that runs the only snippet of a text next to a folder of papers, and returns its variables."""
     settings = make_settings()
     monkeypatch.setenv("WORKBENCH_HOME", str(settings.home))
     monkeypatch.setenv("WORKBENCH_DATABASE_URL", settings.database_url.get_secret_value())

@@ -1,4 +1,4 @@
-"""The ends of sentences, and marks that only seem to end one."""
+"""Sentence ends, and marks that only look like one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_sentences_are_distinguished(sentences: list[str]) -> None:
 
 
 def _items(sentence: str) -> list[str]:
-    """Return the parts of a list item: one of two sentences counts as two."""
+    """Return the parts of a list item; an item of two sentences counts as two."""
     return ["- second item.", "It goes on."] if sentence.startswith("- second") else [sentence]
 
 

@@ -1,4 +1,4 @@
-"""Settings: documented, checked, and silent about secrets."""
+"""Settings: documented, validated, and with masked secrets."""
 
 from __future__ import annotations
 

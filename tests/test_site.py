@@ -1,4 +1,4 @@
-"""The documentation site is built from docs/, the notebooks and the code, and every link of it leads somewhere."""
+"""The documentation site is built from docs/, the notebooks and the code, and all of its links are valid."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def site() -> Path:
-    """The site as `make site` builds it."""
+    """The site built by `make site`."""
     assert build() == []
     return SITE
 

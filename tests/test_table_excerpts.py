@@ -1,4 +1,4 @@
-"""Where there is little room a passage shows the rows of its table that say most of the question, below their names."""
+"""In a small space, a passage shows the table rows that match the question best, below their column names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telemetry: a real collector hears of searches, jobs and tool calls, and of none of their words; and only if asked."""
+"""Telemetry: a real collector receives searches, jobs and tool calls, but none of their words; only if enabled."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DOCS = {
 
 
 def ran(settings: Settings, told: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, which tells what it has to tell before it ends."""
+    """Run the command in a separate process, which sends its telemetry before it ends."""
     command = [sys.executable, "-m", "workbench.cli", *words]
     process = subprocess.run(command, env=environment(settings, **told), capture_output=True, text=True, timeout=120)
     assert process.returncode == 0, process.stderr
@@ -38,7 +38,7 @@ def ran(settings: Settings, told: dict[str, str], *words: str) -> subprocess.Com
 
 
 def named(collector: Collector, name: str) -> Any:
-    """Return the one span of a name."""
+    """Return the only span with a name."""
     [span] = [span for span in collector.spans if span.name == name]
     return span
 

@@ -1,4 +1,4 @@
-"""The end of a process whose collector never answers: four seconds at most, however much was to be sent."""
+"""The exit of a process whose collector never answers takes at most four seconds, whatever is left to send."""
 
 from __future__ import annotations
 

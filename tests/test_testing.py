@@ -1,4 +1,4 @@
-"""The conformance suites pass what is ours and name the rules that broken objects break; the fixture fails a test."""
+"""The conformance suites pass our own objects and name the rules that broken ones break; the fixture fails a test."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DOCUMENTS = {"cats.md": "# Cats\n\nCats purr when content.\n", "dogs.md": "# Dog
 
 
 def find(question: str, limit: int) -> list[tuple[str, str, float]]:
-    """A retriever that keeps all rules."""
+    """A retriever that follows all rules."""
     hits = [("cats", "Cats purr when content.", 0.9), ("dogs", "Dogs guard the house.", 0.4)]
     return hits[:limit]
 
@@ -45,7 +45,7 @@ CALLS: list[str] = []
 
 
 def count_calls(question: str, limit: int) -> list[tuple[str, str, float]]:
-    """Find something else each time."""
+    """Return something else each time."""
     CALLS.append(question)
     return [(str(len(CALLS)), "text", 1.0)]
 
@@ -108,7 +108,7 @@ class Broken(HashEncoder):
         return EncodedTexts(changes.get(self._fault, lambda: good.vectors)(), bits)
 
     def reads(self, text: str) -> float:
-        """Return a share, or more."""
+        """Return a share, or a number above 1."""
         return 7.0 if self._fault == "reads" else super().reads(text)
 
 

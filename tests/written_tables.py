@@ -1,4 +1,4 @@
-"""The parts of the documentation that are written from the code; run as a script it writes them (``make docs``)."""
+"""The parts of the documentation that are generated from the code; ``make docs`` runs this script to write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer on its way: what there is of it at each moment, with a real endpoint behind it."""
+"""An answer while it is being written, from a real endpoint."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from workbench.errors import ModelError
 
 @pytest.fixture
 def answered(make_settings, llm_url, folder):
-    """Ask about one document, answered by a model that behaves as its name says."""
+    """Ask about one document; the model behaves as its name indicates."""
 
     def ask(model, question="Where does the stilling well stand?", stopped=False):
         with Workbench.open(settings=make_settings(llm_base_url=llm_url, llm_model=model)) as wb:

@@ -1,4 +1,4 @@
-"""The data that the board gets of a comparison."""
+"""The data that the board gets from a comparison."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The text of a card: rendered lines, the telling part, the words of the question and those like them marked."""
+"""The text of a card: rendered lines, the most relevant part, and marks on question words and similar words."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""The columns of a comparison: one that fails says why and leaves the others alone."""
+"""The columns of a comparison: one that fails shows why and does not affect the others."""
 
 import pytest
 

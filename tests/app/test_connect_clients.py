@@ -1,4 +1,4 @@
-"""The configurations that the Connect page offers: complete for every client, and never a secret in them."""
+"""The configurations on the Connect page are complete for every client and never contain a secret."""
 
 import json
 import shlex

@@ -1,4 +1,4 @@
-"""The head of the Connect page: what agents get, as it is promoted, and where that is changed."""
+"""The head of the Connect page: the promoted strategy that agents get, and a link to change it."""
 
 import re
 
@@ -7,7 +7,7 @@ from workbench.app.connect.page import format_live_strategies, scope_query
 
 
 def plain(lines):
-    """Lines of HTML as people read them."""
+    """Return lines of HTML as plain text."""
     return [re.sub(r"<[^>]*>", "", line) for line in lines]
 
 

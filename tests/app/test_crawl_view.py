@@ -1,4 +1,4 @@
-"""How a crawl stands, in words and numbers that do not contradict each other."""
+"""The state of a crawl, in words and numbers that agree with each other."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def counts(*, fetched: int = 0, queued: int = 0, added: int = 0) -> CrawlCounts:
-    """Return the counts of a crawl with so many pages in each state."""
+    """Return the counts of a crawl with the given numbers of pages by state."""
     states = (("fetched", None, fetched), ("queued", None, queued), ("done", "added", added))
     return count_pages([PageCount(state, outcome, n, 0, 0) for state, outcome, n in states if n])
 

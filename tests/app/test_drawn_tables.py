@@ -1,4 +1,4 @@
-"""Tables as they are drawn: figures to the right, a sheet's records as rows, every value at its place in the text."""
+"""Rendered tables: figures aligned right, records of a sheet as rows, every value at its position in the text."""
 
 from __future__ import annotations
 

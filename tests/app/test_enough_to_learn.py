@@ -1,4 +1,4 @@
-"""Whether a test set has enough to learn from: questions that something was judged relevant to count, no others."""
+"""Whether a test set has enough questions to train on; only those with a relevant judgment count."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def _learning() -> None:
 
 @pytest.fixture
 def page(wb: Workbench) -> AppTest:
-    """The part of the page for learning, not drawn yet, with one empty test set."""
+    """The Learn page before it is drawn, with an empty test set."""
     OPENING.use(wb)
     TestSetStore(wb).create("mine")
     return AppTest.from_function(_learning, default_timeout=30)
 
 
 def judge(wb: Workbench, count: int, grade: int) -> None:
-    """Judge the first so many of forty questions."""
+    """Judge the first of forty questions."""
     document = wb.documents.create(text="Herons stand in the reeds.", title="Herons").document
     store = TestSetStore(wb)
     questions = store.add_questions("mine", [f"Question number {number}?" for number in range(40)])

@@ -1,4 +1,4 @@
-"""Editing a test set as sheets: what differs is stored, as few versions as possible, nothing else."""
+"""Editing a test set in the editors: only differences are stored, in as few versions as possible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scales of the leaderboard and of its picture: they have two ends, and none beyond what a metric can be."""
+"""The scales of the leaderboard and its chart: both ends are within the range of the metric."""
 
 import pytest
 
@@ -31,4 +31,4 @@ def test_the_picture_shows_no_quality_that_cannot_be(quality, ends):
     ]
     assert (axis["min"], axis["max"]) == ends
     steps = (ends[1] - ends[0]) / axis["interval"]
-    assert steps == pytest.approx(round(steps))  # a step ends at each end: no two figures are on each other
+    assert steps == pytest.approx(round(steps))  # a step ends at each end, so labels do not overlap

@@ -1,4 +1,4 @@
-"""The finder behind Ctrl+K: everything by a part of its name."""
+"""The finder (Ctrl+K) finds everything by part of its name."""
 
 import pytest
 from starlette.applications import Starlette

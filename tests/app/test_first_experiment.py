@@ -1,4 +1,4 @@
-"""The first experiment on an empty workbench: the sample comes in as a job, and the experiment starts after it."""
+"""The first experiment on an empty workbench: a job loads the sample, then the experiment starts."""
 
 import threading
 
@@ -29,7 +29,7 @@ def texts(app):
 
 @pytest.fixture
 def begun(wb):
-    """The page after "Run experiment" on an empty workbench, with no worker yet."""
+    """The page after "Run experiment" on an empty workbench, without a worker."""
     OPENING.use(wb)
     app = AppTest.from_function(page)
     app.default_timeout = 30
@@ -41,7 +41,7 @@ def test_the_sample_comes_in_as_a_job_and_the_experiment_starts_after_it(wb, beg
     assert not begun.exception
     (job,) = wb.jobs.in_view()
     assert (job.title, job.status) == ("Import test set sample, then run an experiment", "queued")
-    assert (TestSetStore(wb).list(), Experiments(wb).list()) == ([], [])  # nothing was done while the page waited
+    assert (TestSetStore(wb).list(), Experiments(wb).list()) == ([], [])  # nothing was done while the page was waiting
     assert "The experiment starts when the sample is loaded" in texts(begun)
     assert begun.button(key=f"stop_{job.id}").label == "Cancel"
 
@@ -71,7 +71,7 @@ def test_a_second_try_of_the_job_takes_the_experiment_that_the_first_one_made(wb
     (job,) = wb.jobs.in_view()
     wb.work(make_runners(wb))
     wb.jobs.wait(job.id, timeout=LONG)
-    # as after a worker that died before it said that it had finished
+    # as if a worker died before it reported success
     outcome = make_runners(wb)["test_set"](Assignment(wb.jobs.get(job.id), wb.jobs.table, threading.Event()))
     (experiment,) = Experiments(wb).list()
     assert outcome.result["experiment"] == experiment.id

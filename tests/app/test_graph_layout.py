@@ -1,4 +1,4 @@
-"""The citation graph's layout as a reader sees it: everything apart, what is linked near, the same every time."""
+"""The layout of the citation graph: nodes are apart, linked ones are close, and it is always the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judgments made on the board: which test sets are offered, what is written down, what is left out."""
+"""Judgments made on the board: which test sets are offered, what is stored and what is omitted."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ def compared(wb, folder):
 
 @pytest.fixture
 def judging(wb, compared):
-    """A test set in which the question is not yet."""
+    """A test set that does not contain the question yet."""
     return QuestionJudging(wb, TestSetStore(wb).create("Mine"), "  what\x00 RISES? ")
 
 
@@ -49,7 +49,7 @@ def test_a_judgment_is_found_again_on_a_passage_that_is_cut_differently(wb, comp
     middle = (judged.start + judged.end) // 2
 
     def cut(start, end):
-        """Return the comparison as another index would give it, which cuts the passage at other places."""
+        """Return the comparison as another index would return it, with passages split at other positions."""
         hit = replace(judged, start=start, end=end)
         return replace(compared, strategies={"vector": replace(compared.strategies["vector"], results=(hit,))})
 

@@ -1,4 +1,4 @@
-"""The offer of an index for other languages: where it would help, and nowhere else."""
+"""The offer of a multilingual index: shown if it would help, otherwise not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of the hits that are underlined: those that late interaction found like the question's."""
+"""The underlined words of hits: those that late interaction found similar to the question's."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Colours that can be told apart, by every eye and on both themes."""
+"""Colours are distinguishable on both themes, also for people with colour blindness."""
 
 import tomllib
 from itertools import combinations
@@ -82,5 +82,5 @@ def test_no_two_strategies_look_alike():
 
 
 def test_no_two_strategies_share_a_hue():
-    own = [name for name in STRATEGIES if name in LOOKS]  # a new one borrows a hue, with a dash of its own
+    own = [name for name in STRATEGIES if name in LOOKS]  # a new one borrows a hue, with its own dash pattern
     assert len({get_look(name).hue for name in own}) == len(own)

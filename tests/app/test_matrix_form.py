@@ -1,4 +1,4 @@
-"""The matrix of an experiment as the form makes it: every combination of a strategy's varied parameters."""
+"""The matrix of an experiment from the form: every combination of a strategy's varied parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages' logic, run by Streamlit itself without a browser."""
+"""The logic of the pages, run by Streamlit without a browser."""
 
 from pathlib import Path
 

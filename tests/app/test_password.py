@@ -1,4 +1,4 @@
-"""The app's password: its cookie opens, one that was made up, altered or is too old does not."""
+"""The app's password: a valid cookie is accepted; a forged, altered or expired one is not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def connection(**headers: str) -> HTTPConnection:
 
 
 def cookie() -> str:
-    """Return the value of the cookie that the right password gets."""
+    """Return the cookie that the correct password gives."""
     header = PASSWORD.accept_login(secure=False).headers["set-cookie"]
     assert "HttpOnly" in header and "Path=/tools/" in header and "SameSite=lax" in header
     return header.partition("=")[2].partition(";")[0]

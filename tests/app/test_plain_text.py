@@ -1,4 +1,4 @@
-"""Markdown as running text."""
+"""Markdown as plain text."""
 
 from workbench.app.widgets.looks import strip_markdown
 

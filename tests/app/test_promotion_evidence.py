@@ -1,4 +1,4 @@
-"""The sentence on a run against what serves: told by an experiment's paired test, and honest where there is none."""
+"""The sentence that compares a run with the live strategy, based on the paired test if there is one."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A document cut into tinted stretches."""
+"""A document split into tinted pieces."""
 
 from hypothesis import given
 from hypothesis import strategies as st

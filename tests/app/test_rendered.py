@@ -1,4 +1,4 @@
-"""Markdown as elements: every stretch knows its place in the text, and nothing of a document is live."""
+"""Markdown as elements: every piece has its position in the text, and nothing in a document is active."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def runs(nodes: Sequence[Node]) -> Iterator[TextRun]:
 
 
 def marked(text: str, quote: str) -> str:
-    """The words that are shown as found, when the passage is a quotation."""
+    """Return the words marked as found if the passage is a quotation."""
     start = text.index(quote)
     place = (start, start + len(quote))
     tints = TintedText(text, [place], place)

@@ -1,4 +1,4 @@
-"""The settings of a run as the lists of experiments tell them."""
+"""The settings of a run as shown in the lists of experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The app's start: the server answers before the workbench is open, and a first run brings the sample."""
+"""The start of the app: the server responds before the workbench is open, and a first run loads the sample."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from workbench.app.widgets.table import make_time_cell
 
 @pytest.fixture
 def in_tokyo(monkeypatch):
-    """A machine whose clock is nine hours ahead."""
+    """A machine nine hours ahead of UTC."""
     monkeypatch.setenv("TZ", "Asia/Tokyo")
     time.tzset()
     yield

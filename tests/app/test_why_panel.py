@@ -1,4 +1,4 @@
-"""The why panel's data: the texts in pieces, the score in parts, the way of an expected document."""
+"""The data of the why panel: the texts in pieces, the score in parts, the trace of an expected document."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def animals(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 
 
 def drawn(wb: Workbench, question: str, strategy: str = "rerank") -> dict:
-    """Return the panel's data of the first hit."""
+    """Return the panel's data for the first hit."""
     result = wb.search(question, strategy)
     why = wb.explain(question, result[0].passage_id, strategy=strategy)
     compared = wb.explaining.word_by_word(question, result[0].passage_id)

@@ -1,4 +1,4 @@
-"""Long work as the app shows it: read from the jobs, so that it is the same in every tab and after a restart."""
+"""Long work in the app is read from the jobs, so it is the same in every tab and after a restart."""
 
 import io
 import zipfile
@@ -36,7 +36,7 @@ def worker(wb):
 
 
 def settled(wb, job_id):
-    """Return the fate of each file, in words."""
+    """Return the outcome of each file as text."""
     assert wb.jobs.wait(job_id, timeout=30).is_finished
     return [(file.name, *describe_file(file, running=False)) for file in wb.jobs.files(job_id)]
 
@@ -90,7 +90,7 @@ def test_an_uploaded_folder_is_named_without_itself_and_what_cannot_be_read_stay
 
 
 def packed(*names):
-    """Return a zip archive of files with these names."""
+    """Return a zip archive with files of these names."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         for name in names:
@@ -106,7 +106,7 @@ def test_a_drop_counts_the_files_of_an_archive_and_names_what_cannot_be_read():
     assert ([name for name, _ in drop.files], drop.title, drop.count) == (["docs.zip", "c.md"], "Uploads", 3)
     assert drop.left_out == ("clip.mp4", "docs/setup.exe")
     assert sort_files([("clips.zip", packed("clip.mp4"))]) == DroppedFiles([], "Uploads", 0, ("clips/clip.mp4",))
-    assert sort_files([("bad.zip", b"no archive")]).count == 1  # which is refused in a sentence when it is added
+    assert sort_files([("bad.zip", b"no archive")]).count == 1  # rejected with a message when it is added
 
 
 @pytest.mark.parametrize(

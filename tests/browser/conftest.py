@@ -1,4 +1,4 @@
-"""The app as people meet it: the real command as a process, a real Chromium, a fresh database."""
+"""The app as users run it: the real command as a process, a real Chromium, a fresh database."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # nothing but loopback is ever looked up
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",  # only loopback addresses are ever resolved
 )
 PATIENT = 30_000  # ms
-FIRST = 200_000  # ms: the first search of a process imports the framework, which a busy machine does slowly
+FIRST = 200_000  # ms: the first search of a process imports the framework, which is slow on a busy machine
 
 PASSAGES = {
     "gauge.md": "# Tide gauge\n\nThe tide gauge records the level of the sea every six minutes.\n\n"
@@ -57,7 +57,7 @@ ASKED = {
 
 @pytest.fixture(scope="session")
 def browser_database(server_url: str, template_database: str) -> Iterator[str]:
-    """One database for the browser's tests; they keep out of each other's way by names."""
+    """One database for all browser tests, which avoid conflicts by using different names."""
     name = "browser_" + template_database
     with psycopg.connect(server_url, autocommit=True) as connection:
         clone = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
@@ -69,7 +69,7 @@ def browser_database(server_url: str, template_database: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def filled(browser_database: str, test_home: Path) -> Iterator[Workbench]:
-    """The workbench on that database, with a few documents in it."""
+    """The workbench on that database, with a few documents."""
     settings = Settings(home=test_home, database_url=browser_database, embedding_model="hash", _env_file=None)  # pyright: ignore
     with Workbench.open(settings=settings) as workbench, tempfile.TemporaryDirectory() as folder:
         for name, text in PASSAGES.items():
@@ -80,7 +80,7 @@ def filled(browser_database: str, test_home: Path) -> Iterator[Workbench]:
 
 @pytest.fixture(scope="session")
 def serve(test_home: Path) -> Iterator[Callable[..., str]]:
-    """Start the app on a database, with further settings, and return its address; processes are ended by their ids."""
+    """Start the app on a database, with further settings, and return its address; processes are ended by id."""
     started: list[subprocess.Popen] = []
 
     def start(database_url: str, **settings: str) -> str:
@@ -131,7 +131,7 @@ def app(serve: Callable[[str], str], filled: Workbench, browser_database: str, c
 
 @pytest.fixture(scope="session")
 def harbour(filled: Workbench) -> str:
-    """A test set over the documents of the browser's tests; returns its id."""
+    """A test set over the documents of the browser tests; returns its id."""
     store = TestSetStore(filled)
     made = store.create("Harbour <b>questions</b>")
     by_title = {document.title: document.id for document in filled.documents.list()}
@@ -143,7 +143,7 @@ def harbour(filled: Workbench) -> str:
 
 @pytest.fixture(scope="session")
 def measured(filled: Workbench, harbour: str) -> str:
-    """An experiment that is done; returns its id."""
+    """A finished experiment; returns its id."""
     experiments = Experiments(filled)
     made = experiments.create("Words or vectors", harbour, make_cells(["keyword", "vector", "hybrid"]))
     return experiments.run(made.id).id
@@ -154,7 +154,7 @@ _FAILED = pytest.StashKey[bool]()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Note that a try failed, for the fixture that clears up after it."""
+    """Note that an attempt failed, for the fixture that cleans up after it."""
     report = yield
     item.stash[_FAILED] = item.stash.get(_FAILED, False) or report.failed
     return report
@@ -162,7 +162,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _cleared_for_another_try(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Delete what a try that failed has made: the next one makes things of the same names."""
+    """Delete what a failed attempt created, because the retry creates objects with the same names."""
     if "filled" not in request.fixturenames:
         yield
         return
@@ -178,7 +178,7 @@ def _cleared_for_another_try(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def _made(workbench: Workbench) -> dict[tuple[str, str], Callable[[str], object]]:
-    """Return how each thing that a test may make is deleted, by its kind and key; those that need others come first."""
+    """Return how to delete each object that a test may create, by kind and key; dependent objects come first."""
     experiments, test_sets = Experiments(workbench), TestSetStore(workbench)
     return {
         **{("experiment", one.id): experiments.delete for one in experiments.list()},
@@ -191,7 +191,7 @@ def _made(workbench: Workbench) -> dict[tuple[str, str], Callable[[str], object]
 
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
-    """A fresh visitor at 1440 pixels; a script error fails the test, and the last view is kept."""
+    """A new visitor at 1440 pixels; a script error fails the test, and the last view is saved."""
     expect.set_options(timeout=PATIENT)
     context = chromium.new_context(viewport={"width": 1440, "height": 1000})
     visitor = context.new_page()
@@ -217,6 +217,6 @@ def goto(page: Page, app: str) -> Callable[[str], Page]:
 
 @pytest.fixture
 def keep(page: Page) -> Callable[[str], None]:
-    """Keep a picture of the page as an artefact of the run."""
+    """Save a screenshot of the page as an artefact of the run."""
     ARTIFACTS.mkdir(exist_ok=True)
     return lambda name: page.screenshot(path=ARTIFACTS / f"{name}.png") and None

@@ -1,4 +1,4 @@
-"""Looks at a page that wait for it: a browser lays out and colours again some frames after it was asked to."""
+"""Checks that wait until the browser has finished layout and colours, which takes some frames."""
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page, TimeoutError, expect
@@ -12,14 +12,14 @@ FITS = """(others) => [document.documentElement, document.querySelector('[data-t
 
 
 def settled(page: Page) -> None:
-    """Wait until the script is through: what it has not drawn again yet is shown faded, which is no one's colour."""
+    """Wait until the script has finished: elements that are not redrawn yet are faded, which changes their colours."""
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     page.evaluate(TWO_FRAMES)  # another theme is drawn a frame after it was asked for, and only then fades in
     page.wait_for_function(STILL)
 
 
 def assert_fits(page: Page, name: str, *others: Locator) -> None:
-    """Fail unless nothing scrolls sideways once the page is laid out; tables draw themselves again at another width."""
+    """Fail if anything scrolls sideways after layout; tables redraw themselves at another width."""
     try:
         page.wait_for_function(FITS, arg=[other.element_handle() for other in others])
     except TimeoutError:
@@ -27,7 +27,7 @@ def assert_fits(page: Page, name: str, *others: Locator) -> None:
 
 
 def serious(page: Page) -> list[tuple[str, str, str]]:
-    """Return what axe finds serious on a page: rule, element, advice."""
+    """Return the serious problems that axe finds on a page: rule, element, advice."""
     settled(page)
     return [
         (fault["id"], fault["nodes"][0]["html"], fault["nodes"][0]["failureSummary"])

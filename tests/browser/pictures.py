@@ -1,4 +1,4 @@
-"""The pictures of a state: at each width in both themes, once axe has found nothing serious, and the sheets of them."""
+"""Screenshots of a state at each width in both themes, after axe has found nothing serious, and their sheets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Taken = dict[str, list[Path]]
 
 
 def pictures(page: Page, name: str, landmark: str, widths: Iterable[int] = SIZES) -> Taken:
-    """Check a state that is on the screen in both themes at each width; returns its pictures by theme."""
+    """Check a visible state in both themes at each width; returns its screenshots by theme."""
     taken: Taken = {}
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme)
@@ -35,6 +35,6 @@ def pictures(page: Page, name: str, landmark: str, widths: Iterable[int] = SIZES
 
 
 def write_sheets(rows: Mapping[str, Taken], kind: str) -> None:
-    """Write the contact sheet of each theme: one row a state."""
+    """Write the contact sheet of each theme, with one row per state."""
     for scheme in SCHEMES:
         contact_sheet({name: taken[scheme] for name, taken in rows.items()}, ARTIFACTS / f"sheet-{kind}-{scheme}.png")

@@ -1,4 +1,4 @@
-"""Take README's pictures of the app as it is now: ``python -m tests.browser.readme_pictures`` [FOLDER].
+"""Take the README's screenshots of the current app: ``python -m tests.browser.readme_pictures`` [FOLDER].
 
 They go to docs/images, unless FOLDER is named. The four strategies that Compare shows first are measured on the
 sample's questions in a home of its own, and both pages are pictured in both themes. Times are in the pictures: take
@@ -39,7 +39,7 @@ PORT = free_port()
 
 
 def take(page: Page, name: str, address: str, landmark: str, folder: Path) -> None:
-    """Take a page in both themes; it is opened again in each, since charts are drawn in that of their page's start."""
+    """Take a page in both themes; it is reopened in each, since charts keep the theme in which they were drawn."""
     for scheme, suffix in SCHEMES:
         page.emulate_media(color_scheme=scheme)
         page.goto(f"http://127.0.0.1:{PORT}/{address}", timeout=SLOW)
@@ -50,7 +50,7 @@ def take(page: Page, name: str, address: str, landmark: str, folder: Path) -> No
 
 
 def measure(home: Path) -> str:
-    """Bring the sample in, measure the strategies on its questions, and return the experiment's id."""
+    """Load the sample, measure the strategies on its questions, and return the experiment's id."""
     with Workbench.open(settings=Settings(home=home, _env_file=None)) as workbench:  # pyright: ignore[reportCallIssue]
         sample = TestSetStore(workbench).add(load_test_set(SAMPLE_NAME))
         experiments = Experiments(workbench)
@@ -59,7 +59,7 @@ def measure(home: Path) -> str:
 
 
 def pictures(page: Page, experiment: str, folder: Path) -> None:
-    """Take both pages, Compare twice: the second time everything is loaded, and the times are a second question's."""
+    """Take both pages; Compare is taken twice, so that times do not include loading."""
     for _ in range(2):
         take(page, "compare", f"?q={quote(QUESTION)}", "Each line tracks one passage", folder)
     page.set_viewport_size({"width": SIZE[0], "height": 1270})
@@ -67,7 +67,7 @@ def pictures(page: Page, experiment: str, folder: Path) -> None:
 
 
 def main() -> None:
-    """Take all pictures; the processes and the home are gone at the end."""
+    """Take all screenshots; processes and data folder are removed at the end."""
     folder = Path(sys.argv[1]) if sys.argv[1:] else ROOT / "docs" / "images"
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}

@@ -1,4 +1,4 @@
-"""The contact sheet: the pictures of one theme in rows, each page or state at every width, with its name."""
+"""The contact sheet: the screenshots of one theme in rows, one page or state per row, at every width."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAPER, INK = "#8d8a84", "#ffffff"
 
 
 def contact_sheet(rows: dict[str, list[Path]], path: Path) -> None:
-    """Write a picture of all pictures: one row a name, of equal height."""
+    """Write one picture of all screenshots: one row per name, all of equal height."""
     pictures = {name: [_scaled(picture) for picture in row] for name, row in rows.items()}
     width = max(sum(picture.width + GAP for picture in row) for row in pictures.values()) + GAP
     sheet = Image.new("RGB", (width, len(rows) * (HEIGHT + TITLE + GAP)), PAPER)

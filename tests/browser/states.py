@@ -1,4 +1,4 @@
-"""The pages of the app and their dialogs and states: where each is, what shows that it is there, how one gets to it."""
+"""The pages of the app with their dialogs and states: address, expected element, and how to get there."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from playwright.sync_api import Page, expect
 
 @dataclass(frozen=True)
 class State:
-    """A page or a state of it: its address, an element that shows it is there, and what one does to come to it."""
+    """A page or a state of it: its address, an element that shows that it is visible, and the steps that lead to it."""
 
     path: str
     landmark: str
     act: Callable[[Page], None] | None = None
 
     def reach(self, goto: Callable[[str], Page], names: Mapping[str, str]) -> Page:
-        """Go there; ``names`` are the ids that addresses need."""
+        """Go to the state; ``names`` are the ids that addresses need."""
         page = goto(self.path.format(**names))
         if self.act is not None:
             self.act(page)
@@ -26,12 +26,12 @@ class State:
 
 
 def press(name: str, *, role: str = "button", exact: bool = True) -> Callable[[Page], None]:
-    """Return the act of pressing the first element of a role and a name."""
+    """Return the step that clicks the first element with a role and a name."""
     return lambda page: page.get_by_role(role, name=name, exact=exact).first.click()
 
 
 def each(*acts: Callable[[Page], None]) -> Callable[[Page], None]:
-    """Return acts one after another."""
+    """Return several steps as one."""
 
     def act(page: Page) -> None:
         for one in acts:
@@ -41,7 +41,7 @@ def each(*acts: Callable[[Page], None]) -> Callable[[Page], None]:
 
 
 def key(*keys: str) -> Callable[[Page], None]:
-    """Return the act of pressing keys, once the page listens to them."""
+    """Return the step that presses keys once the page handles them."""
 
     def act(page: Page) -> None:
         page.wait_for_function("window.workbenchShortcuts")
@@ -52,7 +52,7 @@ def key(*keys: str) -> Callable[[Page], None]:
 
 
 def open_card(part: str) -> Callable[[Page], None]:
-    """Return the act of pressing a part of the first card."""
+    """Return the step that clicks a part of the first card."""
     return lambda page: page.locator(f".card {part}").first.click()
 
 
@@ -63,7 +63,7 @@ def choose_zip(page: Page) -> None:
 
 
 def selected(row: str, button: str) -> Callable[[Page], None]:
-    """Return the act of selecting a row of the table and pressing a button above it."""
+    """Return the step that selects a row of the table and clicks a button above it."""
 
     def act(page: Page) -> None:
         page.get_by_role("checkbox", name=f"Select {row}").check()

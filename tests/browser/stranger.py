@@ -1,4 +1,4 @@
-"""A stranger: an empty environment with the wheel in it, a folder that is not ours, and no lock."""
+"""A new user: an empty environment with the wheel, a folder outside the project, and no lock."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ UV = Path(sys.executable).with_name("uv")
 
 @dataclass(frozen=True)
 class Stranger:
-    """``place`` holds the environment, the data and the folder that commands are started in."""
+    """``place`` contains the environment, the data and the working folder of commands."""
 
     place: Path
 
     @property
     def folder(self) -> Path:
-        """The folder that commands are started in."""
+        """The working folder of commands."""
         return self.place / "documents"
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables of a person who has set nothing."""
+        """The environment variables of a user who has set nothing."""
         mine = {name: value for name, value in os.environ.items() if not name.startswith(("WORKBENCH_", "PYTHON"))}
         return {**mine, "HOME": str(self.place), "WORKBENCH_HOME": str(self.place)}
 
     def installs(self, *words: str | Path) -> str:
-        """Install into the environment from the package registry, whatever the lock says; returns what uv says."""
+        """Install packages from the registry, ignoring the lock; returns uv's output."""
         command = [UV, "pip", "install", "--python", self.place / "env" / "bin" / "python", *words]
         return subprocess.run(command, cwd=self.folder, check=True, stderr=subprocess.PIPE, text=True).stderr
 
     def runs(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """Run the command to its end."""
+        """Run the command and wait for it."""
         return subprocess.run(
             [self.place / "env" / "bin" / "workbench", *words],
             cwd=self.folder,
@@ -66,7 +66,7 @@ class Stranger:
 
 
 def interpreter(version: str) -> Path | None:
-    """Return a Python of a version such as 3.13 that this machine has, or None; none is downloaded."""
+    """Return an installed Python of a version such as 3.13, or None; none is downloaded."""
     named = shutil.which(f"python{version}")
     beside = sorted(Path(sys.base_prefix).parent.glob(f"{version}.*/bin/python3"))
     for candidate in (*([Path(named)] if named else []), *beside):
@@ -77,7 +77,7 @@ def interpreter(version: str) -> Path | None:
 
 
 def made_in(place: Path, python: Path | str = sys.executable) -> Stranger:
-    """Make the folders and the empty environment, by default of the Python that runs this."""
+    """Make the folders and the empty environment, by default with the current Python."""
     stranger = Stranger(place)
     stranger.folder.mkdir()
     subprocess.run([UV, "venv", "-q", "--python", python, place / "env"], check=True)
@@ -85,7 +85,7 @@ def made_in(place: Path, python: Path | str = sys.executable) -> Stranger:
 
 
 def built_wheel(folder: Path) -> Path:
-    """Build the wheel with what is here: the weights are those of this environment."""
+    """Build the wheel from this checkout, with the weights of this environment."""
     build = f"from hatchling.build import build_wheel; build_wheel({str(folder)!r})"
     subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True, capture_output=True)
     return next(folder.glob("*.whl"))

@@ -1,4 +1,4 @@
-"""The looks of the pages and their use by everyone: kept as pictures in contact sheets, checked by axe."""
+"""The appearance and accessibility of the pages: saved in contact sheets and checked by axe."""
 
 import psycopg
 import pytest
@@ -40,7 +40,7 @@ TYPE_SIZES = """() => {
 
 @pytest.fixture(scope="module")
 def names(filled, harbour, measured, tmp_path_factory):
-    """The ids that the addresses of states need; a second experiment, and a source of a thousand documents."""
+    """The ids that the addresses of states need, a second experiment, and a source of a thousand documents."""
     experiments = Experiments(filled)
     narrow = experiments.run(experiments.create("Fuzzy joins", harbour, make_cells(["keyword", "fuzzy"])).id)
     folder = tmp_path_factory.mktemp("rows")
@@ -92,7 +92,7 @@ def test_there_are_four_sizes_of_type(goto, page, names):
 def test_a_search_that_waits_and_work_that_fails_and_continues_are_shown_in_the_tray(
     goto, page, filled, browser_database
 ):
-    """A lock on the passages makes the search and the work last as long as the test looks."""
+    """A lock on the passages keeps the search and the work running while the test checks them."""
     goto("/")
     expect(page.locator(".st-key-question input")).to_be_visible()
     settled(page)
@@ -100,8 +100,8 @@ def test_a_search_that_waits_and_work_that_fails_and_continues_are_shown_in_the_
     broken = filled.jobs.enqueue_ingest(files=[("broken.pdf", b"nothing")], source="Long work", title="Broken work")
     tray = page.locator(".st-key-tray")
     expect(tray).to_contain_text("1 failed", timeout=SLOW)
-    expect(tray).to_contain_text("'broken.pdf' is not a PDF file")  # the reason, not that there is one
-    page.wait_for_function(f"(top) => ({TOP_OF_QUESTION})() === top", arg=top)  # it pushes nothing down
+    expect(tray).to_contain_text("'broken.pdf' is not a PDF file")  # the reason itself, not only that there is one
+    page.wait_for_function(f"(top) => ({TOP_OF_QUESTION})() === top", arg=top)  # it does not move anything
     with psycopg.connect(browser_database) as lock:
         lock.execute("LOCK TABLE data_main IN ACCESS EXCLUSIVE MODE")
         work = filled.jobs.enqueue_ingest(

@@ -1,4 +1,4 @@
-"""The looks of the first minute: nothing there yet, what is offered, a database that is slow or does not answer."""
+"""The appearance of a first start: empty pages, offers, and a database that is slow or does not respond."""
 
 import socket
 from pathlib import Path
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 GERMAN = "Der Turm steht in der alten Stadt und ist dreihundert Meter hoch. Für zwei Euro sieht man den Fluss."
 
 
-# Counts the columns of the skeleton wherever they stand within what comes after it and has none.
+# Counts the columns of the skeleton wherever they are.
 COUNT_MIXTURES = """
 window.mixed = 0;
 new MutationObserver(() => {
@@ -30,7 +30,7 @@ new MutationObserver(() => {
 
 @pytest.fixture
 def seen(page):
-    """Look at states of a server: each at every width in both themes; returns the pictures by name."""
+    """Check states of a server at every width in both themes; returns the screenshots by name."""
 
     def look(address, states):
         def goto(path):

@@ -1,4 +1,4 @@
-"""The wheel in an empty environment, without the lock: a search, a call of an agent, the app's first page.
+"""The wheel in an empty environment, without the lock: a search, an agent's call, the app's first page.
 
 With the newest versions that the bounds in pyproject.toml allow, and with the oldest.
 """
@@ -37,7 +37,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def bare(wheel: Path) -> Iterator[Stranger]:
-    """A person with the newest versions and no extra."""
+    """A user with the newest versions and no extra."""
     with fresh_home() as home:
         stranger = made_in(home)
         stranger.installs(wheel)
@@ -46,7 +46,7 @@ def bare(wheel: Path) -> Iterator[Stranger]:
 
 @pytest.fixture(scope="module")
 def oldest(wheel: Path) -> Iterator[Stranger]:
-    """A person with the app and the oldest versions of what pyproject.toml names."""
+    """A user with the app and the oldest versions that pyproject.toml allows."""
     with fresh_home() as home:
         stranger = made_in(home)
         stranger.installs("--resolution", "lowest-direct", "-r", ROOT / "pyproject.toml", "--extra", "app")
@@ -55,7 +55,7 @@ def oldest(wheel: Path) -> Iterator[Stranger]:
 
 
 def reads_and_searches(stranger: Stranger) -> None:
-    """Let a stranger bring one document of each kind in, and find two of them."""
+    """Let a new user ingest one document of each format, and find two of them."""
     (stranger.folder / "gauge.md").write_text("# Tide gauge\n\nA gauge records the level of the sea.\n")
     (stranger.folder / "well.txt").write_text("A stilling well keeps waves from the record.\n")
     (stranger.folder / "bread.html").write_text("<h1>Bread</h1><p>Knead the dough and bake it in a hot oven.</p>")
@@ -75,7 +75,7 @@ def reads_and_searches(stranger: Stranger) -> None:
 
 
 def found_by_an_agent(stranger: Stranger, *questions: str) -> list[str]:
-    """Return the first title that an agent of theirs finds; in a thread, for the browser's loop runs in this one."""
+    """Return the first title that an agent finds; in a thread, since the browser's event loop runs in this one."""
     command = str(stranger.place / "env" / "bin" / "workbench")
     server = StdioServerParameters(command=command, args=["mcp"], env=stranger.environment, cwd=stranger.folder)
 
@@ -89,7 +89,7 @@ def found_by_an_agent(stranger: Stranger, *questions: str) -> list[str]:
 
 
 def sees_the_first_page(stranger: Stranger, chromium: Browser) -> None:
-    """Let a stranger start the app and ask a question on its first page."""
+    """Let a new user start the app and ask a question on its first page."""
     with stranger.app() as address:
         page = chromium.new_page()
         page.goto(f"{address}/?q=how is the level of the sea recorded?", timeout=SLOW)

@@ -1,4 +1,4 @@
-"""Work that was begun in the app continues without its page, its tab and its process, and comes back into view."""
+"""Work started in the app continues without its page, tab and process, and is shown again afterwards."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ SLOW = 120_000  # ms: a worker's death is noticed after fifteen seconds, and a b
 
 @pytest.fixture
 def run_app(database_url: str, test_home: Path) -> Iterator[Callable[..., tuple[str, subprocess.Popen]]]:
-    """Run the app on the test's database; what still runs at the end is ended by its id."""
+    """Run the app on the test's database; remaining processes are ended by their ids."""
     started = []
 
     def run(worker: bool) -> tuple[str, subprocess.Popen]:
@@ -42,7 +42,7 @@ def run_app(database_url: str, test_home: Path) -> Iterator[Callable[..., tuple[
 
 
 def upload(page, count: int, words: int) -> None:
-    """Drop files and send them on their way."""
+    """Drop files and start the upload."""
     page.locator("input[type=file]").set_input_files(
         [
             {"name": f"{n:03}.md", "mimeType": "text/markdown", "buffer": (f"# {n}\n\n" + f"word{n} " * words).encode()}

@@ -1,4 +1,4 @@
-"""Compare in a real browser: what one sees, clicks and types."""
+"""The Compare page in a real browser."""
 
 import re
 
@@ -12,7 +12,7 @@ QUESTION = "tide gauge"
 
 
 def test_enter_runs_the_question_and_four_columns_answer(goto, keep):
-    page = goto("/?tag=sea")  # the four documents there; other tests bring in more
+    page = goto("/?tag=sea")  # the four documents there; other tests add more
     page.get_by_label("Question").fill(QUESTION)
     page.get_by_label("Question").press("Enter")
     for name in ("Vector", "Keyword", "Hybrid", "Rerank"):
@@ -188,7 +188,7 @@ def test_a_language_of_the_scope_follows_to_another_page_and_through_the_box_tha
     page.get_by_role("option", name="Source Harbour").first.click()
     expect(page).to_have_url(re.compile(r"/library\?.*language=english"))
     expect(page.get_by_role("heading", name="Harbour").first).to_be_visible()
-    page.wait_for_function("window.workbenchShortcuts")  # the keys of a page that was loaded again
+    page.wait_for_function("window.workbenchShortcuts")  # the shortcuts of a reloaded page
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Find").fill("tide gauge")
     page.get_by_role("option", name="Question tide gauge").click()

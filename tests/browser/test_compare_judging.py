@@ -1,4 +1,4 @@
-"""Judging hits in a real browser: by keys and clicks, quickly and twice, into a test set."""
+"""Judging hits in a real browser: by key and click, quickly and repeatedly, into a test set."""
 
 import re
 from uuid import uuid4
@@ -15,13 +15,13 @@ KEYS = "1230"
 
 
 def judged(filled, title):
-    """Return the contents of the test set: the question's text -> (grade, quote) of every judgment."""
+    """Return the contents of the test set: question -> (grade, quote) of every judgment."""
     dataset = TestSetStore(filled).load(title)
     return {q.text: [(j.grade, j.quote) for j in dataset.judgments if j.question_id == q.id] for q in dataset.questions}
 
 
 def settled(page, count):
-    """Return the page once the engine has written every mark down and the board reports it after a fresh visit."""
+    """Return the page once all marks are stored and a fresh visit shows them."""
     page.wait_for_function(
         "count => { const root = [...document.querySelectorAll('*')].map(e => e.shadowRoot?.querySelector('.root')"
         " ?? (e.matches('.root') ? e : null)).find(r => r?.pending);"
@@ -31,7 +31,7 @@ def settled(page, count):
 
 
 def board_of(page, question):
-    """The page once its board answers this question."""
+    """Return the page once its board shows the results for this question."""
     page.wait_for_function(
         "question => [...document.querySelectorAll('*')].some(e => (e.shadowRoot?.querySelector('.root') ?? e)"
         ".data?.judging?.about.endsWith(' ' + question))",
@@ -46,7 +46,7 @@ def test_a_test_set_is_made_where_one_judges_and_the_address_keeps_it(goto, fill
     page.get_by_label("New test set").fill("Harbour questions")
     page.get_by_role("button", name="Create and judge").dblclick()
     expect(page.get_by_text("Judging for Harbour questions")).to_be_visible()
-    expect(page.get_by_role("button", name="Create and judge")).to_have_count(0)  # it covers the board no longer
+    expect(page.get_by_role("button", name="Create and judge")).to_have_count(0)  # it no longer covers the board
     made = TestSetStore(filled).info("Harbour questions")
     expect(page).to_have_url(re.compile(f"judge={made.id}"))
     expect(page.locator(".card .grades").first).to_be_visible()
@@ -99,7 +99,7 @@ def test_every_mark_of_a_quick_hand_is_kept_and_nothing_is_drawn_again(goto, fil
         "[window.mine.isConnected, window.mine.getBoundingClientRect().top, window.mine.getBoundingClientRect().left]"
     )
     before = page.evaluate(place)
-    for number in range(12):  # faster than the engine writes; the last of each card is what counts
+    for number in range(12):  # faster than marks are stored; the last one of each card counts
         page.keyboard.press("1230"[number % 4])
     page.keyboard.down("3")
     for _ in range(20):
@@ -137,7 +137,7 @@ def test_a_judgment_shows_quietly_on_a_passage_that_another_index_cut_differentl
         "() => document.querySelector('.st-key-strategybar').getBoundingClientRect().left === Math.min(..."
         "[...document.querySelectorAll('*')].flatMap(e => [...(e.shadowRoot ?? e).querySelectorAll('.head')])"
         ".map(head => head.getBoundingClientRect().left))"
-    )  # the first column starts where everything starts
+    )  # the first column starts at the common left edge
     keep("judging-through-390-light")
     of_its_own = through.first.locator("xpath=ancestor::li")
     of_its_own.get_by_role("button", name="not relevant").click()  # a judgment of its own goes before what overlaps
@@ -214,7 +214,7 @@ def test_the_strategies_stay_on_one_line_while_judging_with_an_answer(goto, fill
         "() => new Set([...document.querySelectorAll('.st-key-strategybar [role=toolbar] button')]"
         ".map((pill) => pill.offsetTop)).size === 1"
     )
-    goto(f"/?judge={made.id}")  # without a question no board reports what one judges into
+    goto(f"/?judge={made.id}")  # without a question, no board shows the test set
     expect(page.locator(".wb-round")).to_contain_text(made.title)
 
 

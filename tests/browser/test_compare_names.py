@@ -1,4 +1,4 @@
-"""The names in a question on the page: chips that one takes out and brings back, by mouse and by key."""
+"""Document names in a question: chips that can be removed and restored, by mouse and by key."""
 
 from __future__ import annotations
 

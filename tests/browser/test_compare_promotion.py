@@ -1,4 +1,4 @@
-"""Promoting a strategy where it is compared: shown, used by every search of the scope, and undone in one click."""
+"""Promoting a strategy on Compare: shown, used by every search of the scope, and undone with one click."""
 
 import re
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture
 def port(filled, folder):
-    """A project of its own, so that no other test's searches change."""
+    """A separate project, so that no other test's searches change."""
     project = filled.projects.create("Port <b>")
     files = folder({"locks.md": "# Locks\n\nThe lock keeper opens the gate at high water."})
     filled.ingest(files, source="Locks", project=project.id, on_progress=lambda progress: None)

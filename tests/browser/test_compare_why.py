@@ -1,4 +1,4 @@
-"""The why panel: a passage taken apart where it is shown, and the way of a document that one expected."""
+"""The why panel: the explanation of a passage, and the trace of an expected document."""
 
 import re
 
@@ -13,13 +13,13 @@ SIZES = {1440: 1000, 1024: 800, 390: 844}
 
 @pytest.fixture
 def ranked(filled):
-    """The hits of Rerank as the board shows them."""
+    """Return the hits of Rerank as shown on the board."""
     return filled.search(QUESTION, "rerank", 10)
 
 
 @pytest.fixture
 def linked(goto, ranked):
-    """Visit the panel of the second hit by its address."""
+    """Open the panel of the second hit by its address."""
 
     def go(further: str = ""):
         page = goto(f"/?q={QUESTION}&s=keyword&s=rerank&why={ranked[1].passage_id}&by=rerank{further}")

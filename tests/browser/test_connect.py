@@ -1,4 +1,4 @@
-"""The Connect page in a real browser: the configuration to copy, a tool to try, what was asked."""
+"""The Connect page in a real browser: configurations to copy, tools to try, and the log of calls."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ SLOW = 60_000  # ms: the first visit imports the MCP app
 
 
 def code(page, holding):
-    """Return the text of the block of code that holds some words; it is drawn after the rest of the page."""
+    """Return the text of the code block that contains some words; it is drawn after the rest of the page."""
     block = page.locator("[data-testid=stCode] code", has_text=holding).first
     expect(block).to_be_visible(timeout=SLOW)
     return block.inner_text()
@@ -55,7 +55,7 @@ def test_a_client_that_called_is_seen(goto, filled):
     )
     page = goto("/connect?client=zed")
     expect(page.get_by_text("Not connected yet")).to_be_visible(timeout=SLOW)
-    filled.tool_calls.add([called])  # while one looks at the page
+    filled.tool_calls.add([called])  # while the page is open
     expect(page.get_by_text("Connected: 1 call, the last at")).to_be_visible(timeout=SLOW)
 
 

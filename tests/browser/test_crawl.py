@@ -1,4 +1,4 @@
-"""The Crawl page in a real browser: look, start, watch, cancel, resume, again."""
+"""The Crawl page in a real browser: preview, start, watch, cancel, resume, repeat."""
 
 import re
 
@@ -11,7 +11,7 @@ from tests.crawling.site import page as html
 from tests.crawling.site import reply
 
 pytestmark = pytest.mark.browser
-SLOW = 200_000  # ms: a machine that does much else stores slowly
+SLOW = 200_000  # ms: a busy machine stores slowly
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def docs(site) -> str:  # noqa: F811
 
 
 def status(page):
-    """Return the line that reports how the crawl is."""
+    """Return the line with the status of the crawl."""
     return page.locator(".st-key-crawl_status p").first
 
 

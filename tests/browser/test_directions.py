@@ -1,4 +1,4 @@
-"""Text in other scripts, in a real browser: Arabic runs from right to left on a page, in a reader, in an answer."""
+"""Text in other scripts in a real browser: Arabic runs from right to left on pages, in the reader and in answers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def direction(place: Locator) -> str:
 
 @pytest.fixture
 def address(serve: Callable[..., str], wb: Workbench) -> str:
-    """The app on one tower in three languages."""
+    """The app with documents on one tower in three languages."""
     for _, title, text in TEXTS.values():
         wb.documents.create(title=title, text=text)
     started = serve(wb.settings.database_url.get_secret_value())

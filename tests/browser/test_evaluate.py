@@ -1,4 +1,4 @@
-"""The Evaluate page in a real browser: from questions to a leaderboard, question by question, to what serves."""
+"""The Evaluate page in a real browser: from questions to a leaderboard, single questions, and promotion."""
 
 from __future__ import annotations
 

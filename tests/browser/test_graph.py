@@ -1,4 +1,4 @@
-"""The Graph page in a real browser: a picture one can point at and click into."""
+"""The Graph page in a real browser: a chart that responds to hovering and clicking."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OVERLAPS = """() => {
 
 @pytest.fixture(scope="session")
 def linked(filled: Workbench) -> str:
-    """A source of three notes that cite one; returns its id."""
+    """A source of three notes that cite one document; returns its id."""
     notes = {f"{n}.md": f"# Spoke {n}\n\nThe axle is told in [the hub](hub.md)." for n in range(3)}
     hostile = "# Hub <img src=x onerror=\"document.title='x'\">\n\nHeld by all <script>document.title='x'</script>."
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""A hit in a PDF is shown on the picture of its page, and the pages around it can be leafed through."""
+"""A hit in a PDF is shown on its page image, with links to the neighbouring pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crawled sites and archives whose every text is an attack load nothing, and none of it becomes a link."""
+"""Crawled sites and archives full of attacks load nothing, and none of their text becomes a link."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def crawler(filled: Workbench, browser_database: str, test_home: Path, app: str)
 
 @pytest.fixture
 def crawls(crawler: Workbench, site: TestSite, trap: tuple[str, list[str]]) -> Iterator[dict[str, str]]:  # noqa: F811
-    """A hostile site, crawled; and one whose first page sends to the trap. Returns the jobs by what they show."""
+    """Crawls of a hostile site, and of one that redirects to the trap. Returns the jobs by what they show."""
     bait, name, attack = trap[0], name_of(trap[0]), f"to={trap[0]}/x&![g]({trap[0]}/g.png)"
     links = "".join(f"<a href='{path}'>{name}</a> " for path in ("/start/two", f"/start/gone?{attack}", bait))
     body = f"<main><h1>{name}</h1><p>The kraken {name}</p>{links}{every_attack(bait)}</main>"
@@ -66,7 +66,7 @@ def test_a_hostile_site_is_shown_literally_where_its_crawl_is(
     keep: Callable[[str], None],
 ) -> None:
     bait, heard = trap
-    heard.clear()  # the redirect may have been asked for, by the crawler and not by the browser
+    heard.clear()  # the crawler, not the browser, may have requested the redirect
     walk(page, app, bait, {
         f"/crawl?job={crawls['nothing']}": ".st-key-crawl_status",
         f"/crawl?job={crawls['away']}": ".st-key-crawl_status",
@@ -84,7 +84,7 @@ def test_a_hostile_site_is_shown_literally_where_its_crawl_is(
 
 @pytest.fixture
 def archives(filled: Workbench, folder: Callable[..., Path], trap: tuple[str, list[str]]) -> Iterator[Path]:  # noqa: F811
-    """A folder of hostile archives that cite each other; what is made of it goes away again."""
+    """A folder of hostile archives that cite each other; its source is deleted afterwards."""
     bait, name = trap[0], name_of(trap[0])
     text = f"# {name}\n\nThe kraken {name} is in [the page](../../url-content/2025-05-21/page.md).\n\n"
     head = f"---\ntitle: '{name}'\n---\n\n"

@@ -1,4 +1,4 @@
-"""Indexes on the System page in a real browser: made, built, switched to, dropped."""
+"""Indexes on the System page in a real browser: create, build, make default, drop."""
 
 import pytest
 from looks import serious
@@ -10,7 +10,7 @@ SLOW = 120_000  # ms
 
 @pytest.fixture
 def main_again(filled):
-    """Let the other tests find the default index they know."""
+    """Restore the default index for the other tests."""
     yield
     filled.indexes.set_default("main")
 

@@ -1,4 +1,4 @@
-"""The whole way in one go: judge hits, measure two strategies, promote the better one, and an agent gets just that."""
+"""The whole workflow: judge hits, measure two strategies, promote the better one, and an agent gets it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_ten_judged_hits_lead_to_what_agents_search_with(
     try:
         assert winner in ("keyword", "hybrid")
         served = _found_by_an_agent(filled)
-        assert served["reranked"] is False  # which the built-in default would have made true
+        assert served["reranked"] is False  # the built-in default would also pass
         expected = [hit.passage_id for hit in filled.search(AGENT_ASKS, strategy=winner, limit=3)]
         assert [result["id"] for result in served["results"]] == expected
     finally:
@@ -58,7 +58,7 @@ def _make_test_set(page: Page) -> None:
 
 
 def _judge(page: Page, question: str, title: str) -> int:
-    """Ask, then press a key on each of the first hits of the second column; returns how many were judged."""
+    """Ask, then press a key on each of the first hits of the second column; returns the number of judged hits."""
     page.get_by_label("Question").fill(question)
     page.get_by_label("Question").press("Enter")
     expect(page.locator("ol.column").nth(1).locator(".card").first).to_contain_text(title)
@@ -89,7 +89,7 @@ def _run_two_strategies(page: Page) -> None:
 
 
 def _found_by_an_agent(workbench: Workbench) -> dict[str, Any]:
-    """Ask over MCP, a process of its own; no strategy is named, so what was promoted serves."""
+    """Ask over MCP, in a separate process; no strategy is named, so the promoted one is used."""
     question = {"query": AGENT_ASKS, "return_mode": "chunks", "match_count": 3}
 
     async def script() -> Any:

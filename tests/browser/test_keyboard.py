@@ -1,4 +1,4 @@
-"""Nothing needs nine Tabs: how far the controls are by keys, counted."""
+"""Every control is fewer than nine Tabs away."""
 
 import re
 
@@ -16,7 +16,7 @@ FOCUSED = """() => {
 
 
 def _passed(page: Page, key: str, presses: int) -> list[str]:
-    """Press a key so often; returns the words of what had the focus after each press."""
+    """Press a key several times; returns the text of the focused element after each press."""
     words = []
     for _ in range(presses):
         page.keyboard.press(key)
@@ -25,7 +25,7 @@ def _passed(page: Page, key: str, presses: int) -> list[str]:
 
 
 def _asked(page: Page) -> Page:
-    """Ask with Enter, which leads to the first passage."""
+    """Ask with Enter, which moves the focus to the first passage."""
     page.wait_for_function("window.workbenchShortcuts")
     page.get_by_label("Question").fill(QUESTION)
     page.get_by_label("Question").press("Enter")

@@ -1,4 +1,4 @@
-"""The Library in a real browser: files in, files out."""
+"""The Library in a real browser: adding and deleting files."""
 
 from io import BytesIO
 from zipfile import ZipFile
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 def pdf(*pages: str) -> bytes:
-    """Return a PDF with one line a page."""
+    """Return a PDF with one line per page."""
     held = BytesIO()
     canvas = Canvas(held)
     for line in pages:

@@ -1,4 +1,4 @@
-"""No text of documents, names, test sets or models makes the browser load anything, and none becomes a link."""
+"""No text of documents, names, test sets or models makes the browser load anything or becomes a link."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PATIENT = 60_000  # ms
 
 @pytest.fixture
 def trap() -> Iterator[tuple[str, list[str]]]:
-    """A server on loopback that hears every request; returns its address and what it heard."""
+    """A server on loopback that records every request; returns its address and the requests."""
     heard: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -44,7 +44,7 @@ def trap() -> Iterator[tuple[str, list[str]]]:
 
 
 def every_attack(bait: str) -> str:
-    """Markdown, HTML and formulas that each try to load or to link in a way of their own."""
+    """Markdown, HTML and formulas that each try to load or link something in a different way."""
     return f"""
 <script src="{bait}/script.js"></script>
 <style>@import url("{bait}/style.css"); body {{ background: url({bait}/body.png) }}</style>
@@ -134,20 +134,20 @@ LIVE = [f'[{name}*="{{}}"]' for name in ("href", "src", "srcset", "style", "data
 
 
 def live(page: Page, bait: str) -> int:
-    """Count the elements that lead to the trap, or to a script."""
+    """Count the elements that lead to the trap or run a script."""
     return page.locator(
         ", ".join([*(one.format(bait) for one in LIVE), '[href^="javascript:"]', 'a[href^="data:"]'])
     ).count()
 
 
 def settled(page: Page) -> None:
-    """Wait until the script is through and nothing is being loaded."""
+    """Wait until the script has finished and nothing is being loaded."""
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning", timeout=PATIENT)
     page.wait_for_load_state("networkidle")
 
 
 def walk(page: Page, address: str, bait: str, paths: dict[str, str]) -> None:
-    """Visit pages, each by its address and something that it shows at last."""
+    """Visit pages, each given by its address and an element that it shows when complete."""
     for path, landmark in paths.items():
         page.goto(address + path)
         expect(page.locator(landmark).first).to_be_visible(timeout=PATIENT)

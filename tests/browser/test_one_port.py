@@ -1,4 +1,4 @@
-"""``workbench serve``: pages, MCP, HTTP API and health behind one address, under a path, with a token."""
+"""``workbench serve``: pages, MCP, HTTP API and health checks at one address, below a path, with a token."""
 
 from __future__ import annotations
 

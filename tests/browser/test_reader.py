@@ -1,4 +1,4 @@
-"""The reader in a real browser: Markdown rendered with its passages in place, an outline, the raw text, long texts."""
+"""The reader in a real browser: rendered Markdown with its passages, an outline, the raw text, long texts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def corrected(depth: float, stretch: float) -> float:
 
 @pytest.fixture
 def written(filled: Workbench, folder: Callable[..., Path]) -> Iterator[Callable[[str], Document]]:
-    """Make a document of a Markdown file; it is deleted when the test is over."""
+    """Create a document from a Markdown file; it is deleted after the test."""
     made: list[Document] = []
 
     def write(text: str) -> Document:
@@ -76,12 +76,12 @@ def written(filled: Workbench, folder: Callable[..., Path]) -> Iterator[Callable
 
 @pytest.fixture
 def handbook(written: Callable[[str], Document]) -> Document:
-    """A document with all that Markdown has."""
+    """A document with every Markdown feature."""
     return written(HANDBOOK)
 
 
 def opened(document: Document, quote: str) -> str:
-    """The path that opens a document at a quotation."""
+    """Return the path that opens a document at a quotation."""
     start = (document.text or "").index(quote)
     return f"/library?doc={document.id}&at={start}-{start + len(quote)}"
 

@@ -1,4 +1,4 @@
-"""A hit in a scan is marked on the picture of its page."""
+"""A hit in a scan is marked on its page image."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STORY = (
 
 
 def scan() -> PrintedPage:
-    """Return a page that was scanned askew."""
+    """Return a skewed scan of a page."""
     return scanned(files.pdf([STORY]), turned=2, blurred=0.7)
 
 

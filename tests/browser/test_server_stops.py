@@ -1,4 +1,4 @@
-"""A page whose server stops: our own words in place of Streamlit's, which name a command that is not ours."""
+"""A page whose server stops shows our text and command, not Streamlit's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The System page in a real browser: checks that are as wide as they have to say, and each server told once."""
+"""The System page in a real browser: checks as wide as their text, and each server listed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report's table of figures in the app: on the card, where its header is in another passage, and in the reader."""
+"""A table of figures in the app: on a card whose passage lacks the table's header, and in the reader."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMES = ("2021", "2022")
 
 @pytest.fixture
 def statement(filled: Workbench, tmp_path: Path) -> str:
-    """The id of a PDF with a statement of which a passage holds rows alone."""
+    """The id of a PDF with a statement, of which one passage contains only rows."""
     (tmp_path / "otters.pdf").write_bytes(files.statement_pdf("Statement of income", "(in millions)", NAMES, 40))
     (document,) = filled.ingest([tmp_path / "otters.pdf"], source="Otters").document_ids
     return document

@@ -1,4 +1,4 @@
-"""The system's theme changes while a page is open: charts take its colours, without a reload."""
+"""If the system's theme changes, charts on open pages change their colours without a reload."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ pytestmark = pytest.mark.browser
 
 
 def name_in_chart(page: Page) -> Locator:
-    """Return the first name of a run in the picture of quality against time: names that would overlap are hidden."""
+    """Return the first run's name in the chart of quality against time; names that would overlap are hidden."""
     names = page.locator('[data-testid="stEChartsChart"] svg text')
     return names.filter(has_text=re.compile("^(Vector|Keyword|Hybrid)$")).first
 
 
 def turn(page: Page, scheme: str) -> None:
-    """Change the system's theme, and wait until the page has it."""
+    """Change the system's theme, and wait until the page uses it."""
     page.emulate_media(color_scheme=scheme)
     page.wait_for_function("scheme => document.documentElement.style.colorScheme === scheme", arg=scheme)
 

@@ -1,4 +1,4 @@
-"""A path that no page has: the app reports it in its own words, and leads to the pages that there are."""
+"""An unknown path gets the app's own message, with links to the existing pages."""
 
 import re
 

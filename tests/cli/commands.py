@@ -1,4 +1,4 @@
-"""The outcome of a run of the command."""
+"""The result of running the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMMAND = [sys.executable, "-m", "workbench.cli"]
 
 @dataclass(frozen=True)
 class Ran:
-    """The outcome of a command."""
+    """The result of a command."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""The command as people run it: in this process, or as a process of its own, on the test's database."""
+"""The command as users run it: in this process, or as a separate process, on the test's database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.cli import main
 
 @pytest.fixture(autouse=True)
 def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a command that opens a database no one gave it fail, in place of opening the person's own."""
+    """Make a command fail if it opens a database that the test did not set, instead of the user's own."""
     monkeypatch.setenv("WORKBENCH_DATABASE_URL", "postgresql://nobody@127.0.0.1:1/nowhere")
 
 
@@ -23,7 +23,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def environment(
     nowhere: None, database_url: str, test_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[dict[str, str]]:
-    """Point the command at the test's database, with the weightless model, away from any .env."""
+    """Point the command at the test's database, with the hash model and no .env."""
     variables = {
         "WORKBENCH_HOME": str(test_home),
         "WORKBENCH_DATABASE_URL": database_url,
@@ -50,7 +50,7 @@ def workbench(environment: dict[str, str], capsys: pytest.CaptureFixture[str]) -
 
 @pytest.fixture
 def process(environment: dict[str, str]) -> Callable[..., Ran]:
-    """The same as a process of its own."""
+    """Run the same command as a separate process."""
 
     def run(*words: str, **changes: str) -> Ran:
         done = subprocess.run([*COMMAND, *words], capture_output=True, env=environment | changes, timeout=120)

@@ -1,4 +1,4 @@
-"""``ask``, ``search --explain`` and ``--expect``, ``strategies promote``, indexes compared: as people type them."""
+"""``ask``, ``search --explain`` and ``--expect``, ``strategies promote``, and comparison of indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verbs over articles, a workspace and archives, as people type them."""
+"""The subcommands for articles, workspaces and archives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--background`` of indexes and ingest: a worker does it, the command only names which job it is."""
+"""``--background`` of indexes and ingest: a worker does the work, and the command prints the job."""
 
 from __future__ import annotations
 

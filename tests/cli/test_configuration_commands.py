@@ -1,4 +1,4 @@
-"""``workbench apply`` and ``workbench check`` as commands: the steps of the jobs in the docs, and exit codes."""
+"""``workbench apply`` and ``workbench check``: the steps of the CI jobs in the docs, and exit codes."""
 
 from __future__ import annotations
 

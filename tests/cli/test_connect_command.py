@@ -1,4 +1,4 @@
-"""``workbench connect``: the change is shown, written, undone; and calls that came since are seen."""
+"""``workbench connect``: the change is shown, written and undone, and later calls are detected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECTIONS = {client: file.section for client, file in CLIENT_FILES.items()}
 
 @pytest.fixture(autouse=True)
 def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A person with an empty home folder and a data folder of their own."""
+    """A user with an empty home folder and a separate data folder."""
     for variable in ("XDG_CONFIG_HOME", "APPDATA"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
@@ -33,7 +33,7 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def data(environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the notes of connections apart from other tests'."""
+    """Keep the notes about connections apart from those of other tests."""
     monkeypatch.setenv("WORKBENCH_HOME", str(tmp_path / "data"))
     (tmp_path / "data").mkdir()
     return tmp_path / "data"

@@ -17,7 +17,7 @@ PAGE = "<html><title>{0}</title><main><h1>{0}</h1><p>The page {0} speaks of {0} 
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Two pages and a dead link, served on loopback by a process of its own."""
+    """Two pages and a dead link, served on loopback by a separate process."""
     monkeypatch.setenv("WORKBENCH_CRAWL_ALLOW_HOSTS", "127.0.0.1")
     root = tmp_path / "site"
     root.mkdir()

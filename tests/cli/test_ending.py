@@ -1,4 +1,4 @@
-"""A process that is asked to stop shuts down cleanly: the embedded database ends with it, whatever it was doing."""
+"""A process that is asked to stop shuts down cleanly, together with its embedded database, at any moment."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.shared_home import postmaster
 
 pytestmark = pytest.mark.slow
 
-LONG = 60  # seconds: no test waits for it, it only bounds a failure
+LONG = 60  # seconds: an upper bound that only failures reach
 ABOUT = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
 
 def started(home: Path, *command: str) -> subprocess.Popen[str]:
-    """Start a command on a home."""
+    """Start a command on a data folder."""
     settings = {"WORKBENCH_HOME": str(home), "WORKBENCH_EMBEDDING_MODEL": "hash"}
     others = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
     return subprocess.Popen(
@@ -65,7 +65,7 @@ def free_port() -> int:
 
 
 def ends_with_its_server(process: subprocess.Popen[str], home: Path, number: signal.Signals) -> str:
-    """Send a signal; returns what the process still wrote, once it and the embedded server have ended."""
+    """Send a signal; returns the remaining output, once the process and the embedded server have ended."""
     assert postmaster(home) is not None
     process.send_signal(number)
     rest = process.communicate(timeout=LONG)[1]

@@ -1,4 +1,4 @@
-"""The way in: help, mistakes, exit codes, and how little it takes to answer them."""
+"""The entry point: help, mistakes, exit codes, and how little they load."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HEAVY = (
 
 
 def imported_by(*words: str) -> set[str]:
-    """Return the heavy packages that a command line pulls in, as a process of its own."""
+    """Return the heavy packages that a command line imports, run as a separate process."""
     script = (
         "import sys; from workbench.cli import main; main(sys.argv[1:]); "
         f"print('HEAVY', *[name for name in {HEAVY!r} if name in sys.modules])"

@@ -1,4 +1,4 @@
-"""``workbench export`` and ``workbench import``: everything out and back."""
+"""``workbench export`` and ``workbench import``: everything is exported and restored."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench import Workbench
 
 @pytest.fixture
 def elsewhere(server_url: str, template_database: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], str]]:
-    """Turn the command to another, empty database."""
+    """Point the command at another, empty database."""
     name = "elsewhere"
     with psycopg.connect(server_url, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))

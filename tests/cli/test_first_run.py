@@ -1,4 +1,4 @@
-"""A first run: the sample is loaded where it is asked for and there is nothing else."""
+"""The first run: the sample is loaded if requested and there is no source yet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``workbench learn`` and ``workbench rankers``: trained, kept, shown, carried to another place, searched with."""
+"""``workbench learn`` and ``workbench rankers``: train, store, show, move to another machine, search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.evals.test_learning import ASKED, TEXTS
 
 @pytest.fixture
 def archive(folder: Callable[..., Path]) -> Path:
-    """The test set of ``tests/evals/test_learning.py``: what is asked for is in the long texts."""
+    """The test set of ``tests/evals/test_learning.py``: the answers are in the long texts."""
     corpus = [{"_id": key, "title": title, "text": text} for key, (title, text) in TEXTS.items()]
     queries = [{"_id": key, "text": text} for key, (text, _) in ASKED.items()]
     qrels = [f"{key}\t{document}\t{grade}" for key, (_, judged) in ASKED.items() for document, grade in judged.items()]
@@ -36,7 +36,7 @@ def test_a_ranker_is_learned_kept_exported_deleted_and_imported(
     shown = workbench("rankers", "show", "long texts", "--json").json
     assert shown["weights"] == learned["ranker"]["weights"] == json.loads(file.read_text())["weights"]
     assert workbench("learn", str(archive), "--output", str(file)).code == 1  # it would replace the file
-    taken = workbench("learn", str(archive / "nowhere"), "--save", "long texts")  # said before anything is read
+    taken = workbench("learn", str(archive / "nowhere"), "--save", "long texts")  # reported before anything is read
     assert taken.code == 1 and "There is already a ranker 'long texts'" in taken.err
     assert workbench("rankers", "export", "long texts", str(tmp_path / "out.json")).code == 0
     assert workbench("rankers", "delete", "long texts", "--json").json["name"] == "long texts"

@@ -1,4 +1,4 @@
-"""``workbench notebooks copy``: the eight notebooks in a folder of one's own, where they run without the repository."""
+"""``workbench notebooks copy``: the eight notebooks in a new folder, runnable without the repository."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``workbench status``: what there is, and the work that continues; watched until someone stops it."""
+"""``workbench status``: counts and current work, and ``--watch`` until it is stopped."""
 
 from __future__ import annotations
 

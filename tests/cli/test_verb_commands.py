@@ -1,4 +1,4 @@
-"""The verbs over sources, documents, projects, indexes and strategies; status and doctor."""
+"""The subcommands for sources, documents, projects, indexes and strategies; status and doctor."""
 
 from __future__ import annotations
 

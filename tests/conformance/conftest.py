@@ -1,4 +1,4 @@
-"""The official suite runs where ``make test``, ``make conformance`` or ``python tests/conformance/fetch.py`` got it."""
+"""The official suite runs if ``make test``, ``make conformance`` or ``tests/conformance/fetch.py`` fetched it."""
 
 from tests.conformance.fetch import installed
 

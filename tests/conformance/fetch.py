@@ -15,17 +15,17 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LONGEST = 180  # seconds
 INSTALL = ["npm", "install", "--no-fund", "--no-audit", "--no-package-lock", "--ignore-scripts"]
-SOON = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]  # give up where no one answers
+SOON = ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]  # if nothing responds
 
 
 def installed(folder: Path = HERE) -> bool:
-    """Return whether just what package.json lists was fetched to its end."""
+    """Return whether everything in package.json was fetched completely."""
     done = _done(folder)
     return done.exists() and done.read_bytes() == (folder / "package.json").read_bytes()
 
 
 def fetch(folder: Path = HERE, longest: float = LONGEST) -> str:
-    """Fetch what package.json lists, unless it is there. Return "", or why it cannot be had."""
+    """Fetch the packages in package.json unless they are there. Return "", or why it failed."""
     if installed(folder):
         return ""
     if shutil.which("npm") is None:
@@ -40,7 +40,7 @@ def fetch(folder: Path = HERE, longest: float = LONGEST) -> str:
 
 
 def _npm(folder: Path, longest: float) -> str:
-    """Run npm in a process group of its own, so that a slow one ends with all it started."""
+    """Run npm in a separate process group, so that a slow one ends with its child processes."""
     process = subprocess.Popen(
         [*INSTALL, *SOON],
         cwd=folder,

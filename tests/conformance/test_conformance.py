@@ -1,4 +1,4 @@
-"""The server under the protocol's official suite, and under Inspector's command line."""
+"""The server, tested with the protocol's official suite and with Inspector's command line."""
 
 from __future__ import annotations
 

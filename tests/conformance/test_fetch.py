@@ -1,4 +1,4 @@
-"""Fetching the suite: it never fails the tests, never takes for ever, and always reports what became of it."""
+"""Fetching the suite never fails the tests, never runs forever, and always reports its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SCRIPT = HERE / "fetch.py"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the script next to a package.json that needs nothing from anywhere."""
+    """A copy of the script next to a package.json without dependencies."""
     (tmp_path / "fetch.py").write_bytes(SCRIPT.read_bytes())
     (tmp_path / "package.json").write_text(json.dumps({"name": "nothing", "private": True}))
     return tmp_path
@@ -29,7 +29,7 @@ def run(folder: Path, *options: str, path: str) -> subprocess.CompletedProcess[s
 
 
 def npm_that(does: str, folder: Path) -> str:
-    """Return a PATH on which npm does something else."""
+    """Return a PATH on which npm is another program."""
     programs = folder / "bin"
     programs.mkdir()
     (programs / "npm").write_text(f"#!/bin/sh\n{does}\n")

@@ -1,4 +1,4 @@
-"""A small web server in a process of its own, whose pages the tests write: real sockets, real misbehaviour.
+"""A small web server in a separate process, with pages written by the tests: real sockets, real misbehaviour.
 
 ``PUT /__page`` with {"path", "replies": [...]} makes a page; each request takes the next reply, the last one stays.
 A reply: {"status", "headers", "body" (base64), "delay" (s before answering), "drip" (bytes for ever)}.
@@ -27,7 +27,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: object) -> None:
-        """Stay quiet."""
+        """Log nothing."""
 
     def do_PUT(self) -> None:
         given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -101,17 +101,17 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class QuietServer(ThreadingHTTPServer):
-    """A server that takes it for granted that crawlers hang up, some of them killed."""
+    """A server that tolerates crawlers that disconnect."""
 
     daemon_threads = True
     request_queue_size = 128
 
     def handle_error(self, *_: object) -> None:
-        """Say nothing."""
+        """Report nothing."""
 
 
 def main() -> None:
-    """Serve on a free loopback port, told on stdout, until stdin closes."""
+    """Serve on a free loopback port, printed on stdout, until stdin closes."""
     server = QuietServer(("127.0.0.1", 0), Handler)
     print(server.server_address[1], flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""A site to crawl as a test sees it, and the words in which tests describe one."""
+"""A site to crawl, as tests see it, and helpers to describe one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from workbench import Workbench
 from workbench.jobs.worker import run_job
 
-QUICK = {"backoff": 0.02, "timeout": 5.0, "longest_wait": 5.0}  # a test does not wait as long as manners would
+QUICK = {"backoff": 0.02, "timeout": 5.0, "longest_wait": 5.0}  # shorter than the polite delay
 
 
 class TestSite:
@@ -24,7 +24,7 @@ class TestSite:
         self.url = f"http://127.0.0.1:{port}"
 
     def put(self, pages: dict[str, Any]) -> None:
-        """Make pages: path to text (HTML), bytes, one ``reply`` or a list of them, given out in turn."""
+        """Add pages: path to text (HTML), bytes, one ``reply`` or a list of them, which are sent in turn."""
         made = []
         for path, content in pages.items():
             replies = content if isinstance(content, list) else [content]
@@ -32,7 +32,7 @@ class TestSite:
         self._ask("PUT", "/__page", json.dumps(made))
 
     def hits(self, path: str | None = None) -> Any:
-        """Return how often a path was asked for; all paths without one."""
+        """Return how often a path was requested; without a path, all counts."""
         found = json.loads(self._ask("GET", "/__hits"))["hits"]
         return found if path is None else found.get(path, 0)
 
@@ -41,11 +41,11 @@ class TestSite:
         return json.loads(self._ask("GET", "/__hits"))["headers"][path]
 
     def times(self, path: str) -> list[float]:
-        """When a path was asked for, in seconds of the server's clock."""
+        """Return the times at which a path was requested, in seconds of the server's clock."""
         return json.loads(self._ask("GET", "/__hits"))["times"][path]
 
     def most_at_once(self) -> int:
-        """Return how many requests for pages were under way at the same time, at most."""
+        """Return the maximum number of concurrent requests for pages."""
         return json.loads(self._ask("GET", "/__hits"))["most_at_once"]
 
     def _ask(self, method: str, path: str, body: str | None = None) -> str:
@@ -57,7 +57,7 @@ class TestSite:
 
 
 def reply(body: str | bytes = "", status: int = 200, **more: Any) -> dict[str, Any]:
-    """Return one answer of the server; ``headers``, ``delay`` and ``drip`` as in server.py."""
+    """Return one response of the server; ``headers``, ``delay`` and ``drip`` as in server.py."""
     headers = {"Content-Type": "text/html; charset=utf-8"} | more.pop("headers", {})
     data = body.encode() if isinstance(body, str) else body
     if "drip" in more:
@@ -66,12 +66,12 @@ def reply(body: str | bytes = "", status: int = 200, **more: Any) -> dict[str, A
 
 
 def redirect(to: str, status: int = 301) -> dict[str, Any]:
-    """Return an answer that sends its reader on."""
+    """Return a redirect."""
     return reply("", status, headers={"Location": to})
 
 
 def page(title: str, text: str = "", links: tuple[str, ...] | list[str] = (), head: str = "") -> str:
-    """Return a page of HTML with a heading, a paragraph and links."""
+    """Return an HTML page with a heading, a paragraph and links."""
     anchors = "".join(f'<p><a href="{link}">go to {link}</a></p>' for link in links)
     body = text or f"The page called {title} says a thing or two about {title}, and nobody else does."
     main = f"<main><h1>{title}</h1><p>{body}</p>{anchors}</main>"
@@ -90,5 +90,5 @@ def outcomes(wb: Workbench, crawled: dict[str, Any]) -> dict[str, str]:
 
 
 def reason(wb: Workbench, crawled: dict[str, Any], path: str) -> str:
-    """Return why a page ended as it did."""
+    """Return the reason for a page's outcome."""
     return next(p.reason or "" for p in wb.crawls.pages(crawled["id"]) if p.url.endswith(path))

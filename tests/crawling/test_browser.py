@@ -1,4 +1,4 @@
-"""Pages that need JavaScript, and a browser that reaches nothing it may not: our own, and one that is given."""
+"""Pages that need JavaScript, and a browser that only reaches allowed addresses: our own, or an existing one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ fetch('/data').then(r => r.text()).then(t => {{ document.getElementById('root').
 
 
 def scripted_site(site: TestSite, trap: Trap) -> None:
-    """Serve a site whose pages try every way out of the browser that there is, all into the trap."""
+    """Serve a site whose pages try every way to leave the browser, all leading to the trap."""
     away = f"http://127.0.0.2:{trap.port}"
     site.put({
         "/": page("Start", links=["/app", "/plain", "/leap", "/moved"]), "/plain": page("Plain"), "/next": page("Next"),
@@ -57,7 +57,7 @@ def scripted_site(site: TestSite, trap: Trap) -> None:
 
 @contextmanager
 def given_chromium(folder: Path) -> Iterator[str]:
-    """A Chromium that someone started for other purposes, with no proxy and no restraint; yields its CDP address."""
+    """A Chromium started for other purposes, without a proxy or restrictions; yields its CDP address."""
     path = find_chromium()
     assert path is not None
     flags = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", f"--user-data-dir={folder}"]

@@ -1,4 +1,4 @@
-"""A crawl of what was crawled before: cheap, and exact about what is different."""
+"""A repeated crawl is cheap and detects exactly what has changed."""
 
 from __future__ import annotations
 

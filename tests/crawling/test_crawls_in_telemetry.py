@@ -1,4 +1,4 @@
-"""A crawl in telemetry: the ingests of its pages lie within its job."""
+"""A crawl in telemetry: the ingests of its pages are within its job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No connection goes anywhere it may not: addresses come from a resolver of the tests, and no socket is ever made."""
+"""Connections only go to allowed addresses; a test resolver returns them, and no socket is ever created."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WRITTEN = [
 
 
 class Sockets:
-    """A maker of sockets that notes the address and makes none."""
+    """A socket factory that records addresses and creates no sockets."""
 
     def __init__(self) -> None:
         self.asked_for: list[str] = []
@@ -41,13 +41,13 @@ class Sockets:
 
 
 def answers(*sequence: Iterable[str]) -> Callable[[str], Iterable[str]]:
-    """Return a resolver that gives one answer after another."""
+    """Return a resolver that returns one answer after another."""
     waiting = list(sequence)
     return lambda _: waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
 
 def fetch(guard: Guard, url: str, sockets: Sockets) -> None:
-    """Ask for a page with a fetcher whose sockets are watched."""
+    """Request a page with a fetcher whose sockets are recorded."""
 
     async def ask() -> None:
         async with GuardedHTTPStrategy(guard, timeout=5, max_bytes=1000, socket_factory=sockets) as strategy:

@@ -1,4 +1,4 @@
-"""The estimate of a crawl's time: measured fetches, and the waits to come."""
+"""The estimate of a crawl's duration, from measured fetches and expected waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker may die at any moment: what it leaves is gone on with, and the corpus comes out the same."""
+"""A worker may die at any moment: another one resumes its crawl, and the corpus is the same."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def make_site(site: TestSite) -> None:
 
 
 def corpus(wb: Workbench, source_id: str) -> dict[str, Any]:
-    """Return everything a source's documents consist of, by address."""
+    """Return the contents of a source's documents, by address."""
     texts = {}
     for listed in wb.documents.list(source_id=source_id):
         whole = wb.documents.get(listed.id)
@@ -68,12 +68,12 @@ def corpus(wb: Workbench, source_id: str) -> dict[str, Any]:
 
 
 def told(wb: Workbench, job_id: str) -> list[tuple[Any, ...]]:
-    """Return the crawl's word on every page, in order."""
+    """Return the crawl's record of every page, in order."""
     return [(p.position, p.url, p.parent, p.depth, p.outcome, p.reason) for p in wb.crawls.pages(job_id)]
 
 
 def steps(wb: Workbench, job_id: str) -> int:
-    """Return how far a crawl is: pages fetched and pages settled, together."""
+    """Return the progress of a crawl: the number of pages fetched plus the number settled."""
     rows = wb.crawls.table.counts(job_id)
     return sum(row.n * (1 if row.state == "fetched" else 2) for row in rows if row.state != "queued")
 

@@ -1,4 +1,4 @@
-"""Pages of many megabytes, some made to hold a reader up: they are read in time that grows with their size."""
+"""Pages of many megabytes, some designed to slow down a reader, are read in time proportional to their size."""
 
 from __future__ import annotations
 

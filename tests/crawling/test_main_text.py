@@ -1,4 +1,4 @@
-"""The text that is kept of a page, and duplicates."""
+"""The main text of a page, and duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""robots.txt, sitemaps, llms.txt: what a site says to crawlers, and that it is heard."""
+"""robots.txt, sitemaps and llms.txt are read and respected."""
 
 from __future__ import annotations
 

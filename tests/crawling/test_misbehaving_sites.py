@@ -1,4 +1,4 @@
-"""Misdeeds of sites against crawlers: each has its test, and none stops the job."""
+"""Sites that misbehave towards crawlers: each case has a test, and none stops the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every option of a crawl is checked at the door, whichever door it comes in by."""
+"""Every option of a crawl is validated, whichever interface it comes from."""
 
 from __future__ import annotations
 

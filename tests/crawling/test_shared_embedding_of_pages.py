@@ -1,4 +1,4 @@
-"""The pages of a crawl are fetched by one worker and embedded by all; a worker that dies costs a part at most."""
+"""One worker fetches the pages of a crawl and all embed them; a dead worker costs at most one part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGES, PARAGRAPHS = 24, 40
 
 
 def make_site(site: TestSite) -> None:
-    """Pages of some forty passages each, all named by the first."""
+    """Pages of about forty passages each, all linked from the first."""
     bodies = {f"/p{n}": "</p><p>".join(f"page{n} line{line} " * 60 for line in range(PARAGRAPHS)) for n in range(PAGES)}
     links = [f"/p{n}" for n in range(1, PAGES)]
     site.put({path: page(f"Page {path}", body, links if path == "/p0" else ()) for path, body in bodies.items()})

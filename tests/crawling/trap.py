@@ -1,4 +1,4 @@
-"""A listener at an address that no one may reach: it notes every connection and every packet that arrives."""
+"""A listener at a forbidden address, which records every connection and packet that arrives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Trap:
         self._thread.start()
 
     def heard(self) -> list[str]:
-        """Return what arrived so far; a connection of the caller's own comes last, so nothing is still under way."""
+        """Return what has arrived so far; a connection of the caller's own comes last, so nothing is in transit."""
         with socket.create_connection(self._sockets[0].getsockname()[:2], timeout=20) as own:
             own.shutdown(socket.SHUT_WR)
             assert own.recv(1) == b""
@@ -70,14 +70,14 @@ class Trap:
         with connection:
             connection.settimeout(0.2)
             line = b""
-            with contextlib.suppress(OSError):  # a connection that says nothing is one all the same
+            with contextlib.suppress(OSError):  # a connection that sends nothing also counts
                 line = connection.recv(200)
             self._heard.append((sender[1], "connection " + line.decode("latin-1").split("\r\n")[0]))
 
 
 @contextmanager
 def trapped(*hosts: str) -> Iterator[Trap]:
-    """Set a trap for as long as a test takes."""
+    """Set a trap for the duration of a test."""
     trap = Trap(*hosts)
     try:
         yield trap

@@ -1,4 +1,4 @@
-"""Hatches worker processes that are quick to start: everything is imported once, then each line on stdin forks one.
+"""Starts worker processes quickly: everything is imported once, then each line on stdin forks one.
 
 Prints the process id of each; a worker runs until it is killed.
 """

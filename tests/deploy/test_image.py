@@ -1,4 +1,4 @@
-"""The image and its services: what they start exists, and they have no more rights than they need."""
+"""The image and its services: the commands exist, and services have no more rights than they need."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALLOWED = {name for row in PROFILE["syscalls"] for name in row["names"]}
 
 
 def understood(words: list[str]) -> dict[str, Any]:
-    """Return the options of a command as the workbench reads them. Raises InvalidInput for one it does not know."""
+    """Return the options of a command as the workbench parses them. Raises InvalidInput for unknown ones."""
     assert words[0] == "workbench"
     parser = Parser(prog="workbench")
     COMMANDS[words[1]][0].add_arguments(parser)

@@ -1,4 +1,4 @@
-"""The manifests: valid by Kubernetes' own schemas, and in agreement with the code that they start."""
+"""The manifests are valid by Kubernetes' own schemas and agree with the code that they start."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ DEPLOYMENTS = {name: row for name, row in ALL.items() if row["kind"] == "Deploym
 
 
 def pod(manifest: Manifest) -> Manifest:
-    """Return the pod that a Deployment or a CronJob makes."""
+    """Return the pod of a Deployment or a CronJob."""
     spec = manifest["spec"]
     return (spec["jobTemplate"]["spec"] if manifest["kind"] == "CronJob" else spec)["template"]["spec"]
 
 
 def disagreements(manifest: Manifest) -> Iterator[str]:
-    """Say where a pod and the workbench's code disagree: a setting, a port, a probe, a key of the Secret."""
+    """Return the disagreements of a pod with the code: settings, ports, probes, keys of the Secret."""
     keys = ALL["secret.example.yaml Secret rag-workbench"]["stringData"]
     for container in pod(manifest)["containers"]:
         for variable in container["env"]:

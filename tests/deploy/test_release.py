@@ -1,4 +1,4 @@
-"""A release is made where version, changelog, manifests and tag agree; it has an SBOM and digests of every file."""
+"""A release is made if version, changelog, manifests and tag agree; it has an SBOM and digests of all files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random drills: each continues for so many seconds and says its seed, so that a failure can be run again.
+"""Random drills: each runs for some seconds and prints its seed, so that a failure can be reproduced.
 
 A drill is a test in this folder that repeats a random round while ``drill_seconds`` lasts, at least once. ``make test``
 runs each for about 20 seconds, ``make drills`` at length. ``DRILL_SEED=N`` repeats the rounds of a former run.
@@ -22,7 +22,7 @@ def drill_seconds(request: pytest.FixtureRequest) -> float:
 
 @pytest.fixture
 def chance() -> random.Random:
-    """The random numbers of a drill; their seed is printed, and shown if the drill fails."""
+    """The random numbers of a drill; the seed is printed, and shown if the drill fails."""
     seed = int(os.environ.get("DRILL_SEED") or random.SystemRandom().randrange(10**6))
     print(f"DRILL_SEED={seed}")
     return random.Random(seed)
@@ -30,7 +30,7 @@ def chance() -> random.Random:
 
 @pytest.fixture
 def rounds(drill_seconds: float) -> Callable[[], Iterator[int]]:
-    """Count the rounds of a drill while its time lasts; there is at least one."""
+    """Count the rounds of a drill until its time is over; there is at least one."""
 
     def count() -> Iterator[int]:
         ends, number = time.monotonic() + drill_seconds, 0

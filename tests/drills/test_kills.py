@@ -1,4 +1,4 @@
-"""Processes that are killed at any moment: afterwards everything resumes, and the counts agree."""
+"""Processes killed at any moment: afterwards everything resumes, and the counts agree."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from workbench.storage.graph import SERVING_PARAMETERS
 
 pytestmark = pytest.mark.slow
 
-LONG = 180  # seconds: no round waits for it, it only bounds a failure
+LONG = 180  # seconds: an upper bound that only failures reach
 Rounds = Callable[[], Iterator[int]]
 PAGES = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} and {number * 7} " * 500 for number in range(60)}
 
 
 def agree(wb: Workbench, database_url: str, documents: int, index: str) -> None:
-    """Hold an index against the documents: each is there once, whole, and its passages are counted right."""
+    """Compare an index with the documents: each is in it once and complete, and its passages are counted correctly."""
     assert wb.indexes.count_missing(index) == 0
     counted = wb.indexes.get(index)
     with psycopg.connect(database_url) as connection:
@@ -39,7 +39,7 @@ def agree(wb: Workbench, database_url: str, documents: int, index: str) -> None:
 
 
 def kill_some(chance: random.Random, wb: Workbench, database_url: str, home: Path, jobs: list[str]) -> None:
-    """Run jobs with two workers of which one is killed again and again; two last ones finish the work."""
+    """Run jobs with two workers, one of which is killed repeatedly; two final workers finish them."""
     workers = [worker_process(database_url, home) for _ in range(2)]
     for _ in range(chance.randint(1, 3)):
         time.sleep(chance.uniform(0.1, 3))
@@ -79,7 +79,7 @@ def test_workers_that_are_killed_lose_and_double_nothing(
 
 
 def run_ingest(database_url: str, home: Path, pages: Path) -> subprocess.Popen[bytes]:
-    """Start ``workbench ingest`` in a process of its own."""
+    """Start ``workbench ingest`` as a separate process."""
     settings = {"HOME": str(home), "DATABASE_URL": database_url, "EMBEDDING_MODEL": "hash"}
     environment = os.environ | {f"WORKBENCH_{name}": value for name, value in settings.items()}
     command = [sys.executable, "-m", "workbench.cli", "ingest", str(pages), "--source", "Killed"]

@@ -1,4 +1,4 @@
-"""A crawl of what was crawled before loses no document, whatever goes wrong at whichever request."""
+"""A repeated crawl loses no document, whatever goes wrong at any request."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOGIN = "HTTP/1.1 302 Found\r\nLocation: /login?next=there\r\nContent-Length: 0\
 
 
 def whole(status: int, body: str, kind: str = "text/html") -> bytes:
-    """Return an answer as it goes over the wire."""
+    """Return a response as sent over the wire."""
     data = body.encode()
     return f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data
 
@@ -50,7 +50,7 @@ FAILURES: dict[str, Callable[[int], bytes | None]] = {  # by the number of the r
 
 
 class FailingSite:
-    """A site that answers as it should up to a request, then fails in one way, once or from there on."""
+    """A site that responds normally up to a request, then fails in one way, once or from then on."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -59,7 +59,7 @@ class FailingSite:
         self.listener = self.listen()
 
     def listen(self) -> socket.socket:
-        """Begin to accept connections, at the same port as before."""
+        """Start to accept connections, at the same port as before."""
         self.listener = socket.create_server(("127.0.0.1", self.port))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self._accept, args=(self.listener,), daemon=True).start()
@@ -105,7 +105,7 @@ class FailingSite:
 
 @pytest.fixture
 def seconds(request: pytest.FixtureRequest) -> float:
-    """How long the drill takes."""
+    """How long the drill runs."""
     try:
         return float(request.getfixturevalue("drill_seconds"))
     except pytest.FixtureLookupError:
@@ -114,7 +114,7 @@ def seconds(request: pytest.FixtureRequest) -> float:
 
 @pytest.fixture
 def site() -> Iterator[FailingSite]:
-    """A site that answers as it should until it is asked to fail."""
+    """A site that responds normally until it is told to fail."""
     served = FailingSite()
     yield served
     served.listener.close()
@@ -148,7 +148,7 @@ def test_no_failure_at_any_request_of_a_recrawl_loses_a_document(
             after = texts_of(wb)
             trial = f"{kind} at request {first}{' and after it' if forever else ''}"
             assert before.keys() <= after.keys(), trial
-            is_page = kind in ("maintenance", "odd charset", "truncated")  # one page may say something new
+            is_page = kind in ("maintenance", "odd charset", "truncated")  # one page may have new text
             assert sum(after[key] != text for key, text in before.items()) <= is_page, trial
             if after != before:
                 site.fail("", 0, False)

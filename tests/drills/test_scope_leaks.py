@@ -43,7 +43,7 @@ NAMES_WITH_SIGNS = ["1.3.2", "C++", "PPR-9087"]  # only the bank has them, the o
 
 @dataclass(frozen=True)
 class Place:
-    """A source with where it is, and its own word for each field."""
+    """A source with its location, and a unique word for each field."""
 
     name: str
     project: str | None
@@ -59,7 +59,7 @@ class Place:
 
 @dataclass(frozen=True)
 class World:
-    """A corpus with its faces."""
+    """A corpus with all interfaces to it."""
 
     wb: Workbench
     agent: Agent
@@ -73,13 +73,13 @@ class World:
 
 @pytest.fixture
 def drill_seconds() -> float:
-    """How long a drill continues: 15 s in an ordinary run."""
+    """How long a drill runs: 15 s in an ordinary run."""
     return float(os.environ.get("DRILL_SECONDS", "15"))
 
 
 @pytest.fixture
 def world(server_url: str, template_database: str, test_home: Any, tmp_path: Any) -> Iterator[World]:
-    """Two projects, a folder and a global source, in a server of their own."""
+    """Two projects, a folder and a global source, in a separate server."""
     dice = random.Random(41)
     places = {
         "bank": Place("bank", "bank", True, invented(dice)),
@@ -107,7 +107,7 @@ def world(server_url: str, template_database: str, test_home: Any, tmp_path: Any
 
 
 def invented(dice: random.Random) -> dict[str, str]:
-    """Return a word for each field that no language has."""
+    """Return a word for each field that exists in no language."""
     return {
         name: "".join(dice.choice(LETTERS) + dice.choice("aeiou") for _ in range(4)).title() + "x" for name in FIELDS
     }
@@ -119,7 +119,7 @@ def source(place: Place) -> str:
 
 
 def fill(wb: Workbench, place: Place) -> None:
-    """Make a place's source with its documents."""
+    """Create a place's source with its documents."""
     words = place.words
     parts = f"Release {', '.join(NAMES_WITH_SIGNS)}" if place.name == "bank" else "Release 1 for C, 3 PPR of 2, 9087"
     if place.has_folder:
@@ -146,7 +146,7 @@ def fill(wb: Workbench, place: Place) -> None:
 
 
 def question(dice: random.Random, world: World) -> str:
-    """Return a question in small letters: shared words, words of any place, some misspelled."""
+    """Return a question in lower case: shared words and words of any place, some misspelled."""
     said = dice.sample(SHARED, dice.randint(1, 3))
     for place in dice.sample(list(world.places.values()), 2):
         word = dice.choice(place.own_words).lower()
@@ -161,13 +161,13 @@ def question(dice: random.Random, world: World) -> str:
 
 
 def slip(dice: random.Random, word: str) -> str:
-    """Return a word with two neighbouring letters exchanged."""
+    """Return a word with two neighbouring letters transposed."""
     at = dice.randrange(1, len(word) - 2)
     return word[:at] + word[at + 1] + word[at] + word[at + 2 :]
 
 
 def check(world: World, told: str, asked: str, *inside: str) -> None:
-    """Fail if an answer holds a word of a place that is not inside, unless the question said it just so."""
+    """Fail if an answer contains a word of a place outside the scope, unless the question contains it verbatim."""
     for word in world.outside(*inside):
         assert word not in told, f"{word!r} leaks into {told[:2000]}"
         if word.lower() not in asked:
@@ -186,7 +186,7 @@ def in_project(dice: random.Random, world: World, asked: str) -> None:
 
 
 def in_global(dice: random.Random, world: World, asked: str) -> None:
-    """Search global sources by tags that they have, that others have, and that are nearly those."""
+    """Search global sources by their own tags, by tags of others, and by nearly equal tags."""
     tag = any_place(dice, world).words["tag"]
     tags = dice.choice([[], ["money"], [tag.lower()], [slip(dice, tag.lower())]])
     told = call(world, "rag_search_global_knowledge", query=asked, tags=tags)
@@ -215,7 +215,7 @@ def in_any(dice: random.Random, world: World, asked: str) -> None:
 
 
 def in_source(dice: random.Random, world: World, asked: str) -> None:
-    """Search one source by its id or title with the tools that take one."""
+    """Search one source by its id or title with the tools that accept one."""
     place = any_place(dice, world)
     key = dice.choice([source(place), f"Reports {place.words['source']}"])
     tool, more = dice.choice(
@@ -290,7 +290,7 @@ def call(world: World, tool: str, **arguments: Any) -> str:
 
 
 def completed(world: World, name: str, typed: str) -> str:
-    """Return what is offered for an argument while a project is known."""
+    """Return the completions of an argument if a project is given."""
     argument, known = {"name": name, "value": typed}, {"project_id": "shop"}
     prompts = world.agent.talk(lambda client: client.list_prompts()).prompts
     names = [prompt.name for prompt in prompts if any(one.name == name for one in prompt.arguments or ())]
@@ -333,7 +333,7 @@ def test_the_command_line_shows_nothing_outside_the_scope(
 
 
 def test_the_words_of_the_places_are_found_where_they_belong(world: World) -> None:
-    """The check can fail: each place's words do occur in answers of its own scope."""
+    """The check can fail: each place's words do occur in answers within its own scope."""
     shop = world.places["shop"]
     told = call(
         world, "rag_search_project_knowledge", query=f"layoffs in {shop.words['title']}".lower(), project_id="shop"
@@ -373,7 +373,7 @@ def test_answers_in_a_scope_are_the_same_as_without_everything_else(
 
 
 def without_ids(wb: Workbench, asked: str, ask: Ask) -> str:
-    """Return a search, its ids numbered in their order, and without times."""
+    """Return a search with its ids numbered in order, and without times."""
     result = wb.search_service.search(asked, ask)
     told = json.dumps([result.to_dict(), list(result.notes)], default=str)
     told = re.sub(r'"(timings_ms|[a-z_]+_at)": (\{[^}]*\}|"[^"]*")', '""', told)

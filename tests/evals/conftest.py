@@ -1,4 +1,4 @@
-"""Small test sets in BEIR's form."""
+"""Small test sets in BEIR format."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ StartJudge = Callable[..., Endpoint]
 
 @pytest.fixture
 def start_judge() -> Iterator[StartJudge]:
-    """Start a judge's server in a process of its own: ``start_judge("nonsense", calls=5)``."""
+    """Start a judge's server in a separate process: ``start_judge("nonsense", calls=5)``."""
     started: list[subprocess.Popen[str]] = []
 
     def start(mode: str, **limits: float) -> Endpoint:

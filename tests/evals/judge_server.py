@@ -25,7 +25,7 @@ def words(text: str) -> set[str]:
 
 
 def supported(statement: str, context: str) -> int:
-    """1 where at least half of a statement's words are in the context."""
+    """Return 1 if at least half of a statement's words are in the context."""
     asked = words(statement)
     return int(len(asked & words(context)) >= len(asked) / 2)
 
@@ -35,7 +35,7 @@ def sentences(text: str) -> list[str]:
 
 
 def reply(prompt: str) -> str:
-    """Answer a question from its passages, or fill in the JSON form that ragas asks for."""
+    """Answer a question from its passages, or fill in the JSON form that ragas requests."""
     if prompt.endswith("Grade:"):
         question, text = prompt.partition("Question: ")[2].split("\n\nText: ")
         return "relevant" if supported(question, text) else "not"
@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        """Serve /chat/completions as the mode wants."""
+        """Serve /chat/completions according to the mode."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         prompt = body["messages"][-1]["content"]
         sys.stdout.write(
@@ -100,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Keep quiet."""
+        """Log nothing."""
 
 
 if __name__ == "__main__":

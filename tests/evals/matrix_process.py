@@ -1,4 +1,4 @@
-"""Run one experiment in a process of its own, saying each step, so that a test can kill it in the middle."""
+"""Run one experiment in a separate process, reporting each step, so that a test can kill it halfway."""
 
 import sys
 
@@ -9,7 +9,7 @@ from workbench.workbench import Workbench
 
 
 def say(progress: Progress) -> None:
-    """Tell the parent how far it is; it reads line by line."""
+    """Report progress to the parent, which reads it line by line."""
     print(progress.done, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Every metric that ragas asks a language model for, and grading, once with a real small model of this machine."""
+"""Every ragas metric with a language model, and grading, once with a real small local model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate catches a strategy that became worse, lets an equal one pass, and compares nothing with something else."""
+"""The gate detects a strategy that became worse, passes an equal one, and compares only what is comparable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ASKED = {f"q{n}": (f"Where is the {word}?", {word: 1}) for n, word in enumerate(
 def run(
     wb: Workbench, *words: str, on_progress: Callable[[Progress], None] | None = None
 ) -> tuple[dict[str, Any], int, str]:
-    """Run the command as the command line does; returns (JSON, exit code, what was said)."""
+    """Run the command as the command line does; returns (JSON, exit code, messages)."""
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     lines: list[str] = []
@@ -59,7 +59,7 @@ def test_values_that_a_file_rounds_are_no_difference(wb: Workbench, beir: WriteT
 
 
 def test_a_worse_strategy_is_caught_and_named(wb: Workbench, saved: tuple[str, str]) -> None:
-    """The fault is planted in the data a strategy reads: its postings are gone, so that keyword search is blind."""
+    """The fault is in the data that a strategy reads: its postings are gone, so keyword search finds nothing."""
     index = run(wb, saved[0], "--strategies", "keyword")[0]["index"]["name"]
     with wb.corpus.database.transaction() as connection:
         connection.execute(f"TRUNCATE postings_{index}")  # pyright: ignore[reportArgumentType]

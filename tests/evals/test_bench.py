@@ -1,4 +1,4 @@
-"""The bench at a small size: every strategy that can be asked is timed, and nothing beyond the installed is needed."""
+"""The benchmark at a small size: every available strategy is timed, with only the installed packages."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PASSAGES = 300
 
 @pytest.fixture(scope="module")
 def home() -> Iterator[Path]:
-    """A data folder that the embedded server's own user can reach."""
+    """A data folder that the embedded server's user can access."""
     with tempfile.TemporaryDirectory(prefix="wb-bench-") as folder:
-        Path(folder).chmod(0o755)  # as root the embedded server runs as its own user
+        Path(folder).chmod(0o755)  # as root, the embedded server runs as another user
         yield Path(folder)
 
 
 def measure(home: Path, **options: bool) -> dict[str, dict]:
-    """Run one whole bench that takes seconds."""
+    """Run a whole benchmark that takes seconds."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ingest_speed, "DOCUMENTS_PER_HALF", 8)
         patch.setattr(ingest_speed, "PASSAGES_COMPARED", 20)
@@ -43,7 +43,7 @@ def measure(home: Path, **options: bool) -> dict[str, dict]:
 
 @pytest.fixture(scope="module")
 def result(home: Path) -> dict[str, dict]:
-    """One bench that keeps its corpus."""
+    """The result of a benchmark that keeps its corpus."""
     return measure(home, keep=True, with_walks=True)
 
 

@@ -1,4 +1,4 @@
-"""The bench's corpus: a killed load goes on, a disk that is too small is refused, a kept corpus is not loaded anew."""
+"""Loading the benchmark's corpus: a killed load resumes, a small disk is rejected, a kept corpus is reused."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ with loading.open_bench(Path(sys.argv[1])) as workbench:
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A data folder that the embedded server's own user can reach."""
+    """A data folder that the embedded server's user can access."""
     with tempfile.TemporaryDirectory(prefix="wb-bench-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)
 
 
 def _contents(workbench: Workbench, corpus: BenchCorpus, synthetic: SyntheticCorpus) -> list[object]:
-    """Return everything of the corpus but ids that are drawn again, and what its postings score."""
+    """Return the contents of the corpus, without random ids, and the scores of its postings."""
     rows = workbench.corpus.database.rows
     passages = (
         "SELECT d.key, s.title, p.text, p.embedding::text, p.token_bits, p.metadata_ ->> 'ordinal' AS ordinal "

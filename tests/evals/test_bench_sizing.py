@@ -1,4 +1,4 @@
-"""The sizing table reports what runs measured, and marks what grows from it."""
+"""The sizing table shows measured figures, and marks extrapolated ones."""
 
 from __future__ import annotations
 

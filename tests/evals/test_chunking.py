@@ -1,4 +1,4 @@
-"""The chunking_evaluation driver: spans placed in the corpora, sizes in cl100k tokens, figures that can be checked."""
+"""The chunking_evaluation driver: spans in the corpora, sizes in cl100k tokens, figures that can be checked."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ WriteFile = Callable[..., Path]
 
 @pytest.fixture
 def wb(make_settings: Callable[..., Settings], tmp_path: Path) -> Iterator[Workbench]:
-    """A workbench with a data folder of its own, in which strategies are stored."""
+    """A workbench with a separate data folder, in which strategies are stored."""
     with Workbench.open(settings=make_settings(home=tmp_path / "home")) as workbench:
         yield workbench
     for name in ("mine", "other"):
@@ -87,7 +87,7 @@ def write(tmp_path: Path, beir: WriteTestSet, monkeypatch: pytest.MonkeyPatch) -
 
 
 def change_retriever(wb: Workbench, wrong: int) -> None:
-    """Have the file's retriever find a wrong document for some of the twelve questions, as another version of it."""
+    """Make the file's retriever find a wrong document for some of the twelve questions, as a new version of it."""
     sys.modules["own_retrieval"].WRONG = wrong  # pyright: ignore[reportAttributeAccessIssue]
     STRATEGIES.add(wb.strategies.define("mine", {"use": "own_retrieval:find"}), replace=True)
 
@@ -98,7 +98,7 @@ def actions(wb: Workbench, file: Path, *, dry_run: bool = False) -> dict[str, st
 
 
 def describe(wb: Workbench) -> tuple[object, ...]:
-    """What applying can change."""
+    """Return everything that applying a file can change."""
     indexes = [(one.name, one.chunker, dict(one.chunker_options), one.is_default) for one in wb.indexes.list()]
     sets = [(one.title, one.version, one.questions) for one in wb.test_sets.list()]
     return indexes, sets, wb.strategies.read_stored(), wb.jobs.count()
@@ -273,7 +273,7 @@ def check(wb: Workbench, file: Path, *, save: bool = False) -> CheckReport:
 
 
 def judge(report: CheckReport, run: str = "mine") -> Verdict:
-    """The one verdict on a run."""
+    """Return the only verdict on a run."""
     (verdict,) = [one for one in report.verdicts if one.run == run]
     return verdict
 

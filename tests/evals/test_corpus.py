@@ -1,4 +1,4 @@
-"""A test set's corpus has a source and indexes of its own."""
+"""A test set's corpus has a separate source and separate indexes."""
 
 from __future__ import annotations
 

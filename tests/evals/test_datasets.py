@@ -1,4 +1,4 @@
-"""Reading test sets: BEIR folders as they are found in the wild, and the sample."""
+"""Reading test sets: BEIR folders as found in practice, and the sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cutoff by document: fewer documents, the same relevant ones, told by the command that the documentation names."""
+"""The cutoff by document: fewer documents, the same relevant ones, reported by the documented command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guide to evaluation is held to the code: its program runs, its options and metrics exist."""
+"""The guide to evaluation agrees with the code: its program runs, its options and metrics exist."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def quiet(_: object) -> None:
 
 @pytest.fixture(autouse=True)
 def forget_own_strategies() -> Iterator[None]:
-    """Remove strategies that a test has added."""
+    """Remove the strategies that a test added."""
     yield
     for name in [name for name in STRATEGIES if name not in BUILT_IN_STRATEGIES]:
         STRATEGIES.remove(name)
@@ -34,7 +34,7 @@ def first_judged(question: str) -> str:
 
 
 class PerfectRetriever:
-    """A retriever that knows the answers."""
+    """A retriever that knows the relevant documents."""
 
     def invoke(self, question: str) -> list[str]:
         """Return the key of the best document."""

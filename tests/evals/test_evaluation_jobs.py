@@ -1,4 +1,4 @@
-"""Experiments in the queue: a real worker runs them, tells how far they are, and goes on with one that was stopped."""
+"""Experiments in the queue: a real worker runs them, reports progress, and resumes a stopped one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_worker_runs_an_experiment_and_ragas_looks_at_its_texts(wb: Workbench,
 
 
 def test_a_stopped_experiment_continues_and_asks_nothing_twice(wb: Workbench, words: str) -> None:
-    """The first job is stopped in the midst of the first of two runs: after some answers and before all."""
+    """The first job is stopped during the first of two runs: after some answers and before all."""
     experiments = Experiments(wb)
     made = experiments.create("Stopped", words, make_cells(["vector", "keyword"]))
     looks = itertools.count()
@@ -93,7 +93,7 @@ def test_a_stopped_search_for_parameters_continues_with_the_time_that_was_left(
 
 
 def cancel_once_it_searches(wb: Workbench, job_id: str) -> None:
-    """Cancel a search in its second second."""
+    """Cancel a search after it has run for one second."""
 
     def stop(progress: Progress) -> None:
         if "settings tried" in progress.message and progress.done >= 1:

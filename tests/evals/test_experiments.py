@@ -1,4 +1,4 @@
-"""Experiments: nothing is asked twice, whatever stops them, and nothing unlike is compared."""
+"""Experiments: no question is asked twice, whatever stops them, and only comparable runs are compared."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_matrix_killed_twice_finishes_without_asking_again_what_was_answered(
 
 
 def load_answers(experiments: Experiments, experiment_id: str) -> int:
-    """Count what an experiment has stored."""
+    """Count the stored answers of an experiment."""
     query = "SELECT count(*) AS n FROM eval_answers JOIN experiment_runs USING (run_id) WHERE experiment_id = %s"
     with experiments._wb.corpus.database.transaction() as connection:
         row = connection.execute(query, (experiment_id,)).fetchone()

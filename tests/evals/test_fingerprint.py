@@ -1,4 +1,4 @@
-"""Causes that make a stored run stale: a change of anything that a ranking passes through."""
+"""A stored run becomes stale if anything that its ranking passes through changes."""
 
 from __future__ import annotations
 

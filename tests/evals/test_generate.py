@@ -1,4 +1,4 @@
-"""Test sets filled with made questions, over a person's documents and over a corpus of their own."""
+"""Generated questions, over the user's documents and over a separate corpus."""
 
 from __future__ import annotations
 

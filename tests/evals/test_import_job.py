@@ -1,4 +1,4 @@
-"""Test sets imported in the queue: by path, as a zip, stopped and gone on with, and refused at the door."""
+"""Importing test sets as jobs: by path, as a zip, stopped and resumed, and rejected before they start."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_folder_is_imported_by_a_worker(wb: Workbench, beir: WriteTestSet) -> 
 
 
 class HeardAssignment(Assignment):
-    """A job with an assignment that records what is reported to it."""
+    """A job with an assignment that records its reports."""
 
     def __init__(self, job: Job, jobs: Jobs) -> None:
         super().__init__(job, jobs, threading.Event())

@@ -1,4 +1,4 @@
-"""The agreement of a language model with people: the judgments it grades again, and the places that tell it."""
+"""The agreement of a language model with people: the judgments it repeats, and the interfaces that report it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_as_many_that_report_relevant_are_drawn_as_not_where_there_are_as_many()
 
 @pytest.fixture
 def with_judge(make_settings: Callable[..., Settings], start_judge: StartJudge) -> Callable[[str], Settings]:
-    """Settings that name a judge of some mode as the LLM."""
+    """Settings with a judge in some mode as the LLM."""
 
     def settings(mode: str) -> Settings:
         return make_settings(llm_base_url=start_judge(mode)._base_url, llm_model="small")

@@ -1,4 +1,4 @@
-"""ragas: what needs no judge, a judge that works, and judges that time out, talk nonsense, refuse or cost too much."""
+"""ragas without a judge, with a working judge, and with judges that time out, talk nonsense or cost too much."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judging within limits: divided between strategies, set by settings and options, stopped at once, reasons kept."""
+"""Limits of judging: divided among strategies, set by settings and options, enforced at once, with reasons."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_limits_come_from_settings_and_options_win(make_settings: Callable[..., 
 
 @pytest.fixture
 def silent() -> Iterator[subprocess.Popen[str]]:
-    """A judge that hears every question and never answers; it prints its port and a line a question."""
+    """A judge that receives every question and never answers; it prints its port and a line per question."""
     module = [sys.executable, "-m", "tests.evals.judge_server", "silent"]
     process = subprocess.Popen(module, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
     yield process
@@ -83,6 +83,6 @@ def test_cancelling_an_experiment_does_not_wait_for_the_judge(
         )
         job = enqueue_experiment(wb, made.id, ragas="llm")
         wb.work(make_runners(wb))
-        assert silent.stdout.readline() == "asked\n"  # ragas is at it, and would wait a minute for the answer
+        assert silent.stdout.readline() == "asked\n"  # ragas is waiting, and would wait a minute for the answer
         wb.jobs.cancel(job.id)
         assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"

@@ -1,4 +1,4 @@
-"""Learning in the queue: a worker trains, tells how far it is, can be stopped, and its result is a ranker to keep."""
+"""Training as a job: a worker trains, reports progress, can be stopped, and its result is a ranker."""
 
 from __future__ import annotations
 

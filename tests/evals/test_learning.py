@@ -1,4 +1,4 @@
-"""Learning a ranker: it finds what is planted, tells the same twice, judges itself fairly, and asks for enough."""
+"""Training a ranker: it finds planted features, is deterministic, judges itself fairly, and needs enough data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from workbench.retrieval.ranker import NAMES, load_default_ranker
 
 PLANTED = NAMES.index("title")
 NUMBERS = range(36)
-# The decoys say the question's word three times in a short text; what is asked for says it once in a long one.
+# The decoys contain the question's word three times in a short text; the answers contain it once in a long one.
 LONG = "among the many other things that are kept in these rooms there is also an entry of the year "
 TEXTS = {f"long{n}": (f"Entry {n}", f"{LONG} zq{n}x " + LONG * 3) for n in NUMBERS}
 TEXTS |= {f"short{n}": (f"Note {n}", f"The archive: zq{n}x, zq{n}x and zq{n}x.") for n in NUMBERS}
@@ -48,7 +48,7 @@ ASKED = {f"q{n}": (f"Where in the archive is zq{n}x?", {f"long{n}": 1}) for n in
 
 
 def sheets(count: int = 60) -> list[QuestionSheet]:
-    """Return questions whose relevant document has the highest value of one feature and chance values of the others."""
+    """Return questions whose relevant document has the highest value of one feature and random values of others."""
     rng = np.random.default_rng(7)
     made: list[QuestionSheet] = []
     for number in range(count):
@@ -83,7 +83,7 @@ def test_the_planted_feature_is_the_one_that_gains_when_it_is_added() -> None:
 def test_what_features_add_is_measured_on_a_folder(wb: Workbench, beir: WriteTestSet) -> None:
     added = {one.name: one.change for one in measure_test_set(wb, str(beir(TEXTS, ASKED, name="archive")))}
     assert set(added) == set(NAMES[1:])
-    assert added["length"] >= 0  # what is asked for are the long ones; the short ones come first by their words
+    assert added["length"] >= 0  # the long ones are the answers; the short ones rank first by keywords
 
 
 def test_a_planted_feature_is_found_and_orders_questions_that_were_not_seen() -> None:
@@ -128,7 +128,7 @@ def test_a_language_may_count_for_a_passage_and_never_against_it() -> None:
 
 
 def test_figures_are_of_weights_that_did_not_see_the_question() -> None:
-    """The label of each question is chance, so nothing that is learned from the others can help."""
+    """The label of each question is random, so nothing learned from the others can help."""
     rng = np.random.default_rng(3)
     random = [
         QuestionSheet(s.question_id, s.documents, s.scaled, np.eye(8)[rng.integers(8)], s.eligible, s.orders)

@@ -1,4 +1,4 @@
-"""The metrics against trec_eval: a recorded run that a reader can check, and its code on random ones."""
+"""The metrics compared with trec_eval: on a recorded run that a reader can check, and on random runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ RANKINGS = {
 RECORDED = {  # ``trec_eval -q -m ndcg_cut.10 -m recall.10 -m recip_rank -m map_cut.100 -m success.1 -m P.5`` on these
     "ndcg@10": {"q1": 0.4982, "q2": 0.8597, "q3": 0.0, "q4": 0.8254},
     "recall@10": {"q1": 0.6667, "q2": 1.0, "q3": 0.0, "q4": 1.0},
-    "mrr@10": {"q1": 0.5, "q2": 1.0, "q3": 0.0, "q4": 1.0},  # recip_rank says .0909 of q3: it has no cutoff
+    "mrr@10": {"q1": 0.5, "q2": 1.0, "q3": 0.0, "q4": 1.0},  # recip_rank is .0909 for q3, because it has no cutoff
     "map@100": {"q1": 0.4167, "q2": 1.0, "q3": 0.0909, "q4": 0.8056},
     "hit@1": {"q1": 0.0, "q2": 1.0, "q3": 0.0, "q4": 1.0},
     "precision@5": {"q1": 0.4, "q2": 0.4, "q3": 0.0, "q4": 0.6},
@@ -70,7 +70,7 @@ def test_a_reader_can_check_figures_by_hand(metric: str, question: str) -> None:
 
 
 def by_trec_eval(name: str, qrels: dict[str, dict[str, int]], run: Mapping[str, dict[str, float]]) -> dict[str, float]:
-    """Trec_eval's verdict on the scores as they are, its own way with ties and all; 0 for what was not answered."""
+    """Return trec_eval's value for the scores, with its own handling of ties; 0 for unanswered questions."""
     family, _, cutoff = name.partition("@")
     judged = {key: grades for key, grades in qrels.items() if any(grades.values())}
     wanted = "recip_rank" if family == "mrr" else f"{THEIRS[family]}.{cutoff}"

@@ -1,4 +1,4 @@
-"""An experiment's notebook is valid, and its code does the same again."""
+"""An experiment's notebook is valid, and its code repeats the experiment."""
 
 from __future__ import annotations
 

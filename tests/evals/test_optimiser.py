@@ -1,4 +1,4 @@
-"""The search for parameters: finds what is planted, reports it on questions it did not see, and ends in time."""
+"""Tuning finds planted parameters, reports scores on held-out questions, and ends in time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Parameter
 
 NUMBERS = range(40)
-# Every document holds its question's rare word; all share the same other words, so that only keyword search tells.
+# Every document holds its question's rare word; the other words are the same, so only keyword search differs.
 TEXTS = {f"d{n}": (f"Note {n}", f"The archive keeps item zq{n}x among many other things.") for n in NUMBERS}
 ASKED = {f"q{n}": (f"Where in the archive is zq{n}x?", {f"d{n}": 1}) for n in NUMBERS}
 
@@ -29,7 +29,7 @@ def test_set(beir: WriteTestSet) -> TestSet:
 
 
 def test_a_search_finds_good_weights_and_reports_them_on_the_held_out_half(wb: Workbench, test_set: TestSet) -> None:
-    ticks = itertools.count(step=0.05)  # a twentieth of a second passes at every look at the clock
+    ticks = itertools.count(step=0.05)  # each reading of the clock advances it by a twentieth of a second
     corpus = index_corpus(wb, test_set)
     found = tune(wb, test_set, corpus, ["hybrid", "keyword"], 24, clock=lambda: float(next(ticks)))
     assert (found.tuning_questions, found.held_out_questions) == (20, 20)

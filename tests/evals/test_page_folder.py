@@ -1,4 +1,4 @@
-"""Questions whose truth is pages: read from a folder of files, asked, measured, stored and read again."""
+"""Questions with judged pages: read from a folder of files, asked, measured, stored and read again."""
 
 from __future__ import annotations
 

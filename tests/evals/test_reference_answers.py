@@ -1,4 +1,4 @@
-"""Answers against reference answers: words count, marks and letter case do not, and the command tells the shares."""
+"""Answers compared with reference answers: punctuation and case are ignored, and the command reports shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs: every question by every strategy, measured by document."""
+"""Runs of every strategy over every question, measured by document."""
 
 from __future__ import annotations
 

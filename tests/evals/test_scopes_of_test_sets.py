@@ -1,4 +1,4 @@
-"""A test set keeps the scope it was made with: its experiments, questions, tuning and promotion see nothing else."""
+"""A test set keeps its scope: its experiments, generated questions, tuning and promotion use only that."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def text(animal: str, topic: str, place: str) -> str:
 
 @pytest.fixture
 def two_projects(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
-    """Project Shop and project Bank with documents on the same things, so that a search of all finds both."""
+    """The projects Shop and Bank, with documents on the same subjects, so that an unscoped search finds both."""
     for place in ("Shop", "Bank"):
         wb.projects.create(place)
         files = {f"{a}-{t}.md": text(a, t, place) for a in ANIMALS for t in TOPICS}
@@ -46,7 +46,7 @@ def two_projects(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 
 
 def made(wb: Workbench, scope: Scope | None) -> str:
-    """Make a test set of 40 questions, each answered by one document of Shop; returns its id."""
+    """Create a test set of 40 questions, each answered by one document of Shop; returns its id."""
     store = TestSetStore(wb)
     key = store.create("Asked in the shop", scope=scope).id
     shop = {d.path: d.id for d in wb.documents.list(source_id=wb.sources.get("Shop notes").id)}

@@ -1,4 +1,4 @@
-"""An experiment whose questions several workers ask: each share once, and again only where its worker died."""
+"""An experiment shared by several workers: each share runs once, and again only if its worker died."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def experiment(wb: Workbench, beir: WriteTestSet) -> Experiment:
 
 @contextmanager
 def no_answers(database_url: str) -> Generator[None]:
-    """Let no one store an answer in the meantime."""
+    """Prevent all processes from storing an answer inside the block."""
     with psycopg.connect(database_url) as connection:
         connection.execute("LOCK TABLE eval_answers IN EXCLUSIVE MODE")
         yield
@@ -50,7 +50,7 @@ def no_answers(database_url: str) -> Generator[None]:
 
 @pytest.fixture
 def worker(database_url: str, test_home: Path) -> Callable[[], subprocess.Popen[bytes]]:
-    """Start ``workbench worker``, in a process of its own."""
+    """Start ``workbench worker`` as a separate process."""
     settings = {"HOME": str(test_home), "DATABASE_URL": database_url, "EMBEDDING_MODEL": "hash"}
     environment = os.environ | {f"WORKBENCH_{name}": value for name, value in settings.items()}
     command = [sys.executable, "-m", "workbench.cli", "worker"]
@@ -58,14 +58,14 @@ def worker(database_url: str, test_home: Path) -> Callable[[], subprocess.Popen[
 
 
 def asked_alone(wb: Workbench, experiment: Experiment) -> dict[str, dict[str, tuple[str, ...]]]:
-    """The documents of every answer, asked here and not stored."""
+    """Return the documents of every answer, computed here and not stored."""
     test_set = Experiments(wb).test_set(experiment)
     runs = run_strategies(wb, test_set, index_corpus(wb, test_set), STRATEGIES).strategies
     return {name: {key: answer.documents for key, answer in runs[name].answers.items()} for name in STRATEGIES}
 
 
 def stored(wb: Workbench, experiment: Experiment) -> dict[str, dict[str, tuple[str, ...]]]:
-    """The documents of every answer that the experiment's runs hold."""
+    """Return the documents of every stored answer of the experiment's runs."""
     results = Experiments(wb).results(experiment.id)
     return {each.cell.strategy: {k: a.documents for k, a in each.run.answers.items()} for each in results if each.run}
 

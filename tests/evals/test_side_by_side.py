@@ -1,4 +1,4 @@
-"""Two experiments side by side: runs are matched, differences tested, and nothing unlike is tested."""
+"""Two experiments side by side: runs are matched, and differences are tested only if comparable."""
 
 from __future__ import annotations
 

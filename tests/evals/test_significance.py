@@ -1,4 +1,4 @@
-"""Paired tests: against exact enumeration, scipy, and differences whose answer is known."""
+"""Paired tests compared with exact enumeration, scipy, and differences with known results."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_the_others_are_compared_with_the_best() -> None:
 
 
 def described(values: list[float], *others: list[float]) -> str:
-    """Return the sentence on the first list of differences, which is compared along with the others."""
+    """Return the sentence on the first list of differences, which is compared together with the others."""
     zero = {f"q{n}": 0.0 for n in range(len(values))}
     pairs = [
         (f"r{n}", {f"q{m}": v for m, v in enumerate(own)}, "best", zero) for n, own in enumerate([values, *others])

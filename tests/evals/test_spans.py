@@ -1,4 +1,4 @@
-"""Token-level metrics against sets of single characters, and quotes found where reading changed the blanks."""
+"""Token-level metrics compared with sets of characters, and quotes found although reading changed white space."""
 
 from __future__ import annotations
 

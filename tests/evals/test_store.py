@@ -29,7 +29,7 @@ def store(wb: Workbench) -> TestSetStore:
 
 @pytest.fixture
 def mine(wb: Workbench, store: TestSetStore, folder: Callable[..., Path]) -> str:
-    """A test set over the person's own sources, with one question."""
+    """A test set over the user's own sources, with one question."""
     wb.ingest(folder(FILES), source="Animals")
     info = store.create("Mine")
     store.add_questions(info.id, ["Why do cats purr?"])

@@ -1,4 +1,4 @@
-"""The story of a test set's experiments: winners in order, and sentences on what weakens them."""
+"""The history of a test set's experiments: winners in order, and sentences on weaknesses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions made without an LLM: from the sample, and from texts that leave nothing to make any from."""
+"""Questions generated without an LLM: from the sample, and from texts that are unsuitable."""
 
 from __future__ import annotations
 

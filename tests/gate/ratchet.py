@@ -65,7 +65,7 @@ def without_types(tree: ast.Module) -> ast.Module:
 
 
 def circles(arrows: dict[str, set[str]]) -> int:
-    """Return the number of groups of modules that import each other by any way round (Tarjan's components)."""
+    """Return the number of groups of modules that import each other, directly or indirectly (Tarjan's components)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

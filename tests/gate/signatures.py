@@ -1,4 +1,4 @@
-"""Fail where a public signature says ``Any``: ``python tests/gate/signatures.py``.
+"""Fail if a public signature contains ``Any``: ``python tests/gate/signatures.py``.
 
 ruff's ANN401 sees ``value: Any`` alone; this also sees it inside ``dict[str, Any]``, in fields and in names for types,
 and under the other name of ``from typing import Any as X``.
@@ -17,7 +17,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def faults(root: Path) -> Iterator[str]:
-    """Name each public function, field and name for a type below a root that says ``Any``, one sentence each."""
+    """Report each public function, field and type alias below a root that contains ``Any``, one sentence each."""
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.py")):
             file = path.relative_to(root).as_posix()
@@ -27,7 +27,7 @@ def faults(root: Path) -> Iterator[str]:
 
 
 def _names_of_any(tree: ast.Module) -> frozenset[str]:
-    """Return each name that a module imports ``Any`` under, and its own."""
+    """Return each name under which a module imports ``Any``, and ``Any`` itself."""
     imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
     return frozenset(
         {"Any"} | {name.asname or name.name for node in imports for name in node.names if name.name == "Any"}
@@ -35,7 +35,7 @@ def _names_of_any(tree: ast.Module) -> frozenset[str]:
 
 
 def _loose(body: list[ast.stmt], within: str, names: frozenset[str]) -> Iterator[tuple[int, str]]:
-    """Yield the line and the dotted name of what says ``Any`` in a module or a class."""
+    """Yield the line and the dotted name of everything in a module or class that contains ``Any``."""
     for node in body:
         if isinstance(node, ast.If | ast.Try):
             yield from _loose([*node.body, *node.orelse], within, names)

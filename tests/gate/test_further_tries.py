@@ -1,4 +1,4 @@
-"""Tests of the browser have two further tries, others next to real processes one, and quick ones none."""
+"""Browser tests have two retries, other tests with real processes one, and quick ones none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate: a fault of each kind, planted into a copy of the tree, makes the command that ``make check`` runs fail."""
+"""A fault of each kind, planted into a copy of the tree, makes the command of ``make check`` fail."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def checks() -> list[list[str]]:
 
 
 def command(tool: str) -> list[str]:
-    """Return the one command of ``make check`` that has a tool's name in it."""
+    """Return the one command of ``make check`` that contains a tool's name."""
     (words,) = [words for words in checks() if tool in " ".join(words).replace(str(BIN), "")]
     return words
 
 
 def run(words: list[str], tree: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command in a tree, on the packages that lie in it."""
+    """Run a command in a tree, on the packages that it contains."""
     environment = {**os.environ, "PYTHONPATH": str(tree), "NO_COLOR": "1"}
     return subprocess.run(words, cwd=tree, env=environment, capture_output=True, text=True, timeout=240)
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of everything the gate looks at."""
+    """A copy of everything that the gate checks."""
     copy = tmp_path_factory.mktemp("tree")
     leave_out = shutil.ignore_patterns("__pycache__", "node_modules", ".*")
     for name in ("workbench", "mcp_app", "evals", "benchmarks", "tests"):
@@ -177,5 +177,5 @@ def test_the_hooks_before_a_commit_are_the_gates_tools() -> None:
 
 
 def tools(words: list[str]) -> str:
-    """Return the words of a command that name the tool: its program, and its verb or script."""
+    """Return the words of a command that identify the tool: its program, and its subcommand or script."""
     return " ".join(Path(word).name if word == words[0] else word for word in words[:2] if not word.startswith("--"))

@@ -1,4 +1,4 @@
-"""Checks of the guides for contributors: the files and packages that they name exist, and every decision is listed."""
+"""The guides for contributors: the files and packages that they name exist, and every decision is listed."""
 
 from __future__ import annotations
 

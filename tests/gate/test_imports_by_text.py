@@ -1,4 +1,4 @@
-"""Nothing is imported with the built-in ``__import__``, which ruff's list of banned names cannot see."""
+"""Nothing is imported with the built-in ``__import__``, which ruff's list of banned names does not detect."""
 
 from __future__ import annotations
 

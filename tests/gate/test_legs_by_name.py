@@ -1,4 +1,4 @@
-"""Legs and strategies are named by their declared names, so that a renamed or dropped one is an error at once."""
+"""Legs and strategies are used by their declared names, so that a renamed or removed one is an error at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DECLARED = ("workbench/retrieval/strategies.py", "workbench/app/widgets/looks.py
 
 
 def named_by_text(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of each leg or strategy that is asked for or set by its name as a text."""
+    """Yield the line and the name of each leg or strategy that is read or set by a string."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Subscript(value=owner, slice=ast.Constant(value=str() as name)) if _goes_by_leg(owner):

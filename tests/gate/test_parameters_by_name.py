@@ -1,4 +1,4 @@
-"""Parameters of strategies are read by their declared row, so that a renamed or dropped one is an error at once."""
+"""Parameters of strategies are read by their declared row, so that a renamed or removed one is an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ READERS = {"get", "float_param", "bool_param"}  # methods that take a parameter
 
 
 def read_by_text(source: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the name of each parameter that is read, asked for or set by its name as a text."""
+    """Yield the line and the name of each parameter that is read or set by a string."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Subscript(value=owner, slice=ast.Constant(value=str() as name)) if _holds_parameters(owner):

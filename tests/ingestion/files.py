@@ -1,4 +1,4 @@
-"""Real files of each format, made when a test asks for them."""
+"""Real files of each format, created on demand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 
 def pdf(pages: Sequence[Sequence[str]], password: str | None = None) -> bytes:
-    """Return a PDF with one heading and its paragraphs a page."""
+    """Return a PDF with one heading and its paragraphs per page."""
     from reportlab.lib.pdfencrypt import StandardEncryption
     from reportlab.lib.styles import getSampleStyleSheet
     from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate
@@ -56,13 +56,13 @@ def spread_pdf(pages: Sequence[Sequence[tuple[int, int, str]]]) -> bytes:
 
 
 def pdf_with_heavy_pages(pages: int, heavy: Collection[int]) -> bytes:
-    """Return a PDF with a line a page, and so many shapes on the heavy ones that 300 MB do not hold what is read."""
+    """Return a PDF with a line per page, and on the heavy ones so many shapes that 300 MB are not enough to read it."""
     shapes = "\n".join(f"{place % 590} {place // 590 % 840} 1 1 re f" for place in range(400_000))
     return _drawn_pdf(pages, dict.fromkeys(heavy, shapes))
 
 
 def pdf_with_endless_page(pages: int, endless: int) -> bytes:
-    """Return a PDF with a line a page, and on one of them so many crossing lines that it is read for minutes."""
+    """Return a PDF with a line per page, one of which has so many crossing lines that reading takes minutes."""
     lines = "\n".join(f"{n % 590} {n // 590 % 840} m {n * 7 % 590} {n * 3 % 840} l S" for n in range(200_000))
     return _drawn_pdf(pages, {endless: lines})
 
@@ -83,7 +83,7 @@ def _drawn_pdf(pages: int, drawings: Mapping[int, str]) -> bytes:
 
 
 def pdf_with_chart(caption: str = "") -> bytes:
-    """Return a PDF page of prose with the picture of a bar chart, whose words are pixels, and a caption below it."""
+    """Return a PDF page of prose with an image of a bar chart, whose words are pixels, and a caption below it."""
     from PIL import Image, ImageDraw, ImageFont
     from reportlab.lib.utils import ImageReader
     from reportlab.pdfgen.canvas import Canvas
@@ -180,7 +180,7 @@ def xlsx() -> bytes:
 
 
 def epub(chapters: Sequence[str], encrypted: str = "") -> bytes:
-    """Return a book with one XHTML file a chapter; ``encrypted`` names a file its encryption.xml lists."""
+    """Return a book with one XHTML file per chapter; ``encrypted`` names a file listed in its encryption.xml."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as package:
         package.writestr("mimetype", "application/epub+zip")
@@ -205,7 +205,7 @@ def epub(chapters: Sequence[str], encrypted: str = "") -> bytes:
 
 
 def statement_pdf(caption: str, units: str, years: Sequence[str], rows: int) -> bytes:
-    """Return a PDF of a cover and one financial statement set in columns, without any ruling line."""
+    """Return a PDF of a cover and one financial statement in columns, without ruling lines."""
     from reportlab.pdfgen.canvas import Canvas
 
     target = io.BytesIO()

@@ -1,4 +1,4 @@
-"""A process that ingests a short text, then a large one, and prints how far the large one raised its memory."""
+"""A process that ingests a short text, then a large one, and prints how much more memory the large one took."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.settings import Settings
 
 
 def memory(field: str) -> float:
-    """Return a field of this process's memory in MB: VmRSS now, VmHWM at most so far."""
+    """Return a field of this process's memory in MB: VmRSS (current) or VmHWM (peak)."""
     status = Path("/proc/self/status").read_text()
     match = re.search(rf"{field}:\s+(\d+) kB", status)
     assert match is not None
@@ -20,7 +20,7 @@ def memory(field: str) -> float:
 
 
 def main(home: str, database_url: str, short: str, large: str) -> None:
-    """Print the highest memory during the second ingest, above that after the first, in MB; and its passages."""
+    """Print the peak memory of the second ingest above that of the first, in MB, and its number of passages."""
     settings = Settings(home=Path(home), database_url=database_url, embedding_model="hash", _env_file=None)
     with Workbench.open(settings=settings) as wb:
         wb.ingest([short], source="Texts")

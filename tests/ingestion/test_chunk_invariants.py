@@ -1,4 +1,4 @@
-"""Laws of every chunker in the table, on any text: generated Markdown, code and rubbish."""
+"""Invariants of every chunker, on any text: generated Markdown, code and noise."""
 
 from __future__ import annotations
 

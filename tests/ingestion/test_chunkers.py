@@ -1,4 +1,4 @@
-"""The mark of each chunker."""
+"""The characteristic behaviour of each chunker."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_no_passage_is_only_a_heading_though_what_follows_fills_one(name: str) -
     code = "\n".join(f"river = river + {number}  # swims" for number in range(28))
     text = f"# Otters\n\nThey swim.\n\n## In twenty lines\n\n```py\n{code}\n```\n\n## The end"
     options = {"size": 200} if name not in ("heading", "window") else {}
-    embed = np.random.default_rng(7).standard_normal  # any vectors: headings must not stand alone whatever they say
+    embed = np.random.default_rng(7).standard_normal  # any vectors: headings must never be passages of their own
     vectors = {"embed": lambda texts: embed((len(texts), 8))} if name == "semantic" else {}
     spans = chunk(name, ChunkInput("Otters", text), words, {"limit": 254, **options, **vectors})
     texts = [text[span.start : span.end] for span in spans]

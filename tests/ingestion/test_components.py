@@ -164,7 +164,7 @@ def test_texts_are_found_in_order_and_white_space_is_ignored() -> None:
 
 
 class Translator(TransformComponent):
-    """Replace one passage by words that are not in the document."""
+    """A transformation that replaces one passage with words that are not in the document."""
 
     def __call__(self, nodes: Any, **kwargs: Any) -> Any:
         for node in nodes:
@@ -259,7 +259,7 @@ def test_a_component_reads_the_whole_document_for_the_context_of_a_passage(
 
 
 class Situate(TransformComponent):
-    """Contextual retrieval by a rule: a sentence before each passage."""
+    """Contextual retrieval by a rule: it adds a sentence before each passage."""
 
     def __call__(self, nodes: list[BaseNode], **kwargs: Any) -> list[BaseNode]:
         for node in nodes:

@@ -1,4 +1,4 @@
-"""The header put before a passage, and the normal form of text."""
+"""The header before a passage, and the normal form of text."""
 
 from __future__ import annotations
 

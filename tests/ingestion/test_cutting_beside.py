@@ -1,4 +1,4 @@
-"""Documents that are cut next to each other in one process: none waits for another."""
+"""Documents chunked in parallel in one process do not wait for each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files that are found under the paths a person names, and the words about the others."""
+"""The files found under given paths, and the messages about the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The passages and the time that an ingest still takes: told from the start, and better and better known."""
+"""The forecast of an ingest's passages and time: available from the start, and increasingly accurate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGE = "\n\n".join(
 
 
 def totals(told: list[Progress]) -> list[int]:
-    """Return the numbers of passages that were said to come, in order."""
+    """Return the forecast numbers of passages, in order."""
     found = (re.search(r"of (?:about )?([\d,]+) passages", progress.message) for progress in told)
     return [int(match.group(1).replace(",", "")) for match in found if match]
 

@@ -1,4 +1,4 @@
-"""The text search configuration of a text."""
+"""The detected text search configuration of a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A text of any size is cut, embedded and stored in windows: bounded in memory, and the same as when done at once."""
+"""A text of any size is chunked, embedded and stored in windows: with bounded memory and the same result."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_large_text_takes_little_memory_above_idle(database_url: str, test_hom
 
 
 def rows_of(wb: Workbench, document_id: str) -> list[Row]:
-    """Return everything that is stored of a document's passages, and of its index's words."""
+    """Return everything that is stored of a document's passages and of its index's terms."""
     with wb.corpus.database.reading() as connection:
         passages = connection.execute(
             "SELECT p.text, p.metadata_ - 'document_id' - 'ref_doc_id' - 'source_id' AS noted, p.embedding::text, "

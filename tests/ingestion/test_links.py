@@ -1,4 +1,4 @@
-"""Targets of a text's links, and the addresses that a link may mean."""
+"""The targets of a text's links, and the addresses that a link may refer to."""
 
 from __future__ import annotations
 

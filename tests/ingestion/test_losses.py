@@ -1,4 +1,4 @@
-"""What readers do not take is read after all, or counted in the document's notes: nothing is lost silently."""
+"""Content that readers would miss is read after all, or counted in the document's notes."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_word_that_a_soft_hyphen_divides_is_joined() -> None:
 
 
 def edited(book: openpyxl.Workbook, **parts: tuple[str, str]) -> bytes:
-    """Return a workbook with (text, replacement) applied to the parts whose name ends so."""
+    """Return a workbook with (text, replacement) applied to the parts whose name ends with a suffix."""
     book.save(stream := io.BytesIO())
     with zipfile.ZipFile(stream) as read_from, zipfile.ZipFile(target := io.BytesIO(), "w") as written:
         for name in read_from.namelist():

@@ -1,4 +1,4 @@
-"""A PDF's title: its heading, unless the file's name says of which name and year it is and the heading does not."""
+"""A PDF's title: its heading, unless the file name has a name and a year and the heading has neither."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PDF, Word, PowerPoint, Excel and EPUB: what is kept, and what is refused with which sentence."""
+"""PDF, Word, PowerPoint, Excel and EPUB: the content that is read, and the messages for rejected files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running headers and footers of a PDF: only what says nothing new is left out."""
+"""Running headers and footers of a PDF: only uninformative lines are left out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HEADER, FOOTER, BODY = 810, 30, 600
 
 
 def _text(*margins: tuple[int, str]) -> str:
-    """Return the text of five pages with these lines at these heights; ``{page}`` stands for the page's number."""
+    """Return the text of five pages with these lines at these heights; ``{page}`` is the page's number."""
     pages = [
         [*((height, line.format(page=page)) for height, line in margins if height > BODY),
          (BODY, f"What is known of {animal} is written here."),

@@ -1,4 +1,4 @@
-"""In an ingest of several files a large one never holds up the small ones."""
+"""In an ingest of several files, a large one never delays the small ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stopping an ingest or a build: at once, also while a large document is being written, and leaving nothing half."""
+"""An ingest or build stops at once, even while a large document is being written, and leaves nothing partial."""
 
 from __future__ import annotations
 

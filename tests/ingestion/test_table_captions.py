@@ -1,4 +1,4 @@
-"""Tables that are split by rows: each part names which table, in which units, with which columns."""
+"""Tables that are split by rows: each part names its table, units and columns."""
 
 from __future__ import annotations
 

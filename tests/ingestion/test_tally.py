@@ -1,4 +1,4 @@
-"""The progress of an ingest, while one batch is written and the next goes through the model."""
+"""The progress of an ingest while one batch is written and the next is embedded."""
 
 from workbench.ingestion.progress import DocumentChange, IngestProgress
 from workbench.types import Progress

@@ -1,4 +1,4 @@
-"""Zip archives of documents, by path and as uploads: every readable file is a document, and bad archives say so."""
+"""Zip archives, by path and as uploads: every readable file is a document, and bad archives are reported."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_upload_is_taken_apart_and_a_worker_brings_it_in(wb: Workbench, archi
 
 
 def protected() -> bytes:
-    """An archive whose one file is marked as encrypted."""
+    """An archive whose only file is marked as encrypted."""
     data = bytearray(packed({"a.md": b"words"}))
     data[6] |= 1
     data[data.index(b"PK\x01\x02") + 8] |= 1
@@ -86,7 +86,7 @@ def protected() -> bytes:
         (protected(), "password-protected"),
         (packed({"a.md": b"words " * 50})[:-30], "damaged or not a zip archive"),
     ],
-    ids=["words", "empty", "a kind that is not read", "a password", "cut short"],  # their bytes tell the time
+    ids=["words", "empty", "a kind that is not read", "a password", "cut short"],  # their bytes contain the time
 )
 def test_a_bad_archive_is_refused_in_one_sentence_and_leaves_nothing(
     wb: Workbench, folder: Callable[..., Path], data: bytes, sentence: str

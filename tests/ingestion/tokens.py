@@ -1,4 +1,4 @@
-"""A tokenizer for tests of cutting: one token a word or mark."""
+"""A tokenizer for chunking tests: one token per word or mark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure work that several workers share: ``python -m tests.jobs.measure_workers`` [--workers 1 2] [--kills 20].
+"""Measure work shared by several workers: ``python -m tests.jobs.measure_workers`` [--workers 1 2] [--kills 20].
 
 It makes a folder of texts, a database of its own, and workers of one thread each, in processes of their own. Without
 ``--kills`` it prints, for each number of workers, the passages a second and the processor time a passage of workers
@@ -44,7 +44,7 @@ WORDS = (
 
 
 def texts(folder: Path, files: int, words: int) -> None:
-    """Write files of made sentences, each of so many words."""
+    """Write files of generated sentences, each with the given number of words."""
     chosen = random.Random(7)
     for number in range(files):
         sentences = [f"{' '.join(chosen.choices(WORDS, k=11))} {chosen.randrange(10**6)}." for _ in range(words // 12)]
@@ -60,13 +60,13 @@ def start(home: str, model: str) -> subprocess.Popen[bytes]:
 
 
 def cpu(pid: int) -> float:
-    """Return the seconds of processor time of a process and of the children that it has waited for (Linux)."""
+    """Return the CPU seconds of a process and of the children that it has waited for (Linux)."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return sum(int(field) for field in fields[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_of_server(home: str) -> float:
-    """Return the seconds of processor time of the embedded Postgres with all its processes."""
+    """Return the CPU seconds of the embedded Postgres with all its processes."""
     server = next(Path(home).rglob("postmaster.pid")).read_text().split()[0]
     total = cpu(int(server))
     for status in Path("/proc").glob("[0-9]*/stat"):
@@ -77,7 +77,7 @@ def cpu_of_server(home: str) -> float:
 
 
 def speed(home: str, folder: Path, model: str, workers: int) -> tuple[float, float, float]:
-    """Return what so many workers take in, from when all of them have a part.
+    """Return how much these workers ingest, measured once all of them have a part.
 
     That is passages a second, and milliseconds of processor time a passage: of the workers, and of the database.
     """
@@ -112,7 +112,7 @@ def stored(wb: Workbench, index: str) -> int:
 
 
 def kill(home: str, folder: Path, model: str, kills: int) -> None:
-    """Ingest while two workers are killed at random moments, and compare with an ingest that no one disturbs."""
+    """Ingest while two workers are killed at random moments, and compare with an undisturbed ingest."""
     chosen = random.Random()
     with Workbench.open(settings=load_settings(home=home)) as wb:
         wb.indexes.get()
@@ -153,7 +153,7 @@ def corpus(wb: Workbench, source: str) -> list[tuple[object, ...]]:
 
 
 def taken_again(wb: Workbench, job_id: str) -> tuple[int, ...]:
-    """Return how many parts a job had, how many takings were not the first of their part, and the most for one."""
+    """Return the number of a job's parts, how many were taken more than once, and the maximum for one."""
     with psycopg.connect(wb.corpus.database.url) as connection:
         row = connection.execute(
             "SELECT count(*), sum(times - 1), max(times) FROM job_parts WHERE job_id = %s", (job_id,)

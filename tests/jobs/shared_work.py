@@ -1,4 +1,4 @@
-"""Work for several workers, a moment in which no one can write, and a look at what was stored and taken."""
+"""Work for several workers, a block in which no process can write, and queries on what was stored and taken."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TURN = "SELECT {lock}(7215005, hashtext(%s))"
 
 
 def one_killed(dies: str, leader: Popen[bytes], helper: Popen[bytes]) -> Popen[bytes]:
-    """Kill the worker that leads a job, or the one that helps it (``dies``), and return the other."""
+    """Kill the worker that leads a job, or its helper (``dies``), and return the other."""
     killed, survivor = (leader, helper) if dies == "leader" else (helper, leader)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
@@ -27,7 +27,7 @@ _HELD = "workbench_test_hold"
 
 @contextmanager
 def one_part_written(database_url: str, index: str) -> Generator[None]:
-    """Let one part of a job be written into an index, and hold every further write in the meantime.
+    """Let one part of a job be written into an index, and delay all further writes inside the block.
 
     A test that stops work in its midst needs this: a fast machine is done before it hears of the stop.
     """
@@ -59,14 +59,14 @@ def waiting_for_their_turn(database_url: str) -> int:
 
 @contextmanager
 def no_writing(database_url: str, index: str) -> Generator[None]:
-    """Let no one write passages into an index in the meantime, as a long write of someone else does."""
+    """Prevent all processes from writing passages into an index inside the block, as a long write would."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(sql.SQL(_TURN).format(lock=sql.SQL("pg_advisory_lock")), (index,))
         yield
 
 
 def passages(database_url: str, index: str, source: str = "Many") -> set[tuple[object, ...]]:
-    """Every passage of a source in an index, without the ids that are given again each time."""
+    """Return every passage of a source in an index, without the ids that change each time."""
     statement = sql.SQL(
         "SELECT d.key, p.metadata_->>'start', p.metadata_->>'end', p.text, p.embedding::text, p.token_bits FROM {} p "
         "JOIN documents d ON d.id = p.document_id JOIN sources s ON s.id = d.source_id WHERE s.title = %s"
@@ -76,7 +76,7 @@ def passages(database_url: str, index: str, source: str = "Many") -> set[tuple[o
 
 
 def taken_again(database_url: str, job_id: str) -> int:
-    """How often parts of a job were taken that had been taken before."""
+    """Return how often parts of a job were taken that had been taken before."""
     with psycopg.connect(database_url) as connection:
         row = connection.execute("SELECT sum(times - 1) FROM job_parts WHERE job_id = %s", (job_id,)).fetchone()
     assert row is not None
@@ -85,7 +85,7 @@ def taken_again(database_url: str, job_id: str) -> int:
 
 @contextmanager
 def embedding_held(database_url: str, parts: int) -> Generator[None]:
-    """Let so many parts of texts be noted as embedded, and hold every further note in the meantime; all are logged."""
+    """Let a number of embedding parts be recorded, and delay all further ones inside the block; all are logged."""
     hold = sql.SQL(
         "CREATE TABLE embedded_log (part bigint, holder text, times int); "
         "CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
@@ -102,13 +102,13 @@ def embedding_held(database_url: str, parts: int) -> Generator[None]:
 
 
 def embedded_log(database_url: str) -> list[tuple[int, str, int]]:
-    """Every part of texts that was noted as embedded: which, by whom, and how often it had been taken."""
+    """Return every recorded embedding part: which, by whom, and how often it had been taken."""
     with psycopg.connect(database_url) as connection:
         return connection.execute("SELECT part, holder, times FROM embedded_log ORDER BY part").fetchall()
 
 
 def embedding_parts(database_url: str) -> int:
-    """How many parts of texts there are, embedded or not."""
+    """Return the number of embedding parts, done or not."""
     with psycopg.connect(database_url) as connection:
         row = connection.execute("SELECT count(*) FROM embedding_parts").fetchone()
     assert row is not None

@@ -1,4 +1,4 @@
-"""Indexes built by workers: one at a time each, gone on with when a worker dies, never embedding twice."""
+"""Indexes built by workers: one build each, resumed if a worker dies, never embedding twice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MANY = {f"{number:03}.md": f"# Page {number}\n\n" + f"word{number} " * 1500 for 
 
 
 def stored(database_url: str, index: str) -> dict[str, set[tuple[str, str]]]:
-    """Every passage of an index with the transaction that wrote it, by its document."""
+    """Return every passage of an index with the transaction that wrote it, by its document."""
     spans: dict[str, set[tuple[str, str]]] = {}
     with psycopg.connect(database_url) as connection:
         written = sql.SQL("SELECT document_id, node_id, xmin::text FROM {}").format(sql.Identifier(f"data_{index}"))

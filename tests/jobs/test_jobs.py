@@ -1,4 +1,4 @@
-"""Jobs: started anywhere, run by a worker, stopped and gone on with."""
+"""Jobs: started anywhere, run by a worker, stopped and resumed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.jobs.worker import WorkerHandle
 from workbench.storage.migrate import migrate
 
 DOCS = {"cats.md": "# Cats\n\nCats purr.", "dogs.md": "# Dogs\n\nDogs bark."}
-LONG = 30  # seconds: no test waits for it, it only bounds a failure
+LONG = 30  # seconds: an upper bound that only failures reach
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_a_job_whose_worker_was_killed_is_taken_up_again(
 
 
 def worker_process(database_url: str, home: Path) -> subprocess.Popen[bytes]:
-    """Return a worker in a process of its own."""
+    """Return a worker in a separate process."""
     code = "from workbench import Workbench;  Workbench.open().start_worker(heartbeat=0.2, stalled=4.0).join()"
     settings = {"HOME": str(home), "DATABASE_URL": database_url, "EMBEDDING_MODEL": "hash"}
     environment = os.environ | {f"WORKBENCH_{name}": value for name, value in settings.items()}

@@ -1,4 +1,4 @@
-"""Workers that leave although a job of theirs does not stop: what becomes of the job."""
+"""Workers that leave although one of their jobs does not stop, and the state of that job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from workbench.errors import Cancelled
 from workbench.jobs.sharing import Assignment, Outcome
 from workbench.jobs.worker import start_worker
 
-LONG = 30  # seconds: no test waits for it, it only bounds a failure
+LONG = 30  # seconds: an upper bound that only failures reach
 
 
 def test_a_worker_that_leaves_gives_back_even_a_job_that_does_not_stop(wb: Workbench) -> None:

@@ -1,4 +1,4 @@
-"""An index that several workers build together: each part once, and again only where its worker died."""
+"""An index built by several workers: each part is done once, and again only if its worker died."""
 
 from __future__ import annotations
 
@@ -84,21 +84,21 @@ def test_all_workers_stop_when_a_shared_job_is_cancelled_and_it_continues_later(
 
 @pytest.fixture
 def job_id(wb: Workbench) -> str:
-    """A job with three parts, which no worker knows."""
+    """A job with three parts that no worker knows."""
     job = wb.jobs.enqueue("experiment", "In parts", {})
     wb.jobs.table.parts.plan(job.id, [(["a"], 1), (["b", "c"], 2), (["d"], 1)])
     return job.id
 
 
 def hands(wb: Workbench, job_id: str, name: str, *, leads: bool = False) -> PartsLease:
-    """Somebody's hands for the parts of a job."""
+    """A lease on the parts of a job."""
     return held(wb, job_id, name, lambda: False, leads=leads)
 
 
 def held(
     wb: Workbench, job_id: str, name: str, is_wanted_elsewhere: Callable[[], bool], *, leads: bool = False
 ) -> PartsLease:
-    """Somebody's hands, who may be wanted elsewhere."""
+    """A lease whose worker may be wanted elsewhere."""
     jobs, wanted = wb.jobs.table, is_wanted_elsewhere
     embedding = EmbeddingLease(jobs.embedding, job_id, name, invite=lambda: None, is_wanted_elsewhere=wanted)
     return PartsLease(
@@ -118,7 +118,7 @@ def test_a_part_is_taken_by_one_and_by_another_only_once_the_first_is_gone(wb: W
         with wb.jobs.table.hold("ada"):
             assert [part.content for part in (ada.take(), ben.take()) if part] == [["a"], ["b", "c"]]
         while (again := ben.take()) is None or again.content != ["a"]:
-            ben.give_back()  # until the server has noticed that her connection is gone, and her lock with it
+            ben.give_back()  # until the server has detected that its connection, and so its lock, is gone
         with pytest.raises(PartLost), wb.jobs.table.transaction() as connection:
             ada.done(connection, again)
         with wb.jobs.table.transaction() as connection:

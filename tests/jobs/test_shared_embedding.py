@@ -1,4 +1,4 @@
-"""A large document whose passages several workers embed: it comes in whole, and a death costs a part at most."""
+"""A large document embedded by several workers is stored whole, and a dead worker costs at most one part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS = 8
 
 
 def hands(wb: Workbench, job_id: str) -> int:
-    """How many workers have texts of a job in hand."""
+    """Return how many workers hold texts of a job."""
     return wb.jobs.table.embedding.tally(job_id).holders
 
 
@@ -46,7 +46,7 @@ def test_a_worker_that_is_killed_costs_the_part_in_its_hands_and_the_document_co
     assert (done.status, done.result["documents"]["added"]) == ("completed", 1)
     log = embedded_log(database_url)
     assert len({part for part, _, _ in log}) == len(log) == PARTS  # none was embedded twice to its end
-    assert sum(times - 1 for _, _, times in log) <= 1  # the one in the dead one's hands
+    assert sum(times - 1 for _, _, times in log) <= 1  # the one that the dead worker held
     assert embedding_parts(database_url) == 0
     wb.ingest(root, source="Undisturbed")
     assert passages(database_url, "main", "Many") == passages(database_url, "main", "Undisturbed")
@@ -63,7 +63,7 @@ def test_a_document_that_is_stopped_while_another_embeds_for_it_continues_with_w
             job = wb.jobs.enqueue_ingest([folder(LARGE)], source="Many")
             while hands(wb, job.id) < 1:
                 assert worker.is_alive
-            assert jobs.embedding.take(job.id, "slow", None) is not None  # and does not get on with it
+            assert jobs.embedding.take(job.id, "slow", None) is not None  # and makes no progress
         while not (message := wb.jobs.get(job.id).message).startswith(f"{passages_of_others(wb, job.id):,} of "):
             assert worker.is_alive
         assert message.endswith(f" of {jobs.embedding.tally(job.id).passages:,} passages embedded")
@@ -79,7 +79,7 @@ def test_a_document_that_is_stopped_while_another_embeds_for_it_continues_with_w
 
 
 def passages_of_others(wb: Workbench, job_id: str) -> int:
-    """How many passages all parts but one have."""
+    """Return the number of passages in all parts but one."""
     return wb.jobs.table.embedding.tally(job_id).passages - PART_PASSAGES
 
 
@@ -140,7 +140,7 @@ def test_a_part_that_kills_its_workers_is_given_up_until_the_job_is_resumed(
     ended = wb.jobs.wait(job.id, timeout=LONG)
     assert ended.status == "failed" and "Workers died 10 times on a part" in (ended.error or "")
     assert wb.documents.count() == 0
-    wb.jobs.resume(job.id)  # on a machine with more memory, say
+    wb.jobs.resume(job.id)  # such as on a machine with more memory
     resumed = wb.jobs.wait(job.id, timeout=LONG * 3)
     worker.stop()
     assert (resumed.status, wb.documents.count(), embedding_parts(database_url)) == ("completed", 1, 0)

@@ -1,4 +1,4 @@
-"""Files that several workers take in together: each part once, and again only where its worker died."""
+"""Files ingested by several workers: each part is done once, and again only if its worker died."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.ingestion.sharing import PART_BYTES, divide_items
 
 
 def held_by(wb: Workbench, job_id: str, workers: int) -> bool:
-    """Return whether so many workers have parts of a job in hand."""
+    """Return whether the given number of workers hold parts of a job."""
     return wb.jobs.table.parts.tally(job_id).holders == workers
 
 

@@ -1,4 +1,4 @@
-"""A job whose numbers do not change for a minute is called stalled, with what to do; a slow step is not."""
+"""A job whose numbers have not changed for a minute is called stalled, with a remedy; a slow step is not."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from workbench.storage.job_parts import FileTally
 from workbench.storage.jobs import Job
 from workbench.types import Countdown, Progress, mark_slow_step
 
-LONG = 30  # seconds: no test waits for it, it only bounds a failure
+LONG = 30  # seconds: an upper bound that only failures reach
 
 
 def grow_old(database_url: str, seconds: int) -> None:
-    """Let so much time pass since the numbers of every job changed."""
+    """Pretend that this much time has passed since the numbers of every job changed."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("UPDATE jobs SET moved_at = moved_at - make_interval(secs => %s)", (seconds,))
 
 
 @contextmanager
 def running(wb: Workbench, run: Callable[[Assignment, threading.Event], None]) -> Generator[Job]:
-    """Run a job that calls ``run`` with an event that is set at the end; yields it once it has begun."""
+    """Run a job that calls ``run`` with an event that is set at the end; yields the job once it has started."""
     began, end = threading.Event(), threading.Event()
 
     def runner(assignment: Assignment) -> Outcome:
@@ -56,13 +56,13 @@ def running(wb: Workbench, run: Callable[[Assignment, threading.Event], None]) -
 
 
 def wait_saying_the_same(assignment: Assignment, end: threading.Event) -> None:
-    """Note the same numbers again and again, as a worker does that waits for others."""
+    """Record the same numbers again and again, as a worker does that waits for others."""
     while not end.wait(0.3):
         assignment.progress(Progress(808, 989, "808 of 989 passages", seconds_left=2.0))
 
 
 def wait_saying_the_same_for_long(assignment: Assignment, end: threading.Event) -> None:
-    """Note the same numbers with an estimate that has not passed."""
+    """Record the same numbers with an estimate that has not passed."""
     while not end.wait(0.3):
         assignment.progress(Progress(819, 1000, "819 of 1,000 passages", seconds_left=600.0))
 
@@ -140,7 +140,7 @@ def test_a_job_whose_worker_is_gone_with_no_other_asks_for_one(wb: Workbench, da
 
 
 def test_a_stopped_worker_that_still_holds_its_job_is_to_be_ended(wb: Workbench, database_url: str) -> None:
-    """A worker that another one replaces would wait for it as long as its process has the lock."""
+    """A worker that replaces another one would wait for as long as the other's process has the lock."""
     job = wb.jobs.enqueue("experiment", "Held", {})
     assert wb.jobs.table.begin(job.id, "attic/7") is not None
     with wb.jobs.table.hold(job.id) as ours:

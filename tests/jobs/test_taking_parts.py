@@ -1,4 +1,4 @@
-"""A part of a job is taken alone, whatever plan Postgres makes of the statement that takes it."""
+"""A part of a job is taken by one worker only, whatever plan Postgres chooses for the statement."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FORMER_JOBS = 30  # in the statistics: Postgres then expects one part of a new j
 
 @pytest.fixture(params=PLANS)
 def planned(request: pytest.FixtureRequest, wb: Workbench, database_url: str) -> Iterator[None]:
-    """Connections of the database that plan in one way only."""
+    """Connections of the database that use one kind of plan only."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         name = sql.Identifier(connection.info.dbname)
         for setting, value in PLANS[request.param].items():
@@ -49,7 +49,7 @@ def planned(request: pytest.FixtureRequest, wb: Workbench, database_url: str) ->
 
 
 def analyse(database_url: str) -> None:
-    """Gather statistics, as autovacuum does on a database that is in use."""
+    """Gather statistics, as autovacuum does in normal operation."""
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("ANALYZE")
 

@@ -1,4 +1,4 @@
-"""An agent that talks to a server by the SDK's own client."""
+"""An agent that connects to a server with the SDK's client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODES = ("legacy", "2026-07-28")
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent that calls tools the way a model's client does; every call opens a connection of its own."""
+    """An agent that calls tools as a model's client does; every call opens a new connection."""
 
     server: WorkbenchServer
     mode: str = "2026-07-28"
@@ -39,7 +39,7 @@ class Agent:
         return answer
 
     def text(self, tool: str, **arguments: Any) -> str:
-        """Return the one text block of an answer."""
+        """Return the only text block of an answer."""
         result = self.talk(lambda client: client.call_tool(tool, arguments))
         assert [block.type for block in result.content] == ["text"]
         assert isinstance(result.structured_content, dict)

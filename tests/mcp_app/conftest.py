@@ -1,4 +1,4 @@
-"""Fixtures of the MCP tests: a server over the test's workbench, and an agent that talks to it."""
+"""Fixtures of the MCP tests: a server over the test's workbench, and an agent connected to it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.settings import Settings
 
 @pytest.fixture
 def agent(wb: Workbench) -> Agent:
-    """An agent that is offered every tool, over a fresh workbench with the weightless model."""
+    """An agent with every tool, over a fresh workbench with the model 'hash'."""
     return Agent(create_server(wb, toolsets=["all"]))
 
 

@@ -30,7 +30,7 @@ def environment(settings: Settings, **more: str) -> dict[str, str]:
 
 
 def over_stdio(settings: Settings, *options: str, **more: str) -> StdioServerParameters:
-    """Return the parameters with which the SDK's client starts the server itself, with all tools if none are chosen."""
+    """Return the parameters with which the SDK's client starts the server, with all tools unless some are named."""
     return StdioServerParameters(
         command=sys.executable,
         args=["-m", "mcp_app", *chosen(options)],
@@ -40,7 +40,7 @@ def over_stdio(settings: Settings, *options: str, **more: str) -> StdioServerPar
 
 
 def chosen(options: Sequence[str]) -> list[str]:
-    """Return a server's options, with all toolsets if they name none."""
+    """Return a server's options, with all toolsets unless some are named."""
     return [*options] if "--toolsets" in options else [*options, "--toolsets", "all"]
 
 
@@ -61,7 +61,7 @@ def over_http(settings: Settings, *options: str, **more: str) -> Iterator[str]:
 
 @contextmanager
 def serving(settings: Settings, **more: str) -> Iterator[str]:
-    """Run app and tools at one address, which may not listen yet; ends the process in order, which it must obey."""
+    """Run app and tools at one address, which may not listen yet; the process must shut down cleanly at the end."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "workbench.cli", "serve", "--port", str(port), "--toolsets", "all"]

@@ -1,4 +1,4 @@
-"""Agents in other languages: a language narrows a search and is on the hit, and no threshold hides words."""
+"""Agents in other languages: a language narrows a search and is in the hit, and no threshold hides words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXTS = {
 
 @pytest.fixture
 def japanese(make_settings: Callable[..., Settings]) -> Iterator[Agent]:
-    """An agent on a Japanese corpus whose model reads English alone."""
+    """An agent on a Japanese corpus with a model that only reads English."""
     with Workbench.open(settings=make_settings(embedding_model="minilm")) as workbench:
         for title, text in JAPANESE.items():
             workbench.documents.create(title=title, text=text)

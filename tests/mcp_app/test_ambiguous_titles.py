@@ -1,4 +1,4 @@
-"""A title or URL that several things have is refused with the id of each, in every face; an id is always clear."""
+"""An ambiguous title or URL is rejected with the ids that have it, in every interface; an id is unambiguous."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TITLE, URL = "Handbook", "https://docs.example.com/"
 
 @pytest.fixture
 def twins(wb: Workbench) -> dict[str, str]:
-    """Return the ids of four sources of one title, two of them also of one URL, by where they are."""
+    """Return the ids of four sources with the same title, two of them with the same URL, by location."""
     projects = {name: wb.projects.create(name).id for name in ("Shop", "Bank")}
     return {
         "upload": wb.sources.create(TITLE).id,

@@ -113,14 +113,14 @@ def test_one_result_per_document_best_first_with_source_and_date(agent: Agent) -
 
 MISSPELT = {
     "artifical": "artificial",  # a letter left out
-    "intelligense": "intelligence",  # two slips for the stem
+    "intelligense": "intelligence",  # two typos for the stem
     "mahcine": "Machine",  # two letters exchanged
     "lerning": "Learning",
     "forsts": "forests",
-    "tees": "Trees",  # one slip in a short word
+    "tees": "Trees",  # one typo in a short word
     "resouurce": "resource",  # doubled
     "sbset": "subset",
-    "informaiton": "information",  # a slip in the ending, which the stem has not
+    "informaiton": "information",  # a typo in the ending, which the stem lacks
 }
 
 

@@ -1,4 +1,4 @@
-"""Arguments: strict where a guess could hide a mistake, lenient where clients differ."""
+"""Arguments: strict if a guess could hide a mistake, lenient if clients differ."""
 
 from __future__ import annotations
 

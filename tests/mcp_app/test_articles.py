@@ -54,7 +54,7 @@ def wb(make_settings: Callable[..., Settings], folder: Callable[..., Path]) -> I
 
 @pytest.fixture
 def execute_tool(wb: Workbench) -> Callable[..., Any]:
-    """Call a tool as the specification's tests do: the result with its one text block."""
+    """Call a tool as the specification's tests do: the result with its only text block."""
     agent = Agent(create_server(wb, toolsets=["articles"]))
     return lambda tool, **arguments: agent.talk(lambda client: client.call_tool(tool, arguments))
 

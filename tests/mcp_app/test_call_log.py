@@ -1,4 +1,4 @@
-"""The parts of a call that are kept, and those that are not."""
+"""The parts of a call that are logged, and those that are not."""
 
 from __future__ import annotations
 

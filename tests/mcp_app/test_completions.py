@@ -1,4 +1,4 @@
-"""Completions: what clients are offered while an argument is typed."""
+"""The completions that clients get while an argument is typed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def complete(agent: Agent, reference: Any, name: str, typed: str, **known: str) 
 
 
 def places(agent: Agent) -> dict[str, list[Any]]:
-    """Every argument that clients can see and have completed, with where it stands."""
+    """Return every argument that clients can see and complete, with its location."""
 
     async def script(client: Client) -> dict[str, list[Any]]:
         values: dict[str, list[Any]] = {}

@@ -1,4 +1,4 @@
-"""The tools' names, parameters, defaults, ranges and hints, held against the contract."""
+"""The tools' names, parameters, defaults, ranges and hints, compared with the contract."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ ALLOWED = {"type", "description", "enum", "items", "minimum", "maximum", "defaul
 @pytest.mark.parametrize("mode", MODES)
 def test_a_failure_of_any_tool_is_a_text_that_keeps_to_no_form(agent: Agent, mode: str) -> None:
     async def script(client: Client) -> list[CallToolResult]:
-        await client.list_tools()  # from here on the client holds every answer against the tool's form
+        await client.list_tools()  # from here on, the client validates every answer against the tool's schema
         return [await client.call_tool(tool.name, {"nonsense": 1}) for tool in select_tools(["all"])]
 
     for result in Agent(agent.server, mode).talk(script):

@@ -1,4 +1,4 @@
-"""A website comes in through the tools: the specification's example on a site of this machine, and what is refused."""
+"""Crawls through the tools: the specification's example on a local site, and rejected addresses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def wb(make_settings: Callable[..., Settings], tmp_path: Path) -> Iterator[Workb
 
 @pytest.fixture
 def docs(site: TestSite) -> str:  # noqa: F811
-    """A small documentation site with an archive that no one wants."""
+    """A small documentation site with an archive that should not be crawled."""
     site.put(
         {
             "/3/": page("Docs", TEXT, ["/3/async", "/3/archives/old"]),
@@ -39,7 +39,7 @@ def docs(site: TestSite) -> str:  # noqa: F811
 
 
 def finished(agent: Agent, wb: Workbench, job_id: str) -> dict[str, Any]:
-    """Return the job as the tool shows it once it is over."""
+    """Return the job as the tool shows it after its end."""
     wb.jobs.wait(job_id, timeout=120)
     return agent("manage_crawl_job", action="get", job_id=job_id)["crawl_job"]
 

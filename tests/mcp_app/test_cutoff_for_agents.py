@@ -1,4 +1,4 @@
-"""An agent that names no number gets what is worth its tokens; the rest is one call away, and people see everything."""
+"""An agent that gives no count gets only good results; one more call returns the rest, and people see all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOOLS = [
 
 @pytest.fixture
 def birds(wb: Workbench) -> Workbench:
-    """One document that answers and nine of which each holds a word of the question, in a project and outside."""
+    """One document that answers, and nine that share a word with the question, in a project and outside."""
     wb.projects.create("Birds")
     for source, project in (("Everybody's", None), ("Ours", "Birds")):
         wb.sources.create(source, project=project)

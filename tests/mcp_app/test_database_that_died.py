@@ -1,4 +1,4 @@
-"""A database that dies under a server: the truth in the meantime, and an answer again as soon as someone calls."""
+"""A database that dies under a server: calls report it, and are answered again once it is back."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.shared_home import postmaster
 from workbench import Workbench
 from workbench.settings import Settings
 
-LONG = 120  # seconds: no test waits for it, it only bounds a failure
+LONG = 120  # seconds: an upper bound that only failures reach
 
 
 def own(home: Path) -> dict[str, str]:
-    """Return the environment of a server with an embedded database of its own."""
+    """Return the environment of a server with a separate embedded database."""
     others = {name: value for name, value in os.environ.items() if not name.startswith("WORKBENCH_")}
     return {**others, "WORKBENCH_HOME": str(home), "WORKBENCH_EMBEDDING_MODEL": "hash", "WORKBENCH_RUN_WORKER": "false"}
 
@@ -45,7 +45,7 @@ def serving(home: Path) -> Generator[str]:
 
 
 def called(base: str, tool: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool over HTTP by the SDK's client."""
+    """Call a tool over HTTP with the SDK's client."""
 
     async def script() -> Any:
         async with Client(f"{base}/mcp") as client:
@@ -91,7 +91,7 @@ def test_a_database_elsewhere_that_is_down_is_an_error_that_explains_what_to_do(
 
 @pytest.fixture
 def settings_nowhere(wb: Workbench) -> Settings:
-    """Settings of a database that no one serves."""
+    """Settings with a database that does not exist."""
     nowhere: Any = "postgresql://nobody@127.0.0.1:1/none"
     return wb.settings.model_copy(update={"database_url": Settings(database_url=nowhere, _env_file=None).database_url})
 

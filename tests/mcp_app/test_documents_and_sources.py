@@ -1,4 +1,4 @@
-"""Effects of manage_document and manage_source on the corpus."""
+"""The effects of manage_document and manage_source on the corpus."""
 
 from __future__ import annotations
 

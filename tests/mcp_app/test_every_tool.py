@@ -1,4 +1,4 @@
-"""Every tool of the table is called with the example of its own description, whatever tools there are."""
+"""Every tool of the table is called with the example in its description."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CONNECTOR = "search"  # its form is that of hosted connectors: ten results, no o
 
 @pytest.fixture
 def wb(make_settings: Callable[..., Settings], folder: Callable[..., Path]) -> Iterator[Workbench]:
-    """A workbench with something of every kind that the examples speak of."""
+    """A workbench with every kind of object that the examples mention."""
     root = folder({f"{name}/conversation.md": TEXT for name in (PLAN, IDEA)} | {"notes/rag.md": GUIDE})
     archives = folder({"research/2025-05-20/one.md": f"# One\n\nmachine learning {TEXT}"}, "archives")
     chosen = make_settings(file_roots=str(root), archives_dir=archives, crawl_allow_hosts="127.0.0.1")
@@ -42,7 +42,7 @@ def wb(make_settings: Callable[..., Settings], folder: Callable[..., Path]) -> I
 
 @pytest.fixture
 def stand_ins(wb: Workbench, site: TestSite) -> dict[str, str]:  # noqa: F811
-    """The values that take the place of the ids and addresses in the examples."""
+    """Return the values that replace the ids and addresses in the examples."""
     site.put({"/": page("Start", TEXT, ["/next"]), "/next": page("Next", TEXT)})
     wb.projects.create("Harbour", id="proj_123")
     wb.projects.create_folder("proj_123", "API")
@@ -62,7 +62,7 @@ def stand_ins(wb: Workbench, site: TestSite) -> dict[str, str]:  # noqa: F811
 
 
 def example(tool: Tool) -> dict[str, Any]:
-    """Return the arguments of the call that ends a tool's description."""
+    """Return the arguments of the call at the end of a tool's description."""
     written = tool.description.rpartition("Example: ")[2]
     call = ast.parse(re.sub(r"\b(true|false)\b", lambda word: word.group().title(), written), mode="eval").body
     assert isinstance(call, ast.Call), f"end the description of {tool.name} with Example: {tool.name}(...)"
@@ -70,13 +70,13 @@ def example(tool: Tool) -> dict[str, Any]:
 
 
 def answer(server: WorkbenchServer, tool: Tool, stand_ins: dict[str, str]) -> Any:
-    """Call a tool by its example; a failure fails the test."""
+    """Call a tool with its example; a failure fails the test."""
     arguments = example(tool)
     for name, value in arguments.items():
         arguments[name] = stand_ins.get(f"{name}={value}", stand_ins.get(str(value), value))
     if "offset" in arguments:
         arguments["offset"] = 0  # the text that is in is a short one
-    result = Agent(server).talk(lambda client: client.call_tool(tool.name, arguments))  # held against the form there
+    result = Agent(server).talk(lambda client: client.call_tool(tool.name, arguments))  # validates the schema
     assert not result.is_error, f"the example of {tool.name} fails: {result.content[0].text}"
     read = json.loads(result.content[0].text)
     declared = {tool.parts.key: read} if isinstance(read, list) and isinstance(tool.parts, Items) else read

@@ -1,4 +1,4 @@
-"""The files that an agent may have read."""
+"""The files that agents may read."""
 
 from __future__ import annotations
 

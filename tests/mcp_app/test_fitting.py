@@ -1,4 +1,4 @@
-"""The greatest length of texts and answers."""
+"""The maximum length of texts and answers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ DENSE = {
 
 @pytest.fixture
 def encodings(monkeypatch: pytest.MonkeyPatch) -> list[tiktoken.Encoding]:
-    """The encodings that are shipped with the framework; others would be fetched."""
+    """The encodings included in the framework; others would be downloaded."""
     shipped = Path(llama_index.core.__file__).parent / "_static" / "tiktoken_cache"
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(shipped))
     return [tiktoken.get_encoding(name) for name in ("cl100k_base", "o200k_base")]

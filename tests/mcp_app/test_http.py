@@ -1,4 +1,4 @@
-"""The server over HTTP: who is let in, the plain routes, and many callers at once."""
+"""The server over HTTP: access control, the plain routes, and many concurrent callers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def shop(
 
 @pytest.fixture
 def url(shop: tuple[str, Workbench]) -> str:
-    """Where the server listens."""
+    """The address of the server."""
     return shop[0]
 
 
@@ -188,14 +188,14 @@ def test_the_openapi_document_describes_the_three_routes(web: httpx.Client) -> N
 
 
 def serving(url: str) -> psutil.Process:
-    """The server's process: the child that listens on the address."""
+    """Return the server's process: the child that listens on the address."""
     port = httpx.URL(url).port
     children = psutil.Process().children(recursive=True)
     return next(one for one in children if any(port == of.laddr.port for of in one.net_connections("tcp")))
 
 
 def megabytes(process: psutil.Process) -> float:
-    """The memory that a process holds."""
+    """Return the memory of a process in MB."""
     return process.memory_info().rss / 2**20
 
 

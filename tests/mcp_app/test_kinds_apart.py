@@ -1,4 +1,4 @@
-"""Conversations, articles and archives are kinds of their own: no list, count or search of documents has them."""
+"""Conversations, articles and archives are separate: no list, count or search of documents includes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A large folder of archives or articles comes in by a job, and is searched in the meantime as far as it is there."""
+"""A job ingests a large folder of archives or articles, which is searched as far as it is indexed meanwhile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work answers at once with a job, and no one who reads waits for someone who writes."""
+"""Long work immediately returns a job, and readers never wait for writers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names in an agent's query: told in the answer, ignored or made a filter by an argument, in both families."""
+"""Names in an agent's query: reported in the answer; an argument ignores them or makes them a filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of a search: put together they are the one ranking, and the last one reports what a search does not reach."""
+"""The pages of a search together are one ranking, and the last page reports the limit."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def crowd(wb: Workbench, database_url: str) -> None:
 def pages(
     agent: Agent, tool: str, key: str, size: dict[str, int], **arguments: Any
 ) -> tuple[list[str], dict[str, Any]]:
-    """Return the ids of all pages, and the last page; no page says more and under_filled.
+    """Return the ids of all pages, and the last page; no page reports both more and under_filled.
 
     Like an agent, it asks for the next page until the answer names the limit of the search.
     """

@@ -1,4 +1,4 @@
-"""Long answers come in parts: the totals are true, nothing is cut to nothing, and the note names the next call."""
+"""Long answers are split into parts: totals are correct, no part is empty, and the note names the next call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Standard streams without threads: whole lines, whole texts, and nothing astray on the wire."""
+"""Standard streams without threads: whole lines, whole texts, and no stray output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The promotion of a scope serves an agent that names no search type; a named one is what it says."""
+"""The promotion of a scope serves agents that name no search type; a named type is used as it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TYPES = {"vector": "vector", "keyword": "hybrid", "hybrid": "hybrid", "rerank": 
 
 @pytest.fixture
 def places(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
-    """Two sources that hold the same word."""
+    """Two sources that contain the same word."""
     wb.ingest(folder({"a.md": "The login needs a token."}, "one"), source="One")
     wb.ingest(folder({"b.md": "A token opens the gate."}, "two"), source="Two")
     return wb

@@ -1,4 +1,4 @@
-"""A read-only server offers what changes nothing, and only that."""
+"""A read-only server offers only tools and actions that change nothing."""
 
 from __future__ import annotations
 

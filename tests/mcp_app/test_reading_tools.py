@@ -1,4 +1,4 @@
-"""The reading toolset: whole texts in parts, code, neighbours, places, jobs, and what hosted connectors ask."""
+"""The reading toolset: whole texts in parts, code, neighbours, places, jobs, and the hosted connectors' tools."""
 
 from __future__ import annotations
 

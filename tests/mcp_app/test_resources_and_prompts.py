@@ -1,4 +1,4 @@
-"""Texts that an agent reads whole, lists of them, and prompts that teach it."""
+"""Resources, lists of them, and prompts for agents."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_listener_hears_of_new_sources_and_changed_documents(agent: Agent, wb:
 
 
 async def changes(wb: Workbench, document: str, heard: set[Any]) -> None:
-    """Change the corpus again and again, as another process would, until everything was heard."""
+    """Change the corpus repeatedly, as another process would, until all notifications have arrived."""
     number = 0
     while len(heard) < 3:
         number += 1
@@ -158,7 +158,7 @@ def test_clients_of_the_earlier_protocol_are_notified_of_sources_that_come_and_g
 
 
 async def heard_after(told: asyncio.Event, change: Callable[[int], Any]) -> Any:
-    """Change the corpus again and again until it was heard; returns the first change's result."""
+    """Change the corpus repeatedly until a notification arrives; returns the first change's result."""
     first = await asyncio.to_thread(change, 0)
     for number in range(1, 60):
         with suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""Two projects with the same words, a folder, a tag, a source: no one sees what is not theirs, no one gets too few."""
+"""Two projects with the same words, a folder, a tag, a source: no caller sees other scopes or gets too few."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS = "payment refund ledger invoice"
 
 @pytest.fixture
 def crowd(wb: Workbench) -> dict[str, str]:
-    """Four sources of 12 documents each that all hold the same words; returns source ids by name."""
+    """Four sources of 12 documents each, all with the same words; returns source ids by name."""
     for project in ("proj_a", "proj_b"):
         wb.projects.create(project.upper(), id=project)
         wb.projects.create_folder(project, "Payments")

@@ -1,4 +1,4 @@
-"""The server as a client starts it: a process that speaks over stdin and stdout."""
+"""The server as a client starts it: a process on stdin and stdout."""
 
 from __future__ import annotations
 

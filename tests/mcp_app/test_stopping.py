@@ -1,4 +1,4 @@
-"""A call that is cancelled or takes too long stops its work; one that is watched tells how far it is."""
+"""A call that is cancelled or takes too long stops its work; others report progress on request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.settings import Settings
 
 
 class Endless:
-    """A tool's work that continues until it is asked to stop, as an ingest of a very long book would."""
+    """Work of a tool that continues until it is asked to stop, like the ingest of a very long book."""
 
     def __init__(self) -> None:
         self.began, self.ended = threading.Event(), threading.Event()

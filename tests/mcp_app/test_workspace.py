@@ -43,7 +43,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def agent(make_settings: Callable[..., Settings], tmp_path: Path, workspace: Path) -> Iterator[Agent]:
-    """An agent whose server may read below tmp_path and runs in the workspace's folder."""
+    """An agent whose server may read below tmp_path and runs in the workspace folder."""
     roots = f"{workspace}:{tmp_path}"
     with Workbench.open(settings=make_settings(file_roots=roots)) as workbench:
         yield Agent(create_server(workbench, toolsets=["all"]))

@@ -1,4 +1,4 @@
-"""The real model, opened once for all tests of this folder."""
+"""The real model, opened once for all tests in this folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def models_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def minilm(models_dir: Path) -> MiniLMEncoder:
-    """The built-in model in full precision, for passages too."""
+    """The built-in model in full precision, also for passages."""
     return MiniLMEncoder(models_dir, passages="float")
 
 
@@ -30,5 +30,5 @@ def minilm_int8(models_dir: Path) -> MiniLMEncoder:
 
 @pytest.fixture(scope="session")
 def numpy_bert() -> NumpyBert:
-    """The same weights without any library for models."""
+    """The same weights without any model library."""
     return NumpyBert()

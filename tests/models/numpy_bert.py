@@ -1,4 +1,4 @@
-"""BERT in plain numpy, written from the paper, to hold the fused graph against; run it to write the reference."""
+"""BERT in plain numpy, written from the paper, as a reference for the fused graph; run it to write the file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADS, HEAD = 12, 32
 
 
 class NumpyBert:
-    """One text at a time, in float64, without padding: nothing the fast model does to be fast."""
+    """One text at a time, in float64, without padding or other optimisations."""
 
     def __init__(self) -> None:
         stored = load_file(find_minilm_file("model.safetensors"))
@@ -34,11 +34,11 @@ class NumpyBert:
         self.layers = 6
 
     def ids(self, text: str) -> list[int]:
-        """Return the tokens, special ones included."""
+        """Return the tokens, including special ones."""
         return self.tokenizer.encode(text).ids
 
     def hidden(self, text: str) -> np.ndarray:
-        """Return the last layer's vectors of all tokens, the special ones included."""
+        """Return the last layer's vectors of all tokens, including special ones."""
         ids = self.ids(text)
         at = "embeddings."
         x = self.weights[f"{at}word_embeddings.weight"][ids] + self.weights[f"{at}token_type_embeddings.weight"][0]

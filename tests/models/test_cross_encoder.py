@@ -1,4 +1,4 @@
-"""Cross-encoders: a real ONNX graph in a local folder, and what is said where there is none."""
+"""Cross-encoders: a real ONNX graph in a local folder, and the messages if something is missing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DOCS = {"cats.md": "Cats purr softly.", "dogs.md": "Dogs bark at cats.", "fish.m
 
 @pytest.fixture
 def overlap_model(tmp_path: Path) -> Path:
-    """A model that counts the question's words in the passage, which a sum over pairs of tokens can do."""
+    """A model that counts the question's words in the passage, as a sum over pairs of tokens."""
     words = sorted({word for text in DOCS.values() for word in text.lower().strip(".").split()})
     vocabulary = {word: place for place, word in enumerate([*SPECIAL, *words])}
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
@@ -136,7 +136,7 @@ class CrossEncoder:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The interface of sentence-transformers, which itself would bring torch: its weights are of no matter here."""
+    """The interface of sentence-transformers without the package, which would require torch."""
     (tmp_path / "installed").mkdir()
     (tmp_path / "installed" / "sentence_transformers.py").write_text(PACKAGE)
     monkeypatch.syspath_prepend(str(tmp_path / "installed"))

@@ -1,4 +1,4 @@
-"""Models behind HTTP: each provider's requests against its published schema, limits, errors and retries."""
+"""Models behind HTTP: each provider's requests compared with its published schema, limits, errors, retries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TASK = "Instruct: Given a web search query, retrieve relevant passages that answ
 
 @dataclass
 class Seen:
-    """Requests of a provider, and what it does wrong."""
+    """The requests to a provider, and its faults."""
 
     bodies: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     paths: list[str] = field(default_factory=list[str])
@@ -103,7 +103,7 @@ BAD = 422
 
 
 def check_request(shape: Shape, path: str, headers: Any, body: dict[str, Any]) -> tuple[int, str]:
-    """Return the status and message that the provider answers to a request."""
+    """Return the provider's status and message for a request."""
     if shape.header:
         sent = headers.get(shape.header, "").removeprefix("Bearer ")
         if sent != KEY or (shape.header == "Authorization" and not headers[shape.header].startswith("Bearer ")):
@@ -123,7 +123,7 @@ def check_request(shape: Shape, path: str, headers: Any, body: dict[str, Any]) -
 
 
 def answer_embeddings(family: str, body: dict[str, Any]) -> Any:
-    """Return the provider's answer, rows of OpenAI's shape in reverse order."""
+    """Return the provider's answer, in OpenAI's format with rows in reverse order."""
     items = body[EMBEDDINGS[family].texts]
     texts = [item["content"]["parts"][0]["text"] for item in items] if family == "gemini" else items
     rows = (HashEncoder().encode(texts).vectors * 3).tolist()
@@ -183,7 +183,7 @@ def provider() -> Iterator[tuple[str, Seen, dict[str, str]]]:
             self.wfile.write(raw)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Keep stderr quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = Thread(target=server.serve_forever)

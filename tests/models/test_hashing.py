@@ -1,4 +1,4 @@
-"""The model without weights: what is nearest can be told from the words."""
+"""The model without weights: neighbours can be predicted from the words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The framework sees any encoder as one of its own embeddings."""
+"""LlamaIndex can use any encoder as one of its embeddings."""
 
 from __future__ import annotations
 

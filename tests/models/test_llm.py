@@ -1,4 +1,4 @@
-"""The chat model against a real endpoint on loopback, its failures included."""
+"""The chat model with a real endpoint on loopback, including its failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chat model in a process of its own: a real small model, run by llama.cpp."""
+"""A chat model in a separate process: a real small model, run by llama.cpp."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ os.kill(os.getpid(), 9)
 
 @pytest.fixture(scope="module")
 def llm(gguf: Path) -> Iterator[LocalLlm]:
-    """The model, ended at last."""
+    """The model, closed at the end."""
     model = LocalLlm(str(gguf), timeout=PATIENT)
     yield model
     model.close()
@@ -54,7 +54,7 @@ def test_an_answer_comes_piece_by_piece(llm: LocalLlm) -> None:
 
 
 def writing(llm: LocalLlm) -> list[int]:
-    """Return how many tokens each answer has that is being written."""
+    """Return the number of tokens of each answer that is being written."""
     slots = httpx.get(llm.base_url().removesuffix("/v1") + "/slots").json()
     return [slot["next_token"][0]["n_decoded"] for slot in slots if slot["is_processing"]]
 
@@ -74,7 +74,7 @@ def test_a_reader_who_leaves_stops_the_writing(llm: LocalLlm) -> None:
 
 
 def test_grades_and_lists_are_held_to_their_schema_by_a_grammar(llm: LocalLlm) -> None:
-    """Without it this model answers in prose."""
+    """Without the grammar, this model answers in prose."""
     passages = "[1]\nCats sleep on sofas.\n\n[2]\nDogs bark.\n\n[3]\nA sofa has legs."
     prompt = GRADE.format(query="Where do cats sleep?", passages=passages)
     grades = llm.read_json(RETRIEVAL_SYSTEM, prompt, grades_schema(3))

@@ -1,4 +1,4 @@
-"""The model for many languages: equal to two independent computations, one space for all languages."""
+"""The multilingual model: equal to two independent computations, with one space for all languages."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class NumpyE5(NumpyBert):
         self.tokenizer = read_tokenizer()
 
     def ids(self, text: str) -> list[int]:
-        """Return the ids of the prefix and the text, tokenized together as the model's makers do."""
+        """Return the ids of the prefix and the text, tokenized together as the model's authors do."""
         return [0, *self.tokenizer.encode(text, add_special_tokens=False).ids, 2]
 
 
 @pytest.fixture(scope="module")
 def multilingual(models_dir: Path) -> MultilingualEncoder:
-    """The model in full precision, for passages too."""
+    """The model in full precision, also for passages."""
     return MultilingualEncoder(models_dir, passages="float")
 
 

@@ -1,4 +1,4 @@
-"""The share of a text that a model reads: high for its language, low where words fall into letters."""
+"""The share of a text that a model can read: high for its language, low if words are split into letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names from the settings: known ones load without reading anything, others are answered with the valid ones."""
+"""Model names in settings: known ones load without reading files, others are rejected with the valid ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SEEN = SimpleNamespace(inputs=[])
 
 
 class Endpoint(BaseHTTPRequestHandler):
-    """An OpenAI-compatible endpoint on this machine that embeds by hashing; model "broken" gives one vector too few."""
+    """An OpenAI-compatible endpoint on this machine that embeds by hashing; the model "broken" omits one vector."""
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -41,7 +41,7 @@ class Endpoint(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing on stderr."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_missing_package_is_named_with_what_to_install(
 
 @pytest.fixture
 def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module of the user's with real embeddings of LlamaIndex, which ask the endpoint."""
+    """A user's module with real LlamaIndex embeddings, which call the endpoint."""
     (tmp_path / "my_models.py").write_text(
         "from llama_index.embeddings.openai import OpenAIEmbedding\n"
         "def make(): return OpenAIEmbedding(model_name='my-model', max_retries=0)\n"

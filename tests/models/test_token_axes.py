@@ -1,4 +1,4 @@
-"""The axes: principal ones, and what is stored is what was fitted."""
+"""The token axes are principal axes, and the stored ones are those that were fitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Universal Sentence Encoder: equal to the package's own computation, and a second opinion within one vector."""
+"""The Universal Sentence Encoder: equal to the package's own computation, and part of a combined vector."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOT_READ = ("Πόσο κοστίζει η άδεια και πόσο διαρκ�
 
 @pytest.fixture(scope="module")
 def universal(models_dir: Path) -> UniversalEncoder:
-    """The model in full precision, for passages too."""
+    """The model in full precision, also for passages."""
     return UniversalEncoder(models_dir, passages="float")
 
 
@@ -71,7 +71,7 @@ def test_the_cosine_of_both_is_the_weighted_mean_of_theirs(models_dir: Path) -> 
     second = model.second.encode([*TEXTS, *NOT_READ]) @ model.second.encode_query("Was kostet eine Lizenz?")
     weights = np.where(
         second == 0, np.sqrt(1 - SECOND_WEIGHT), 1 - SECOND_WEIGHT
-    )  # where one has no vector, the question still has
+    )  # if one has no vector, the question still has one
     np.testing.assert_allclose(passages.vectors @ question.vector, weights * first + SECOND_WEIGHT * second, atol=1e-4)
 
 

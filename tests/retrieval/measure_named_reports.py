@@ -37,7 +37,7 @@ ASKED = (
 
 
 def names(company: str, period: str) -> tuple[str, str]:
-    """Return how people write a company's report: of a fiscal year or a quarter, by its period or its form, too."""
+    """Return the usual ways to name a company's report: by fiscal year or quarter, by period or form."""
     year, form = period[:4], period.rpartition("_")[2]
     if form == "10Q":
         return f"{company} in Q2 of FY{year}", f"{company} according to its {form} for the second quarter of {year}"
@@ -62,7 +62,7 @@ def main() -> None:
     """Print the share of questions whose first passage is from the report that they name, by strategy."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        folder.chmod(0o755)  # the embedded database has a user of its own where this is run as root
+        folder.chmod(0o755)  # if root runs this, the database server is another user
         (folder / "reports").mkdir()
         written = reports(folder / "reports")
         asked = [

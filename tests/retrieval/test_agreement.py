@@ -1,4 +1,4 @@
-"""The agreement of two rankings, against numbers worked out by hand."""
+"""The agreement of two rankings, compared with numbers worked out by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BM25: weights a reader can check by hand, and the postings in SQL against the formula."""
+"""BM25: weights that a reader can check by hand, and the postings in SQL compared with the formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameter ``candidates``: how many passages the reranker looks at, and how many the legs bring for it."""
+"""The parameter ``candidates``: how many passages the reranker gets, and how many each leg contributes."""
 
 from __future__ import annotations
 

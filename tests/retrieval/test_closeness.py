@@ -1,4 +1,4 @@
-"""How a text takes up the words of a question, checked by hand."""
+"""Coverage and closeness of a question's words in a text, checked by hand."""
 
 from __future__ import annotations
 

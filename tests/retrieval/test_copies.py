@@ -1,4 +1,4 @@
-"""Near-equal hits are folded under the best one; texts that differ in a number, a name or a date are not."""
+"""Near-equal hits are folded under the best one; texts that differ in a number, name or date are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A document that a question names is preferred: by the words of its title, or of its file's name."""
+"""A document named in a question is preferred, by the words of its title or file name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of every strategy, whatever is asked and wherever: hypothesis over one small corpus on a real Postgres.
+"""Invariants of every strategy, for any question and scope: hypothesis over one small corpus in a real Postgres.
 
 Scopes are checked against a model of the corpus written down here, not against the code that resolves them.
 """
@@ -34,7 +34,7 @@ SOMEWHERE = st.sampled_from(["Alpha", "Beta"])
 
 @dataclass(frozen=True)
 class Place:
-    """A source as this file knows it."""
+    """A source as recorded by this file."""
 
     title: str
     project: str | None
@@ -52,13 +52,13 @@ PLACES = (
     Place("Beta notes", "Beta", None, ("x", "y")),
 )
 BY_TITLE = {place.title: place for place in PLACES}
-WRITTEN = date(2026, 1, 1)  # stands for the date of a file, which is later than every date of this test
+WRITTEN = date(2026, 1, 1)  # represents the date of a file, which is later than every date of this test
 FORMS = {"md": "markdown", "txt": "text", "py": "code"}
 
 
 @dataclass(frozen=True)
 class Library:
-    """The corpus and what is known of its documents: id -> (place, type, date)."""
+    """The corpus and the facts about its documents: id -> (place, type, date)."""
 
     wb: Workbench
     documents: dict[str, tuple[Place, str, date | None]]
@@ -68,7 +68,7 @@ class Library:
 def library(
     server_url: str, template_database: str, test_home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Library]:
-    """Seven sources in two projects, folders and outside, with documents of three types, some dated."""
+    """Seven sources in two projects, folders and outside, with documents of three types, some with dates."""
     dice = random.Random(11)
     with cloned_database(server_url, template_database) as url:
         chosen = Settings(home=test_home, database_url=url, embedding_model="hash", _env_file=None)  # pyright: ignore
@@ -98,7 +98,7 @@ def written(dice: random.Random, form: str, year: int, count: int) -> str:
 
 
 def known(wb: Workbench) -> dict[str, tuple[Place, str, date | None]]:
-    """Return the facts of each document, by this file's own table."""
+    """Return the facts about each document, from this file's own table."""
     results = {}
     for source in wb.sources.list():
         for document in wb.documents.list(source_id=source.id):
@@ -137,7 +137,7 @@ def scopes(draw: st.DrawFn) -> Scope:
 
 
 def holds(scope: Scope, place: Place, form: str, dated: date | None) -> bool:
-    """Return whether a document is in a scope, by the words of Scope's own description."""
+    """Return whether a document is in a scope, as Scope's description defines it."""
     return (
         (scope.kind != "global" or place.project is None)
         and (scope.kind != "project" or place.project == scope.project)
@@ -153,7 +153,7 @@ def holds(scope: Scope, place: Place, form: str, dated: date | None) -> bool:
 
 
 def names_a_title_outside(scope: Scope) -> bool:
-    """Return whether a scope names a source that its kind or project leaves out, whose title is unknown to it."""
+    """Return whether a scope names a source outside its kind or project, whose title is unknown to it."""
     places = [BY_TITLE[title] for title in scope.sources or ()]
     if scope.kind == "all":
         return any(scope.project is not None and place.project not in (None, scope.project) for place in places)
@@ -168,7 +168,7 @@ QUERIES = st.lists(
 def search(
     library: Library, words: list[str], strategy: str, scope: Scope, index: str, limit: int
 ) -> SearchResult | None:
-    """Search; None where the strategy insists on a scope or nothing but NUL was asked."""
+    """Search; None if the strategy requires a scope, or if the question is only NUL characters."""
     try:
         return library.wb.search(" ".join(words), strategy, limit, scope, index=index)
     except ScopeError:
@@ -203,7 +203,7 @@ def test_scores_fall_contributions_add_up_and_spans_are_exact(
     scores = [round(hit.score, 4) for hit in result]
     assert [hit.rank for hit in result] == list(range(1, len(scores) + 1))
     assert all(0 <= score <= 1 for score in scores)
-    if strategy != "llamaindex-hybrid":  # the framework's own order is no fusion
+    if strategy != "llamaindex-hybrid":  # the framework's own order is not a fusion
         assert scores == sorted(scores, reverse=True)
     for hit in result:
         assert sum(leg.contribution for leg in hit.attribution.values()) == pytest.approx(hit.score, abs=1e-6)

@@ -1,4 +1,4 @@
-"""A result says when nothing close was found, and why; a model that cannot read a question hides no word matches."""
+"""A result reports that nothing close was found, with the reason; an unreadable question hides no word matches."""
 
 from __future__ import annotations
 

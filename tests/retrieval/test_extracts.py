@@ -1,4 +1,4 @@
-"""The sentences that answer: those of a section about the question, before those that only repeat a word of it."""
+"""The sentences that answer: those of the relevant section come before those that only repeat a word."""
 
 from __future__ import annotations
 

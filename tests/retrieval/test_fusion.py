@@ -1,4 +1,4 @@
-"""Fusion, by hand and by hypothesis: pure functions that know nothing of where scores come from."""
+"""Fusion, by hand and by hypothesis: pure functions, independent of the origin of scores."""
 
 from __future__ import annotations
 

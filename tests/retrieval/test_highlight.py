@@ -1,4 +1,4 @@
-"""Snippets: what matched is marked as it stands, and nothing else is markup."""
+"""Snippets: matches are marked in their original form, and there is no other markup."""
 
 from __future__ import annotations
 

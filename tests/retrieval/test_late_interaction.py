@@ -1,4 +1,4 @@
-"""MaxSim on bits, against arithmetic by hand."""
+"""MaxSim on bits, compared with arithmetic by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.retrieval.stages.late_interaction import Match, align_tokens, com
 ONES = bytes([255] * 16)  # all coordinates positive
 ZEROS = bytes(16)  # all negative
 HALF = bytes([255] * 8 + [0] * 8)  # the first 64 positive, the others negative
-EVEN = np.full(128, 1 / math.sqrt(128), dtype=np.float32)  # points where ONES points
+EVEN = np.full(128, 1 / math.sqrt(128), dtype=np.float32)  # same direction as ONES
 FIRST = np.eye(128, dtype=np.float32)[0]  # along the first axis: +-1/sqrt(128) against any bits
 ROOT = 1 / math.sqrt(128)
 

@@ -1,4 +1,4 @@
-"""The table of legs reports what every strategy's passages can be scored by, and what a leg's vote counts."""
+"""The table of legs has every leg of every strategy, and a leg's vote has the stated effect."""
 
 from __future__ import annotations
 

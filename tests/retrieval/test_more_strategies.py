@@ -1,4 +1,4 @@
-"""The strategies beyond hybrid and rerank, on real documents in a real database."""
+"""The strategies besides hybrid and rerank, on real documents in a real database."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SECTIONS = {
 
 
 def whole_and_true(wb: Workbench, result: SearchResult) -> None:
-    """Hold a result to the laws of every strategy."""
+    """Check the invariants of every strategy on a result."""
     scores = [round(hit.score, 4) for hit in result]
     assert scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
     for hit in result:
@@ -44,7 +44,7 @@ def whole_and_true(wb: Workbench, result: SearchResult) -> None:
 
 @pytest.fixture
 def sectioned(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
-    """The guide in the default index and in one of the chunker 'hierarchical'."""
+    """The guide in the default index and in an index of the chunker 'hierarchical'."""
     wb.ingest(folder(SECTIONS), source="Guide")
     wb.indexes.create("small", chunker="hierarchical", options={"size": 16, "parent": 64})
     wb.indexes.build("small")
@@ -190,7 +190,7 @@ ANIMALS = {
 def with_llm(
     make_settings: Callable[..., object], folder: Callable[..., Path], llm_url: str
 ) -> Iterator[Callable[..., Workbench]]:
-    """Workbenches over the animals, with an LLM of the endpoint in tests/llm_server.py."""
+    """Workbenches over the animals, with an LLM served by tests/llm_server.py."""
     opened = []
 
     def make(model: str = "plain") -> Workbench:

@@ -1,4 +1,4 @@
-"""The judge that prefers passages near to those that lead."""
+"""The stage that prefers passages similar to the top ones."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ ARTICLES = {
 
 @pytest.fixture
 def articles(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
-    """Four short texts, three of which have a word of the question."""
+    """Four short texts, three of which contain a word of the question."""
     wb.ingest(folder(ARTICLES), source="Articles")
     return wb
 

@@ -32,7 +32,7 @@ TEXTS = {
 
 @pytest.fixture
 def animals(wb: Workbench, folder: Callable[..., Path]) -> Iterator[Workbench]:
-    """Three documents in two sources, and no own strategy before or after."""
+    """Three documents in two sources, and no own strategies before or after."""
     wb.ingest(folder({name: TEXTS[name] for name in ("owls.md", "bees.md")}), source="Day and night", on_progress=quiet)
     wb.ingest(folder({"bats.md": TEXTS["bats.md"]}, name="more"), source="Secret", on_progress=quiet)
     yield wb

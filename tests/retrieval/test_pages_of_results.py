@@ -1,4 +1,4 @@
-"""Pages of results: every limit is the first part of one ranking, so that pages neither repeat nor miss a passage."""
+"""Pages of results: every limit is a prefix of one ranking, so that pages neither repeat nor miss a passage."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STRATEGY_NAMES = [name for name, row in STRATEGIES.items() if not row.needs_rera
 
 @pytest.fixture(scope="module")
 def crowded(server_url: str, template_database: str, test_home: Path, llm_url: str) -> Iterator[Workbench]:
-    """Documents of two sources of a project and a global one; a third of them say nearly the same."""
+    """Documents in two sources of a project and a global one; a third of them have nearly the same text."""
     dice = random.Random(5)
     with cloned_database(server_url, template_database) as url:
         llm = {"llm_base_url": llm_url, "llm_model": "good"}
@@ -46,7 +46,7 @@ def crowded(server_url: str, template_database: str, test_home: Path, llm_url: s
 
 
 def written(dice: random.Random, number: int) -> str:
-    """Return a document of three parts, or one of the many that differ in a number alone."""
+    """Return a document of three parts, or one of the many that differ only in a number."""
     if number % 3 == 0:
         return f"A refund was paid for invoice {number}."
     parts = [" ".join(dice.choices(WORDS, k=30)) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""A question is a value: what is known of it does not depend on who asks first."""
+"""A question is a value: its properties do not depend on which code reads them first."""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ def test_metadata_name_a_period_and_nothing_else() -> None:
 
 @pytest.fixture
 def alpine(minilm_wb: Workbench, folder: Callable[..., Path]) -> Workbench:
-    """Reports of companies' years and quarters, which say the same."""
+    """Reports of companies by year and quarter, with the same wording."""
     names = [f"{company}_{period}.md" for company in COMPANIES for period in PERIODS]
     minilm_wb.ingest(folder(dict.fromkeys(names, f"# Lifts and chairs\n\n{SAYS}")), source="Reports")
     return minilm_wb

@@ -1,4 +1,4 @@
-"""Scopes: names become ids, unknown ones are errors, and nothing outside ever answers."""
+"""Scopes: names become ids, unknown ones are errors, and no document outside is ever returned."""
 
 from __future__ import annotations
 

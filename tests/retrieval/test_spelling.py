@@ -1,4 +1,4 @@
-"""Guesses for misspelled words: pure functions over words, and the lexicon that an index keeps."""
+"""Corrections of misspelled words: pure functions over words, and the lexicon of an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A strategy's engine is LlamaIndex's: whoever traces sees its spans and events, and everyone gets the same nodes."""
+"""A strategy's engine is LlamaIndex's: it emits its spans and events, and returns the same nodes either way."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class Listener(BaseEventHandler):
     heard: list[str] = Field(default_factory=list)
 
     def handle(self, event: BaseEvent, **kwargs: object) -> None:
-        """Note an event."""
+        """Record an event."""
         self.heard.append(event.class_name())
 
 
 @pytest.fixture
 def filled(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
-    """Four documents of two sections."""
+    """Four documents with two sections each."""
     wb.ingest(folder(DOCS), source="Topics")
     return wb
 
 
 @pytest.fixture
 def listener() -> Iterator[Listener]:
-    """Someone who listens to LlamaIndex's events."""
+    """A listener to LlamaIndex's events."""
     handler = Listener()
     get_dispatcher().add_event_handler(handler)
     yield handler
@@ -49,7 +49,7 @@ def listener() -> Iterator[Listener]:
 
 @pytest.fixture
 def tracer() -> Iterator[SimpleSpanHandler]:
-    """Someone who traces LlamaIndex's spans."""
+    """A tracer of LlamaIndex's spans."""
     handler = SimpleSpanHandler()
     get_dispatcher().add_span_handler(handler)
     yield handler

@@ -1,4 +1,4 @@
-"""The rows of the table of strategies agree with what their retrievers and stages need."""
+"""The rows of the table of strategies agree with their retrievers and stages."""
 
 from __future__ import annotations
 

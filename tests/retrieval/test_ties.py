@@ -1,4 +1,4 @@
-"""Equal scores in hybrid: the passage with the words goes first."""
+"""Equal scores in hybrid: the passage with the words comes first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps of a search that are timed: declared in one place, each of them taken, and none besides."""
+"""The timed steps of a search are declared in one place; each occurs, and no others do."""
 
 from __future__ import annotations
 

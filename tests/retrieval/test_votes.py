@@ -1,4 +1,4 @@
-"""The weight of a leg's vote for a question, by what the model can read of it."""
+"""The weight of a leg's vote for a question, depending on what the model can read of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hold the sample corpus to what its README promises; nothing here uses the product's own readers."""
+"""The sample corpus agrees with its README; nothing here uses the product's own readers."""
 
 import csv
 import datetime

@@ -1,4 +1,4 @@
-"""The ways that ask a language model, once each with a real small one: that every way works, not the model's wit."""
+"""Every feature that uses a language model, once with a real small one: that it works, not how well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers: cited, streamed, refused; by an LLM and without one."""
+"""Answers: cited, streamed, refused; with an LLM and without one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DOCS = {
 def asking(
     make_settings: Callable[..., object], folder: Callable[..., Path], llm_url: str
 ) -> Iterator[Callable[..., Workbench]]:
-    """Workbenches over tea and coffee with an LLM of the endpoint in tests/llm_server.py."""
+    """Workbenches over tea and coffee with an LLM served by tests/llm_server.py."""
     opened = []
 
     def make(model: str) -> Workbench:

@@ -1,4 +1,4 @@
-"""Tables of someone else's, searched in place: real tables of LangChain's and LlamaIndex's form on real servers."""
+"""Existing tables searched in place: real tables in LangChain's and LlamaIndex's formats on real servers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def theirs(server_url: str) -> Iterator[str]:
 
 @pytest.fixture
 def animals(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
-    """Two documents that rows of the table are parts of."""
+    """Two documents that contain rows of the table."""
     wb.ingest(folder(TEXTS), source="Animals", on_progress=lambda _: None)
     return wb
 
@@ -86,7 +86,7 @@ def add(url: str, key: str, text: str | None, metadata: dict[str, str], collecti
 
 @pytest.fixture
 def langchain(theirs: str) -> str:
-    """A LangChain table: a row that names its document, one that contains its text, and one of no document here."""
+    """A LangChain table: a row that names its document, one that contains its text, and one without a document."""
     run(theirs, LANGCHAIN)
     add(theirs, "a", OWLS, {"source": "/srv/docs/owls.md"})
     add(theirs, "b", BEES, {})

@@ -1,4 +1,4 @@
-"""Searches go on while another process makes, switches and drops indexes: the next one asks what there is by then."""
+"""Searches continue while another process creates, switches and drops indexes; the next one uses the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOCS = {f"d{n}.md": f"# Topic {n}\n\n" + " ".join(f"Plum {p} is number {n}." for
 
 @pytest.fixture
 def filled(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
-    """The one who changes indexes: four documents in "main" and in "other"."""
+    """The process that changes indexes: four documents in "main" and in "other"."""
     wb.ingest(folder(DOCS), source="Topics")
     wb.indexes.create("other", chunker="sentence", options={"size": 16})
     wb.indexes.build("other")
@@ -37,7 +37,7 @@ def searcher(filled: Workbench, make_settings: Callable[..., Settings]) -> Itera
 
 
 def found(workbench: Workbench, strategy: str, index: str | None = None) -> set[str]:
-    """Return the passages a strategy shows for a question that each of them answers."""
+    """Return the passages of a strategy for a question that each of them answers."""
     return {hit.passage_id for hit in workbench.search("number of the plum", strategy=strategy, index=index, limit=20)}
 
 

@@ -1,4 +1,4 @@
-"""Citations of every document: read with it, resolved when the target comes, gone with it."""
+"""Citations are read with their document, resolved when the target is added, and deleted with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The counts of a crawl agree with each other at every moment: while it runs, after it was stopped, at its end."""
+"""The counts of a crawl agree with each other at every moment: while it runs, after a stop, and at its end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def wb(make_settings: Callable[..., Settings]) -> Iterator[Workbench]:
 
 
 def check(wb: Workbench, job_id: str) -> CrawlJob:
-    """Look at a crawl, and hold its counts against its pages and against each other."""
+    """Check the counts of a crawl against its pages and against each other."""
     job, pages = wb.crawls.watch(job_id)
     kept_out = sum(page.outcome in UNFETCHED_OUTCOMES for page in pages)
     assert job.pages_found == len(pages) == job.pages_total + kept_out

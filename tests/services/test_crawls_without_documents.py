@@ -1,4 +1,4 @@
-"""Sources that a crawl made and into which it brought nothing: they go away again, and the crawl keeps its record."""
+"""Sources created by a crawl that stored nothing are removed, and the crawl keeps its record."""
 
 from __future__ import annotations
 

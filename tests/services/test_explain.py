@@ -1,4 +1,4 @@
-"""The reasons why a passage is where it is, and where an expected document fell out."""
+"""The reasons for a passage's rank, and the step at which an expected document was dropped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNT = 70  # more than a leg brings
 def herd(
     server_url: str, template_database: str, test_home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Workbench]:
-    """Seventy documents on sheep, each with one sheep more than the one before, one on goats, a long one on llamas."""
+    """Seventy documents on sheep, each with one more sheep than the last, one on goats, and a long one on llamas."""
     files = {f"n{number:02}.md": "sheep " * (number + 1) + "graze " + "hill " * 20 for number in range(COUNT)}
     files |= {"goat.md": "A goat climbs.", "long.md": "# One\n\n" + "A llama hums. " * 150}
     root = tmp_path_factory.mktemp("herd")
@@ -86,7 +86,7 @@ def test_a_document_beyond_the_legs_first_n_has_its_true_ranks(herd: Workbench) 
 
 
 def test_only_a_strategy_of_one_leg_reports_how_many_it_returns(herd: Workbench) -> None:
-    """Feedback has a leg of its own name, but brings more than that leg's first passages."""
+    """Feedback has a leg with its own name, but returns more than that leg's first passages."""
     far = document(herd, "goat")
     said = {
         name: herd.explain("sheep", document_id=far, strategy=name, limit=5, elsewhere=False).reason
@@ -116,7 +116,7 @@ def test_a_passage_shown_within_another_is_reported_as_such(herd: Workbench) -> 
 
 
 def lost_at(why: Explanation) -> str | None:
-    """Return the step that the passage did not come through."""
+    """Return the step at which the passage was dropped."""
     return next((step.name for step in why.steps if not step.kept), None)
 
 

@@ -1,4 +1,4 @@
-"""The framework is imported by one thread at a time, whichever step of a process comes first."""
+"""The framework is imported by one thread at a time, whichever entry point comes first."""
 
 from __future__ import annotations
 

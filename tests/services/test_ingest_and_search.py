@@ -1,4 +1,4 @@
-"""The way through: documents in, passages out."""
+"""The main path: documents in, passages out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words: each document's language has its own, misspelled ones are tried as known ones, and what fails is said."""
+"""Words: stemmed in each document's language, corrected if misspelled, with notes on failures."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_known_words_and_words_like_none_are_left_alone(polyglot: Workbench) -> 
 
 @pytest.fixture
 def without_model(polyglot: Workbench) -> Workbench:
-    """The same corpus with an index that was built with a model which is not installed here."""
+    """The same corpus with an index built with a model that is not installed here."""
     polyglot.corpus.database.rows(sql.SQL("UPDATE indexes SET embedding_model = 'nowhere:gone'"))
     return polyglot
 

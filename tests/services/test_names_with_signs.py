@@ -1,4 +1,4 @@
-"""Tokens whose signs are part of their name are found before others with the same parts, however they are written."""
+"""Tokens with signs in their name are found before others with the same parts, in every spelling."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_name_finds_its_document_first(named: Workbench, strategy: str) -> Non
 
 
 def test_a_name_outside_the_scope_changes_no_search(named: Workbench) -> None:
-    """Only other sources have these names, so their parts are looked up, as if the source were alone."""
+    """Only other sources have these names, so their parts are looked up, as if the source were the only one."""
     alone = named.sources.create("Alone").id
     texts = {"c": "The horn is driven by C.", "numbers": "It has 1 new valve, 3 fixes and 2 pumps.", "net": "The net."}
     for title, text in texts.items():

@@ -1,4 +1,4 @@
-"""Searches of conversations, articles and archives say that nothing close was found, with the real model."""
+"""Searches of conversations, articles and archives report that nothing close was found, with the real model."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_the_command_line_reports_it_next_to_the_results(
 
 
 def ran(*arguments: str) -> tuple[str, str]:
-    """Run a command in this process and return what it printed, on both outputs."""
+    """Run a command in this process and return its output on stdout and stderr."""
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         assert main(list(arguments)) == 0
     return out.getvalue(), err.getvalue()
@@ -122,7 +122,7 @@ def test_the_page_of_archives_reports_it_above_the_results(wb: Workbench) -> Non
 
 
 class Geometry:
-    """An encoder of one's own: passages are (1, 0); questions have a cosine of .9 if they are on bees, else of .3."""
+    """A custom encoder: passages are (1, 0); questions on bees have a cosine of .9, others of .3."""
 
     name = "python:workbench.models.llamaindex:geometry?tokens=none"
     dimensions, max_tokens, has_token_vectors, languages = 2, 100, False, None

@@ -1,4 +1,4 @@
-"""A number is one word with the groups of its digits or without: every strategy finds and marks it either way."""
+"""A number is one word with or without digit groups: every strategy finds and marks it either way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An ingest names which index would serve the languages of its documents, and only where that helps."""
+"""An ingest suggests an index for the languages of its documents, but only if that helps."""
 
 from __future__ import annotations
 

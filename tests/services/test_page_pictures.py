@@ -1,4 +1,4 @@
-"""The page of a hit as a picture: its lines marked, the number that it bears told, over every face but the app."""
+"""The page image of a hit, with its lines marked and its printed number, over every interface but the app."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same text from several callers at once."""
+"""The same text from several concurrent callers."""
 
 from __future__ import annotations
 

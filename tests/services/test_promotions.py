@@ -1,4 +1,4 @@
-"""The winner of a comparison can be made the default of a scope, and taken back."""
+"""The winner of a comparison can become the default of a scope, which can be undone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def places(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
 
 
 def serves(wb: Workbench, scope: Scope | None = None) -> str:
-    """Return the strategy a search uses that names none."""
+    """Return the strategy of a search that names none."""
     return wb.search("token", scope=scope).strategy
 
 

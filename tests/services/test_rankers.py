@@ -1,4 +1,4 @@
-"""Rankers: kept, exported, imported and checked on the way; the strategy ``learned`` orders and explains by them."""
+"""Rankers are stored, exported, imported and validated; the strategy ``learned`` ranks and explains by them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ QUESTION = "where does the otter sleep?"
 
 @pytest.fixture
 def river(wb: Workbench, folder: Callable[..., Path]) -> Workbench:
-    """Five documents on otters, of which a long one says most of it, and a ranker that likes short ones."""
+    """Five documents on otters, the longest of which has most of the words, and a ranker that prefers short ones."""
     files = {f"o{n}.md": f"# Otter {n}\n\nThe otter {'swims ' * n}in the river." for n in range(1, 5)}
     files["den.md"] = (
         "# Den\n\nWhere does the otter sleep? The otter does sleep in its den. " + "It is dry there. " * 30

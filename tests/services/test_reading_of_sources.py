@@ -1,4 +1,4 @@
-"""How a source's files are read: its encoding, hidden parts, the sum of what was left out, dates, and one bad file."""
+"""How a source's files are read: encoding, hidden parts, total of what was left out, dates, one bad file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The language of a source: validated, given to its documents, and their words stemmed again."""
+"""The language of a source: validated, applied to its documents, whose words are stemmed again."""
 
 from __future__ import annotations
 

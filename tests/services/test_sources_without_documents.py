@@ -1,4 +1,4 @@
-"""Sources that an ingest made and in which nothing could be stored: they go away again, all others stay."""
+"""Sources created by an ingest that stored nothing are removed; all others are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.errors import Cancelled, UnreadableDocument
 
 BROKEN = {"a.pdf": b"%PDF-1.7 broken", "b.md": b""}
 UPLOADS = list(BROKEN.items())
-LONG = 30  # seconds: no test waits for it, it only bounds a failure
+LONG = 30  # seconds: an upper bound that only failures reach
 
 
 @pytest.fixture

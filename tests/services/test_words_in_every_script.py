@@ -1,4 +1,4 @@
-"""Words alone find what is asked in scripts that put no space between words, and with or without optional points."""
+"""Keyword search in scripts without spaces between words, and with or without optional points."""
 
 from __future__ import annotations
 

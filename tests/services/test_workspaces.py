@@ -1,4 +1,4 @@
-"""Workspaces while others write."""
+"""Workspaces during concurrent writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TALKS = {f"plan/2025-11-1{number}/00{number}-talk.md": f"# Talk {number}\n\nTalk
 
 
 class RemovedMeanwhile(DocumentSearch):
-    """A search as ever, but before the answer is there another process removes the best document."""
+    """A search during which another process removes the best document."""
 
     def __init__(self, wb: Workbench) -> None:
         super().__init__(wb.corpus, wb.requests, wb.search_service)

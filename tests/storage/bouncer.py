@@ -1,4 +1,4 @@
-"""A real pgbouncer in transaction mode before a Postgres, on loopback; its connections take turns."""
+"""A real pgbouncer in transaction mode in front of a Postgres, on loopback; its connections take turns."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-# "server_round_robin" gives each transaction another process, where the default gives the last one again: what is
-# left in a session is then missed at once.
+# "server_round_robin" gives each transaction another process, while the default reuses the last one. What is
+# left in a session is then missing at once.
 _CONFIGURATION = """
 [databases]
 * = host={host} user=postgres
@@ -45,12 +45,12 @@ class Bouncer:
     process: subprocess.Popen[bytes]
 
     def url(self, behind: str) -> str:
-        """Return a URL that leads to a database by the pooler, made of the one that leads to it directly."""
+        """Return a URL that reaches a database through the pooler, made from its direct URL."""
         return make_conninfo(behind, host="127.0.0.1", port=self.port)
 
 
 def program() -> str:
-    """Return pgbouncer's path; where there is none the test reports what to install."""
+    """Return pgbouncer's path; if it is missing, the test reports what to install."""
     found = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
     if found is None:
         pytest.fail("This test needs pgbouncer: run 'make pgbouncer', or install the package of that name.")

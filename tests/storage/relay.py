@@ -1,4 +1,4 @@
-"""A way to a database that can be cut and mended: a TCP port on loopback that hands everything on to its socket."""
+"""A connection to a database that can be cut and restored: a TCP port on loopback forwarded to its socket."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class Relay:
-    """A relay that listens on a port of its own from ``open`` to ``cut``; the port stays the same.
+    """A relay that listens on a port from ``open`` to ``cut``; the port stays the same.
 
     One that is ``held`` keeps those who connect waiting until ``let_in``. ``before`` is a text and what is to happen
     before a message that has it is handed on.
@@ -26,12 +26,12 @@ class Relay:
             self.let_in()
 
     def open(self) -> None:
-        """Let connections through again."""
+        """Accept connections again."""
         self._listen()
         self.let_in()
 
     def let_in(self) -> None:
-        """Hand on what those who connected have to say."""
+        """Forward data in both directions."""
         threading.Thread(target=self._accept, args=(self._sockets[0],), daemon=True).start()
 
     def _listen(self) -> None:
@@ -40,9 +40,9 @@ class Relay:
         self._sockets = [listening]
 
     def cut(self) -> None:
-        """End every connection and let none in."""
+        """Close every connection and accept none."""
         for each in self._sockets:
-            with suppress(OSError):  # its other end went first
+            with suppress(OSError):  # the other end closed first
                 each.shutdown(socket.SHUT_RDWR)
             each.close()
 
@@ -55,7 +55,7 @@ class Relay:
             far = socket.socket(socket.AF_UNIX)
             try:
                 far.connect(self._target)
-            except OSError:  # no one is there any more
+            except OSError:  # the connection is gone
                 far.close()
                 near.close()
                 continue

@@ -1,4 +1,4 @@
-"""Copies of a home's embedded server, made with pg_basebackup and run next to it: a replica, or one restored."""
+"""Copies of an embedded server, made with pg_basebackup and run next to it: a replica, or a restored one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Replica:
     url: str
 
     def behind(self) -> bool:
-        """Return whether the replica has yet to replay what the primary has written."""
+        """Return whether the replica has not replayed everything that the primary has written."""
         with psycopg.connect(self.primary_url) as primary, psycopg.connect(self.url) as replica:
             (written,) = primary.execute("SELECT pg_current_wal_lsn()").fetchone() or (None,)
             question = "SELECT coalesce(pg_last_wal_replay_lsn() < %s::pg_lsn, true)"
@@ -35,13 +35,13 @@ class Replica:
         return bool(late)
 
     def catch_up(self) -> None:
-        """Return once the replica has replayed what the primary has written until now."""
+        """Wait until the replica has replayed everything that the primary has written so far."""
         while self.behind():
             with psycopg.connect(self.url) as replica:
                 replica.execute("SELECT pg_sleep(0.05)")
 
     def kill(self) -> None:
-        """End it as a crash does."""
+        """End it as in a crash."""
         with psycopg.connect(self.url) as replica:
             (data,) = replica.execute("SHOW data_directory").fetchone() or ("",)
         postmaster = psutil.Process(int((Path(data) / "postmaster.pid").read_text().split()[0]))
@@ -49,21 +49,21 @@ class Replica:
         postmaster.wait()
 
     def hold(self, *, on: bool) -> None:
-        """Let the replica stand still, or continue."""
+        """Pause or resume the replica."""
         with psycopg.connect(self.url) as replica:
             replica.execute("SELECT pg_wal_replay_pause()" if on else "SELECT pg_wal_replay_resume()")
 
 
 @contextmanager
 def streaming_replica(home: Path, primary_url: str) -> Generator[Replica]:
-    """Yield a running replica of a home's embedded server, which listens on a unix socket only."""
+    """Yield a running replica of an embedded server, which listens on a unix socket only."""
     with _copied(home, "-R", "-N") as folder, _running(home, folder):
         yield Replica(primary_url, make_conninfo(primary_url, host=str(folder)))
 
 
 @contextmanager
 def base_backup(home: Path, url: str) -> Generator[Callable[[], AbstractContextManager[str]]]:
-    """Yield what starts a server of its own from a base backup that was taken now, and gives its URL."""
+    """Yield a function that starts a separate server from a base backup taken now and returns its URL."""
 
     @contextmanager
     def started() -> Generator[str]:
@@ -75,7 +75,7 @@ def base_backup(home: Path, url: str) -> Generator[Callable[[], AbstractContextM
 
 
 def _programs(home: Path) -> tuple[Path, int | None]:
-    """Return the folder of Postgres' programs and, for root, the user that a home's server runs as."""
+    """Return the folder of Postgres' programs and, for root, the user that runs the embedded server."""
     running = postmaster(home)
     assert running is not None
     owner = (home / "postgres").stat().st_uid if os.geteuid() == 0 else None
@@ -84,7 +84,7 @@ def _programs(home: Path) -> tuple[Path, int | None]:
 
 @contextmanager
 def _copied(home: Path, *options: str) -> Generator[Path]:
-    """Yield a folder with ``data``, what pg_basebackup copies of a home's server while that continues."""
+    """Yield a folder with ``data``, a base backup of an embedded server that keeps running."""
     programs, owner = _programs(home)
     folder = Path(tempfile.mkdtemp(prefix="wb-replica-"))
     if owner is not None:
@@ -112,12 +112,12 @@ def _running(home: Path, folder: Path) -> Generator[None]:
             if still_there.exists():
                 _run(owner, programs / "pg_ctl", *place, "-m", "immediate", "-w", "stop")
         except AssertionError:
-            if still_there.exists():  # else a test that killed it was ahead of us
+            if still_there.exists():  # otherwise a test has already killed it
                 raise
 
 
 def _run(owner: int | None, program: Path, *arguments: str) -> None:
-    """Run one of Postgres' programs as the user that its files belong to; its output goes to a file."""
+    """Run one of Postgres' programs as the owner of its files; its output goes to a file."""
     with tempfile.TemporaryFile() as said:
         done = subprocess.run([program, *arguments], user=owner, stdout=said, stderr=said, cwd="/", check=False)
         said.seek(0)

@@ -50,7 +50,7 @@ def store(wb: Workbench, folder: Callable[..., Path]) -> PassageStore:
 
 
 def found(wb: Workbench, store: PassageStore, *filters: MetadataFilter, mode: str = "default") -> set[str]:
-    """Return the texts a LlamaIndex query with these filters returns."""
+    """Return the texts that a LlamaIndex query with these filters finds."""
     query = VectorStoreQuery(
         query_embedding=wb.corpus.encoder().encode_query("cats dogs note").vector.tolist(),
         query_str="cats dogs note",

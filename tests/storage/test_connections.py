@@ -1,4 +1,4 @@
-"""A database that is not to be had: one sentence each, never a password in it."""
+"""An unavailable database: one sentence for each cause, never with a password."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HIDDEN = "s3cret-word"
 
 
 def asked(url: str) -> str:
-    """Return the message for a person who searches with this URL."""
+    """Return the message for a search with this URL."""
     with pytest.raises(StorageError) as told:
         Database(url, connect_timeout=3).rows(psycopg.sql.SQL("SELECT 1"))
     assert HIDDEN not in str(told.value)
@@ -29,7 +29,7 @@ def asked(url: str) -> str:
 
 @pytest.fixture
 def guarded_url(server_url: str, test_home: Path) -> str:
-    """The test's server for a user who must give a password."""
+    """The test's server, for a user who must give a password."""
     hba = test_home / "postgres" / "pg_hba.conf"
     rule = "local all guarded scram-sha-256\n"
     if rule not in hba.read_text():

@@ -1,4 +1,4 @@
-"""Deleting passages takes back exactly what they brought to the keyword index, be they few or most of it."""
+"""Deleting passages removes exactly what they added to the keyword index, whether few or most of it."""
 
 from __future__ import annotations
 

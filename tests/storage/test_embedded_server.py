@@ -1,4 +1,4 @@
-"""The embedded server starts in any folder, survives kills at any moment, and never touches what is not its own."""
+"""The embedded server starts in any folder, survives kills at any moment, and changes only its own files."""
 
 from __future__ import annotations
 
@@ -48,25 +48,25 @@ with psycopg.connect(url) as connection:
     print(*connection.execute("SELECT current_setting('DateStyle'), current_setting('search_path')").fetchone())
 """
 HOLD = USE + "\nsys.stdout.flush(); sys.stdin.read()"
-LONG = 120  # seconds: no test waits for it, it only bounds a failure
+LONG = 120  # seconds: an upper bound that only failures reach
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be several users")
 
 
 def use(home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Use a home's embedded server in a process of its own, which starts and stops it."""
+    """Use a data folder's embedded server in a separate process, which starts and stops it."""
     command = [sys.executable, "-c", USE, str(home / "postgres")]
     return subprocess.run(command, capture_output=True, text=True, timeout=LONG, env=os.environ | variables)
 
 
 def failure(home: Path) -> str:
-    """Return the sentence for a home whose server does not start."""
+    """Return the message for a data folder whose server does not start."""
     done = use(home)
     assert done.returncode == 1 and "Traceback" not in done.stderr and done.stderr.count("\n") == 1, done.stderr
     return done.stderr.strip()
 
 
 def works(home: Path, **variables: str) -> bool:
-    """Return whether a home's server starts, answers, and is stopped by its last user."""
+    """Return whether a data folder's server starts, responds, and is stopped by its last user."""
     done = use(home, **variables)
     assert done.returncode == 0, done.stderr
     return done.stdout.startswith("ISO, ") and postmaster(home) is None
@@ -74,7 +74,7 @@ def works(home: Path, **variables: str) -> bool:
 
 @pytest.fixture
 def made_home(shared_home: Path) -> Path:
-    """A home whose database was made, and whose server was stopped."""
+    """A data folder whose database was created and whose server was stopped."""
     assert works(shared_home)
     return shared_home
 
@@ -171,7 +171,7 @@ def owner_of(home: Path) -> str:
 
 
 def test_an_innocent_process_that_a_stale_file_names_is_left_alone(made_home: Path) -> None:
-    """Of the same user, once with the right start, once in the folder under the name of Postgres."""
+    """Of the same user, once with the right start time, once in the folder with the name of Postgres."""
     named_postgres = made_home / "bin" / "postgres"
     named_postgres.parent.mkdir()
     shutil.copy(shutil.which("sleep") or "", named_postgres)

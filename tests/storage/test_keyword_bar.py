@@ -1,4 +1,4 @@
-"""The keyword leg leaves out postings that cannot matter, and ranks exactly as if it had read them all."""
+"""The keyword leg skips postings that cannot matter, and ranks exactly as if it had read all of them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUESTIONS = (
 
 @pytest.fixture
 def store(wb: Workbench, folder: Callable[..., Path]) -> PassageStore:
-    """Two sources of documents whose words are common and rare as in a language."""
+    """Two sources of documents whose word frequencies are as in a real language."""
     rng = np.random.default_rng(5)
     commonness = 1 / np.arange(1, len(WORDS) + 1)
     for source, documents in (("Large", 160), ("Small", 40)):

@@ -1,4 +1,4 @@
-"""Reads that lose the replica: repeated on the primary, with a note."""
+"""Reads that lose the replica are repeated on the primary, with a note."""
 
 from __future__ import annotations
 

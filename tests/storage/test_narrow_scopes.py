@@ -1,4 +1,4 @@
-"""A narrow scope that the graph of vectors is walked for: above the limit up to which every distance is computed."""
+"""A narrow scope searched with the vector graph, above the limit up to which every distance is computed."""
 
 from __future__ import annotations
 

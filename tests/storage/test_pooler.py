@@ -43,26 +43,26 @@ encoding, empty_database = test_migrations.encoding, test_migrations.empty_datab
 
 @pytest.fixture(scope="module")
 def pooler(server_url: str) -> Iterator[Bouncer]:
-    """A pooler before the run's server."""
+    """A pooler in front of the run's server."""
     with bouncer(server_url) as running:
         yield running
 
 
 @pytest.fixture
 def pooled_url(pooler: Bouncer, database_url: str) -> str:
-    """The test's database by the pooler."""
+    """The test's database through the pooler."""
     return pooler.url(database_url)
 
 
 @pytest.fixture
 def pooled(make_settings: Callable[..., Settings], pooled_url: str) -> Iterator[Workbench]:
-    """A workbench that knows the pooler only."""
+    """A workbench that only knows the pooler."""
     with Workbench.open(settings=make_settings(database_url=pooled_url)) as workbench:
         yield workbench
 
 
 def left_in_sessions(url: str) -> int:
-    """Count what stayed in the processes that the pooler gives to others next; it goes round them."""
+    """Count what is left in the server sessions that the pooler gives to others next, one after another."""
     with psycopg.connect(url, autocommit=True, prepare_threshold=None) as connection:
         return sum(int((connection.execute(LEFT).fetchone() or (1,))[0]) for _ in range(40))
 
@@ -204,7 +204,7 @@ def test_a_server_that_goes_is_a_sentence_and_one_that_is_back_serves(
 
 
 def found_again(wb: Workbench) -> int:
-    """Search until the database is back: the pooler waits a second before it tries its server again."""
+    """Search until the database is back: the pooler waits a second before it retries its server."""
     for _ in range(40):
         try:
             return len(wb.search("herons"))

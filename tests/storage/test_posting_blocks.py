@@ -1,4 +1,4 @@
-"""Postings in blocks: how they grow, and how they are kept."""
+"""Postings in blocks: how they grow, and how they are maintained."""
 
 from __future__ import annotations
 

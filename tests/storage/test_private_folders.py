@@ -1,4 +1,4 @@
-"""As root the embedded server would open private folders to others: it is refused, and no mode changes."""
+"""As root, private folders that the embedded server would have to open are rejected, and no mode changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.storage import postgres
 
 
 def modes(folder: Path) -> dict[Path, int]:
-    """Return the permissions of a folder and of everything above it."""
+    """Return the permissions of a folder and of all its parents."""
     return {place: stat.S_IMODE(place.stat().st_mode) for place in (folder, *folder.parents)}
 
 

@@ -1,4 +1,4 @@
-"""Searches go to a replica where one is set, and everything else to the primary: a real streaming replica."""
+"""Searches use a replica if one is set, and everything else the primary: a real streaming replica."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.storage.postgres import start_embedded_server
 
 @pytest.fixture
 def replica(shared_home: Path) -> Iterator[Replica]:
-    """A replica of an embedded server of its own, which holds a migrated database."""
+    """A replica of a separate embedded server, which holds a migrated database."""
     url = start_embedded_server(shared_home / "postgres")
     migrate(url)
     with streaming_replica(shared_home, url) as made:

@@ -1,4 +1,4 @@
-"""The restore drill of docs/operating.md: copies taken while others write are whole, and their jobs continue."""
+"""The restore drill of docs/operating.md: copies taken during writes are complete, and their jobs continue."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ SELECT (SELECT count(*) FROM data_main p WHERE NOT EXISTS (SELECT FROM documents
 
 
 def opened(home: Path, url: str) -> Workbench:
-    """Open a workbench on a database, with the weightless model."""
+    """Open a workbench on a database, with the model 'hash'."""
     settings = {"home": home, "database_url": url, "embedding_model": "hash", "_env_file": None}
     return Workbench.open(settings=Settings(**settings))  # pyright: ignore
 
 
 @pytest.fixture
 def url(shared_home: Path) -> str:
-    """A migrated database of an embedded server of its own."""
+    """A migrated database of a separate embedded server."""
     address = start_embedded_server(shared_home / "postgres")
     migrate(address)
     return address
@@ -44,14 +44,14 @@ def url(shared_home: Path) -> str:
 
 @pytest.fixture
 def original(shared_home: Path, url: str) -> Iterator[Workbench]:
-    """The workbench that continues while it is copied."""
+    """The workbench that keeps running while it is copied."""
     with opened(shared_home, url) as workbench:
         yield workbench
 
 
 @contextmanager
 def writing(home: Path, url: str) -> Generator[None]:
-    """Let documents come in, one after the other, from now until the end; some are there before it starts."""
+    """Add documents one after another inside the block; some are there before it starts."""
     stopped, begun = threading.Event(), threading.Semaphore(0)
 
     def write() -> None:
@@ -77,7 +77,7 @@ def writing(home: Path, url: str) -> Generator[None]:
 
 @contextmanager
 def busy(home: Path, url: str, original: Workbench, root: Path) -> Generator[str]:
-    """Let a job be in the midst of its work, one part written and others waiting to be, and someone write; its id."""
+    """Return the id of a job that is halfway, with one part written and others waiting, during other writes."""
     original.indexes.get()
     worker = original.start_worker(heartbeat=0.2, stalled=4.0)
     with writing(home, url):
@@ -91,7 +91,7 @@ def busy(home: Path, url: str, original: Workbench, root: Path) -> Generator[str
 
 
 def holds_together(copy: Workbench, original: Workbench, url: str, job_id: str) -> None:
-    """Look at a copy as it was restored, then let its job continue to the end."""
+    """Check a copy as restored, then let its job continue to the end."""
     with psycopg.connect(url) as connection:
         assert connection.execute(DANGLING).fetchone() == (0,)
     assert inconsistencies(url) == 0

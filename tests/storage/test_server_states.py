@@ -1,4 +1,4 @@
-"""The state of the replica: asked once a look, and what doctor says while it is unavailable."""
+"""The state of the replica: queried once per refresh, and reported by doctor while it is unavailable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.storage.postgres import start_embedded_server
 
 
 class Refusing:
-    """A server on loopback that ends every connection at once, and counts them."""
+    """A server on loopback that closes every connection at once, and counts them."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -25,11 +25,11 @@ class Refusing:
 
     @property
     def url(self) -> str:
-        """Its address, as that of a database."""
+        """Its address as a database URL."""
         return f"postgresql://nobody@127.0.0.1:{self._socket.getsockname()[1]}/none?sslmode=disable"
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._socket.close()
 
     def _refuse(self) -> None:

@@ -1,4 +1,4 @@
-"""An embedded server ends with its last user, regardless of who that is and how the others ended."""
+"""An embedded server stops with its last user, whoever that is and however the others ended."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ start_in_background(__import__("pathlib").Path(sys.argv[1]))
 if sys.argv[2] == "now":
     exit_now()
 """
-LONG = 60  # seconds: no test waits for it, it only bounds a failure
+LONG = 60  # seconds: an upper bound that only failures reach
 
 
 def joined(home: Path) -> subprocess.Popen[str]:
-    """Start a process that uses the embedded server until its input ends."""
+    """Start a process that uses the embedded server until its input closes."""
     command = [sys.executable, "-c", USER, str(home / "postgres")]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -45,7 +45,7 @@ def joined(home: Path) -> subprocess.Popen[str]:
 
 
 def command_of(process: psutil.Process) -> list[str]:
-    """Return the command line of a process; it may have ended."""
+    """Return the command line of a process, which may have ended."""
     try:
         return process.cmdline()
     except psutil.Error:

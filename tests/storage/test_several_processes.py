@@ -47,7 +47,7 @@ SELECT (SELECT count(*) FROM data_main) - (SELECT count(DISTINCT (document_id, m
 
 @pytest.fixture
 def environment(database_url: str, test_home: Path) -> dict[str, str]:
-    """The environment of a process that works on the test's database."""
+    """Return the environment of a process that uses the test's database."""
     mine = {"WORKBENCH_DATABASE_URL": database_url, "WORKBENCH_HOME": str(test_home)}
     return {**os.environ, **mine, "WORKBENCH_EMBEDDING_MODEL": "hash"}
 
@@ -60,13 +60,13 @@ def papers(folder: Callable[..., Path]) -> Path:
 
 
 def ingesting(papers: Path, environment: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start an ingest as a process of its own."""
+    """Start an ingest as a separate process."""
     command = [*COMMAND, "ingest", str(papers), "--source", "Papers", "--json"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
 
 
 def inconsistencies(database_url: str) -> int:
-    """Count passages twice, documents without their passages, and wrong keyword statistics."""
+    """Count duplicate passages, documents without their passages, and wrong keyword statistics."""
     with psycopg.connect(database_url) as connection:
         row = connection.execute(CONSISTENT).fetchone()
     assert row is not None
@@ -137,13 +137,13 @@ class Member:
         )
 
     def ask(self, line: str) -> int:
-        """Send one line and return the number that comes back."""
+        """Send one line and return the number in the reply."""
         assert self.process.stdin is not None and self.process.stdout is not None
         print(line, file=self.process.stdin, flush=True)
         return int(self.process.stdout.readline())
 
     def leave(self) -> int:
-        """Let it end by itself."""
+        """Let it exit normally."""
         self.process.communicate(timeout=60)
         return self.process.returncode
 

@@ -1,4 +1,4 @@
-"""The legs of a search read side by side, where a core and a connection are free for it."""
+"""The legs of a search are read in parallel if a core and a connection are free."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def backend(connection: Connection) -> int:
 
 @pytest.fixture
 def grown(database_url: str) -> Database:
-    """A database whose pool has two connections at hand."""
+    """A database whose pool has two open connections."""
     database = Database(database_url, pool_size=2)
     both_lent = threading.Barrier(2)
 

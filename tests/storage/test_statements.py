@@ -1,4 +1,4 @@
-"""Every statement that the code names is in the SQL files."""
+"""Every statement named in the code is in the SQL files."""
 
 from __future__ import annotations
 

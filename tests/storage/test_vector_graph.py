@@ -1,4 +1,4 @@
-"""Vector search of stored passages: exact up to a size, above it by a graph that is measured and rebuilt."""
+"""Vector search of stored passages: exact up to a size, then with a graph that is measured and rebuilt."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ THINGS = ("printer", "badge", "lamp", "door", "window", "chair", "lift", "alarm"
 
 
 def _store(wb: Workbench, vectors: NDArray[np.float32], first: int = 0) -> Index:
-    """Store passages of these vectors, one to a document, as an ingest writes them."""
+    """Store passages of these vectors, one per document, as an ingest writes them."""
     corpus = wb.corpus
     source, index = wb.sources.ensure("made"), corpus.index()
     with corpus.database.transaction() as connection:
@@ -59,7 +59,7 @@ def _vectors(wb: Workbench, groups: Sequence[tuple[int, float]], seed: int = 5) 
 
 
 def _lost(wb: Workbench, index: Index) -> int:
-    """Return how many of a third of the passages a search by their own vector does not return, by either statement."""
+    """Return how many of a third of the passages are not found by their own vector, with either statement."""
     lost, size = 0, EXACT_UP_TO + 1 if index.has_graph else 0
     with wb.corpus.store(index).reading() as connection:
         query = f"SELECT id, halfvec_send(embedding) AS sent FROM data_{index.name}"

@@ -1,4 +1,4 @@
-"""Figures of a sheet's cells by their number formats, and the tables that they are in."""
+"""Figures of a sheet's cells in their number formats, and the tables that contain them."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""A large page is converted in parts, and comes out as if it had been converted whole."""
+"""A large page converted in parts gives the same result as converted whole."""
 
 from __future__ import annotations
 

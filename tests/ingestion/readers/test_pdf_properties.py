@@ -1,4 +1,4 @@
-"""The properties of PDFs and office files reach the document, its title and the search for its passages."""
+"""The properties of PDFs and office files are in the document, its title and the context of its passages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A PDF with many pages is read in windows, and reads as it does whole."""
+"""A PDF with many pages is read in windows, with the same result as when read whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROSE = "The otter sleeps on its back and holds a stone in its paws while the ri
 
 
 def chaptered_pdf(pages: int) -> bytes:
-    """Return a PDF whose first page has a title, every fourth a chapter, and each a bold heading and a header."""
+    """Return a PDF with a title on its first page, a chapter on every fourth, and a bold heading and header on each."""
     from reportlab.pdfgen.canvas import Canvas
 
     target = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Files are read in a separate process: the documents are the same, and a crash costs a page, or one file at most."""
+"""Files read in a separate process give the same documents, and a crash costs at most a page or a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LINES = (
     "Line {line} is {page} long.",
 )
 ENDS_WITHIN = 10.0  # seconds
-# A parser process in a process of its own, which tells the parser's id and then waits.
+# A parser process in a separate process, which prints the parser's id and then waits.
 PARENT = """
 import sys, time
 from pathlib import Path
@@ -154,7 +154,7 @@ def test_the_process_ends_with_the_one_that_started_it_even_if_that_was_killed(t
 
 
 def dense_pdf(pages: int = 200, pieces: int = 490) -> bytes:
-    """Return a PDF of tables in small print, with a number of pieces of text a page."""
+    """Return a PDF of tables in small print, with a given number of text runs per page."""
     places = [divmod(place, 7) for place in range(pieces)]
     return files.spread_pdf(
         [

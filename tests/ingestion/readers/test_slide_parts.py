@@ -1,4 +1,4 @@
-"""Parts of slides that are read as text: charts, SmartArt, equations, superscripts, footers and alternative texts."""
+"""Parts of slides read as text: charts, SmartArt, equations, superscripts, footers and alternative texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readers' table is the one list of file formats, and the narrower lists next to it agree with it."""
+"""The table of readers is the only list of file formats, and the narrower lists agree with it."""
 
 from __future__ import annotations
 

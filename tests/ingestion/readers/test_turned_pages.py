@@ -1,4 +1,4 @@
-"""Pages of PDFs whose text is turned by a quarter or a half are read upright, shown upright, and marked so."""
+"""PDF pages with text rotated by 90 or 180 degrees are read, shown and marked upright."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINES = [f"Line {line}: boat {line * 37} is kept in a shed over the winter month
 
 
 def turned_pdf(turn: str, before: int = 0) -> bytes:
-    """Return a PDF whose last page is turned: by its own entry, or as it is drawn, by degrees against the clock."""
+    """Return a PDF whose last page is rotated: by its page entry, or as drawn, by degrees counterclockwise."""
     from reportlab.pdfgen.canvas import Canvas
 
     target = io.BytesIO()

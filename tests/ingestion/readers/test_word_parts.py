@@ -1,4 +1,4 @@
-"""Parts of Word files that are read as text: equations, numbers, fields, text boxes, charts, headers and others."""
+"""Parts of Word files read as text: equations, numbers, fields, text boxes, charts, headers and others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMESPACES = (
 
 
 def word_file(body: str, parts: Mapping[str, tuple[str, str]] | None = None) -> bytes:
-    """Return a Word file with a body and further parts: path in ``word``, (type of the reference, XML).
+    """Return a Word file with a body and additional parts: path in ``word``, (type of the reference, XML).
 
     A part's reference has its file name without suffix as id.
     """

@@ -16,7 +16,7 @@ MOST = 50  # hits of one word that are looked at; the pages make fewer passages
 
 @dataclass(frozen=True)
 class Outcome:
-    """Words on the pages, those marked at their place, and those that search found and that are marked there."""
+    """The number of words on the pages, of those marked at their place, and of those that search found and marked."""
 
     words: int
     marked: int
@@ -25,7 +25,7 @@ class Outcome:
 
 
 def measure(workbench: Workbench, pages: list[PrintedPage], folder: Path) -> Outcome:
-    """Bring the pages in as one scanned PDF, search for every word that is on them, and look where it is marked."""
+    """Ingest the pages as one scanned PDF, search for every word on them, and check whether it is marked."""
     (folder / "scan.pdf").write_bytes(scan_pdf(pages))
     begun = time.perf_counter()
     report = workbench.ingest([folder / "scan.pdf"], source="Scans")
@@ -58,7 +58,7 @@ def main() -> None:
     pages = printed(parser.parse_args().pages)
     with TemporaryDirectory() as name:
         folder = Path(name)
-        folder.chmod(0o755)  # the embedded database has a user of its own where this is run as root
+        folder.chmod(0o755)  # if root runs this, the database server is another user
         with Workbench.open(home=folder / "home") as workbench:
             outcome = measure(workbench, pages, folder)
     print(f"{len(pages)} pages, {outcome.words:,} words, {outcome.seconds / len(pages):.1f} s a page")

@@ -1,4 +1,4 @@
-"""Pages of the sample's own articles, printed, turned by two degrees and blurred, with the place of each word."""
+"""Pages of the sample's articles, printed, rotated by two degrees and blurred, with the place of each word."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class PrintedPage:
 
 
 def printed(count: int, turned: float = 2.0, blurred: float = 0.7) -> list[PrintedPage]:
-    """Return the first pages of so many articles as pictures, turned against the clock and blurred."""
+    """Return the first pages of some articles as images, rotated counterclockwise and blurred."""
     chosen = sorted(articles_dir().rglob("*.md"))[:count]
     return [scanned(files.pdf([_story(path.read_text(encoding="utf-8"))]), turned, blurred) for path in chosen]
 
 
 def scanned(data: bytes, turned: float, blurred: float) -> PrintedPage:
-    """Print the first page of a PDF and scan it askew."""
+    """Print the first page of a PDF and scan it skewed."""
     parser = LiteParse(
         ocr_enabled=False, quiet=True, output_format="json", emit_word_boxes=True, image_mode="off",
         target_pages="1", extract_screenshots=True, dpi=DOTS,
@@ -64,7 +64,7 @@ def scanned(data: bytes, turned: float, blurred: float) -> PrintedPage:
 
 
 def scan_pdf(pages: Sequence[PrintedPage]) -> bytes:
-    """Return a PDF whose pages are nothing but pictures."""
+    """Return a PDF whose pages are only images."""
     target = io.BytesIO()
     first, *others = (page.picture for page in pages)
     first.save(target, "PDF", resolution=DOTS, save_all=True, append_images=others, quality=85)
@@ -77,12 +77,12 @@ def bare(text: str) -> str:
 
 
 def marked(page: PrintedPage, scan: ScannedPage, text: str) -> list[tuple[PrintedWord, bool]]:
-    """Return the words of a page that have letters or digits, and whether OCR marks that word at that place."""
+    """Return the words of a page that have letters or digits, and whether OCR marks each at its place."""
     return [(word, bool(places_of(word, scan, text))) for word in page.words if bare(word.text)]
 
 
 def places_of(word: PrintedWord, scan: ScannedPage, text: str) -> list[WordPlace]:
-    """Return the places that OCR gives this very word where it is printed: over half its width, in its line."""
+    """Return the places that OCR gives this word at its printed position: over half of its width, in its line."""
     wanted = bare(word.text)
     left, top, right, bottom = word.box
     return [
@@ -108,7 +108,7 @@ def _story(markdown: str) -> list[str]:
 def _turned(
     box: tuple[float, float, float, float], angle: float, before: tuple[int, int], after: tuple[int, int]
 ) -> tuple[float, float, float, float]:
-    """Return the box in shares of the picture that holds a box of the picture before it was turned."""
+    """Return the bounding box, in shares of the image, of a box of the image before it was rotated."""
     sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
     left, top, right, bottom = box
     points = [(x - before[0] / 2, y - before[1] / 2) for x in (left, right) for y in (top, bottom)]

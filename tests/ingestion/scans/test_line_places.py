@@ -1,4 +1,4 @@
-"""Lines of a picture are looked for in bands: a line that two bands see is one, and each is in its place."""
+"""Lines of an image are detected in bands: a line in two bands counts once, and each has its position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words in the pictures of a page of text are read and stand with their caption; what the page says stays as it was."""
+"""Words in images on a page with text are read and put after their caption; the page's own text is unchanged."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def test_each_word_of_a_chart_has_its_characters_in_the_text(wb: Workbench, tmp_
 
 
 def marked_places(picture: Image.Image) -> np.ndarray:
-    """Return the (top, left) places, in shares of a page's picture, that are marked."""
+    """Return the marked (top, left) positions, in shares of a page's image."""
     shown = np.asarray(picture.convert("RGB"), dtype=int)
     return np.argwhere((shown[:, :, 0] > 200) & (shown[:, :, 2] < 180)) / shown.shape[:2]
 
 
 def report_with_charts(pages: int, charts: int) -> bytes:
-    """Return a PDF of pages full of figures, each piece placed by itself, the first of them with a large chart."""
+    """Return a PDF of pages full of figures, each run placed separately, the first of them with a large chart."""
     from PIL import ImageDraw, ImageFont
     from reportlab.lib.utils import ImageReader
     from reportlab.pdfgen.canvas import Canvas

@@ -1,4 +1,4 @@
-"""Scans: words read from pictures, marked where they stand; mixed and broken files; without the extra, and offline."""
+"""Scans: words read from images and marked in place; mixed and broken files; without the extra, and offline."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def pages() -> list[PrintedPage]:
 
 
 def small_page(words: tuple[str, str] = WORDS[0]) -> Image.Image:
-    """Return a small picture with a few words, quick to read."""
+    """Return a small image with a few words, quick to read."""
     picture = printed_page(words).picture
     return picture.crop((0, 0, picture.width, picture.height // 4))
 
@@ -149,7 +149,7 @@ def mixed_pdf(picture: Image.Image) -> bytes:
 
 
 def damaged_tiff() -> bytes:
-    """Return a picture file of two pages, the second of which cannot be drawn."""
+    """Return an image file of two pages, the second of which cannot be rendered."""
     target = io.BytesIO()
     first, second = small_page(), small_page(WORDS[1])
     first.save(target, "TIFF", save_all=True, append_images=[second], compression="tiff_deflate")

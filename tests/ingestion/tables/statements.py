@@ -1,4 +1,4 @@
-"""Financial statements on pages of our own making, with the faults of real ones, and the truth about each figure.
+"""Financial statements on generated pages, with the faults of real ones, and the correct figures.
 
 No ruling lines; lines close together; currency signs apart from their figures; brackets for what is less than
 nothing; dashes; long labels on two lines; parts; notes; a text over all columns; a title close above.
@@ -30,7 +30,7 @@ class Statement:
 
 
 def statement(seed: int) -> Statement:
-    """Return a statement; which faults it has is drawn from the seed."""
+    """Return a statement; its faults are drawn from the seed."""
     from reportlab.pdfgen.canvas import Canvas
 
     chance = random.Random(seed)

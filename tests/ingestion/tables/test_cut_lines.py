@@ -1,4 +1,4 @@
-"""Lines that the parser cut at the columns of a table near them are whole again, and tables stay tables."""
+"""Lines that the parser cut at the columns of a nearby table are restored, and tables stay tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements without ruling lines are rebuilt from where their words stand, and nothing else on a page is lost."""
+"""Statements without ruling lines are rebuilt from the positions of their words, and no text is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row of the form of those below it is no header, and a divided label does not undo a table."""
+"""A row with the form of those below it is not a header, and a divided label does not break a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A row of figures names no columns, and tables that stand close to each other keep their own columns and years."""
+"""A row of figures does not name columns, and neighbouring tables keep their own columns and years."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEFT, WIDTH, HEIGHT = 50, 612, 792
 
 
 def page(lines: Sequence[tuple[int, str, Sequence[tuple[float, str]]]]) -> bytes:
-    """Return a PDF page of lines: where each stands, its label, and texts by their right edges."""
+    """Return a PDF page of lines: the height of each, its label, and texts by their right edges."""
     from reportlab.pdfgen.canvas import Canvas
 
     target = io.BytesIO()

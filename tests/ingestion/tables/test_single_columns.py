@@ -1,4 +1,4 @@
-"""A table of labels and one column of figures, without ruling lines, is a table; prose and contents are none."""
+"""Labels and one column of figures without ruling lines are a table; prose and tables of contents are not."""
 
 from __future__ import annotations
 

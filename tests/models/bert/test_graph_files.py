@@ -1,4 +1,4 @@
-"""The graphs' files: only from the published weights, whole or not there, built once."""
+"""Graph files: built once, only from the published weights, and complete or absent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages in 8 bits: near the full model, the same whatever comes with them, chosen by a trial that is remembered."""
+"""Passages in 8 bits: close to full precision, independent of their batch, chosen by a stored trial."""
 
 from __future__ import annotations
 

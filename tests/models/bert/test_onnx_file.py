@@ -1,4 +1,4 @@
-"""Files of graphs: the same bytes as the package ``onnx`` writes, which ONNX Runtime reads without that package."""
+"""Graph files have the same bytes as those of the package ``onnx``, and ONNX Runtime reads them without it."""
 
 from __future__ import annotations
 

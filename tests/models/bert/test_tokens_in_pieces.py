@@ -1,4 +1,4 @@
-"""Texts of any size are tokenized in pieces: the same tokens, and other threads continue in the meantime."""
+"""Texts of any size are tokenized in pieces: the tokens are the same, and other threads continue."""
 
 from __future__ import annotations
 

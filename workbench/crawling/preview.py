@@ -272,7 +272,7 @@ async def read_page(site: Site, url: str) -> WebPage:
         CrawlRefused: It may not be fetched, or does not respond.
         UnreadableDocument: Its format is not supported.
     """
-    from workbench.ingestion.readers import read_bytes
+    from workbench.ingestion.readers.formats import read_bytes
 
     for _ in range(MAX_REDIRECTS + 1):
         refusal = await site.refusal_after_asking(url)

@@ -41,30 +41,19 @@ MAX_UNPACKED_BYTES = GB  # total bytes of an uploaded archive's files, which are
 
 @dataclass(frozen=True, slots=True)
 class UnpackedFiles:
-    """Unpacked uploads.
+    """Unpacked uploads."""
 
-    Attributes:
-        files: The files as (name, bytes).
-        left_out: Names of files in archives whose format is not supported.
-    """
-
-    files: list[tuple[str, bytes]]
-    left_out: list[str]
+    files: list[tuple[str, bytes]]  # the files as (name, bytes)
+    left_out: list[str]  # names of files in archives whose format is not supported
 
 
 @dataclass(frozen=True, slots=True)
 class ZipMember:
-    """A file in an archive.
+    """A file in an archive."""
 
-    Attributes:
-        name: Its path in the archive.
-        size: Its size in bytes according to the archive.
-        load: Returns its contents.
-    """
-
-    name: str
-    size: int
-    load: Callable[[], bytes]
+    name: str  # its path in the archive
+    size: int  # its size in bytes according to the archive
+    load: Callable[[], bytes]  # returns its contents
 
 
 def is_zip(name: str) -> bool:
@@ -167,32 +156,19 @@ class IngestItem:
 
     A title, URL, metadata and document type given here take precedence over the reader's. A crawled page, for example,
     arrives as Markdown but has the type HTML.
-
-    Attributes:
-        key: Identifies the document within its source.
-        name: File name; its suffix selects the reader.
-        load: Returns the contents.
-        path: Path to store with the document.
-        url: Address of the document.
-        title: Title of the document.
-        metadata: Metadata of the document.
-        keep_file: True to store the original.
-        document_type: Type of the document.
-        size: Bytes, if known before loading, else 0.
-        file_date: Day of its last commit or change, used if the document itself has no date.
     """
 
-    key: str
-    name: str
-    load: Callable[[], bytes]
-    path: str | None = None
-    url: str | None = None
-    title: str | None = None
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    keep_file: bool = False
-    document_type: str | None = None
-    size: int = 0
-    file_date: date | None = None
+    key: str  # identifies the document within its source
+    name: str  # file name; its suffix selects the reader
+    load: Callable[[], bytes]  # returns the contents
+    path: str | None = None  # path to store with the document
+    url: str | None = None  # address of the document
+    title: str | None = None  # title of the document
+    metadata: Mapping[str, object] = field(default_factory=dict)  # metadata of the document
+    keep_file: bool = False  # True to store the original
+    document_type: str | None = None  # type of the document
+    size: int = 0  # bytes, if known before loading, else 0
+    file_date: date | None = None  # day of its last commit or change, used if the document itself has no date
 
     @property
     def room(self) -> int:
@@ -202,16 +178,11 @@ class IngestItem:
 
 @dataclass(frozen=True, slots=True)
 class PathContents:
-    """The files found under some paths.
+    """The files found under some paths."""
 
-    Attributes:
-        items: Files to read.
-        failures: Unreadable paths.
-        left_out: Number of files with unsupported formats below folders, by suffix in lower case ("" for none).
-    """
-
-    items: list[IngestItem]
-    failures: list[IngestFailure]
+    items: list[IngestItem]  # files to read
+    failures: list[IngestFailure]  # unreadable paths
+    # Number of files with unsupported formats below folders, by suffix in lower case ("" for none).
     left_out: dict[str, int]
 
 
@@ -478,19 +449,12 @@ CONVERSATION_SUFFIXES = (".md", ".markdown", ".txt")  # of a conversation in a s
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation.
+    """A conversation."""
 
-    Attributes:
-        key: Its path in the workspace.
-        path: Its path on disk.
-        type: Its type, or "".
-        day: Its date, or None.
-    """
-
-    key: str
-    path: Path
-    type: str = ""
-    day: date | None = None
+    key: str  # its path in the workspace
+    path: Path  # its path on disk
+    type: str = ""  # its type, or ""
+    day: date | None = None  # its date, or None
 
     @property
     def name(self) -> str:

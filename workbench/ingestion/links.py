@@ -235,34 +235,22 @@ _SENTENCE_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link of a text.
+    """A link of a text."""
 
-    Attributes:
-        kind: Kind of the link.
-        target: Target as written, without its fragment.
-        label: Text of the link.
-        start: Start of the link, in characters.
-        end: End of the link, in characters.
-    """
-
-    kind: str
-    target: str
-    label: str
-    start: int
-    end: int
+    kind: str  # kind of the link
+    target: str  # target as written, without its fragment
+    label: str  # text of the link
+    start: int  # start of the link, in characters
+    end: int  # end of the link, in characters
 
 
 @dataclass
 class _References:
-    """Reference definitions of a text.
+    """Reference definitions of a text."""
 
-    Attributes:
-        definitions: Target, start and end of each definition by label.
-        used: Labels that are used.
-    """
-
+    # Target, start and end of each definition by label.
     definitions: dict[str, tuple[str, int, int]] = field(default_factory=dict[str, tuple[str, int, int]])
-    used: set[str] = field(default_factory=set[str])
+    used: set[str] = field(default_factory=set[str])  # labels that are used
 
 
 class _Part:

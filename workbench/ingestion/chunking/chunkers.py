@@ -116,15 +116,10 @@ def _fits_room(task: CuttingTask, piece: Piece) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and the blocks under it, up to the next heading.
+    """A heading and the blocks under it, up to the next heading."""
 
-    Attributes:
-        blocks: Its blocks.
-        path: Headings above it and its own (the first, if several were joined).
-    """
-
-    blocks: tuple[Block, ...]
-    path: tuple[str, ...]
+    blocks: tuple[Block, ...]  # its blocks
+    path: tuple[str, ...]  # headings above it and its own (the first, if several were joined)
 
     @property
     def start(self) -> int:
@@ -448,21 +443,13 @@ MIN_LIMIT_TOKENS = 32
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """A chunker.
+    """A chunker."""
 
-    Attributes:
-        name: Its name.
-        why: One line on what it does.
-        function: Cuts a document.
-        parameters: Its parameters.
-        needs_embed: True if it needs the option ``embed``.
-    """
-
-    name: str
-    why: str
-    function: Callable[[CuttingTask], list[Piece]]
-    parameters: tuple[Parameter, ...]
-    needs_embed: bool = False
+    name: str  # its name
+    why: str  # one line on what it does
+    function: Callable[[CuttingTask], list[Piece]]  # cuts a document
+    parameters: tuple[Parameter, ...]  # its parameters
+    needs_embed: bool = False  # True if it needs the option ``embed``
 
 
 def _int_parameter(name: str, low: int, high: int, default: int, why: str) -> Parameter:

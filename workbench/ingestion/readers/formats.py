@@ -40,32 +40,20 @@ MAX_TITLE_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A reader of one format.
+    """A reader of one format."""
 
-    Attributes:
-        document_type: Type of the documents that it reads.
-        read: Function from (bytes, name) to a draft.
-        suffixes: File suffixes in lower case, with their dots. The first is used for a file known only by its media
-            type.
-        title: Name of the format for display. Rows with the same title are shown as one.
-        media_types: Media types of the format. The original is stored with the first one.
-        is_prose: True for plain text and Markdown, whose bytes are the text.
-        keeps_original: True if the app shows the file itself next to its text.
-        read_pages: Reads as ``read`` does, reports slow pages, and can leave pages out.
-        needs_ocr: True if the format can only be read with the extra ``ocr``.
-        beside_from: Minimum size in bytes for reading a file in a separate process.
-    """
-
-    document_type: str
-    read: Callable[[bytes, str], Draft]
+    document_type: str  # type of the documents that it reads
+    read: Callable[[bytes, str], Draft]  # function from (bytes, name) to a draft
+    # File suffixes in lower case, with their dots. The first is used for a file known only by its media type.
     suffixes: tuple[str, ...]
-    title: str = field(kw_only=True)
-    media_types: tuple[str, ...] = ()
-    is_prose: bool = False
-    keeps_original: bool = False
+    title: str = field(kw_only=True)  # name of the format for display. Rows with the same title are shown as one.
+    media_types: tuple[str, ...] = ()  # media types of the format. The original is stored with the first one.
+    is_prose: bool = False  # True for plain text and Markdown, whose bytes are the text
+    keeps_original: bool = False  # True if the app shows the file itself next to its text
+    # Reads as ``read`` does, reports slow pages, and can leave pages out.
     read_pages: Callable[[bytes, str, OnPage | None, Collection[int]], Draft] | None = None
-    needs_ocr: bool = False
-    beside_from: int = MIN_ISOLATED_TEXT_BYTES
+    needs_ocr: bool = False  # True if the format can only be read with the extra ``ocr``
+    beside_from: int = MIN_ISOLATED_TEXT_BYTES  # minimum size in bytes for reading a file in a separate process
 
 
 MARKDOWN_READER = Reader(
@@ -325,19 +313,12 @@ SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packag
 
 @dataclass(frozen=True, slots=True)
 class SkippedPath:
-    """A path that is not read.
+    """A path that is not read."""
 
-    Attributes:
-        path: The path.
-        reason: The reason, as a sentence.
-        missed: True if the path was given explicitly, or is an unreadable folder.
-        unread_kind: True if it is a file of an unsupported format.
-    """
-
-    path: Path
-    reason: str
-    missed: bool = False
-    unread_kind: bool = False
+    path: Path  # the path
+    reason: str  # the reason, as a sentence
+    missed: bool = False  # True if the path was given explicitly, or is an unreadable folder
+    unread_kind: bool = False  # True if it is a file of an unsupported format
 
 
 @dataclass(frozen=True, slots=True)

@@ -406,11 +406,7 @@ class EndpointEncoder(PlainEncoder):
         return EncodedQuery(self._vectors([text], is_query=True)[0])
 
     def _vectors(self, texts: list[str], *, is_query: bool) -> FloatArray:
-        """Return vectors of length 1, of shape (texts, dimensions).
-
-        Raises:
-            ModelError: The endpoint failed, or did not return one vector for each text.
-        """
+        """Return vectors of length 1, of shape (texts, dimensions)."""
         prefix = self._model.prefixes[0 if is_query else 1]
         sent = [prefix + (text if text.strip() else ".") for text in texts]  # endpoints reject blank texts
         path = self._provider.path.replace("{model}", self._model.model)

@@ -149,11 +149,7 @@ class FrameworkEncoder(PlainEncoder):
         )
 
     def _vectors(self, method: str, argument: str | list[str]) -> FloatArray:
-        """Return one vector of length 1 for each text.
-
-        Raises:
-            ModelError: The model returned anything else.
-        """
+        """Return one vector of length 1 for each text."""
         answer = self._ask(method, argument)
         lists, count = ([answer], 1) if isinstance(argument, str) else (answer, len(argument))
         if len(lists) != count or len({np.size(row) for row in lists}) != 1:

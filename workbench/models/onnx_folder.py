@@ -71,11 +71,7 @@ class OnnxEncoder(PlainEncoder):
         return [span for span in tokenizer.encode(text, add_special_tokens=False).offsets if span[0] < span[1]]
 
     def _vectors(self, texts: list[str]) -> FloatArray:
-        """Return vectors of length 1, of shape (texts, dimensions).
-
-        Raises:
-            ModelError: The graph failed.
-        """
+        """Return vectors of length 1, of shape (texts, dimensions)."""
         try:
             with self._lock:
                 session, tokenizer = self._runtime

@@ -210,12 +210,7 @@ class ParserProcess:
         return self._process
 
     def _answer(self, request: ParserRequest, on_page: OnPage | None, patience: float) -> Frame:
-        """Return the frame that answers a request.
-
-        Raises:
-            ProcessEnded: The process crashed, or was killed after its timeout.
-            UnreadableDocument: The file is unreadable.
-        """
+        """Return the frame that answers a request."""
         first = WINDOW_TIMEOUT_S if self._process is None else patience  # a new process first reports that it is ready
         process = self._process or self._start()
         try:

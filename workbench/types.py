@@ -511,15 +511,10 @@ def format_left_out(counts: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DocumentNotes:
-    """The notes of one document, for the report of an ingest.
+    """The notes of one document, for the report of an ingest."""
 
-    Attributes:
-        sentences: Sentences about its pages and what was left out.
-        left_out: Counts of what was left out, by plural noun.
-    """
-
-    sentences: tuple[str, ...] = ()
-    left_out: Mapping[str, int] = field(default_factory=dict[str, int])
+    sentences: tuple[str, ...] = ()  # sentences about its pages and what was left out
+    left_out: Mapping[str, int] = field(default_factory=dict[str, int])  # counts of what was left out, by plural noun
 
 
 def sum_notes(notes: Sequence[DocumentNotes]) -> tuple[str, ...]:

@@ -108,8 +108,7 @@ def _load_encoder(settings: Settings, name: str) -> Encoder:
 
 
 def _load_llm(settings: Settings) -> Llm | None:
-    from workbench.models.llm import Llm
-    from workbench.models.local_llm import LocalLlm
+    from workbench.models.llm import Llm, LocalLlm
 
     if not settings.has_llm:
         return None

@@ -10,7 +10,7 @@ import pytest
 from workbench import Workbench
 from workbench.display import report_html, report_text
 from workbench.ingestion.incoming import list_files
-from workbench.ingestion.readers import discover
+from workbench.ingestion.readers.formats import discover
 
 
 @pytest.fixture

@@ -6,8 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.ingestion.citations import find_mention_keys
-from workbench.ingestion.links import document_keys, extract_links, link_context, target_keys, url_key
+from workbench.ingestion.links import (
+    document_keys,
+    extract_links,
+    find_mention_keys,
+    link_context,
+    target_keys,
+    url_key,
+)
 
 WRITTEN = {
     "See [the guide](guides/setup.md).": ("link", "guides/setup.md"),

@@ -21,8 +21,7 @@ from tests.ingestion.files import epub
 from workbench.errors import UnreadableDocument
 from workbench.ingestion.metadata import document_date, page_notes, parse_written_date
 from workbench.ingestion.raw import RawDocument
-from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.readers.formats import read_draft
+from workbench.ingestion.readers.formats import read_bytes, read_draft
 from workbench.ingestion.readers.isolation import ReadingOptions
 from workbench.ingestion.text import guess_encoding
 from workbench.types import DocumentNotes, sum_notes

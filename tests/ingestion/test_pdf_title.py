@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.pdf.reader import choose_title
 
 

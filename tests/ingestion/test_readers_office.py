@@ -10,7 +10,7 @@ import pytest
 
 from tests.ingestion import files
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 
 PAGES = (("Otters", "Otters hold hands while they sleep."), ("Beavers", "Beavers build dams of wood and mud."))
 

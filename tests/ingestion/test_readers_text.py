@@ -10,7 +10,7 @@ import pytest
 
 from tests.ingestion import files
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.readers import READERS_BY_SUFFIX, list_suffixes, read_bytes, read_file
+from workbench.ingestion.readers.formats import READERS_BY_SUFFIX, list_suffixes, read_bytes, read_file
 from workbench.ingestion.readers.html import find_charset
 from workbench.ingestion.text import decode_text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.ingestion import files
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 
 ANIMALS = ("otters", "beavers", "herons", "newts", "voles")
 HEADER, FOOTER, BODY = 810, 30, 600

@@ -11,7 +11,7 @@ from tests.ingestion.tokens import word_spans
 from workbench.ingestion.chunking import ChunkInput, chunk
 from workbench.ingestion.chunking.spans import CutPassage
 from workbench.ingestion.metadata import about_document
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 
 STATEMENT = "CONSOLIDATED STATEMENTS OF OTTERS"
 

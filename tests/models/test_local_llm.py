@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from workbench.errors import ConfigurationError, ModelError
-from workbench.models.local_llm import LocalLlm
+from workbench.models.llm import LocalLlm
 from workbench.retrieval.llm_prompts import GRADE, RETRIEVAL_SYSTEM, grades_schema, questions_schema
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ TOKENS = 512  # the most that an answer has
 ESSAY = ("You write essays.", "Write a long essay on the history of Rome, in twelve chapters.")  # as long as it may be
 OWNER = """
 import os, sys
-from workbench.models.local_llm import LocalLlm
+from workbench.models.llm import LocalLlm
 llm = LocalLlm(sys.argv[1])
 llm.base_url()
 print(llm.process_id, flush=True)

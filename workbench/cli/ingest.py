@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, out: Output) -> int:
     """Ingest; return 1 if no document could be read."""
-    from workbench.ingestion.readers import describe_missing, expand_home
+    from workbench.ingestion.readers.formats import describe_missing, expand_home
 
     if (sentence := describe_missing([expand_home(path) for path in arguments.paths])) is not None:
         raise UnreadableDocument(sentence)
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
 def _enqueue(arguments: argparse.Namespace, out: Output) -> int:
     """Queue the work for a worker, which must see the files under the same paths."""
     from workbench.ingestion.incoming import source_title
-    from workbench.ingestion.readers import expand_home
+    from workbench.ingestion.readers.formats import expand_home
     from workbench.services.sources import UPLOADS_TITLE, LocationNames
 
     with open_workbench() as wb:

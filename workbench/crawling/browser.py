@@ -272,11 +272,7 @@ class Browser:
         self._robots_lines[url] = "\n".join(h["value"] for h in headers if h["name"].lower() == "x-robots-tag")
 
     async def _prove(self, strategy: AsyncPlaywrightCrawlerStrategy) -> None:
-        """Request an address that only the proxy answers.
-
-        Raises:
-            CrawlRefused: The request did not go through the proxy.
-        """
+        """Request an address that only the proxy answers."""
         with contextlib.suppress(FetchFailed):
             await self._visit(strategy, self._proxy.proof_url)
         if not self._proxy.is_proven:

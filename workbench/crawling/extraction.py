@@ -212,34 +212,20 @@ BAD_LINK_REASON = f"a link with a user name, an invalid port or over {MAX_URL_CH
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The contents of a page.
+    """The contents of a page."""
 
-    Attributes:
-        name: File name; its suffix selects the reader of ``body`` (".md" for text extracted from HTML).
-        body: Text of the page, or the file.
-        title: Its title.
-        links: Distinct canonical addresses in page order.
-        metadata: Facts about the page.
-        canonical_url: Canonical address that the page names.
-        is_html: True if it was HTML.
-        needs_script: True if it has scripts but almost no text.
-        index: False if the page asks not to be indexed (robots meta or X-Robots-Tag).
-        follow: False if the page asks not to follow its links.
-        redirect: Address that the page only redirects to.
-        skipped: Addresses of links that are not followed, with the reason.
-    """
-
-    name: str
-    body: bytes
-    title: str = ""
-    links: tuple[str, ...] = ()
-    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
-    canonical_url: str | None = None
-    is_html: bool = True
-    needs_script: bool = False
-    index: bool = True
-    follow: bool = True
-    redirect: str | None = None
+    name: str  # file name; its suffix selects the reader of ``body`` (".md" for text extracted from HTML)
+    body: bytes  # text of the page, or the file
+    title: str = ""  # its title
+    links: tuple[str, ...] = ()  # distinct canonical addresses in page order
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])  # facts about the page
+    canonical_url: str | None = None  # canonical address that the page names
+    is_html: bool = True  # True if it was HTML
+    needs_script: bool = False  # True if it has scripts but almost no text
+    index: bool = True  # False if the page asks not to be indexed (robots meta or X-Robots-Tag)
+    follow: bool = True  # False if the page asks not to follow its links
+    redirect: str | None = None  # address that the page only redirects to
+    # Addresses of links that are not followed, with the reason.
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property

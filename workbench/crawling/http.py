@@ -34,23 +34,14 @@ RETRY_STATUSES = frozenset((408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 52
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A response.
+    """A response."""
 
-    Attributes:
-        url: Requested address.
-        status: Status code.
-        headers: Headers by name in lower case.
-        body: Decompressed body.
-        seconds: Time from request to last byte.
-        rendered: True if a browser rendered it.
-    """
-
-    url: str
-    status: int
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    body: bytes = b""
-    seconds: float = 0.0
-    rendered: bool = False
+    url: str  # requested address
+    status: int  # status code
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])  # headers by name in lower case
+    body: bytes = b""  # decompressed body
+    seconds: float = 0.0  # time from request to last byte
+    rendered: bool = False  # True if a browser rendered it
 
     @property
     def media_type(self) -> str:

@@ -24,36 +24,22 @@ PASSAGE_BYTES = 800  # approximate bytes of text per passage
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """Expected requests to one host.
+    """Expected requests to one host."""
 
-    Attributes:
-        requests: Number of requests.
-        interval: Minimum seconds between requests.
-        concurrency: Maximum simultaneous requests.
-    """
-
-    requests: int
-    interval: float
-    concurrency: int
+    requests: int  # number of requests
+    interval: float  # minimum seconds between requests
+    concurrency: int  # maximum simultaneous requests
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate(Value):
-    """Estimated result of a crawl.
+    """Estimated result of a crawl."""
 
-    Attributes:
-        pages: Number of pages.
-        at_least: True if not all pages are known.
-        seconds: Seconds of fetching.
-        text_bytes: Bytes of text.
-        passages: Number of passages.
-    """
-
-    pages: int
-    at_least: bool
-    seconds: float
-    text_bytes: int
-    passages: int
+    pages: int  # number of pages
+    at_least: bool  # True if not all pages are known
+    seconds: float  # seconds of fetching
+    text_bytes: int  # bytes of text
+    passages: int  # number of passages
 
 
 def estimate_crawl(
@@ -272,7 +258,7 @@ async def read_page(site: Site, url: str) -> WebPage:
         CrawlRefused: It may not be fetched, or does not respond.
         UnreadableDocument: Its format is not supported.
     """
-    from workbench.ingestion.readers import read_bytes
+    from workbench.ingestion.readers.formats import read_bytes
 
     for _ in range(MAX_REDIRECTS + 1):
         refusal = await site.refusal_after_asking(url)

@@ -160,17 +160,11 @@ def _remove_dot_segments(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CrawlBounds(Value):
-    """Bounds of a crawl.
+    """Bounds of a crawl."""
 
-    Attributes:
-        host: Host, with port if given.
-        prefix: Prefix of paths.
-        subdomains: Whether subdomains are included.
-    """
-
-    host: str
-    prefix: str = "/"
-    subdomains: bool = False
+    host: str  # host, with port if given
+    prefix: str = "/"  # prefix of paths
+    subdomains: bool = False  # whether subdomains are included
 
     def contains(self, url: str) -> bool:
         """Return whether a canonical address is inside; http and https are equivalent."""

@@ -14,53 +14,32 @@ from workbench.storage.job_parts import Part
 
 @dataclass(frozen=True, slots=True)
 class SettledItem:
-    """An item that needs no embedding, because it is unchanged or unreadable.
+    """An item that needs no embedding, because it is unchanged or unreadable."""
 
-    Attributes:
-        place: Its index among the items.
-        item: The item.
-        known_id: Id of the stored document if it is unchanged.
-        error: Reason why it is unreadable.
-    """
-
-    place: int
-    item: IngestItem
-    known_id: str | None = None
-    error: str | None = None
+    place: int  # its index among the items
+    item: IngestItem  # the item
+    known_id: str | None = None  # id of the stored document if it is unchanged
+    error: str | None = None  # reason why it is unreadable
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedItem:
-    """An item that has been read and chunked and waits for its vectors.
+    """An item that has been read and chunked and waits for its vectors."""
 
-    Attributes:
-        place: Its index among the items.
-        item: The item.
-        document: The document as read.
-        cut: Its passages.
-        refills: True if the source had this version already and only the index lacked it.
-        notes: Sentences for the report about what its reader could not read.
-    """
-
-    place: int
-    item: IngestItem
-    document: NewDocument
-    cut: CutDocument
-    refills: bool
-    notes: tuple[str, ...] = ()
+    place: int  # its index among the items
+    item: IngestItem  # the item
+    document: NewDocument  # the document as read
+    cut: CutDocument  # its passages
+    refills: bool  # True if the source had this version already and only the index lacked it
+    notes: tuple[str, ...] = ()  # sentences for the report about what its reader could not read
 
 
 @dataclass(frozen=True, slots=True)
 class PartEnd:
-    """The end of a part, after its items.
+    """The end of a part, after its items."""
 
-    Attributes:
-        part: The part.
-        room: Bytes of the prefetch budget that it uses.
-    """
-
-    part: Part
-    room: int
+    part: Part  # the part
+    room: int  # bytes of the prefetch budget that it uses
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +47,12 @@ class ItemBatch:
     """Documents that are written in one transaction.
 
     Without documents and without a part, it signals that the next batch will take a long time.
-
-    Attributes:
-        items: The documents.
-        room: Bytes of the prefetch budget that they use.
-        settled: Items of the same part that need no embedding.
-        part: The part of a shared job.
     """
 
-    items: Sequence[PreparedItem]
-    room: int
-    settled: Sequence[SettledItem] = ()
-    part: Part | None = None
+    items: Sequence[PreparedItem]  # the documents
+    room: int  # bytes of the prefetch budget that they use
+    settled: Sequence[SettledItem] = ()  # items of the same part that need no embedding
+    part: Part | None = None  # the part of a shared job
 
     @property
     def is_pause(self) -> bool:

@@ -397,11 +397,7 @@ def _get_text(node: BaseNode) -> str:
 
 
 def _call(name: str, component: object, nodes: Sequence[BaseNode]) -> list[BaseNode]:
-    """Run a component in a thread without an event loop, as its own may be asynchronous.
-
-    Raises:
-        UnreadableDocument: It failed, or returned something else than nodes.
-    """
+    """Run a component in a thread without an event loop, as its own may be asynchronous."""
     from llama_index.core.schema import BaseNode
 
     run = cast("Callable[[list[BaseNode]], Sequence[BaseNode]]", component)

@@ -67,19 +67,12 @@ WINDOW_PASSAGES = 512  # passages whose texts and tokens are in memory at once
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPassages:
-    """The vectors and token bits of passages, in order.
+    """The vectors and token bits of passages, in order."""
 
-    Attributes:
-        rows: Row of each passage in the file; passages with the same text share one.
-        file: The vectors and token bits.
-        computed: Number of texts that the model embedded.
-        parts: Parts embedded by several workers, which are deleted when the vectors are written.
-    """
-
-    rows: Sequence[int]
-    file: VectorFile
-    computed: int
-    parts: Sequence[int] = ()
+    rows: Sequence[int]  # row of each passage in the file; passages with the same text share one
+    file: VectorFile  # the vectors and token bits
+    computed: int  # number of texts that the model embedded
+    parts: Sequence[int] = ()  # parts embedded by several workers, which are deleted when the vectors are written
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.float32], bytes | None]]:
         """Yield each passage's vector and its token bits, or None if the model has no token vectors."""

@@ -9,7 +9,7 @@ import re
 import subprocess
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import partial
@@ -20,8 +20,15 @@ from workbench.errors import UnreadableDocument
 from workbench.formatting import GB, KB, size_text
 from workbench.ingestion.ocr.document import OnPage, is_ocr_installed
 from workbench.ingestion.raw import RawDocument
-from workbench.ingestion.readers import MAX_BYTES, is_skipped, is_wanted, read_bytes
-from workbench.ingestion.readers.formats import list_format_titles, original_type
+from workbench.ingestion.readers.formats import (
+    MAX_BYTES,
+    discover,
+    is_skipped,
+    is_wanted,
+    list_format_titles,
+    original_type,
+    read_bytes,
+)
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
 from workbench.ingestion.stamps import is_inside
 from workbench.types import IngestFailure
@@ -34,30 +41,19 @@ MAX_UNPACKED_BYTES = GB  # total bytes of an uploaded archive's files, which are
 
 @dataclass(frozen=True, slots=True)
 class UnpackedFiles:
-    """Unpacked uploads.
+    """Unpacked uploads."""
 
-    Attributes:
-        files: The files as (name, bytes).
-        left_out: Names of files in archives whose format is not supported.
-    """
-
-    files: list[tuple[str, bytes]]
-    left_out: list[str]
+    files: list[tuple[str, bytes]]  # the files as (name, bytes)
+    left_out: list[str]  # names of files in archives whose format is not supported
 
 
 @dataclass(frozen=True, slots=True)
 class ZipMember:
-    """A file in an archive.
+    """A file in an archive."""
 
-    Attributes:
-        name: Its path in the archive.
-        size: Its size in bytes according to the archive.
-        load: Returns its contents.
-    """
-
-    name: str
-    size: int
-    load: Callable[[], bytes]
+    name: str  # its path in the archive
+    size: int  # its size in bytes according to the archive
+    load: Callable[[], bytes]  # returns its contents
 
 
 def is_zip(name: str) -> bool:
@@ -160,32 +156,19 @@ class IngestItem:
 
     A title, URL, metadata and document type given here take precedence over the reader's. A crawled page, for example,
     arrives as Markdown but has the type HTML.
-
-    Attributes:
-        key: Identifies the document within its source.
-        name: File name; its suffix selects the reader.
-        load: Returns the contents.
-        path: Path to store with the document.
-        url: Address of the document.
-        title: Title of the document.
-        metadata: Metadata of the document.
-        keep_file: True to store the original.
-        document_type: Type of the document.
-        size: Bytes, if known before loading, else 0.
-        file_date: Day of its last commit or change, used if the document itself has no date.
     """
 
-    key: str
-    name: str
-    load: Callable[[], bytes]
-    path: str | None = None
-    url: str | None = None
-    title: str | None = None
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    keep_file: bool = False
-    document_type: str | None = None
-    size: int = 0
-    file_date: date | None = None
+    key: str  # identifies the document within its source
+    name: str  # file name; its suffix selects the reader
+    load: Callable[[], bytes]  # returns the contents
+    path: str | None = None  # path to store with the document
+    url: str | None = None  # address of the document
+    title: str | None = None  # title of the document
+    metadata: Mapping[str, object] = field(default_factory=dict)  # metadata of the document
+    keep_file: bool = False  # True to store the original
+    document_type: str | None = None  # type of the document
+    size: int = 0  # bytes, if known before loading, else 0
+    file_date: date | None = None  # day of its last commit or change, used if the document itself has no date
 
     @property
     def room(self) -> int:
@@ -195,16 +178,11 @@ class IngestItem:
 
 @dataclass(frozen=True, slots=True)
 class PathContents:
-    """The files found under some paths.
+    """The files found under some paths."""
 
-    Attributes:
-        items: Files to read.
-        failures: Unreadable paths.
-        left_out: Number of files with unsupported formats below folders, by suffix in lower case ("" for none).
-    """
-
-    items: list[IngestItem]
-    failures: list[IngestFailure]
+    items: list[IngestItem]  # files to read
+    failures: list[IngestFailure]  # unreadable paths
+    # Number of files with unsupported formats below folders, by suffix in lower case ("" for none).
     left_out: dict[str, int]
 
 
@@ -248,7 +226,7 @@ def list_files(paths: Iterable[Path | str]) -> PathContents:
     several paths have the same key, keys are relative to the common parent of these paths. A zip archive is read like a
     folder.
     """
-    from workbench.ingestion.readers import discover
+    from workbench.ingestion.readers.formats import discover
 
     keys: dict[Path, str] = {}
     failures: list[IngestFailure] = []
@@ -460,3 +438,139 @@ def _is_date(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+# Conversations on disk: TYPE/YYYY-MM-DD/NNN-slug, a folder or a file, each read as one document
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\Z")
+_NUMBERED_NAME = re.compile(r"\d{1,6}-.+", re.DOTALL)
+CONVERSATION_SUFFIXES = (".md", ".markdown", ".txt")  # of a conversation in a single file
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation."""
+
+    key: str  # its path in the workspace
+    path: Path  # its path on disk
+    type: str = ""  # its type, or ""
+    day: date | None = None  # its date, or None
+
+    @property
+    def name(self) -> str:
+        """Its key without a file suffix: ``TYPE/YYYY-MM-DD/NNN-slug``."""
+        return self.key.removesuffix(self.path.suffix) if self.path.suffix in CONVERSATION_SUFFIXES else self.key
+
+
+def list_conversations(workspace: Path) -> list[Conversation]:
+    """Return every conversation of a workspace by path, without hidden folders and links that lead out of it."""
+    conversations = []
+    for kind in _list_children(workspace, workspace):
+        for day in _list_children(kind, workspace) if kind.is_dir() else ():
+            if _parse_day(day.name) is not None and day.is_dir():
+                children = _list_children(day, workspace)
+                conversations += [
+                    conversation for child in children if (conversation := find_conversation(child, workspace))
+                ]
+    return conversations
+
+
+def find_conversations(path: Path, workspace: Path) -> list[Conversation]:
+    """Return the conversations at a path inside a workspace.
+
+    A path inside a conversation selects that conversation, and a folder above conversations selects all of them. Any
+    other file is returned as a separate document.
+    """
+    for parent in (path, *path.parents):
+        if parent == workspace:
+            break
+        conversation = find_conversation(parent, workspace)
+        if conversation is not None:
+            return [conversation]
+    below = [conversation for conversation in list_conversations(workspace) if conversation.path.is_relative_to(path)]
+    if below or path == workspace:
+        return below
+    files = [path] if path.is_file() else list(discover([path]))
+    inside = (file for file in files if is_inside(file, workspace))
+    return [Conversation(file.relative_to(workspace).as_posix(), file) for file in inside]
+
+
+def find_conversation(path: Path, workspace: Path) -> Conversation | None:
+    """Return the conversation exactly at a path, or None if the path does not have that form."""
+    parts = path.relative_to(workspace).parts
+    if len(parts) != 3 or not _NUMBERED_NAME.match(parts[2]):
+        return None
+    day = _parse_day(parts[1])
+    if day is None or (path.is_file() and path.suffix.lower() not in CONVERSATION_SUFFIXES):
+        return None
+    return Conversation("/".join(parts), path, parts[0], day)
+
+
+def make_conversation_item(conversation: Conversation, workspace: Path) -> IngestItem:
+    """Return a conversation as an item: a single file unchanged, several joined under their names."""
+    stem = conversation.path.stem if conversation.path.suffix in CONVERSATION_SUFFIXES else conversation.path.name
+    metadata = {"conversation": conversation.name, "conversation_type": conversation.type}
+    if conversation.day:
+        metadata["date"] = conversation.day.isoformat()
+    files = list_conversation_files(conversation, workspace)
+    name = files[0].name if len(files) == 1 else f"{stem}.md"
+    return IngestItem(
+        key=conversation.key,
+        name=name if len(files) == 1 and files[0] == conversation.path else f"{stem}{_item_suffix(files)}",
+        load=lambda: _read_text(conversation, files),
+        path=conversation.key,
+        metadata=metadata,
+    )
+
+
+def list_conversation_files(conversation: Conversation, workspace: Path) -> list[Path]:
+    """Return a conversation's readable files by path. Links that lead out of the workspace are skipped."""
+    if conversation.path.is_file():
+        return [conversation.path] if is_inside(conversation.path, workspace) else []
+    return [file for file in discover([conversation.path]) if is_inside(file, workspace)]
+
+
+def _read_text(conversation: Conversation, files: list[Path]) -> bytes:
+    if not files:
+        raise UnreadableDocument(f"'{conversation.key}' contains no readable file.")
+    if len(files) == 1:
+        return _read_bytes(files[0])
+    pieces, failures = [], []
+    for file in files:
+        try:
+            pieces.append(f"## {file.name}\n\n{read_bytes(_read_bytes(file), file.name).text}")
+        except UnreadableDocument as error:
+            failures.append(str(error))
+    if not pieces:
+        raise UnreadableDocument(failures[0])
+    return "\n\n".join(pieces).encode("utf-8", "replace")
+
+
+def _read_bytes(file: Path) -> bytes:
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise UnreadableDocument(f"'{file.name}' is larger than the limit of {size_text(MAX_BYTES)}.")
+        return file.read_bytes()
+    except OSError as error:
+        raise UnreadableDocument(f"Failed to open '{file.name}' ({error.strerror}).") from error
+
+
+def _item_suffix(files: list[Path]) -> str:
+    return files[0].suffix if len(files) == 1 else ".md"
+
+
+def _parse_day(name: str) -> date | None:
+    if not _DAY.match(name):
+        return None
+    try:
+        return date.fromisoformat(name)
+    except ValueError:
+        return None
+
+
+def _list_children(folder: Path, workspace: Path) -> Iterator[Path]:
+    try:
+        names = sorted(entry.name for entry in os.scandir(folder) if not entry.name.startswith("."))
+    except OSError:
+        return
+    yield from (folder / name for name in names if is_inside(folder / name, workspace))

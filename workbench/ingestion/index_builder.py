@@ -21,15 +21,10 @@ EMBEDDING_SHARE = 0.9  # of a passage's time; storing takes the rest (see FIRST_
 
 @dataclass(frozen=True, slots=True)
 class CutBatch:
-    """Documents that are embedded and written together.
+    """Documents that are embedded and written together."""
 
-    Attributes:
-        documents: The documents.
-        part: The part of a shared job.
-    """
-
-    documents: Sequence[CutDocument]
-    part: Part | None = None
+    documents: Sequence[CutDocument]  # the documents
+    part: Part | None = None  # the part of a shared job
 
     @property
     def is_pause(self) -> bool:

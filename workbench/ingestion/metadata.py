@@ -30,17 +30,11 @@ SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,8}")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a document is about.
+    """What a document is about."""
 
-    Attributes:
-        name: Words of its file name, or "".
-        title: Its title, or "".
-        says: Its author's description, or "".
-    """
-
-    name: str = ""
-    title: str = ""
-    says: str = ""
+    name: str = ""  # words of its file name, or ""
+    title: str = ""  # its title, or ""
+    says: str = ""  # its author's description, or ""
 
 
 def about_document(title: str, path: str | None, metadata: Mapping[str, object]) -> About:

@@ -226,11 +226,7 @@ class Pipeline:
     def _read(
         self, preparing: _PreparationContext, item: IngestItem, before: KnownDocument | None, on_page: OnPage
     ) -> NewDocument | KnownDocument:
-        """Read an item; return the stored document if it is unchanged.
-
-        Raises:
-            UnreadableDocument: The item is unreadable.
-        """
+        """Read an item; return the stored document if it is unchanged."""
         data = item.load()
         digest = content_hash(data, preparing.options)
         if before is not None and before.content_hash == before.indexed_hash == digest:

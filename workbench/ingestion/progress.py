@@ -178,38 +178,23 @@ DocumentChange = Literal["added", "changed", "unchanged"]  # outcome of one docu
 
 @dataclass(frozen=True, slots=True)
 class ItemEvent:
-    """An event of one item.
+    """An event of one item."""
 
-    Attributes:
-        place: Its index among the items.
-        state: "busy" while its passages are being embedded, else its outcome.
-        passages: Number of its passages.
-        error: Why it failed.
-    """
-
-    place: int
-    state: DocumentChange | Literal["busy", "failed"]
-    passages: int = 0
-    error: str | None = None
+    place: int  # its index among the items
+    state: DocumentChange | Literal["busy", "failed"]  # "busy" while its passages are being embedded, else its outcome
+    passages: int = 0  # number of its passages
+    error: str | None = None  # why it failed
 
 
 @dataclass(slots=True)
 class _BatchInProgress:
-    """A batch from the start of its embedding until it is written.
+    """A batch from the start of its embedding until it is written."""
 
-    Attributes:
-        items: Number of its items.
-        passages: Number of its passages.
-        model_share: Share (0..1) of its time spent in the model.
-        embedded: Number of embedded passages.
-        stored: Number of stored passages.
-    """
-
-    items: int
-    passages: int
-    model_share: float
-    embedded: int = 0
-    stored: int = 0
+    items: int  # number of its items
+    passages: int  # number of its passages
+    model_share: float  # share (0..1) of its time spent in the model
+    embedded: int = 0  # number of embedded passages
+    stored: int = 0  # number of stored passages
 
     @property
     def part(self) -> float:

@@ -11,44 +11,27 @@ from workbench.types import JsonObject, JsonValue, PageSpan, ScannedPage, to_pla
 
 @dataclass(frozen=True, slots=True)
 class RawDocument:
-    """A document as read.
+    """A document as read."""
 
-    Attributes:
-        title: Its title.
-        text: Its normalised text. All character spans refer to it.
-        document_type: markdown, text, html, pdf, picture, docx, pptx, xlsx, epub, csv, json, notebook or code.
-        metadata: Facts as plain JSON types.
-        language: A Postgres text search configuration, or "cjk".
-        pages: (number, start, end) of PDF pages and slides; numbers count from 1.
-        scans: Pages read by OCR, with the position of every word in ``text`` and on its page.
-    """
-
-    title: str
-    text: str
-    document_type: str
-    metadata: Mapping[str, JsonValue] = field(default_factory=dict)
-    language: str = "simple"
-    pages: tuple[PageSpan, ...] = ()
+    title: str  # its title
+    text: str  # its normalised text. All character spans refer to it.
+    document_type: str  # markdown, text, html, pdf, picture, docx, pptx, xlsx, epub, csv, json, notebook or code
+    metadata: Mapping[str, JsonValue] = field(default_factory=dict)  # facts as plain JSON types
+    language: str = "simple"  # a Postgres text search configuration, or "cjk"
+    pages: tuple[PageSpan, ...] = ()  # (number, start, end) of PDF pages and slides; numbers count from 1
+    # Pages read by OCR, with the position of every word in ``text`` and on its page.
     scans: tuple[ScannedPage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The result of a reader before normalisation.
+    """The result of a reader before normalisation."""
 
-    Attributes:
-        text: The text, unless the document has pages.
-        title: Its title.
-        metadata: Facts of any type.
-        pages: (number, text) of its pages.
-        scans: Pages read by OCR, with positions in the text of their page.
-    """
-
-    text: str = ""
-    title: str = ""
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    pages: tuple[tuple[int, str], ...] = ()
-    scans: tuple[ScannedPage, ...] = ()
+    text: str = ""  # the text, unless the document has pages
+    title: str = ""  # its title
+    metadata: Mapping[str, object] = field(default_factory=dict)  # facts of any type
+    pages: tuple[tuple[int, str], ...] = ()  # (number, text) of its pages
+    scans: tuple[ScannedPage, ...] = ()  # pages read by OCR, with positions in the text of their page
 
 
 def join_pages(pages: tuple[tuple[int, str], ...]) -> tuple[str, tuple[PageSpan, ...]]:

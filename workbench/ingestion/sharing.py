@@ -32,15 +32,10 @@ PART_BYTES = 128 * PASSAGE_BYTES  # bytes of files per part, as much as a transa
 
 @dataclass(frozen=True, slots=True)
 class SharedItems:
-    """The parts of a shared ingest.
+    """The parts of a shared ingest."""
 
-    Attributes:
-        parts: The parts.
-        places: Index among the items by the number used in parts.
-    """
-
-    parts: PartsLease
-    places: Mapping[int, int]
+    parts: PartsLease  # the parts
+    places: Mapping[int, int]  # index among the items by the number used in parts
 
     def of_part(self, part: Part) -> list[int]:
         """Return the indexes of a part's items.

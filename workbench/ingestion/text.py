@@ -24,21 +24,15 @@ from workbench.text import normalise as normalise
 
 @dataclass(slots=True)
 class Reading:
-    """The options of one file, and the facts collected while it is read.
+    """The options of one file, and the facts collected while it is read."""
 
-    Attributes:
-        encoding: Encoding of its text; "" to detect it.
-        skip_hidden: True to leave out what is hidden in a file instead of marking it as hidden.
-        left_out: Counts of parts that were omitted or altered, by plural noun ("comments").
-        hidden: Counts of parts that are hidden in the file but were read, by plural noun.
-        facts: Metadata found while decoding.
-    """
-
-    encoding: str = ""
-    skip_hidden: bool = False
+    encoding: str = ""  # encoding of its text; "" to detect it
+    skip_hidden: bool = False  # True to leave out what is hidden in a file instead of marking it as hidden
+    # Counts of parts that were omitted or altered, by plural noun ("comments").
     left_out: Counter[str] = field(default_factory=Counter[str])
+    # Counts of parts that are hidden in the file but were read, by plural noun.
     hidden: Counter[str] = field(default_factory=Counter[str])
-    facts: dict[str, object] = field(default_factory=dict[str, object])
+    facts: dict[str, object] = field(default_factory=dict[str, object])  # metadata found while decoding
 
     @property
     def metadata(self) -> dict[str, object]:

@@ -32,23 +32,14 @@ from workbench.types import Index, Span
 
 @dataclass(frozen=True, slots=True)
 class Passages(Sequence[NewPassage]):
-    """The passages of one document, in order, each created on access, because a book has tens of thousands.
+    """The passages of one document, in order, each created on access, because a book has tens of thousands."""
 
-    Attributes:
-        document_id: Id of the document.
-        source_id: Id of its source.
-        text: Its text.
-        language: Its language.
-        spans: Spans of its passages.
-        labels: Fields to store with each passage.
-    """
-
-    document_id: str
-    source_id: str
-    text: str
-    language: str
-    spans: Sequence[CutPassage]
-    labels: Mapping[str, object] = field(default_factory=dict)
+    document_id: str  # id of the document
+    source_id: str  # id of its source
+    text: str  # its text
+    language: str  # its language
+    spans: Sequence[CutPassage]  # spans of its passages
+    labels: Mapping[str, object] = field(default_factory=dict)  # fields to store with each passage
 
     def __len__(self) -> int:
         return len(self.spans)
@@ -129,17 +120,11 @@ class CutDocument:
 
 @dataclass(frozen=True, slots=True)
 class WrittenDocument:
-    """A document that the index contains now.
+    """A document that the index contains now."""
 
-    Attributes:
-        id: Its id.
-        added: True if this write stored it for the first time.
-        same: True if this version was already stored.
-    """
-
-    id: str
-    added: bool
-    same: bool = False
+    id: str  # its id
+    added: bool  # True if this write stored it for the first time
+    same: bool = False  # True if this version was already stored
 
 
 class IndexWriter:

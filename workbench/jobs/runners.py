@@ -213,9 +213,6 @@ def _ingest_parts(
         files: Its files.
         source_id: The source to fill.
         parts: Indexes of the items of each part; None if the parts are already written.
-
-    Raises:
-        PartLost: Another worker has taken over a part.
     """
     job_id = assignment.job.id
 

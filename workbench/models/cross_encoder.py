@@ -114,17 +114,14 @@ class OnnxCrossEncoder:
     def _open(self) -> tuple[Any, Any]:
         with self._lock:
             if self._loaded is None:
-                import onnxruntime
                 from tokenizers import Tokenizer
 
-                options = onnxruntime.SessionOptions()
-                options.intra_op_num_threads = self._threads
-                options.log_severity_level = 3
-                session = onnxruntime.InferenceSession(str(self._graph), options, providers=["CPUExecutionProvider"])
+                from workbench.models.bert.session import open_session
+
                 tokenizer = Tokenizer.from_file(str(self._tokenizer_file))
                 tokenizer.enable_truncation(MAX_TOKENS)
                 tokenizer.enable_padding()
-                self._loaded = session, tokenizer
+                self._loaded = open_session(self._graph, self._threads), tokenizer
             return self._loaded
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NoReturn, Protocol
 
 import numpy as np
@@ -167,6 +168,38 @@ def estimate_token_spans(text: str) -> list[Span]:
     return [match.span() for match in _TOKEN.finditer(text)]
 
 
+class PlainEncoder:
+    """A model without token vectors, whose tokenizer is not accessible, and whose dimensions are found by encoding."""
+
+    has_token_vectors = False
+    languages: frozenset[str] | None = None
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return self._vector_length
+
+    @cached_property
+    def _vector_length(self) -> int:
+        return self.encode(["dimensions"]).vectors.shape[1]
+
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
+        """Encode passages."""
+        raise NotImplementedError
+
+    def token_spans(self, text: str) -> list[Span]:
+        """Return pieces of at most six letters: an upper estimate of the model's own tokens."""
+        return estimate_token_spans(text)
+
+    def reads(self, text: str) -> float:
+        """Return 1, because what the model can distinguish is unknown."""
+        return 1.0
+
+    def collect(self, rows: Sequence[FloatArray]) -> EncodedTexts:
+        """Return the vectors of all batches together."""
+        return EncodedTexts(np.concatenate(rows) if rows else np.zeros((0, self.dimensions), dtype=np.float32))
+
+
 # A dense model with the token vectors of another one
 
 
@@ -180,13 +213,8 @@ class CompanionEncoder:
 
     def __init__(self, dense: Encoder, tokens: Encoder) -> None:
         """Set both models; the result has the name of the first."""
-        self._dense, self._tokens = dense, tokens
+        self._dense, self.tokens = dense, tokens
         self.name = dense.name
-
-    @property
-    def tokens(self) -> Encoder:
-        """The built-in model that adds token vectors."""
-        return self._tokens
 
     @property
     def dimensions(self) -> int:
@@ -196,7 +224,7 @@ class CompanionEncoder:
     @property
     def max_tokens(self) -> int:
         """The smaller limit of the two."""
-        return min(self._dense.max_tokens, self._tokens.max_tokens)
+        return min(self._dense.max_tokens, self.tokens.max_tokens)
 
     @property
     def languages(self) -> frozenset[str] | None:
@@ -207,19 +235,19 @@ class CompanionEncoder:
         """Encode passages with both models; ``on_batch`` counts those of the dense one."""
         vectors = self._dense.encode(texts, on_batch=on_batch).vectors
         pause = (lambda _: on_batch(0)) if on_batch is not None else None
-        return EncodedTexts(vectors, self._tokens.encode(texts, on_batch=pause).token_bits)
+        return EncodedTexts(vectors, self.tokens.encode(texts, on_batch=pause).token_bits)
 
     def encode_query(self, text: str) -> EncodedQuery:
         """Encode a question; it has token vectors if the built-in model can read it."""
         vector = self._dense.encode_query(text).vector
-        if self._tokens.reads(text) <= MAX_UNREADABLE_SHARE:
+        if self.tokens.reads(text) <= MAX_UNREADABLE_SHARE:
             return EncodedQuery(vector)
-        own = self._tokens.encode_query(text)
+        own = self.tokens.encode_query(text)
         return EncodedQuery(vector, own.token_axes, own.token_spans)
 
     def token_spans(self, text: str) -> list[Span]:
         """Return the (start, end) characters of every token of the built-in model."""
-        return self._tokens.token_spans(text)
+        return self.tokens.token_spans(text)
 
     def reads(self, text: str) -> float:
         """Return the share of the text's letters and digits that the dense model can distinguish."""

@@ -21,8 +21,8 @@ from workbench.models.encoder import (
     EncodedTexts,
     FloatArray,
     OnBatch,
+    PlainEncoder,
     check_scores,
-    estimate_token_spans,
     normalise_rows,
 )
 from workbench.models.model_names import (
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     import httpx
 
-    from workbench.types import Span
 
 MAX_RETRY_DELAY_S = 30.0  # whatever Retry-After requests
 RETRY_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -365,11 +364,8 @@ EMBEDDING_PROVIDERS: dict[str, EmbeddingProvider] = {
 }
 
 
-class EndpointEncoder:
+class EndpointEncoder(PlainEncoder):
     """An embedding model behind HTTP as an encoder; nothing is sent before the first text. Thread-safe."""
-
-    has_token_vectors = False
-    languages: frozenset[str] | None = None
 
     def __init__(self, model: ModelName, variables: Mapping[str, str]) -> None:
         """Set the model; keys and URLs come from ``variables``.
@@ -384,15 +380,6 @@ class EndpointEncoder:
         self._batch = int(model.read_number(BATCH)) or provider.batch
         self._client = JsonClient(find_endpoint(model, provider, variables))
 
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector, found by encoding one text."""
-        return self._vector_length
-
-    @cached_property
-    def _vector_length(self) -> int:
-        return self._vectors(["dimensions"], is_query=False).shape[1]
-
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
         """Encode passages in batches, several at the same time if the option ``concurrency`` allows it."""
         batches = [list(texts[start : start + self._batch]) for start in range(0, len(texts), self._batch)]
@@ -401,7 +388,7 @@ class EndpointEncoder:
             rows.append(vectors)
             if on_batch is not None:
                 on_batch(len(batch))
-        return EncodedTexts(np.concatenate(rows) if rows else np.zeros((0, self.dimensions), dtype=np.float32))
+        return self.collect(rows)
 
     def _answers(self, batches: list[list[str]]) -> Iterator[FloatArray]:
         workers = min(int(self._model.read_number(CONCURRENCY)), len(batches))
@@ -418,21 +405,8 @@ class EndpointEncoder:
         """Encode a question."""
         return EncodedQuery(self._vectors([text], is_query=True)[0])
 
-    def token_spans(self, text: str) -> list[Span]:
-        """Return pieces of at most six letters: an upper estimate of the model's own tokens."""
-        return estimate_token_spans(text)
-
-    def reads(self, text: str) -> float:
-        """Return 1, because an endpoint does not expose its tokenizer."""
-        del text
-        return 1.0
-
     def _vectors(self, texts: list[str], *, is_query: bool) -> FloatArray:
-        """Return vectors of length 1, of shape (texts, dimensions).
-
-        Raises:
-            ModelError: The endpoint failed, or did not return one vector for each text.
-        """
+        """Return vectors of length 1, of shape (texts, dimensions)."""
         prefix = self._model.prefixes[0 if is_query else 1]
         sent = [prefix + (text if text.strip() else ".") for text in texts]  # endpoints reject blank texts
         path = self._provider.path.replace("{model}", self._model.model)

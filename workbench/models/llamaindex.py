@@ -6,7 +6,6 @@ import asyncio
 import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
 from typing import cast
 
@@ -21,11 +20,10 @@ from workbench.models.encoder import (
     Encoder,
     FloatArray,
     OnBatch,
-    estimate_token_spans,
+    PlainEncoder,
     normalise_rows,
 )
 from workbench.models.model_names import MAX_TOKENS, ModelName
-from workbench.types import Span
 
 FRAMEWORK_BATCH_SIZE = 32
 
@@ -117,14 +115,11 @@ def load_own_encoder(model: ModelName) -> Encoder:
     )
 
 
-class FrameworkEncoder:
+class FrameworkEncoder(PlainEncoder):
     """Any LlamaIndex embedding as an encoder without token vectors.
 
     The embedding is created at first use, and its dimensions are found by embedding a short text.
     """
-
-    has_token_vectors = False
-    languages: frozenset[str] | None = None
 
     def __init__(
         self, name: str, create: Callable[[], BaseEmbedding], max_tokens: int, prefixes: tuple[str, str] = ("", "")
@@ -136,15 +131,6 @@ class FrameworkEncoder:
         self._lock = Lock()
         self._embedding: BaseEmbedding | None = None
 
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector, found by encoding one text."""
-        return self._vector_length
-
-    @cached_property
-    def _vector_length(self) -> int:
-        return self._vectors("get_text_embedding", "dimensions").shape[1]
-
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
         """Encode passages in batches of 32; a blank text is sent as a full stop, because endpoints reject it."""
         rows: list[FloatArray] = []
@@ -154,7 +140,7 @@ class FrameworkEncoder:
             rows.append(self._vectors("get_text_embedding_batch", batch))
             if on_batch is not None:
                 on_batch(len(batch))
-        return EncodedTexts(np.concatenate(rows) if rows else np.zeros((0, self.dimensions), dtype=np.float32))
+        return self.collect(rows)
 
     def encode_query(self, text: str) -> EncodedQuery:
         """Encode a query, with the model's query instruction if it has one."""
@@ -162,20 +148,8 @@ class FrameworkEncoder:
             self._vectors("get_query_embedding", self._prefixes[0] + (text if text.strip() else "."))[0]
         )
 
-    def token_spans(self, text: str) -> list[Span]:
-        """Return pieces of at most six letters: an upper estimate of the model's own tokens."""
-        return estimate_token_spans(text)
-
-    def reads(self, text: str) -> float:
-        """Return 1, because these packages rarely expose their tokenizer."""
-        return 1.0
-
     def _vectors(self, method: str, argument: str | list[str]) -> FloatArray:
-        """Return one vector of length 1 for each text.
-
-        Raises:
-            ModelError: The model returned anything else.
-        """
+        """Return one vector of length 1 for each text."""
         answer = self._ask(method, argument)
         lists, count = ([answer], 1) if isinstance(argument, str) else (answer, len(argument))
         if len(lists) != count or len({np.size(row) for row in lists}) != 1:

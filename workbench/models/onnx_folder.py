@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import ConfigurationError, ModelError
-from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch, normalise_rows
+from workbench.models.encoder import EncodedQuery, EncodedTexts, FloatArray, OnBatch, PlainEncoder, normalise_rows
 from workbench.models.model_names import BATCH, MAX_TOKENS, ModelName
 from workbench.types import Span
 
@@ -29,11 +29,8 @@ def find_graph(folder: Path) -> Path | None:
     return usual or (found[0] if len(found) == 1 else None)
 
 
-class OnnxEncoder:
+class OnnxEncoder(PlainEncoder):
     """A model on ONNX Runtime; nothing is loaded before the first text is encoded. Thread-safe."""
-
-    has_token_vectors = False
-    languages: frozenset[str] | None = None
 
     def __init__(self, model: ModelName, threads: int = 0) -> None:
         """Set the folder.
@@ -53,15 +50,6 @@ class OnnxEncoder:
         self._prefixes = model.prefixes
         self._lock = Lock()
 
-    @property
-    def dimensions(self) -> int:
-        """Length of a vector, found by encoding one text."""
-        return self._vector_length
-
-    @cached_property
-    def _vector_length(self) -> int:
-        return self._vectors(["dimensions"]).shape[1]
-
     def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> EncodedTexts:
         """Encode passages, batching those of about the same length."""
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
@@ -71,8 +59,7 @@ class OnnxEncoder:
             rows.append(self._vectors(batch))
             if on_batch is not None:
                 on_batch(len(batch))
-        vectors = np.concatenate(rows) if rows else np.zeros((0, self.dimensions), dtype=np.float32)
-        return EncodedTexts(vectors[np.argsort(order)] if order else vectors)
+        return EncodedTexts(self.collect(rows).vectors[np.argsort(order)])
 
     def encode_query(self, text: str) -> EncodedQuery:
         """Encode a question."""
@@ -83,17 +70,8 @@ class OnnxEncoder:
         _, tokenizer = self._runtime
         return [span for span in tokenizer.encode(text, add_special_tokens=False).offsets if span[0] < span[1]]
 
-    def reads(self, text: str) -> float:
-        """Return 1, because the vocabulary alone does not show what the model was trained on."""
-        del text
-        return 1.0
-
     def _vectors(self, texts: list[str]) -> FloatArray:
-        """Return vectors of length 1, of shape (texts, dimensions).
-
-        Raises:
-            ModelError: The graph failed.
-        """
+        """Return vectors of length 1, of shape (texts, dimensions)."""
         try:
             with self._lock:
                 session, tokenizer = self._runtime
@@ -126,14 +104,11 @@ class OnnxEncoder:
 
     @cached_property
     def _runtime(self) -> tuple[Any, Any]:
-        import onnxruntime
         from tokenizers import Tokenizer
 
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
-        options.log_severity_level = 3
-        session = onnxruntime.InferenceSession(str(self._graph), options, providers=["CPUExecutionProvider"])
+        from workbench.models.bert.session import open_session
+
         tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
         tokenizer.no_padding()
         tokenizer.no_truncation()
-        return session, tokenizer
+        return open_session(self._graph, self._threads), tokenizer

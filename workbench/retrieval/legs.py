@@ -172,25 +172,16 @@ LegHue = Literal["blue", "orange", "green", "violet", "yellow", "red", "gray"]
 
 @dataclass(frozen=True, slots=True)
 class LegKind:
-    """One way to score a passage.
+    """One way to score a passage."""
 
-    Attributes:
-        name: Key in an attribution.
-        title: Display name.
-        unit: Unit of ``Leg.score``.
-        hue: Colour in charts.
-        match: Match type of passages found by this leg; None if it only reranks.
-        reranks: True if it only reorders the results of other legs.
-        vote: Confidence in the leg for a question, 0 (ignored) to 1 (full).
-    """
-
-    name: str
-    title: str
-    unit: str
-    hue: LegHue
+    name: str  # key in an attribution
+    title: str  # display name
+    unit: str  # unit of ``Leg.score``
+    hue: LegHue  # colour in charts
+    # Match type of passages found by this leg; None if it only reranks.
     match: Literal["vector", "keyword"] | None = None
-    reranks: bool = False
-    vote: Confidence = full_confidence
+    reranks: bool = False  # True if it only reorders the results of other legs
+    vote: Confidence = full_confidence  # confidence in the leg for a question, 0 (ignored) to 1 (full)
 
 
 _TABLE = (

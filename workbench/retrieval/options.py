@@ -17,27 +17,17 @@ FULL_SCOPE = Scope()
 
 @dataclass(frozen=True, slots=True)
 class Ask(Value):
-    """How to search one question; every search service takes one.
+    """How to search one question; every search service takes one."""
 
-    Attributes:
-        strategy: A name, or "strategy@index"; None for the one promoted for the scope, else ``built_in``.
-        limit: Number of passages.
-        scope: The part of the corpus to search.
-        index: Name of an index; None for the promoted or the default one.
-        parameters: Parameters of the strategy, by name.
-        min_similarity: Minimum cosine, 0..1, of question and passage, applied before the limit.
-        built_in: Strategy to use if none is named or promoted.
-        fold_copies: Fold passages with nearly the same text under the best one.
-    """
-
+    # A name, or "strategy@index"; None for the one promoted for the scope, else ``built_in``.
     strategy: str | None = None
-    limit: int = 10
-    scope: Scope | ResolvedScope = FULL_SCOPE
-    index: str | None = None
-    parameters: Mapping[str, object] = field(default_factory=dict)
-    min_similarity: float = 0.0
-    built_in: str = DEFAULT_STRATEGY
-    fold_copies: bool = True
+    limit: int = 10  # number of passages
+    scope: Scope | ResolvedScope = FULL_SCOPE  # the part of the corpus to search
+    index: str | None = None  # name of an index; None for the promoted or the default one
+    parameters: Mapping[str, object] = field(default_factory=dict)  # parameters of the strategy, by name
+    min_similarity: float = 0.0  # minimum cosine, 0..1, of question and passage, applied before the limit
+    built_in: str = DEFAULT_STRATEGY  # strategy to use if none is named or promoted
+    fold_copies: bool = True  # fold passages with nearly the same text under the best one
 
 
 def strategy_name(name: str) -> str:

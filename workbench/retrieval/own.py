@@ -55,23 +55,14 @@ ACCEPTED = (
 
 @dataclass(frozen=True, slots=True)
 class OwnHit(Value):
-    """A hit as a foreign retriever returned it, before it is matched to a stored passage.
+    """A hit as a foreign retriever returned it, before it is matched to a stored passage."""
 
-    Attributes:
-        ids: Ids that may belong to a passage or a document, the most specific first.
-        url: URL of its document.
-        path: Path of its document's file.
-        text: Text of the hit; "" if it has none.
-        title: Title of its document.
-        score: Score in the retriever's own unit; None if it has none.
-    """
-
-    ids: tuple[str, ...] = ()
-    url: str = ""
-    path: str = ""
-    text: str = ""
-    title: str = ""
-    score: float | None = None
+    ids: tuple[str, ...] = ()  # ids that may belong to a passage or a document, the most specific first
+    url: str = ""  # URL of its document
+    path: str = ""  # path of its document's file
+    text: str = ""  # text of the hit; "" if it has none
+    title: str = ""  # title of its document
+    score: float | None = None  # score in the retriever's own unit; None if it has none
 
 
 _IDS = ("passage_id", "id", "_id", "id_", "node_id", "chunk_id", "document_id", "doc_id", "ref_doc_id")
@@ -285,23 +276,14 @@ class OwnAnswer:
 
 @dataclass(frozen=True, eq=False)
 class OwnRetrieval:
-    """The retriever behind a user's strategy.
+    """The retriever behind a user's strategy."""
 
-    Attributes:
-        retriever: The retriever as it was given.
-        kind: Description of what it is.
-        ask_raw: Calls it.
-        postprocessors: LlamaIndex node postprocessors that are applied to its hits.
-        seconds: Time limit for one question.
-        version: Part of the key of stored runs: answers of another version are not reused.
-    """
-
-    retriever: object
-    kind: str
-    ask_raw: Ask
-    postprocessors: tuple[object, ...]
-    seconds: float
-    version: str
+    retriever: object  # the retriever as it was given
+    kind: str  # description of what it is
+    ask_raw: Ask  # calls it
+    postprocessors: tuple[object, ...]  # llamaIndex node postprocessors that are applied to its hits
+    seconds: float  # time limit for one question
+    version: str  # part of the key of stored runs: answers of another version are not reused
     _free: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MAX_CALLS))
 
     def ask(self, question: str, limit: int, parameters: Mapping[str, ParameterValue]) -> OwnAnswer:

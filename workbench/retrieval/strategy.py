@@ -21,43 +21,24 @@ _PUBLIC_FIELDS = ("name", "title", "summary", "parameters", "needs_scope", "need
 
 @dataclass(frozen=True, slots=True)
 class Strategy(Value):
-    """A named way to retrieve.
+    """A named way to retrieve."""
 
-    Attributes:
-        name: Name in calls and URLs.
-        title: Display name.
-        summary: One sentence for users.
-        retriever: Factory for the retriever.
-        legs: Possible keys in the attribution of its passages (``workbench.retrieval.legs``).
-        parameters: Its parameters.
-        stages: Factories for the stages, in order.
-        has_keyword_leg: Whether keyword search alone can serve if the embedding model fails.
-        pools: Whether the candidates are the fused top passages of both legs (``hybrid.leg_depth``).
-        is_one_leg: Whether they are the top passages of a single leg, without stages.
-        typo_tolerant: Whether similarity counts less for a question with misspelled words.
-        needs_scope: Whether it requires a scope.
-        needs_llm: Whether it needs a language model.
-        needs_reranker: Whether it needs a cross-encoder.
-        reads_attached: Whether it can search the table of an attached index.
-        own: The retriever behind a user's strategy; None for a built-in one.
-    """
-
-    name: str
-    title: str
-    summary: str
-    retriever: Callable[..., BaseRetriever]
-    legs: tuple[str, ...]
-    parameters: tuple[Parameter, ...] = ()
-    stages: tuple[Callable[..., BaseNodePostprocessor], ...] = ()
-    has_keyword_leg: bool = False
-    pools: bool = False
-    is_one_leg: bool = False
-    typo_tolerant: bool = False
-    needs_scope: bool = False
-    needs_llm: bool = False
-    needs_reranker: bool = False
-    reads_attached: bool = False
-    own: OwnRetrieval | None = None
+    name: str  # name in calls and URLs
+    title: str  # display name
+    summary: str  # one sentence for users
+    retriever: Callable[..., BaseRetriever]  # factory for the retriever
+    legs: tuple[str, ...]  # possible keys in the attribution of its passages (``workbench.retrieval.legs``)
+    parameters: tuple[Parameter, ...] = ()  # its parameters
+    stages: tuple[Callable[..., BaseNodePostprocessor], ...] = ()  # factories for the stages, in order
+    has_keyword_leg: bool = False  # whether keyword search alone can serve if the embedding model fails
+    pools: bool = False  # whether the candidates are the fused top passages of both legs (``hybrid.leg_depth``)
+    is_one_leg: bool = False  # whether they are the top passages of a single leg, without stages
+    typo_tolerant: bool = False  # whether similarity counts less for a question with misspelled words
+    needs_scope: bool = False  # whether it requires a scope
+    needs_llm: bool = False  # whether it needs a language model
+    needs_reranker: bool = False  # whether it needs a cross-encoder
+    reads_attached: bool = False  # whether it can search the table of an attached index
+    own: OwnRetrieval | None = None  # the retriever behind a user's strategy; None for a built-in one
 
     @property
     def uses_words(self) -> bool:

@@ -37,26 +37,16 @@ class Graph(Value):
 
 @dataclass(frozen=True, slots=True)
 class Overview(Value):
-    """Counts of the links in sources; ``links`` is their sum.
-
-    Attributes:
-        resolved: Links to another document.
-        within: Links within the same document.
-        external: Links to the web.
-        broken: Links to documents of the source that do not exist.
-        unjudged: Bare paths and empty targets, which may not be meant as links.
-        most_cited: Documents with the most citations, in descending order.
-        orphans: Documents without any citation in either direction.
-    """
+    """Counts of the links in sources; ``links`` is their sum."""
 
     links: int
-    resolved: int
-    within: int
-    external: int
-    broken: int
-    unjudged: int
-    most_cited: tuple[GraphNode, ...]
-    orphans: tuple[GraphNode, ...]
+    resolved: int  # links to another document
+    within: int  # links within the same document
+    external: int  # links to the web
+    broken: int  # links to documents of the source that do not exist
+    unjudged: int  # bare paths and empty targets, which may not be meant as links
+    most_cited: tuple[GraphNode, ...]  # documents with the most citations, in descending order
+    orphans: tuple[GraphNode, ...]  # documents without any citation in either direction
 
 
 class CitationService:

@@ -136,7 +136,7 @@ class DocumentService:
             Cancelled: ``should_stop`` returned True; documents stored so far are kept.
         """
         from workbench.ingestion.incoming import list_files, source_title
-        from workbench.ingestion.readers import describe_missing, expand_home
+        from workbench.ingestion.readers.formats import describe_missing, expand_home
 
         keys = {
             "source": destination.source,
@@ -193,7 +193,7 @@ class DocumentService:
         self, source_id: str, items: Sequence[IngestItem], index: Index, pace: float | None, options: IngestOptions
     ) -> IngestReport:
         import_framework()  # takes seconds, so the first progress is reported before
-        from workbench.ingestion.citations import make_citation_writer
+        from workbench.ingestion.links import make_citation_writer
         from workbench.ingestion.pipeline import Pipeline
 
         corpus, shared = self._corpus, options.shared
@@ -387,7 +387,7 @@ class DocumentService:
         self, document_id: str, title: str | None, url: str | None, metadata: Mapping[str, object] | None
     ) -> Document:
         """Change a document's title, URL and metadata, and update the citations that refer to it."""
-        from workbench.ingestion.citations import reread_citations
+        from workbench.ingestion.links import reread_citations
 
         changed = self._corpus.documents.update(document_id, title=title, url=url, metadata=metadata)
         reread_citations(self._corpus.database, self._corpus.documents, self._corpus.citations, [document_id])

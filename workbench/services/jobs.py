@@ -64,7 +64,7 @@ class JobService:
             UnreadableDocument: Unpacking an uploaded zip archive failed.
         """
         from workbench.ingestion.incoming import unpack_uploads
-        from workbench.ingestion.readers import expand_home
+        from workbench.ingestion.readers.formats import expand_home
 
         places = [str(Path(expand_home(path)).absolute()) for path in paths]
         uploads = unpack_uploads(files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.errors import Ambiguous, NotFound
-from workbench.ingestion.readers import discover
+from workbench.ingestion.readers.formats import discover
 from workbench.sample import articles_dir
 from workbench.services.documents import Destination, DocumentService, IngestOptions
 from workbench.services.sources import SourceService

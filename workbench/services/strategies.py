@@ -310,11 +310,7 @@ def read_configuration_file(path: Path) -> dict[str, object]:
 
 
 def _parse_yaml(text: str) -> object:
-    """Return what a YAML text holds; PyYAML would silently use the last of repeated keys.
-
-    Raises:
-        ValueError: It is not valid; the message has the line.
-    """
+    """Return what a YAML text holds; PyYAML would silently use the last of repeated keys."""
     import yaml  # imported on use, because it takes 0.1 s
 
     class UniqueKeys(yaml.SafeLoader):

@@ -110,14 +110,19 @@ class WorkspaceService:
             InvalidInput: The path contains no conversation and no readable file.
             UnreadableDocument: No conversation of the path could be embedded.
         """
-        from workbench.ingestion.conversations import find_conversations, list_conversations, list_files, make_item
+        from workbench.ingestion.incoming import (
+            find_conversations,
+            list_conversation_files,
+            list_conversations,
+            make_conversation_item,
+        )
 
         if path is not None and not path.exists():
             raise NotFound("path", str(path))
         conversations = list_conversations(workspace) if path is None else find_conversations(path, workspace)
         if path is not None and not conversations:
             raise InvalidInput(f"{path} contains no conversation (TYPE/YYYY-MM-DD/NNN-slug) and no readable file.")
-        items = [make_item(conversation, workspace) for conversation in conversations]
+        items = [make_conversation_item(conversation, workspace) for conversation in conversations]
         source_id = self._mirror.source(workspace, for_ingest=True)
         one_only = path is not None
         with self._sources.fill(source_id):
@@ -136,7 +141,7 @@ class WorkspaceService:
             skipped=report.unchanged,
             total=len(items),
             removed=synced.removed,
-            files=sum(len(list_files(conversation, workspace)) for conversation in conversations),
+            files=sum(len(list_conversation_files(conversation, workspace)) for conversation in conversations),
             failures=report.failures,
         )
 
@@ -217,10 +222,10 @@ class WorkspaceService:
 
     def find_changes(self, workspace: Path, path: Path | None = None) -> Pending:
         """Compare conversations on disk with the embedded ones by content: all of them, or those under a path."""
-        from workbench.ingestion.conversations import find_conversations, list_conversations, make_item
+        from workbench.ingestion.incoming import find_conversations, list_conversations, make_conversation_item
 
         conversations = list_conversations(workspace) if path is None else find_conversations(path, workspace)
-        items = [make_item(conversation, workspace) for conversation in conversations]
+        items = [make_conversation_item(conversation, workspace) for conversation in conversations]
         return self._mirror.find_changes(
             self._mirror.find_source(workspace),
             items,
@@ -236,7 +241,7 @@ class WorkspaceService:
 
     def _find_document(self, workspace: Path, source_id: str, source_path: str) -> str | None:
         """Return the id of the conversation at a path, which may also be a file in it, with or without suffix."""
-        from workbench.ingestion.conversations import CONVERSATION_SUFFIXES
+        from workbench.ingestion.incoming import CONVERSATION_SUFFIXES
 
         conversations = self._workspaces.conversations(source_id)
         path = Path(source_path)

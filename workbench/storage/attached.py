@@ -354,21 +354,15 @@ def read_only(database: Database, schema: str, seconds: int) -> Generator[Connec
 
 @dataclass(frozen=True, slots=True)
 class TableRequest:
-    """A user's description of a table.
+    """A user's description of a table."""
 
-    Attributes:
-        table: Name of a table or view, with its schema unless that is public.
-        columns: Columns by role (id, text, vector, metadata); missing ones are recognised.
-        collection: Collection of a LangChain table.
-        filter: Values that a column or a field of the metadata must have.
-        distance: cosine, l2 or ip; None for that of the table's index.
-    """
-
-    table: str
+    table: str  # name of a table or view, with its schema unless that is public
+    # Columns by role (id, text, vector, metadata); missing ones are recognised.
     columns: Mapping[str, str] = field(default_factory=dict[str, str])
-    collection: str | None = None
+    collection: str | None = None  # collection of a LangChain table
+    # Values that a column or a field of the metadata must have.
     filter: Mapping[str, str] = field(default_factory=dict[str, str])
-    distance: str | None = None
+    distance: str | None = None  # cosine, l2 or ip; None for that of the table's index
 
 
 def describe_table(database: Database, request: TableRequest) -> tuple[TableMap, list[str]]:

@@ -387,11 +387,7 @@ class Database:
             pool.putconn(connection)
 
     def _acquire(self, pool: ConnectionPool[Connection]) -> Connection:
-        """Return a connection of the pool.
-
-        Raises:
-            StorageError: The database is gone; this is checked after ``POOL_CHECK_AFTER_S`` seconds.
-        """
+        """Return a connection of the pool."""
         try:
             return pool.getconn(timeout=POOL_CHECK_AFTER_S)
         except PoolTimeout:

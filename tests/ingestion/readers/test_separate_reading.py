@@ -20,8 +20,7 @@ from workbench import Workbench
 from workbench.errors import Cancelled, UnreadableDocument
 from workbench.formatting import MB
 from workbench.ingestion.metadata import page_notes
-from workbench.ingestion.readers import read_bytes
-from workbench.ingestion.readers.formats import MIN_ISOLATED_OFFICE_BYTES
+from workbench.ingestion.readers.formats import MIN_ISOLATED_OFFICE_BYTES, read_bytes
 from workbench.ingestion.readers.isolation import ParserProcess
 
 pytestmark = pytest.mark.slow  # each starts a process that imports the parsers

@@ -14,7 +14,7 @@ from pptx.slide import Slide
 from pptx.util import Inches
 
 from workbench.ingestion.raw import RawDocument
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 
 SCHEMAS = "http://schemas.openxmlformats.org"
 BLANK = 6  # layout without placeholders

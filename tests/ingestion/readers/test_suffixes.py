@@ -6,7 +6,7 @@ import pytest
 
 from workbench.crawling.extraction import extract_page
 from workbench.crawling.http import Response
-from workbench.ingestion import conversations
+from workbench.ingestion import incoming
 from workbench.ingestion import links as addresses
 from workbench.ingestion.incoming import keeps_original
 from workbench.ingestion.readers.formats import (
@@ -48,8 +48,8 @@ def test_a_file_whose_original_is_kept_has_a_media_type() -> None:
 
 
 def test_the_suffixes_of_conversations_and_articles_are_some_of_the_readers() -> None:
-    for suffix in conversations.CONVERSATION_SUFFIXES:
-        assert is_prose(f"a{suffix}"), f"Take {suffix!r} out of SUFFIXES in ingestion/conversations.py: it is no prose."
+    for suffix in incoming.CONVERSATION_SUFFIXES:
+        assert is_prose(f"a{suffix}"), f"Take {suffix!r} out of SUFFIXES in ingestion/incoming.py: it is no prose."
     for suffix in article_files.ARTICLE_SUFFIXES:
         assert suffix in MARKDOWN_READER.suffixes, (
             f"Take {suffix!r} out of ARTICLE_SUFFIXES in services/article_files.py: it is no Markdown."

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from workbench import Workbench
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 
 TITLE = "Harbour masters of the northern coast"
 LINES = [f"Line {line}: boat {line * 37} is kept in a shed over the winter months, row upon row." for line in range(14)]

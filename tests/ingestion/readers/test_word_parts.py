@@ -11,7 +11,7 @@ import pytest
 
 from workbench.ingestion.metadata import page_notes
 from workbench.ingestion.raw import RawDocument
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 
 SCHEMAS = "http://schemas.openxmlformats.org"
 NAMESPACES = (

@@ -13,7 +13,7 @@ from tests.ingestion.scans.printed import printed, scan_pdf
 from workbench.formatting import MB
 from workbench.ingestion.ocr.page_text import PageText, read_page
 from workbench.ingestion.ocr.recognition import BAND_OVERLAP_PX, MAX_BAND_PX
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.isolation import ParserProcess
 
 pytestmark = pytest.mark.slow  # OCR models take seconds a page

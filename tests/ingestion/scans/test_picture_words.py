@@ -15,7 +15,7 @@ from tests.ingestion import files
 from workbench import Workbench
 from workbench.formatting import MB
 from workbench.ingestion.metadata import page_notes
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.isolation import ParserProcess
 from workbench.ingestion.readers.pdf.pages import read_pages
 from workbench.ingestion.readers.pdf.reader import _read_chart_words

@@ -20,7 +20,7 @@ from workbench.ingestion.metadata import page_notes, scan_note
 from workbench.ingestion.ocr.document import ReadScans
 from workbench.ingestion.ocr.page_text import PageText
 from workbench.ingestion.raw import to_json_metadata
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 from workbench.types import ScannedPage
 
 pytestmark = pytest.mark.slow  # OCR models take seconds a page
@@ -31,7 +31,7 @@ sys.modules["rapidocr"] = None
 from pathlib import Path
 from workbench.display import report_html, report_text
 from workbench.errors import UnreadableDocument
-from workbench.ingestion.readers import discover, list_suffixes, read_bytes
+from workbench.ingestion.readers.formats import discover, list_suffixes, read_bytes
 for name in sys.argv[1:]:
     try:
         print(read_bytes(Path(name).read_bytes(), Path(name).name).pages)
@@ -45,7 +45,7 @@ import socket, sys
 def refuse(*_, **__): raise AssertionError("a look at the network")
 socket.socket.connect = socket.getaddrinfo = socket.create_connection = refuse
 from pathlib import Path
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 print(read_bytes(Path(sys.argv[1]).read_bytes(), "scan.png").text)
 print("torch" in sys.modules)
 """

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.ingestion.tables.statements import Statement, statement
 from tests.ingestion.tokens import word_spans
 from workbench.ingestion.chunking import ChunkInput, chunk
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 
 STATEMENTS = 30
 TITLE = re.compile(r"consolidated\s+(?:statements?\s+of|balance\s+sheets?)", re.IGNORECASE)

@@ -9,7 +9,7 @@ import pytest
 from tests.ingestion import files
 from tests.ingestion.tables.measure import STATEMENTS, page_rows, rebuilt
 from tests.ingestion.tables.statements import statement
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.pdf.tables import FigureRow, PlacedText
 
 WORD = re.compile(r"[^\W_]+")

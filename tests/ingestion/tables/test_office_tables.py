@@ -15,7 +15,7 @@ from pptx.util import Inches
 from tests.ingestion.tokens import word_spans
 from workbench import Workbench
 from workbench.ingestion.chunking import ChunkInput, chunk
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 
 YEARS = "Year ended May 31,"
 NAMES = f"| Harbour | {YEARS} 2020 | {YEARS} 2019 |"

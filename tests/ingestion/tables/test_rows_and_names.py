@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.header_rows import clear_data_headers, is_data_row
 
 LEFT, WIDTH, HEIGHT = 50, 612, 792

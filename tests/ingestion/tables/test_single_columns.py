@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.ingestion.tables.test_rows_and_names import page, tables
-from workbench.ingestion.readers import read_bytes
+from workbench.ingestion.readers.formats import read_bytes
 
 EDGE = 520
 PROSE = "The harbour board repaired the quay in the spring and let the sheds to the curers of the town."

@@ -301,7 +301,7 @@ class DroppedFiles:
 def sort_files(files: Files) -> DroppedFiles:
     """Sort dropped files; an archive counts as its readable files. A damaged one is rejected when it is added."""
     from workbench.ingestion.incoming import is_zip, name_below
-    from workbench.ingestion.readers import is_wanted
+    from workbench.ingestion.readers.formats import is_wanted
 
     archives = {name: _inspect_archive(data) for name, data in files if is_zip(name)}
     others = [name for name, _ in files if name not in archives and not is_wanted(name)]
@@ -329,7 +329,7 @@ def sort_folder(files: Files) -> DroppedFiles:
     Browsers name them "folder/below/a.md". The folder's own name is removed, so that documents keep their identity if
     it is renamed, as with ``workbench ingest``.
     """
-    from workbench.ingestion.readers import is_skipped, is_wanted
+    from workbench.ingestion.readers.formats import is_skipped, is_wanted
 
     parted = [(name.partition("/"), data) for name, data in files]
     title = next((top for (top, separator, _), _ in parted if separator), "")

@@ -23,23 +23,14 @@ MAX_HEADING_CHARS = 120
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block.
+    """A block."""
 
-    Attributes:
-        start: First character.
-        end: Character after the last.
-        kind: Kind of block.
-        level: 1..6 for a heading, else 0.
-        path: Headings above it, and its own if it is a heading.
-        body: Start of a table's rows after the header rule, else ``start``.
-    """
-
-    start: int
-    end: int
-    kind: BlockKind
-    level: int = 0
-    path: tuple[str, ...] = ()
-    body: int = 0
+    start: int  # first character
+    end: int  # character after the last
+    kind: BlockKind  # kind of block
+    level: int = 0  # 1..6 for a heading, else 0
+    path: tuple[str, ...] = ()  # headings above it, and its own if it is a heading
+    body: int = 0  # start of a table's rows after the header rule, else ``start``
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,21 +198,13 @@ def _add_paths(text: str, blocks: list[Block]) -> list[Block]:
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """A span that is never cut.
+    """A span that is never cut."""
 
-    Attributes:
-        start: First character.
-        end: Character after the last.
-        clings: True if it should stay with the next atom (a heading, a lead-in line).
-        ends: True if a block or item ends with it.
-        metadata: Spans to record in its passage.
-    """
-
-    start: int
-    end: int
-    clings: bool = False
-    ends: bool = False
-    metadata: dict[str, tuple[int, int]] = field(default_factory=dict)
+    start: int  # first character
+    end: int  # character after the last
+    clings: bool = False  # True if it should stay with the next atom (a heading, a lead-in line)
+    ends: bool = False  # True if a block or item ends with it
+    metadata: dict[str, tuple[int, int]] = field(default_factory=dict)  # spans to record in its passage
 
 
 def split_atoms(blocks: Iterable[Block], ruler: TokenCounter, room: int, whole: int | None = None) -> list[Atom]:

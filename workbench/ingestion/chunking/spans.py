@@ -38,67 +38,40 @@ BlockKind = Literal["text", "table", "code", "heading", "list"]
 
 @dataclass(frozen=True, slots=True)
 class ChunkInput:
-    """The parts of a document that chunkers need.
+    """The parts of a document that chunkers need."""
 
-    Attributes:
-        title: Its title.
-        text: Its text.
-        document_type: Its type.
-        pages: (number, start, end) of its pages in ``text``.
-        about: Description of the document; part of every passage's context.
-    """
-
-    title: str
-    text: str
-    document_type: str = "markdown"
-    pages: tuple[tuple[int, int, int], ...] = ()
-    about: About = field(default=About())
+    title: str  # its title
+    text: str  # its text
+    document_type: str = "markdown"  # its type
+    pages: tuple[tuple[int, int, int], ...] = ()  # (number, start, end) of its pages in ``text``
+    about: About = field(default=About())  # description of the document; part of every passage's context
 
 
 @dataclass(frozen=True, slots=True)
 class CutPassage:
-    """A passage: ``document.text[start:end]``, without white space at its ends.
+    """A passage: ``document.text[start:end]``, without white space at its ends."""
 
-    Attributes:
-        start: First character.
-        end: Character after the last.
-        heading_path: Headings above it.
-        kind: Kind of its blocks.
-        page: Page on which it starts.
-        parent: (start, end) of the section to return instead, if the chunker has one.
-        header: Context to embed before it (see ``storage.text_to_embed``), cut so that both fit the encoder.
-        metadata: May have "table_header" (a span) and "window" (a span around a single sentence).
-        text: Its text, if it is not in the document; then it has no span.
-        added: Further metadata to store.
-    """
-
-    start: int
-    end: int
-    heading_path: tuple[str, ...] = ()
-    kind: BlockKind = "text"
-    page: int | None = None
-    parent: tuple[int, int] | None = None
-    header: str = ""
+    start: int  # first character
+    end: int  # character after the last
+    heading_path: tuple[str, ...] = ()  # headings above it
+    kind: BlockKind = "text"  # kind of its blocks
+    page: int | None = None  # page on which it starts
+    parent: tuple[int, int] | None = None  # (start, end) of the section to return instead, if the chunker has one
+    header: str = ""  # context to embed before it (see ``storage.text_to_embed``), cut so that both fit the encoder
+    # May have "table_header" (a span) and "window" (a span around a single sentence).
     metadata: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    text: str = ""
-    added: Mapping[str, object] = field(default_factory=dict)
+    text: str = ""  # its text, if it is not in the document; then it has no span
+    added: Mapping[str, object] = field(default_factory=dict)  # further metadata to store
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A result of a chunker before stripping.
+    """A result of a chunker before stripping."""
 
-    Attributes:
-        start: First character.
-        end: Character after the last.
-        parent: (start, end) of its section.
-        metadata: Spans to record in its passage.
-    """
-
-    start: int
-    end: int
-    parent: tuple[int, int] | None = None
-    metadata: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    start: int  # first character
+    end: int  # character after the last
+    parent: tuple[int, int] | None = None  # (start, end) of its section
+    metadata: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # spans to record in its passage
 
 
 def strip_span(text: str, start: int, end: int) -> tuple[int, int]:

@@ -129,21 +129,13 @@ HEADER_SHARE = 0.6  # header characters per token of the limit: 152 of MiniLM's 
 
 @dataclass(frozen=True)
 class CuttingTask:
-    """A task for a chunker.
+    """A task for a chunker."""
 
-    Attributes:
-        document: The document.
-        tokens: Returns the token spans of a text.
-        limit: The encoder's maximum tokens, without special tokens.
-        options: All of the chunker's options, checked.
-        embed: Embeds texts, for chunkers that need it.
-    """
-
-    document: ChunkInput
-    tokens: Tokenize
-    limit: int
-    options: Mapping[str, ParameterValue]
-    embed: Embed | None = None
+    document: ChunkInput  # the document
+    tokens: Tokenize  # returns the token spans of a text
+    limit: int  # the encoder's maximum tokens, without special tokens
+    options: Mapping[str, ParameterValue]  # all of the chunker's options, checked
+    embed: Embed | None = None  # embeds texts, for chunkers that need it
 
     @property
     def text(self) -> str:

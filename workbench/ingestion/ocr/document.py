@@ -43,17 +43,11 @@ MASK_MARGIN_PX = 2  # pixels masked around the page's own text
 
 @dataclass(frozen=True, slots=True)
 class PictureWords:
-    """Words of one image on a single line.
+    """Words of one image on a single line."""
 
-    Attributes:
-        text: The words.
-        middle: Middle of the image as a share (0..1) of the page's height.
-        places: Position of each word in ``text``, and its box on the page.
-    """
-
-    text: str
-    middle: float
-    places: tuple[WordPlace, ...] = ()
+    text: str  # the words
+    middle: float  # middle of the image as a share (0..1) of the page's height
+    places: tuple[WordPlace, ...] = ()  # position of each word in ``text``, and its box on the page
 
 
 def read_picture_words(picture: Image, own_text: Sequence[Box]) -> list[PictureWords]:

@@ -139,21 +139,13 @@ MIN_SKEW_DEG = 0.15  # degrees; a smaller skew is ignored
 
 @dataclass(frozen=True, slots=True)
 class UprightPage:
-    """A deskewed page image.
+    """A deskewed page image."""
 
-    Attributes:
-        picture: The image.
-        angle: Degrees of rotation applied, counterclockwise.
-        width: Original width, in pixels.
-        height: Original height, in pixels.
-        quarters: Quarter turns applied before the angle, counterclockwise.
-    """
-
-    picture: Image
-    angle: float
-    width: int
-    height: int
-    quarters: int = 0
+    picture: Image  # the image
+    angle: float  # degrees of rotation applied, counterclockwise
+    width: int  # original width, in pixels
+    height: int  # original height, in pixels
+    quarters: int = 0  # quarter turns applied before the angle, counterclockwise
 
     def on_original(self, box: Box) -> Box:
         """Convert a box in this image to its bounding box in the original, as fractions (0..1) of its size."""

@@ -123,17 +123,11 @@ _Pixels = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class ReadWord:
-    """A recognised word.
+    """A recognised word."""
 
-    Attributes:
-        text: The word.
-        confidence: Confidence, 0..1.
-        box: Box in pixels.
-    """
-
-    text: str
-    confidence: float
-    box: Box
+    text: str  # the word
+    confidence: float  # confidence, 0..1
+    box: Box  # box in pixels
 
 
 @dataclass(frozen=True, slots=True)

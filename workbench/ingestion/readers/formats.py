@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from workbench.errors import Cancelled, UnreadableDocument
+from workbench.errors import Cancelled, InvalidInput, UnreadableDocument
 from workbench.formatting import KB, MB, size_text
 from workbench.ingestion.ocr.document import INSTALL_ADVICE, OnPage, is_ocr_installed
 from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans, to_json_metadata
@@ -28,7 +29,7 @@ from workbench.ingestion.readers.plain_text import (
     read_separated,
 )
 from workbench.ingestion.readers.spreadsheet import read_xlsx
-from workbench.ingestion.text import detect_document_language, drop_encoded_data, normalise, open_reading
+from workbench.ingestion.text import detect_document_language, drop_encoded_data, looks_binary, normalise, open_reading
 
 MAX_BYTES = 50 * MB  # largest file that is read
 MIN_ISOLATED_OFFICE_BYTES = 50 * KB  # bytes; smaller office files are read in less time than a process takes to start
@@ -39,32 +40,20 @@ MAX_TITLE_CHARS = 300
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A reader of one format.
+    """A reader of one format."""
 
-    Attributes:
-        document_type: Type of the documents that it reads.
-        read: Function from (bytes, name) to a draft.
-        suffixes: File suffixes in lower case, with their dots. The first is used for a file known only by its media
-            type.
-        title: Name of the format for display. Rows with the same title are shown as one.
-        media_types: Media types of the format. The original is stored with the first one.
-        is_prose: True for plain text and Markdown, whose bytes are the text.
-        keeps_original: True if the app shows the file itself next to its text.
-        read_pages: Reads as ``read`` does, reports slow pages, and can leave pages out.
-        needs_ocr: True if the format can only be read with the extra ``ocr``.
-        beside_from: Minimum size in bytes for reading a file in a separate process.
-    """
-
-    document_type: str
-    read: Callable[[bytes, str], Draft]
+    document_type: str  # type of the documents that it reads
+    read: Callable[[bytes, str], Draft]  # function from (bytes, name) to a draft
+    # File suffixes in lower case, with their dots. The first is used for a file known only by its media type.
     suffixes: tuple[str, ...]
-    title: str = field(kw_only=True)
-    media_types: tuple[str, ...] = ()
-    is_prose: bool = False
-    keeps_original: bool = False
+    title: str = field(kw_only=True)  # name of the format for display. Rows with the same title are shown as one.
+    media_types: tuple[str, ...] = ()  # media types of the format. The original is stored with the first one.
+    is_prose: bool = False  # True for plain text and Markdown, whose bytes are the text
+    keeps_original: bool = False  # True if the app shows the file itself next to its text
+    # Reads as ``read`` does, reports slow pages, and can leave pages out.
     read_pages: Callable[[bytes, str, OnPage | None, Collection[int]], Draft] | None = None
-    needs_ocr: bool = False
-    beside_from: int = MIN_ISOLATED_TEXT_BYTES
+    needs_ocr: bool = False  # True if the format can only be read with the extra ``ocr``
+    beside_from: int = MIN_ISOLATED_TEXT_BYTES  # minimum size in bytes for reading a file in a separate process
 
 
 MARKDOWN_READER = Reader(
@@ -315,3 +304,147 @@ def _finish_draft(draft: Draft, document_type: str, name: str) -> RawDocument:
 
 def _size_message(name: str, size: int, max_bytes: int) -> str:
     return f"'{name}' is too large ({size_text(size)}; the limit is {size_text(max_bytes)}). Split it."
+
+
+# Finding the files to read under the given paths, and listing what was skipped and why
+
+SKIPPED_FOLDERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedPath:
+    """A path that is not read."""
+
+    path: Path  # the path
+    reason: str  # the reason, as a sentence
+    missed: bool = False  # True if the path was given explicitly, or is an unreadable folder
+    unread_kind: bool = False  # True if it is a file of an unsupported format
+
+
+@dataclass(frozen=True, slots=True)
+class Discovery:
+    """The files to read, in order and without duplicates, and the skipped paths. Iterates over the files."""
+
+    files: tuple[Path, ...]
+    skipped: tuple[SkippedPath, ...]
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+def discover(paths: Iterable[Path | str]) -> Discovery:
+    """Walk folders in sorted order; skip hidden entries, circular links and unsupported formats.
+
+    A path that is given directly is read even if it is hidden. If it does not exist, it is listed as skipped.
+    """
+    files: dict[Path, Path] = {}
+    skipped: list[SkippedPath] = []
+    for path in (Path(path) for path in paths if str(path)):
+        if _check_path(path.is_dir):
+            for file in _walk_folder(path, (), skipped):
+                files.setdefault(file.resolve(), file)
+        elif not os.path.lexists(path):
+            skipped.append(SkippedPath(path, "It does not exist.", missed=True))
+        elif (reason := _skip_reason(path)) is not None:
+            skipped.append(SkippedPath(path, reason, missed=True))
+        else:
+            files.setdefault(path.resolve(), path)
+    return Discovery(tuple(files.values()), tuple(skipped))
+
+
+def expand_home(path: Path | str) -> Path | str:
+    """Return a path with a leading "~" expanded, unless there is no such home or a file has that exact name.
+
+    Raises:
+        InvalidInput: The value is neither a str nor a Path.
+    """
+    if not isinstance(path, Path | str):
+        raise InvalidInput(f"Invalid path {path!r}: expected str or Path.")
+    if not str(path).startswith("~") or _check_path(Path(path).exists):
+        return path
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:  # no user of that name
+        return path
+
+
+def describe_missing(paths: Sequence[Path | str]) -> str | None:
+    """Return an error message if none of the paths exists, else None. An empty path does not exist."""
+    reasons = [_describe_missing(path) for path in paths]
+    if any(reason is None for reason in reasons):
+        return None
+    return f"There is no such file or folder: {', '.join(filter(None, reasons)) or 'no path was given'}."
+
+
+def _describe_missing(path: Path | str) -> str | None:
+    try:
+        return None if str(path) and Path(path).exists() else f"'{path}'"
+    except OSError as error:  # no permission for a parent folder, or the name is too long
+        return f"'{path}' ({error.strerror})"
+
+
+def is_wanted(relative: str) -> bool:
+    """Return whether ``discover`` would read a file, given its path relative to an uploaded folder."""
+    return not is_skipped(relative) and find_reader(relative.rpartition("/")[2]) is not None
+
+
+def is_skipped(relative: str) -> bool:
+    """Return whether a file of an uploaded folder is hidden or in a folder of installed packages."""
+    *folders, name = relative.split("/")
+    hidden = any(part.startswith(".") for part in (*folders, name))
+    return hidden or bool(SKIPPED_FOLDERS.intersection(folders))
+
+
+def _walk_folder(folder: Path, parents: tuple[Path, ...], skipped: list[SkippedPath]) -> Iterator[Path]:
+    real = folder.resolve()
+    if real in parents:
+        skipped.append(SkippedPath(folder, "It links to one of its parent folders."))
+        return
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        skipped.append(SkippedPath(folder, f"Opening failed: {error.strerror}.", missed=True))
+        return
+    for entry in entries:
+        path = Path(entry.path)
+        if entry.name.startswith("."):
+            skipped.append(SkippedPath(path, "It is hidden."))
+        elif _check_path(path.is_dir):
+            if entry.name in SKIPPED_FOLDERS:
+                skipped.append(SkippedPath(path, "It contains installed packages."))
+            else:
+                yield from _walk_folder(path, (*parents, real), skipped)
+        elif (reason := _skip_reason(path)) is not None:
+            skipped.append(SkippedPath(path, reason, unread_kind=_check_path(path.is_file)))
+        else:
+            yield path
+
+
+def _check_path(kind: Callable[[], bool]) -> bool:
+    """Return the result of a check on a path; False if it is inaccessible (no permission, or the name is too long)."""
+    try:
+        return kind()
+    except OSError:
+        return False
+
+
+def _skip_reason(path: Path) -> str | None:
+    """Return why a file is not read, or None if it is."""
+    if not _check_path(path.is_file):
+        return "It is not a regular file (a broken link, socket or device)."
+    if find_reader(path.name) is not None:
+        return None
+    suffix = path.suffix or "without suffix"
+    try:
+        with path.open("rb") as file:
+            binary = looks_binary(file.read(4096))
+    except OSError as error:
+        return f"Opening failed: {error.strerror}."
+    if (sentence := describe_missing_extra(path.name)) is not None:
+        return sentence
+    if binary:
+        return f"It is a binary file ({suffix})."
+    return f"Its format is not supported ({suffix}). Supported: {', '.join(list_format_titles())}."

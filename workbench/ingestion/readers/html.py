@@ -477,27 +477,17 @@ def _extract_main_content(root: HtmlElement, *, is_file: bool = False, is_part: 
 
 @dataclass(frozen=True, slots=True)
 class PageStyles:
-    """Visibility of a page's parts according to its style elements and scripts.
+    """Visibility of a page's parts according to its style elements and scripts."""
 
-    Attributes:
-        hidden: Hidden selectors, as (".", class) or ("#", id).
-        shown: Selectors that another rule shows.
-        opened: The shown selectors that apply in a certain state only, such as ".open .answer" and ".pane:target".
-        without_font: Selectors with font size 0.
-        with_font: Selectors with another font size.
-        named: Ids and classes that buttons, links and scripts refer to.
-        is_styled: True if a browser has marked the invisible elements.
-        has_scripts: True if a script can change the page.
-    """
-
-    hidden: frozenset[tuple[str, str]]
-    shown: frozenset[tuple[str, str]]
+    hidden: frozenset[tuple[str, str]]  # hidden selectors, as (".", class) or ("#", id)
+    shown: frozenset[tuple[str, str]]  # selectors that another rule shows
+    # The shown selectors that apply in a certain state only, such as ".open .answer" and ".pane:target".
     opened: frozenset[tuple[str, str]]
-    without_font: frozenset[tuple[str, str]]
-    with_font: frozenset[tuple[str, str]]
-    named: frozenset[str]
-    is_styled: bool
-    has_scripts: bool
+    without_font: frozenset[tuple[str, str]]  # selectors with font size 0
+    with_font: frozenset[tuple[str, str]]  # selectors with another font size
+    named: frozenset[str]  # ids and classes that buttons, links and scripts refer to
+    is_styled: bool  # True if a browser has marked the invisible elements
+    has_scripts: bool  # True if a script can change the page
 
 
 def _read_page_styles(root: HtmlElement) -> PageStyles:

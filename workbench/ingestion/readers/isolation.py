@@ -68,15 +68,10 @@ OUT_OF_MEMORY_EXIT_CODE = 77  # exit code of a process that reached its memory l
 
 @dataclass(frozen=True, slots=True)
 class ReadingOptions:
-    """How the files of a source are read.
+    """How the files of a source are read."""
 
-    Attributes:
-        encoding: Encoding of its texts; "" to detect it for each file.
-        skip_hidden: True to leave out what is hidden in a file instead of marking it as hidden.
-    """
-
-    encoding: str = ""
-    skip_hidden: bool = False
+    encoding: str = ""  # encoding of its texts; "" to detect it for each file
+    skip_hidden: bool = False  # True to leave out what is hidden in a file instead of marking it as hidden
 
 
 DEFAULT_OPTIONS = ReadingOptions()
@@ -84,21 +79,13 @@ DEFAULT_OPTIONS = ReadingOptions()
 
 @dataclass(frozen=True, slots=True)
 class ParserRequest:
-    """A request to the parser process.
+    """A request to the parser process."""
 
-    Attributes:
-        name: File name.
-        data: Contents of the file.
-        left_out: Pages to skip.
-        only: First and last page to try instead of reading the whole file.
-        options: How to read it.
-    """
-
-    name: str
-    data: bytes
-    left_out: tuple[int, ...] = ()
-    only: tuple[int, int] | None = None
-    options: ReadingOptions = DEFAULT_OPTIONS
+    name: str  # file name
+    data: bytes  # contents of the file
+    left_out: tuple[int, ...] = ()  # pages to skip
+    only: tuple[int, int] | None = None  # first and last page to try instead of reading the whole file
+    options: ReadingOptions = DEFAULT_OPTIONS  # how to read it
 
 
 # "ready" (the process id) is sent once, "page" (page, pages) before each slow page, and "pages" (the page count)
@@ -223,12 +210,7 @@ class ParserProcess:
         return self._process
 
     def _answer(self, request: ParserRequest, on_page: OnPage | None, patience: float) -> Frame:
-        """Return the frame that answers a request.
-
-        Raises:
-            ProcessEnded: The process crashed, or was killed after its timeout.
-            UnreadableDocument: The file is unreadable.
-        """
+        """Return the frame that answers a request."""
         first = WINDOW_TIMEOUT_S if self._process is None else patience  # a new process first reports that it is ready
         process = self._process or self._start()
         try:

@@ -481,17 +481,11 @@ def read_docx(data: bytes, name: str) -> Draft:
 
 @dataclass(frozen=True, slots=True)
 class WordPart:
-    """A part of a Word file that contains paragraphs.
+    """A part of a Word file that contains paragraphs."""
 
-    Attributes:
-        path: Its path in the package.
-        root: Its XML.
-        relations: Paths of the parts that it refers to, by id.
-    """
-
-    path: str
-    root: XmlElement
-    relations: dict[str, str]
+    path: str  # its path in the package
+    root: XmlElement  # its XML
+    relations: dict[str, str]  # paths of the parts that it refers to, by id
 
 
 def _prepare_package(package: zipfile.ZipFile) -> bytes:

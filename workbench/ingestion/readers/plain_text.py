@@ -45,11 +45,7 @@ def read_json_lines(data: bytes, name: str) -> Draft:
 
 
 def _records(text: str, name: str) -> Draft:
-    """Return one paragraph per value; values may also span lines, as in a concatenation of JSON files.
-
-    Raises:
-        UnreadableDocument: No line is JSON; the message names the first.
-    """
+    """Return one paragraph per value; values may also span lines, as in a concatenation of JSON files."""
     values: list[JsonValue] = []
     broken: list[tuple[int, str]] = []
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):

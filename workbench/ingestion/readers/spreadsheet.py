@@ -189,17 +189,11 @@ THREAD_NOTE = "[Threaded comment]"  # at the start of the copy of a threaded com
 
 @dataclass(slots=True)
 class SheetRows:
-    """The filled cells of a sheet.
+    """The filled cells of a sheet."""
 
-    Attributes:
-        rows: Text by column, by row number.
-        hidden: Numbers of hidden rows.
-        hidden_columns: First and last hidden column.
-    """
-
-    rows: dict[int, dict[int, str]] = field(default_factory=dict[int, dict[int, str]])
-    hidden: set[int] = field(default_factory=set[int])
-    hidden_columns: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    rows: dict[int, dict[int, str]] = field(default_factory=dict[int, dict[int, str]])  # text by column, by row number
+    hidden: set[int] = field(default_factory=set[int])  # numbers of hidden rows
+    hidden_columns: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # first and last hidden column
 
 
 def read_xlsx(data: bytes, name: str) -> Draft:

@@ -97,6 +97,47 @@ def count_usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
+class ForwardPasses:
+    """The forward passes of a model; graphs are built and opened at first use. Thread-safe.
+
+    Queries are encoded in full precision, passages in 8 bits if that is faster on this machine.
+    """
+
+    def __init__(
+        self, name: str, published: PublishedWeights, models_dir: Path, threads: int, precision: Precision | None
+    ) -> None:
+        """Configure the passes; see ``BertEncoder``. The choice of the precision is stored under ``name``."""
+        self._name, self._published, self._models_dir = name, published, models_dir
+        self._threads: int = threads or count_usable_cores()
+        self._precision: Precision | None = precision
+        self._lock = RLock()
+
+    @property
+    def queries(self) -> ForwardPass:
+        """The pass for queries."""
+        with self._lock:
+            return self._queries
+
+    @property
+    def passages(self) -> ForwardPass:
+        """The pass for passages."""
+        with self._lock:
+            return self._passages
+
+    @cached_property
+    def _queries(self) -> ForwardPass:
+        session = self._published.open_session(self._models_dir, "float", self._threads)
+        return ForwardPass(session, workers=1, together=True)
+
+    @cached_property
+    def _passages(self) -> ForwardPass:
+        def open_session(precision: Precision) -> InferenceSession:
+            return self._published.open_session(self._models_dir, precision, threads=1)
+
+        chosen = self._precision or choose_precision(self._name, self._models_dir, open_session)
+        return self._queries if chosen == "float" else ForwardPass(open_session("int8"), self._threads, together=False)
+
+
 # One-bit token vectors through ONNX Runtime, since numpy's product wakes spinning threads
 
 
@@ -175,10 +216,7 @@ class BertEncoder:
         self.dimensions = model.dimensions
         self.languages: frozenset[str] | None = model.languages
         self._model = model
-        self._models_dir = models_dir
-        self._threads = threads or count_usable_cores()
-        self._passages: Precision | None = passages
-        self._lock = RLock()
+        self._passes = ForwardPasses(model.name, model.published, models_dir, threads, passages)
 
     @property
     def max_tokens(self) -> int:
@@ -207,7 +245,7 @@ class BertEncoder:
         """Encode a query; its tokens keep float coordinates on the axes for which passages keep bits."""
         prefix = self._prefix(self._model.query_prefix)
         (ids,) = self._model.tokens.ids([text], self.max_tokens)
-        vectors, hidden = self._query_pass.run([self._add_markers(prefix, ids)])
+        vectors, hidden = self._passes.queries.run([self._add_markers(prefix, ids)])
         spans = tuple(self._model.tokens.spans(text, self.max_tokens))
         axes = load_token_axes(self._model.axes_file)
         return EncodedQuery(vectors[0], axes.directions(hidden[0, 1 + len(prefix) : -1]), spans)
@@ -226,7 +264,7 @@ class BertEncoder:
             return
         prefix = self._prefix(self._model.passage_prefix)
         ids = [self._add_markers(prefix, row) for row in self._model.tokens.ids(texts, self.max_tokens, ask)]
-        for places, (vectors, hidden) in self._passage_pass.batches(ids, ask):
+        for places, (vectors, hidden) in self._passes.passages.batches(ids, ask):
             yield Batch(places, vectors, [tokens[1 + len(prefix) : -1] for tokens in hidden])
 
     def _add_markers(self, prefix: Sequence[int], ids: Sequence[int]) -> list[int]:
@@ -235,26 +273,3 @@ class BertEncoder:
 
     def _prefix(self, text: str) -> list[int]:
         return self._model.tokens.ids([text], self._model.model_tokens)[0] if text else []
-
-    @property
-    def _query_pass(self) -> ForwardPass:
-        with self._lock:
-            return self._queries
-
-    @property
-    def _passage_pass(self) -> ForwardPass:
-        with self._lock:
-            return self._passage_runs
-
-    @cached_property
-    def _queries(self) -> ForwardPass:
-        session = self._model.published.open_session(self._models_dir, "float", self._threads)
-        return ForwardPass(session, workers=1, together=True)
-
-    @cached_property
-    def _passage_runs(self) -> ForwardPass:
-        def open_session(precision: Precision) -> InferenceSession:
-            return self._model.published.open_session(self._models_dir, precision, threads=1)
-
-        chosen = self._passages or choose_precision(self.name, self._models_dir, open_session)
-        return self._queries if chosen == "float" else ForwardPass(open_session("int8"), self._threads, together=False)

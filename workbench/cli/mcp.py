@@ -19,8 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, out: Output) -> int:
     """Serve until the client disconnects; stdout is reserved for the protocol."""
     del out
-    from mcp_app.__main__ import options
-    from mcp_app.serving import serve
+    from mcp_app.__main__ import run as run_server
 
-    serve(**options(arguments))
+    run_server(arguments)
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from workbench.cli.options import SubcommandFunction, Subcommands, add_yes_option, confirm, run_subcommand
-from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.output import Output
 from workbench.cli.session import open_workbench
 from workbench.types import Folder, Project
 
@@ -63,8 +63,7 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
     columns = ("Id", "Title", "Description", "Sources")
     empty = "No projects; create one with 'workbench projects create TITLE'."
     value = {"projects": projects, "total": len(projects)}
-    out.show(value, lambda console: print_table(console, columns, rows, empty))
-    return 0
+    return out.table(value, columns, rows, empty)
 
 
 def _run_show(arguments: argparse.Namespace, out: Output) -> int:
@@ -91,8 +90,7 @@ def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
         confirm(arguments, out, f"{project.title!r} has {project.source_count:,} sources.")
         deletion = wb.projects.delete(project.id)
     sentence = f"Deleted {deletion.title!r} with {deletion.sources:,} sources and {deletion.documents:,} documents."
-    out.show(deletion, lambda console: console.print(sentence))
-    return 0
+    return out.sentence(deletion, sentence)
 
 
 def _run_folders(arguments: argparse.Namespace, out: Output) -> int:
@@ -101,8 +99,7 @@ def _run_folders(arguments: argparse.Namespace, out: Output) -> int:
     rows = [(folder.id, folder.name, folder.description, folder.source_count) for folder in folders]
     columns = ("Id", "Name", "Description", "Sources")
     value = {"folders": folders, "total": len(folders)}
-    out.show(value, lambda console: print_table(console, columns, rows, "No folders in this project."))
-    return 0
+    return out.table(value, columns, rows, "No folders in this project.")
 
 
 def _run_create_folder(arguments: argparse.Namespace, out: Output) -> int:
@@ -123,8 +120,7 @@ def _run_delete_folder(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
         folder = wb.projects.delete_folder(arguments.project, arguments.name)
     sentence = f"Deleted the folder {folder.name!r}; its {folder.source_count:,} sources stay in the project."
-    out.show(folder, lambda console: console.print(sentence))
-    return 0
+    return out.sentence(folder, sentence)
 
 
 def _print_fields(out: Output, thing: Project | Folder, folders: list[Folder] | None = None) -> int:
@@ -132,5 +128,4 @@ def _print_fields(out: Output, thing: Project | Folder, folders: list[Folder] | 
     if folders is not None:
         value["folders"] = [folder.to_dict() for folder in folders]
     shown = thing.to_dict() | ({"folders": [folder.name for folder in folders]} if folders is not None else {})
-    out.show(value, lambda console: print_fields(console, shown))
-    return 0
+    return out.fields(value, shown)

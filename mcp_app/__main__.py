@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TypedDict
 
 from workbench.errors import WorkbenchError
 from workbench.runtime import (
@@ -17,17 +16,6 @@ from workbench.runtime import (
 
 # written out, so that --help need not import the tools
 TOOLSETS_HELP = "toolsets to offer: knowledge, scoped, reading, articles, workspace, archives, all or default (default)"
-
-
-class ServeOptions(TypedDict):
-    """Arguments of ``serve``."""
-
-    transport: str
-    host: str
-    port: int
-    toolsets: list[str] | None
-    read_only: bool
-    client: str | None
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -76,17 +64,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def options(arguments: argparse.Namespace) -> ServeOptions:
-    """Return parsed options as arguments of ``serve``."""
-    names = [name.strip() for name in arguments.toolsets.split(",") if name.strip()]
-    return {
-        "transport": arguments.transport,
-        "host": arguments.host,
-        "port": arguments.port,
-        "toolsets": names or None,
-        "read_only": arguments.read_only,
-        "client": arguments.client,
-    }
+def run(arguments: argparse.Namespace) -> None:
+    """Serve with parsed options until the client disconnects."""
+    with pause_gc():
+        from mcp_app.serving import serve
+
+    serve(
+        arguments.transport,
+        host=arguments.host,
+        port=arguments.port,
+        toolsets=[name.strip() for name in arguments.toolsets.split(",") if name.strip()],
+        read_only=arguments.read_only,
+        client=arguments.client,
+    )
 
 
 if __name__ == "__main__":

@@ -21,9 +21,9 @@ from mcp_app.arguments import Argument, make_input_schema
 from mcp_app.boundary import ToolAnswer
 from mcp_app.guard import MAX_BODY_BYTES, format_too_large
 from mcp_app.tool import Call, Tool, dump_json
-from mcp_app.tools.scoped import GET_AVAILABLE_SOURCES, LIST_PROJECT_FOLDERS, SEARCH_KNOWLEDGE_BASE, cap_tags, search
+from mcp_app.tools.scoped import GET_AVAILABLE_SOURCES, LIST_PROJECT_FOLDERS, SEARCH_KNOWLEDGE_BASE, cap_tags
 from workbench import WorkbenchError, __version__
-from workbench.types import JsonObject
+from workbench.types import JsonObject, JsonValue, as_object
 
 if TYPE_CHECKING:
     from mcp_app.server import WorkbenchServer
@@ -106,37 +106,10 @@ logger = logging.getLogger(__name__)
 HEALTH_TIMEOUT_S = 5.0  # a database that takes longer to answer counts as down
 
 
-def query(
-    call: Call,
-    query: str,
-    scope: str,
-    project_id: str,
-    source_id: str,
-    match_count: int,
-    return_mode: str,
-    offset: int,
-    language: str,
-    names: str,
-    folder_name: str,
-    tags: list[str],
-) -> JsonObject:
+def query(call: Call, folder_name: str, tags: list[str], **others: JsonValue) -> JsonObject:
     """Search with all filters of the scoped tools."""
-    answer = search(
-        call,
-        query,
-        scope=scope,
-        project_id=project_id,
-        source_id=source_id,
-        folder_name=folder_name,
-        tags=tags,
-        match_count=match_count,
-        return_mode=return_mode,
-        offset=offset,
-        language=language,
-        names=names,
-    )
-    context: JsonObject = {"search_scope": scope, "project_context": project_id or None}
-    return answer | context | {"folder_filter": folder_name or None, "tag_filters": cap_tags(tags)}
+    answer = SEARCH_KNOWLEDGE_BASE.run(call, folder_name=folder_name, tags=tags, **others)
+    return {**as_object(answer), "folder_filter": folder_name or None, "tag_filters": cap_tags(tags)}
 
 
 SOURCES_ROUTE = replace(GET_AVAILABLE_SOURCES, name="GET /api/rag/sources")

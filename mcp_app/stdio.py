@@ -40,7 +40,7 @@ async def open_standard_streams() -> AsyncGenerator[Streams]:
     """Yield the message streams of a server over stdio."""
     can_wait = _can_wait_on_streams()
     with _claim_stream(0, os.devnull) as wire_in, _claim_stream(1, None, blocking=not can_wait) as wire_out:
-        writer = StreamWriter(wire_out) if can_wait else ThreadWriter(wire_out)
+        writer = StreamWriter(wire_out, in_thread=not can_wait)
         reader = MessageReader(LineReader(wire_in, in_thread=not can_wait), writer)
         stdin = cast("anyio.AsyncFile[str]", reader)  # the SDK uses only the methods that these two have
         async with stdio_server(stdin=stdin, stdout=cast("anyio.AsyncFile[str]", writer)) as streams:
@@ -93,7 +93,7 @@ class LineReader:
 class MessageReader:
     """Reads messages; answers invalid lines with errors, and skips a byte order mark and empty lines."""
 
-    def __init__(self, lines: LineReader, writer: StreamWriter | ThreadWriter) -> None:
+    def __init__(self, lines: LineReader, writer: StreamWriter) -> None:
         self._lines, self._writer = lines, writer
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -156,10 +156,15 @@ def replace_unpaired_surrogates(line: str) -> str:
 
 
 class StreamWriter:
-    """Writes text to a non-blocking descriptor; waits if the reader is slow."""
+    """Writes text to a descriptor; waits if the reader is slow.
 
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
+    Args:
+        descriptor: File descriptor to write to, non-blocking unless ``in_thread``.
+        in_thread: Write in a thread; required if the event loop cannot wait for the descriptor.
+    """
+
+    def __init__(self, descriptor: int, *, in_thread: bool = False) -> None:
+        self._descriptor, self._in_thread = descriptor, in_thread
         self._lock = anyio.Lock()  # tasks take turns, so that lines stay whole
 
     async def write(self, text: str) -> None:
@@ -172,34 +177,13 @@ class StreamWriter:
         async with self._lock:
             while remainder:
                 try:
-                    remainder = remainder[os.write(self._descriptor, remainder) :]
+                    if self._in_thread:
+                        written = await anyio.to_thread.run_sync(os.write, self._descriptor, remainder)
+                    else:
+                        written = os.write(self._descriptor, remainder)
+                    remainder = remainder[written:]
                 except BlockingIOError:
                     await anyio.wait_writable(self._descriptor)
-                except BrokenPipeError as error:
-                    raise anyio.ClosedResourceError from error
-
-    async def flush(self) -> None:
-        """Do nothing; writes are not buffered."""
-
-
-class ThreadWriter:
-    """Writes text to any descriptor, in a thread."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._lock = anyio.Lock()
-
-    async def write(self, text: str) -> None:
-        """Write a text.
-
-        Raises:
-            ClosedResourceError: The other side closed the stream.
-        """
-        remainder = memoryview(text.encode())
-        async with self._lock:
-            while remainder:
-                try:
-                    remainder = remainder[await anyio.to_thread.run_sync(os.write, self._descriptor, remainder) :]
                 except BrokenPipeError as error:
                     raise anyio.ClosedResourceError from error
 

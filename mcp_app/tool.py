@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -39,6 +39,15 @@ def make_schema(at_times: Mapping[str, str] | None = None, /, **always: str) -> 
 def make_action_schema(**at_times: str) -> JsonObject:
     """Return the schema of a tool with actions: ``success`` and optional fields."""
     return make_schema(at_times, success="boolean")
+
+
+# Notes on a search
+
+
+def notes_json(nothing_close: str, degraded: Sequence[str], suggestion: str = "Use other words") -> JsonObject:
+    """Return the notes on a search: why nothing is close, with a suggestion, and which parts of it failed."""
+    notes: JsonObject = {"nothing_close": nothing_close, "suggestion": suggestion} if nothing_close else {}
+    return notes | ({"degraded": list(degraded)} if degraded else {})
 
 
 # Jobs in answers, and the call that follows them
@@ -204,14 +213,3 @@ def require(value: str, name: str, action: str, how: str) -> str:
 
 
 PLAIN_FAMILY = ToolFamily(render=dump_json, failure=failure_json)
-__all__ = [
-    "PLAIN_FAMILY",
-    "Call",
-    "JsonObject",
-    "JsonValue",
-    "Tool",
-    "ToolFamily",
-    "dump_json",
-    "failure_json",
-    "require",
-]

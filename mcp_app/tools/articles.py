@@ -18,7 +18,7 @@ from mcp_app.paging import (
     format_next_call,
     slice_text,
 )
-from mcp_app.tool import Call, Tool, ToolFamily, delegate_to_job, make_schema
+from mcp_app.tool import Call, Tool, ToolFamily, delegate_to_job, make_schema, notes_json
 from workbench.errors import NotFound
 from workbench.services.article_files import Article, ArticleFolder
 from workbench.types import ARTICLE_CATEGORIES, JsonObject, JsonValue
@@ -76,13 +76,9 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     )
     if left and not found:
         return _search_words(articles, query, include_content, left, limit, offset)
-    notes: JsonObject = {}
-    if found.nothing_close:
-        notes |= {"nothing_close": found.nothing_close, "suggestion": "Use other words"}
-        limit = limit if wanted or offset else FEW_RESULTS
-    if found.degraded:
-        notes["degraded"] = list(found.degraded)
-    answer = page_json(found, limit, offset, left | notes)
+    if found.nothing_close and not (wanted or offset):
+        limit = FEW_RESULTS
+    answer = page_json(found, limit, offset, left | notes_json(found.nothing_close, found.degraded))
     del answer["total"]  # unknown to a search
     return answer | {"more": page.has_more(found)} | page.end(found)
 
@@ -147,11 +143,7 @@ LIST_ARTICLES = Tool(
         "Use it for an overview; to find articles on a topic, use search_articles; to read one, get_article.\n"
         'Example: list_articles(category="patterns", limit=10)'
     ),
-    arguments=(
-        Argument("category", "string", "Only this category.", choices=ARTICLE_CATEGORIES),
-        LIMIT,
-        OFFSET,
-    ),
+    arguments=(Argument("category", "string", "Only this category.", choices=ARTICLE_CATEGORIES), LIMIT, OFFSET),
     run=list_articles,
     family=FAMILY,
     from_files=True,

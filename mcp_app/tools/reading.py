@@ -20,7 +20,7 @@ from mcp_app.paging import (
     format_next_call,
     slice_text,
 )
-from mcp_app.tool import PLAIN_FAMILY, Call, Tool, job_json, make_action_schema, make_schema
+from mcp_app.tool import PLAIN_FAMILY, Call, Tool, job_json, make_action_schema, make_schema, notes_json
 from mcp_app.tools.scoped import folder_json
 from workbench.errors import NotFound
 from workbench.marking import find_own_word
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 # Common arguments
 
-FAMILY = PLAIN_FAMILY
 MAX_PART_CHARS = 24_000  # characters per part; the budget may allow fewer
 TEXT_OFFSET = Argument("offset", "integer", "Start position, in characters.", 0, low=0)
 TEXT_LENGTH = Argument("length", "integer", "Maximum number of characters.", MAX_PART_CHARS, low=1, high=MAX_PART_CHARS)
@@ -73,11 +72,8 @@ def search_code(call: Call, query: str, language: str, source_id: str, match_cou
     few = FEW_RESULTS if not result.evidence.close and not offset else DEFAULT_COUNT
     chosen = examples[offset : offset + (match_count or few)]
     answer: JsonObject = {"success": True, "results": chosen, "count": len(chosen), "total": len(examples)}
-    if chosen and not result.evidence.close:
-        answer["nothing_close"] = result.evidence.reason
-        answer["suggestion"] = "Use other words" + (", or drop source_id to search every source" if source_id else "")
-    if result.degraded:
-        answer["degraded"] = list(result.degraded)
+    other_words = "Use other words" + (", or drop source_id to search every source" if source_id else "")
+    answer |= notes_json(result.evidence.reason if chosen else "", result.degraded, other_words)
     if len(result) == MAX_RANKED and offset + len(chosen) >= len(examples):
         answer["note"] = (
             f"Only code near the best {MAX_RANKED} passages is searched. For other code, set source_id or use a more "
@@ -116,7 +112,7 @@ SEARCH_CODE = Tool(
         ITEM_OFFSET,
     ),
     run=search_code,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     parts=Items("results", total="total"),
     advice="Code examples: rag_search_code_examples(query, language).",
     output=make_schema(results="array", total="integer"),
@@ -208,7 +204,7 @@ EXPLAIN = Tool(
         Argument("strategy", "string", "A strategy, e.g. vector (default: the promoted one).", ""),
     ),
     run=explain,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     output=make_schema(legs="object", words="object", note="string"),
 )
 
@@ -238,7 +234,7 @@ FETCH_URL = Tool(
     ),
     arguments=(Argument("url", "string", "http:// or https://.", required=True), TEXT_OFFSET, TEXT_LENGTH),
     run=fetch_url,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     open_world=True,
     parts=TextPart("content"),
     output=make_schema(url="string", content="string", total_chars="integer"),
@@ -301,7 +297,7 @@ READ_FULL_PAGE = Tool(
         TEXT_LENGTH,
     ),
     run=read_full_page,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     parts=TextPart("content"),
     advice="Full text of a result: rag_read_full_page(page_id); around a passage: rag_read_neighbours(chunk_id).",
     output=make_schema(page_id="string", content="string", offset="integer", total_chars="integer"),
@@ -329,10 +325,8 @@ def search(call: Call, query: str) -> JsonObject:
         }
         for hit in result.documents[:shown]
     ]
-    notes: JsonObject = {"degraded": list(result.searched.degraded)} if result.searched.degraded else {}
-    if results and not close:
-        notes |= {"nothing_close": result.searched.evidence.reason, "suggestion": "Use other words"}
-    elif shown < len(scores):
+    notes = notes_json(result.searched.evidence.reason if results else "", result.searched.degraded)
+    if close and shown < len(scores):
         notes["cutoff"] = f"{len(scores) - shown} more score below {DOCUMENT_CUTOFF:g} of the best and are omitted."
     return {"results": results} | notes
 
@@ -356,7 +350,7 @@ SEARCH = Tool(
     ),
     arguments=(Argument("query", "string", "What to look for.", required=True),),
     run=search,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     output=make_schema(results="array"),
 )
 
@@ -370,7 +364,7 @@ FETCH = Tool(
     ),
     arguments=(Argument("id", "string", "The document's id.", required=True), TEXT_OFFSET, TEXT_LENGTH),
     run=fetch,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     parts=TextPart("text"),
     output=make_schema(id="string", title="string", text="string", url="string"),
 )
@@ -420,7 +414,7 @@ GET_JOB = Tool(
     ),
     arguments=(Argument("job_id", "string", "The job; empty lists the newest.", ""), LIMIT, ITEM_OFFSET),
     run=get_job,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     parts=Items("jobs", total="total"),
     advice="If an answer has a job_id, work continues in the background: get_job(job_id) shows the progress.",
     output=make_action_schema(job="object", jobs="array", total="integer"),
@@ -474,7 +468,7 @@ READ_NEIGHBOURS = Tool(
         ITEM_OFFSET,
     ),
     run=read_neighbours,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     parts=Items("chunks"),
     output=make_schema(page_id="string", chunks="array"),
 )
@@ -508,7 +502,7 @@ LIST_PAGES = Tool(
         ITEM_OFFSET,
     ),
     run=list_pages,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     parts=Items("pages", total="total"),
     output=make_schema(pages="array", total="integer"),
 )
@@ -562,7 +556,7 @@ FIND_PROJECTS = Tool(
     ),
     arguments=(Argument("query", "string", "Words; empty lists all projects.", ""), LIMIT, ITEM_OFFSET),
     run=find_projects,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     parts=Items("projects", total="total"),
     advice="Projects: find_projects; new ones: create_project, create_folder.",
     reading_advice="Projects: find_projects.",
@@ -582,7 +576,7 @@ CREATE_PROJECT = Tool(
         Argument("description", "string", "Its purpose.", ""),
     ),
     run=create_project,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     read_only=False,
     idempotent=False,
     output=make_schema(project="object"),
@@ -603,7 +597,7 @@ CREATE_FOLDER = Tool(
         Argument("description", "string", "Its purpose.", ""),
     ),
     run=create_folder,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     read_only=False,
     idempotent=False,
     output=make_schema(folder="object"),

@@ -18,7 +18,7 @@ from mcp_app.paging import (
     format_next_call,
     to_one_line,
 )
-from mcp_app.tool import Call, Tool, ToolFamily, dump_json, make_schema
+from mcp_app.tool import Call, Tool, ToolFamily, dump_json, make_schema, notes_json
 from workbench.errors import InvalidInput, list_choices
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
@@ -48,15 +48,7 @@ Empty = Callable[[Mapping[str, object]], JsonValue]
 QUERY = Argument("query", "string", "2 to 5 keywords.", required=True)
 OFFSET = Argument("offset", "integer", "Results to skip.", 0, low=0)
 DEFAULT_COUNT = 5
-MATCH_COUNT = Argument(
-    "match_count",
-    "integer",
-    "Maximum number of results.",
-    DEFAULT_COUNT,
-    low=1,
-    high=50,
-    unset=0,
-)
+MATCH_COUNT = Argument("match_count", "integer", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0)
 
 
 def make_family(**empty: Empty) -> ToolFamily:
@@ -255,63 +247,31 @@ def search(
     answer |= results.end
     if not results.items:
         answer["suggestion"] = results.past_the_end or _explain_no_match(call, results.searched.scope, scope, query)
-    if results.items and not results.searched.evidence.close:
-        answer["nothing_close"] = results.searched.evidence.reason
-        answer["suggestion"] = _suggest_other_search(call, "Use fewer or other keywords.", scope, query)
     if results.searched.preferring:
         answer["preferring"] = [name.text for name in results.searched.preferring]
-    if results.searched.degraded:
-        answer["degraded"] = list(results.searched.degraded)
-    return answer
+    other_words = _suggest_other_search(call, "Use fewer or other keywords.", scope, query)
+    reason = results.searched.evidence.reason if results.items else ""
+    return answer | notes_json(reason, results.searched.degraded, other_words)
 
 
-def search_knowledge_base(
-    call: Call,
-    query: str,
-    scope: str,
-    project_id: str,
-    source_id: str,
-    match_count: int,
-    return_mode: str,
-    offset: int,
-    language: str = "",
-    names: str = "prefer",
-) -> JsonObject:
+_search: Callable[..., JsonObject] = search  # with arguments that were validated by their declarations
+
+
+def search_knowledge_base(call: Call, scope: str, project_id: str, **others: JsonValue) -> JsonObject:
     """Search the scope that the caller chooses."""
-    answer = search(
-        call,
-        query,
-        scope=scope,
-        project_id=project_id,
-        source_id=source_id,
-        match_count=match_count,
-        return_mode=return_mode,
-        offset=offset,
-        language=language,
-        names=names,
-    )
+    answer = _search(call, scope=scope, project_id=project_id, **others)
     return answer | {"search_scope": scope, "project_context": project_id or None}
 
 
-def search_project_knowledge(
-    call: Call, query: str, project_id: str, folder_name: str, match_count: int, offset: int
-) -> JsonObject:
+def search_project_knowledge(call: Call, project_id: str, folder_name: str, **others: JsonValue) -> JsonObject:
     """Search one project's own sources."""
-    answer = search(
-        call,
-        query,
-        scope="project",
-        project_id=project_id,
-        folder_name=folder_name,
-        match_count=match_count,
-        offset=offset,
-    )
+    answer = _search(call, scope="project", project_id=project_id, folder_name=folder_name, **others)
     return answer | {"project_id": project_id, "folder_filter": folder_name or None}
 
 
-def search_global_knowledge(call: Call, query: str, tags: list[str], match_count: int, offset: int) -> JsonObject:
+def search_global_knowledge(call: Call, tags: list[str], **others: JsonValue) -> JsonObject:
     """Search the global sources; more matching tags rank higher among equals."""
-    answer = search(call, query, scope="global", tags=tags, match_count=match_count, offset=offset)
+    answer = _search(call, scope="global", tags=tags, **others)
     return answer | {"tag_filters": cap_tags(tags)}
 
 

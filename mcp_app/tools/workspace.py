@@ -17,16 +17,7 @@ from mcp_app.paging import (
     find_largest_fit,
     format_next_call,
 )
-from mcp_app.tool import (
-    Call,
-    Tool,
-    ToolFamily,
-    dump_json,
-    failure_json,
-    format_follow_up,
-    job_json,
-    make_schema,
-)
+from mcp_app.tool import PLAIN_FAMILY, Call, Tool, dump_json, format_follow_up, job_json, make_schema, notes_json
 from workbench.errors import NotFound, UnreadableDocument
 from workbench.services.checks import JOB_THRESHOLD_BYTES, MAX_CONVERSATIONS
 from workbench.types import JsonObject
@@ -37,7 +28,6 @@ if TYPE_CHECKING:
     from workbench.storage.jobs import Job
 
 NOTE_TOKENS = 200  # tokens reserved for the fields next to the failures
-FAMILY = ToolFamily(render=dump_json, failure=failure_json)
 WORKSPACE_PATH = Argument("workspace_path", "string", "The workspace (default: the working directory).", "")
 DEFAULT_COUNT = 10
 N_RESULTS = Argument("n_results", "number", "Maximum number of results.", DEFAULT_COUNT, low=1, high=50, unset=0)
@@ -95,13 +85,9 @@ def search_semantic(
         conversation_type=conversation_type,
         date_range=date_range,
     )
-    notes: JsonObject = {}
-    if hits.nothing_close:
-        notes |= {"nothing_close": hits.nothing_close, "suggestion": "Use other words"}
-        wanted = wanted if n_results or offset else FEW_RESULTS
-    if hits.degraded:
-        notes["degraded"] = list(hits.degraded)
-    found = results_json(hits[offset:], wanted)
+    if hits.nothing_close and not (n_results or offset):
+        wanted = FEW_RESULTS
+    found, notes = results_json(hits[offset:], wanted), notes_json(hits.nothing_close, hits.degraded)
     return {"success": True, "query": query[:MAX_TITLE_CHARS], **found, **notes, **page.end(hits)}
 
 
@@ -230,7 +216,7 @@ EMBED_DOCUMENT = Tool(
         WORKSPACE_PATH,
     ),
     run=embed_document,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     read_only=False,
     output=make_schema({"job": "object"}, embedded="integer", skipped="integer"),
 )
@@ -246,7 +232,7 @@ EMBED_WORKSPACE = Tool(
     ),
     arguments=(WORKSPACE_PATH,),
     run=embed_workspace,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     read_only=False,
     destructive=True,
     output=make_schema({"job": "object"}, embedded="integer", skipped="integer"),
@@ -270,7 +256,7 @@ SEARCH_SEMANTIC = Tool(
         OFFSET,
     ),
     run=search_semantic,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     parts=Items("results", count="num_results"),
     advice="Past conversations of a workspace: search_semantic; after changes, call embed_workspace first.",
     reading_advice="Past conversations of a workspace: search_semantic.",
@@ -292,7 +278,7 @@ GET_SIMILAR = Tool(
         OFFSET,
     ),
     run=get_similar,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     parts=Items("results", count="num_results"),
     output=make_schema(results="array"),
 )
@@ -312,7 +298,7 @@ GET_EMBEDDING_STATUS = Tool(
     ),
     arguments=(WORKSPACE_PATH,),
     run=get_embedding_status,
-    family=FAMILY,
+    family=PLAIN_FAMILY,
     output=make_schema(num_documents="integer", pending="object"),
 )
 

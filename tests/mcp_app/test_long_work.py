@@ -16,7 +16,7 @@ from mcp_app.file_roots import FileRoots
 from mcp_app.server import create_server
 from mcp_app.tool import Call, format_follow_up
 from mcp_app.tools import select_tools
-from mcp_app.tools.knowledge.documents import MANAGE_DOCUMENT, is_large, manage_document
+from mcp_app.tools.knowledge import MANAGE_DOCUMENT, is_large, manage_document
 from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.opening import Opening

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mcp_app.server import create_server
+from mcp_app.tool import PLAIN_FAMILY as FAMILY
 from mcp_app.tool import Call, Tool, make_schema
-from mcp_app.tools.knowledge.family import FAMILY
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
 from workbench.settings import Settings

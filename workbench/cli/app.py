@@ -11,6 +11,7 @@ from workbench.errors import InvalidInput
 from workbench.runtime import check_extra, exit_now
 
 if TYPE_CHECKING:
+    from workbench.app.shell.serve import PublicServer
     from workbench.types import ShouldStop
     from workbench.workbench import Workbench
 
@@ -24,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-sample", action="store_true", help="do not load the sample into an empty corpus")
 
 
-def run(arguments: argparse.Namespace, out: Output) -> int:
-    """Serve until Ctrl-C; on first run, load the sample before the first page."""
+def run(arguments: argparse.Namespace, out: Output, public: PublicServer | None = None) -> int:
+    """Serve until Ctrl-C; on first run, load the sample before the first page. ``public`` also serves agents."""
     if not 1 <= arguments.port <= 65535:
         raise InvalidInput(f"Invalid --port {arguments.port}: use a number from 1 to 65535.")
     check_extra("app")
@@ -35,4 +36,6 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
         ensure_sample(wb, out, should_stop)
 
     prepare = None if arguments.no_sample else first_run
-    exit_now(serve(arguments.port, host=arguments.host, prepare=prepare))  # does not wait for the server's threads
+    exit_now(
+        serve(arguments.port, host=arguments.host, prepare=prepare, public=public)
+    )  # does not wait for the server's threads

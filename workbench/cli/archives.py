@@ -54,9 +54,7 @@ def _run_refresh(arguments: argparse.Namespace, out: Output) -> int:
     del arguments
     with open_workbench() as wb, cancel_on_sigint(out) as should_stop, out.progress("Archives") as show:
         source = wb.sources.get(wb.archives.refresh(show, should_stop))
-    sentence = f"{source.title!r} has {source.documents_count:,} documents."
-    out.show(source, lambda console: console.print(sentence))
-    return 0
+    return out.sentence(source, f"{source.title!r} has {source.documents_count:,} documents.")
 
 
 def _print_result(console: Console, result: ArchiveResult, titles: dict[str, str]) -> None:
@@ -73,14 +71,10 @@ def _print_result(console: Console, result: ArchiveResult, titles: dict[str, str
             for snippet in highlight.snippets if highlight.field == "content" else ():
                 console.print(Text("       ").append_text(_highlight(snippet)))
         if hit.citations:
-            for citation in hit.citations.citing:
-                console.print(
-                    Text(f"       cites {strip_control_chars(titles.get(citation.target_id, citation.target_url))}")
-                )
-            for citation in hit.citations.cited:
-                console.print(
-                    Text(f"       cited by {strip_control_chars(titles.get(citation.source_id, citation.source_id))}")
-                )
+            cites = [titles.get(one.target_id, one.target_url) for one in hit.citations.citing]
+            cited_by = [titles.get(one.source_id, one.source_id) for one in hit.citations.cited]
+            for line in (*(f"cites {title}" for title in cites), *(f"cited by {title}" for title in cited_by)):
+                console.print(Text(f"       {strip_control_chars(line)}"))
 
 
 def _highlight(snippet: str) -> Text:

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from workbench.cli.options import Subcommands, run_subcommand
-from workbench.cli.output import Output, print_table, strip_control_chars
+from workbench.cli.output import Output, strip_control_chars
 from workbench.cli.session import open_workbench
 from workbench.types import ARTICLE_CATEGORIES
 
@@ -42,8 +42,7 @@ def _run_show(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
         article = wb.articles.get(arguments.slug)
     text = f"{article.title}\n{article.description}\n\n{article.content}"
-    out.show(article, lambda console: console.print(strip_control_chars(text), soft_wrap=True))
-    return 0
+    return out.sentence(article, strip_control_chars(text))
 
 
 def _run_search(arguments: argparse.Namespace, out: Output) -> int:
@@ -65,5 +64,4 @@ def _print_articles(out: Output, articles: Sequence[Article], evidence: Evidence
     value: dict[str, object] = {"articles": list(articles), "total": len(articles)}
     if evidence is not None:
         value["evidence"] = evidence
-    out.show(value, lambda console: print_table(console, columns, rows, "No article matches."))
-    return 0
+    return out.table(value, columns, rows, "No article matches.")

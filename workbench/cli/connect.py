@@ -48,8 +48,7 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
         callers = _load_callers(out)
         states = {client: describe_state(client, settings.home, callers) for client in CLIENT_FILES}
         lines = "\n".join(f"{name:<15} {state}" for name, state in states.items())
-        out.show(states, lambda console: console.print(lines, soft_wrap=True, markup=False))
-        return 0
+        return out.sentence(states, lines)
     if arguments.client not in CLIENT_FILES:
         raise InvalidInput(f"Unknown client {arguments.client!r}; use one of {list_choices(CLIENT_FILES)}.")
     if arguments.undo:
@@ -59,12 +58,13 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
     if not change.is_none:
         _confirm(arguments, out, change)
     apply_change(change, settings.home)
-    state = _describe_undone(change, settings) if arguments.undo else _describe_written(change)
-    if not arguments.undo:
-        state += " " + describe_state(arguments.client, settings.home, _load_callers(out))
+    if arguments.undo:
+        state = _describe_undone(change, settings)
+    else:
+        state = f"{change.path} is up to date. " if change.is_none else f"Written to {change.path}. "
+        state += describe_state(arguments.client, settings.home, _load_callers(out))
     value = {"client": change.client, "file": str(change.path), "changed": not change.is_none, "state": state}
-    out.show(value, lambda console: console.print(state, soft_wrap=True, markup=False))
-    return 0
+    return out.sentence(value, state)
 
 
 def _plan_connection(arguments: argparse.Namespace, settings: Settings) -> FileChange:
@@ -87,10 +87,6 @@ def _confirm(arguments: argparse.Namespace, out: Output, change: FileChange) -> 
     print("Write this? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise Cancelled("Nothing was written.")
-
-
-def _describe_written(change: FileChange) -> str:
-    return f"{change.path} is up to date." if change.is_none else f"Written to {change.path}."
 
 
 def _describe_undone(change: FileChange, settings: Settings) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.cli.options import parse_number
-from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.output import Output, describe_queued, print_fields, print_table
 from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.crawling.messages import outcome_label
 from workbench.errors import InvalidInput
@@ -82,10 +82,7 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
         if arguments.wait:
             return wait_crawl(wb, as_text(crawl["id"]), out)
         out.show(crawl, lambda console: print_crawl(console, crawl))
-        job = crawl["id"]
-        out.message(
-            f"Queued for a worker (the app, the MCP server or 'workbench worker'); see 'workbench jobs show {job}'."
-        )
+        out.message(describe_queued(as_text(crawl["id"])))
     return 0
 
 

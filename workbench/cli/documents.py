@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
-from workbench.cli.output import Output, print_fields, print_table, strip_control_chars
+from workbench.cli.output import Output, print_fields, strip_control_chars
 from workbench.cli.session import open_workbench
 from workbench.errors import InvalidInput, UnreadableDocument
 from workbench.formatting import parse_assignments
@@ -61,11 +61,8 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
         documents = wb.documents.list(limit=arguments.limit, offset=arguments.offset, **conditions)
         total = wb.documents.count(**conditions)
     rows = [(d.id, d.title, d.document_type, d.path or d.url, d.passages_count) for d in documents]
-
-    def human(console: Console) -> None:
-        print_table(console, ("Id", "Title", "Type", "Path or URL", "Passages"), rows, "No documents.")
-
-    out.show({"documents": documents, "total": total}, human)
+    columns = ("Id", "Title", "Type", "Path or URL", "Passages")
+    out.table({"documents": documents, "total": total}, columns, rows, "No documents.")
     if len(documents) < total:
         out.message(f"{len(documents):,} of {total:,} shown; use --limit and --offset to see more.")
     return 0
@@ -128,10 +125,7 @@ def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
         document = wb.documents.get(arguments.id)
         confirm(arguments, out, f"{document.title!r} has {document.passages_count:,} passages.")
         deletion = wb.documents.delete(document.id)
-    out.show(
-        deletion, lambda console: console.print(f"Deleted {deletion.title!r} with {deletion.passages:,} passages.")
-    )
-    return 0
+    return out.sentence(deletion, f"Deleted {deletion.title!r} with {deletion.passages:,} passages.")
 
 
 def _read_content(arguments: argparse.Namespace) -> tuple[Path | None, str | None]:
@@ -145,5 +139,4 @@ def _read_content(arguments: argparse.Namespace) -> tuple[Path | None, str | Non
 
 def _print_document(out: Output, document: Document, outcome: str) -> int:
     value = {name: item for name, item in document.to_dict().items() if name != "text"} | {"outcome": outcome}
-    out.show(value, lambda console: print_fields(console, value))
-    return 0
+    return out.fields(value, value)

@@ -23,5 +23,4 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
         f"Wrote {count_text(report.documents, 'document')}, including test sets ({report.rows:,} rows, "
         f"{size_text(report.bytes)}), to {report.path}"
     )
-    out.show(report, lambda console: console.print(sentence, soft_wrap=True))
-    return 0
+    return out.sentence(report, sentence)

@@ -22,5 +22,4 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
         f"Restored {count_text(report.documents, 'document')} in {count_text(report.sources, 'source')}, "
         f"including test sets ({report.rows:,} rows)."
     )
-    out.show(report, lambda console: console.print(sentence, soft_wrap=True))
-    return 0
+    return out.sentence(report, sentence)

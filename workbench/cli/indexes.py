@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
-from workbench.cli.output import Output, format_own, print_fields, print_table
+from workbench.cli.output import Output, format_own
 from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import InvalidInput
 from workbench.formatting import parse_assignments, size_text
@@ -124,8 +124,7 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
     ]
     columns = ("Name", "Status", "Chunker", "Options", "Model", "Documents", "Passages", "On disk")
     value = {"indexes": [index.to_dict() | {"bytes": sizes[index.name]} for index in indexes], "total": len(indexes)}
-    out.show(value, lambda console: print_table(console, columns, rows, "No indexes."))
-    return 0
+    return out.table(value, columns, rows, "No indexes.")
 
 
 def _run_show(arguments: argparse.Namespace, out: Output) -> int:
@@ -172,8 +171,7 @@ def _run_build(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
         if arguments.dry_run:
             cost = wb.indexes.estimate(arguments.name)
-            out.show(asdict(cost), lambda console: console.print(str(cost)))
-            return 0
+            return out.sentence(asdict(cost), str(cost))
         if arguments.background:
             return _enqueue(out, wb, arguments.name)
         return _print_index(out, wb, _build_index(wb, out, arguments.name))
@@ -222,8 +220,7 @@ def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
         index = wb.indexes.get(arguments.name)
         confirm(arguments, out, f"The index {index.name!r} has {index.passages_count:,} passages.")
         wb.indexes.delete(index.name)
-    out.show(index, lambda console: console.print(f"Deleted the index {index.name!r}; its documents are kept."))
-    return 0
+    return out.sentence(index, f"Deleted the index {index.name!r}; its documents are kept.")
 
 
 def _enqueue(out: Output, wb: Workbench, name: str) -> int:
@@ -231,11 +228,7 @@ def _enqueue(out: Output, wb: Workbench, name: str) -> int:
     out.remark(wb.indexes.describe_cost(name))
     job = wb.jobs.enqueue_index_build(name)
     value = {"job": job.id, "index": name, "status": job.status, "missing_documents": wb.indexes.count_missing(name)}
-    out.message(
-        f"Queued for a worker (the app, the MCP server or 'workbench worker'); see 'workbench jobs show {job.id}'."
-    )
-    out.show(value, lambda console: print_fields(console, value))
-    return 0
+    return out.job(job.id, value)
 
 
 def _build_index(wb: Workbench, out: Output, name: str) -> Index:
@@ -247,16 +240,8 @@ def _build_index(wb: Workbench, out: Output, name: str) -> Index:
 
 
 _SHOWN_OF_TABLES = (
-    "place",
-    "table",
-    "collection",
-    "filter",
-    "distance",
-    "rows",
-    "matched",
-    "synced_at",
-    "notes",
-    "left_out",
+    *("place", "table", "collection", "filter", "distance"),
+    *("rows", "matched", "synced_at", "notes", "left_out"),
 )
 
 
@@ -266,6 +251,4 @@ def _print_index(out: Output, wb: Workbench, index: Index) -> int:
     row: dict[str, object] = {name: item for name, item in value.items() if name not in ("bytes", "attachment")}
     if index.attachment is not None:
         row |= {name: index.attachment[name] for name in _SHOWN_OF_TABLES}
-    row |= {"on_disk": size_text(size)}
-    out.show(value, lambda console: print_fields(console, row))
-    return 0
+    return out.fields(value, row | {"on_disk": size_text(size)})

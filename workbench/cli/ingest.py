@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from workbench.cli.output import Output, print_fields, print_table, strip_control_chars
+from workbench.cli.output import Output, print_table, strip_control_chars
 from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import Cancelled, UnreadableDocument
 
@@ -77,20 +77,14 @@ def _enqueue(arguments: argparse.Namespace, out: Output) -> int:
             index=arguments.index,
             source_id=source.id,
         )
-    value = {"job": job.id, "title": job.title, "status": job.status}
-    out.message(
-        f"Queued for a worker (the app, the MCP server or 'workbench worker'); see 'workbench jobs show {job.id}'."
-    )
-    out.show(value, lambda console: print_fields(console, value))
-    return 0
+    return out.job(job.id, {"job": job.id, "title": job.title, "status": job.status})
 
 
 def _print_report(console: Console, report: IngestReport) -> None:
     counts = [(report.added, "added"), (report.updated, "updated"), (report.unchanged, "unchanged")]
     counts.append((len(report.failures), "failed"))
     console.print("Documents: " + ", ".join(f"{count:,} {what}" for count, what in counts))
-    print_passages = f"Passages stored: {report.passages:,}; embedded: {report.embedded:,}; {report.seconds:.1f} s"
-    console.print(print_passages)
+    console.print(f"Passages stored: {report.passages:,}; embedded: {report.embedded:,}; {report.seconds:.1f} s")
     if report.source_id:
         console.print(f"Source: {report.source_id}")
     for note in report.notes:

@@ -80,8 +80,7 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
 
 def _run_show(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
-        job = wb.jobs.get(arguments.id)
-        return _print_job(wb, job, out, arguments.log)
+        return _print_job(wb, wb.jobs.get(arguments.id), out, arguments.log)
 
 
 def _run_cancel(arguments: argparse.Namespace, out: Output) -> int:

@@ -45,8 +45,7 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
         f"Copied {len(notebooks)} notebooks to {folder}. To open them: {OPEN_COMMAND} {folder}\n"
         f"For strategies_live.py: pip install marimo && marimo edit {folder / 'strategies_live.py'}"
     )
-    out.show(value, lambda console: console.print(text, soft_wrap=True, markup=False))
-    return 0
+    return out.sentence(value, text)
 
 
 def list_notebook_files() -> list[Path]:

@@ -42,6 +42,26 @@ class Output:
             discard_output()
             self._has_reader = False
 
+    def sentence(self, value: object, text: str) -> int:
+        """Print ``value`` as JSON, or a sentence, and return the exit code of success."""
+        self.show(value, lambda console: console.print(text, soft_wrap=True))
+        return 0
+
+    def fields(self, value: object, shown: Mapping[str, object]) -> int:
+        """Print ``value`` as JSON, or one field per line, and return the exit code of success."""
+        self.show(value, lambda console: print_fields(console, shown))
+        return 0
+
+    def table(self, value: object, columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "") -> int:
+        """Print ``value`` as JSON, or a table, and return the exit code of success."""
+        self.show(value, lambda console: print_table(console, columns, rows, empty))
+        return 0
+
+    def job(self, job_id: str, value: Mapping[str, object]) -> int:
+        """Report a job that was queued, and return the exit code of success."""
+        self.message(describe_queued(job_id))
+        return self.fields(value, value)
+
     def message(self, text: str) -> None:
         """Print a message to stderr."""
         with suppress(OSError):  # stderr is closed, or the disk is full
@@ -107,6 +127,11 @@ class Output:
 def discard_output() -> None:
     """Discard further output to stdout."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def describe_queued(job_id: str) -> str:
+    """Return a sentence on a job that was queued."""
+    return f"Queued for a worker (the app, the MCP server or 'workbench worker'); see 'workbench jobs show {job_id}'."
 
 
 def strip_control_chars(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from workbench.cli.options import SubcommandFunction, Subcommands, add_yes_option, confirm, run_subcommand
-from workbench.cli.output import Output, format_own, print_fields, print_table
+from workbench.cli.output import Output, format_own
 from workbench.cli.session import open_workbench
 from workbench.formatting import count_text, sources_text
 from workbench.types import Folder, Project
@@ -67,8 +67,7 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
     columns = ("Id", "Title", "Description", "Sources")
     empty = "No projects; create one with 'workbench projects create TITLE'."
     value = {"projects": projects, "total": len(projects)}
-    out.show(value, lambda console: print_table(console, columns, rows, empty))
-    return 0
+    return out.table(value, columns, rows, empty)
 
 
 def _run_show(arguments: argparse.Namespace, out: Output) -> int:
@@ -96,8 +95,7 @@ def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
         deletion = wb.projects.delete(project.id)
     sources = sources_text(deletion.sources, deletion.families)
     sentence = f"Deleted {deletion.title!r} with {sources}: {count_text(deletion.documents, 'document')} in all."
-    out.show(deletion, lambda console: console.print(sentence))
-    return 0
+    return out.sentence(deletion, sentence)
 
 
 def _run_folders(arguments: argparse.Namespace, out: Output) -> int:
@@ -109,8 +107,7 @@ def _run_folders(arguments: argparse.Namespace, out: Output) -> int:
     ]
     columns = ("Id", "Name", "Description", "Sources")
     value = {"folders": folders, "total": len(folders)}
-    out.show(value, lambda console: print_table(console, columns, rows, "No folders in this project."))
-    return 0
+    return out.table(value, columns, rows, "No folders in this project.")
 
 
 def _run_create_folder(arguments: argparse.Namespace, out: Output) -> int:
@@ -132,8 +129,7 @@ def _run_delete_folder(arguments: argparse.Namespace, out: Output) -> int:
         folder = wb.projects.delete_folder(arguments.project, arguments.name)
     sources = sources_text(folder.source_count, folder.family_count)
     sentence = f"Deleted the folder {folder.name!r}; the project keeps its {sources}."
-    out.show(folder, lambda console: console.print(sentence))
-    return 0
+    return out.sentence(folder, sentence)
 
 
 def _print_fields(out: Output, thing: Project | Folder, folders: list[Folder] | None = None) -> int:
@@ -141,5 +137,4 @@ def _print_fields(out: Output, thing: Project | Folder, folders: list[Folder] | 
     if folders is not None:
         value["folders"] = [folder.to_dict() for folder in folders]
     shown = thing.to_dict() | ({"folders": [folder.name for folder in folders]} if folders is not None else {})
-    out.show(value, lambda console: print_fields(console, shown))
-    return 0
+    return out.fields(value, shown)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
-from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.output import Output
 from workbench.cli.session import open_workbench
 from workbench.errors import Conflict, NotFound
 from workbench.types import Ranker
@@ -41,13 +41,13 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
     ]  # fmt: skip
     columns = ("Name", "Trained on", "Questions", "Index", "nDCG@10", "Rerank", "Created")
     value = {"rankers": rankers, "total": len(rankers)}
-    out.show(value, lambda console: print_table(console, columns, rows, ""))
-    return 0
+    return out.table(value, columns, rows)
 
 
 def _run_show(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
-        return _print_ranker(out, wb.rankers.get(arguments.name))
+        ranker = wb.rankers.get(arguments.name)
+    return out.fields(ranker, ranker.to_dict())
 
 
 def _run_export(arguments: argparse.Namespace, out: Output) -> int:
@@ -58,8 +58,7 @@ def _run_export(arguments: argparse.Namespace, out: Output) -> int:
         text = wb.rankers.export(arguments.name)
     target.write_text(text, encoding="utf-8")
     value = {"ranker": arguments.name, "path": str(target)}
-    out.show(value, lambda console: console.print(f"Wrote the ranker {arguments.name!r} to {target}", soft_wrap=True))
-    return 0
+    return out.sentence(value, f"Wrote the ranker {arguments.name!r} to {target}")
 
 
 def _run_import(arguments: argparse.Namespace, out: Output) -> int:
@@ -67,9 +66,8 @@ def _run_import(arguments: argparse.Namespace, out: Output) -> int:
     if not source.is_file():
         raise NotFound("file", str(source), "Use a file written by 'workbench rankers export'.")
     with open_workbench() as wb:
-        return _print_ranker(
-            out, wb.rankers.restore(source.read_text(encoding="utf-8", errors="replace"), arguments.name)
-        )
+        ranker = wb.rankers.restore(source.read_text(encoding="utf-8", errors="replace"), arguments.name)
+    return out.fields(ranker, ranker.to_dict())
 
 
 def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
@@ -77,13 +75,7 @@ def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
         ranker = wb.rankers.get(arguments.name)
         confirm(arguments, out, f"The ranker {ranker.name!r} was trained on {ranker.questions:,} questions.")
         wb.rankers.delete(ranker.name)
-    out.show(ranker, lambda console: console.print(f"Deleted the ranker {ranker.name!r}."))
-    return 0
-
-
-def _print_ranker(out: Output, ranker: Ranker) -> int:
-    out.show(ranker, lambda console: print_fields(console, ranker.to_dict()))
-    return 0
+    return out.sentence(ranker, f"Deleted the ranker {ranker.name!r}.")
 
 
 def _format_figure(ranker: Ranker, name: str) -> str:

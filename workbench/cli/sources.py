@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
-from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.output import Output
 from workbench.cli.session import open_workbench
-from workbench.types import DATASET, SOURCE_TYPES, Source
+from workbench.types import DATASET, SOURCE_TYPES
 
 run = run_subcommand
 CREATABLE_TYPES = tuple(kind for kind in SOURCE_TYPES if kind != DATASET)
@@ -72,7 +72,7 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
     ]
     columns = ("Id", "Title", "Type", "Project or folder", "Tags", "Documents", "Passages")
     empty = "No sources; add documents with 'workbench ingest PATH'."
-    out.show({"sources": sources, "total": total}, lambda console: print_table(console, columns, rows, empty))
+    out.table({"sources": sources, "total": total}, columns, rows, empty)
     if apart:
         kinds = " or ".join(dict.fromkeys(source.source_type for source in apart))
         out.remark(f"Conversations, articles and archives are listed separately: --type {kinds}.")
@@ -81,7 +81,8 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
 
 def _run_show(arguments: argparse.Namespace, out: Output) -> int:
     with open_workbench() as wb:
-        return _print_source(out, wb.sources.get(arguments.id))
+        source = wb.sources.get(arguments.id)
+    return out.fields(source, source.to_dict())
 
 
 def _run_create(arguments: argparse.Namespace, out: Output) -> int:
@@ -94,7 +95,7 @@ def _run_create(arguments: argparse.Namespace, out: Output) -> int:
             folder=arguments.folder,
             tags=arguments.tag or (),
         )
-    return _print_source(out, source)
+    return out.fields(source, source.to_dict())
 
 
 def _run_update(arguments: argparse.Namespace, out: Output) -> int:
@@ -110,7 +111,7 @@ def _run_update(arguments: argparse.Namespace, out: Output) -> int:
             encoding=arguments.encoding,
             hidden=arguments.hidden,
         )
-    return _print_source(out, source)
+    return out.fields(source, source.to_dict())
 
 
 def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
@@ -119,10 +120,4 @@ def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
         confirm(arguments, out, f"{source.title!r} has {source.documents_count:,} documents.")
         deletion = wb.sources.delete(source.id)
     sentence = f"Deleted {deletion.title!r} with {deletion.documents:,} documents and {deletion.passages:,} passages."
-    out.show(deletion, lambda console: console.print(sentence))
-    return 0
-
-
-def _print_source(out: Output, source: Source) -> int:
-    out.show(source, lambda console: print_fields(console, source.to_dict()))
-    return 0
+    return out.sentence(deletion, sentence)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.cli.options import Subcommands, add_parameters, read_parameters, run_subcommand
 from workbench.cli.output import Output, print_fields, print_table
 from workbench.cli.session import open_workbench
-from workbench.types import Parameter, Scope
+from workbench.types import Scope
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,8 +52,7 @@ def _run_promote(arguments: argparse.Namespace, out: Output) -> int:
             index=arguments.index,
             note=arguments.note,
         )
-    out.show(promoted, lambda console: _print_promotions(console, [promoted]))
-    return 0
+    return _print_promotions(out, promoted, [promoted])
 
 
 def _run_undo(arguments: argparse.Namespace, out: Output) -> int:
@@ -61,22 +60,17 @@ def _run_undo(arguments: argparse.Namespace, out: Output) -> int:
         serving = wb.promotions.undo(_read_scope(arguments))
         built_in = wb.promotions.built_in
     name = serving.strategy if serving else built_in
-    out.show(
-        {"serving": serving, "strategy": name},
-        lambda console: console.print(f"The default in this scope is now {name}."),
-    )
-    return 0
+    return out.sentence({"serving": serving, "strategy": name}, f"The default in this scope is now {name}.")
 
 
 def _run_history(arguments: argparse.Namespace, out: Output) -> int:
     place = _read_scope(arguments)
     with open_workbench() as wb:
         promotions = wb.promotions.history(None if place == Scope() else place)
-    out.show({"promotions": promotions}, lambda console: _print_promotions(console, promotions))
-    return 0
+    return _print_promotions(out, {"promotions": promotions}, promotions)
 
 
-def _print_promotions(console: Console, promotions: Sequence[Promotion]) -> None:
+def _print_promotions(out: Output, value: object, promotions: Sequence[Promotion]) -> int:
     rows = [
         (
             f"{item.scope_title or item.scope} {item.version}",
@@ -89,7 +83,7 @@ def _print_promotions(console: Console, promotions: Sequence[Promotion]) -> None
         for item in promotions
     ]
     columns = ("Scope and version", "Strategy", "Index", "Parameters", "State", "Note")
-    print_table(console, columns, rows, "No promotions; the built-in default is used everywhere.")
+    return out.table(value, columns, rows, "No promotions; the built-in default is used everywhere.")
 
 
 run = run_subcommand
@@ -112,8 +106,7 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
         (strategy.name, strategy.summary, ", ".join(p.name for p in strategy.parameters))
         for strategy in STRATEGIES.values()
     ]
-    out.show(value, lambda console: print_table(console, ("Strategy", "Description", "Parameters"), rows, ""))
-    return 0
+    return out.table(value, ("Strategy", "Description", "Parameters"), rows)
 
 
 def _run_show(arguments: argparse.Namespace, out: Output) -> int:
@@ -126,12 +119,8 @@ def _run_show(arguments: argparse.Namespace, out: Output) -> int:
             console,
             {"name": strategy.name, "title": strategy.title, "description": strategy.summary, "needs": strategy.needs},
         )
-        rows = [(p.name, p.default, _format_valid(p), p.why) for p in strategy.parameters]
+        rows = [(p.name, p.default, p.valid().removeprefix("use "), p.why) for p in strategy.parameters]
         print_table(console, ("Parameter", "Default", "Valid", "Description"), rows, "No parameters.")
 
     out.show(strategy, human)
     return 0
-
-
-def _format_valid(parameter: Parameter) -> str:
-    return parameter.valid().removeprefix("use ")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.options import SubcommandFunction, Subcommands, run_subcommand
-from workbench.cli.output import Output, print_fields, print_table
+from workbench.cli.output import Output
 from workbench.cli.session import cancel_on_sigint, open_workbench
 from workbench.errors import InvalidInput
 from workbench.types import weak_match_text
@@ -66,7 +66,7 @@ def _run_embed(arguments: argparse.Namespace, out: Output) -> int:
     for failure in report.failures:
         out.message(f"{failure.path}: {failure.error}")
     counts = f"{report.embedded:,} embedded, {report.skipped:,} unchanged, {report.removed:,} removed."
-    out.show(report, lambda console: console.print(report.all_failed or counts))
+    out.sentence(report, report.all_failed or counts)
     return 1 if report.all_failed else 0
 
 
@@ -102,7 +102,7 @@ def _run_status(arguments: argparse.Namespace, out: Output) -> int:
         "last": [f"{path} ({at[:16]})" for path, at in status.recent[:3]],
         "on disk": ", ".join(f"{count} {what}" for what, count in changes.items()) if pending.any else "unchanged",
     }
-    out.show({**status.to_dict(), "pending": changes}, lambda console: print_fields(console, row))
+    out.fields({**status.to_dict(), "pending": changes}, row)
     if pending.any:
         out.message("Files on disk have changed; run 'workbench workspace embed' to update.")
     return 0
@@ -116,5 +116,4 @@ def _print_hits(out: Output, hits: Sequence[ConversationHit], evidence: Evidence
     if evidence is not None:
         value["evidence"] = evidence
         out.remark(weak_match_text(hits, evidence))
-    out.show(value, lambda console: print_table(console, ("Conversation", "Score", "Title", "Date"), rows, empty))
-    return 0
+    return out.table(value, ("Conversation", "Score", "Title", "Date"), rows, empty)

@@ -146,7 +146,7 @@ def _format_promotion(promotion: Promotion, default: str) -> str:
 
 
 def _format_default(wb: Workbench, default: str) -> str:
-    from mcp_app.tools.knowledge.search import DEFAULT_SEARCH_TYPE
+    from mcp_app.tools.knowledge import DEFAULT_SEARCH_TYPE
 
     strategy, own = strategy_title(wb.promotions.built_in), strategy_title(DEFAULT_SEARCH_TYPE)
     return (

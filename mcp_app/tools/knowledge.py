@@ -1,0 +1,800 @@
+"""The knowledge tools: search, documents, sources and crawls of websites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from mcp_app.arguments import NAMES_ARGUMENT, Argument, Refused, make_missing_error
+from mcp_app.paging import (
+    ITEMS_PER_PAGE,
+    MAX_TEXT_CHARS,
+    MAX_TITLE_CHARS,
+    Items,
+    RankedPage,
+    apply_cutoff,
+    cut,
+    explain_past_end,
+    format_next_call,
+)
+from mcp_app.tool import (
+    PLAIN_FAMILY,
+    Call,
+    Tool,
+    dump_json,
+    format_follow_up,
+    job_json,
+    make_action_schema,
+    make_schema,
+    notes_json,
+    require,
+)
+from workbench.errors import NotFound
+from workbench.retrieval.legs import RERANKERS
+from workbench.retrieval.options import Ask
+from workbench.retrieval.parameters import AGENT_CUTOFF
+from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY
+from workbench.services.checks import JOB_THRESHOLD_BYTES, estimate_text_bytes
+from workbench.text import MAX_PASSAGES_STEMMED_AT_ONCE
+from workbench.types import Document, JsonObject, JsonValue, NamesUse, Passage, Scope, Source, as_object, copies_json
+
+if TYPE_CHECKING:
+    from workbench.services.crawls import CrawlJob
+    from workbench.storage.jobs import Job
+
+# Arguments, look-ups, and sources and documents as JSON
+
+PAGE = Argument("page", "integer", "list: page number, from 1.", 1, low=1, high=1_000_000)
+PER_PAGE = Argument("per_page", "integer", f"Items per page; capped at {ITEMS_PER_PAGE}.", 10, low=1, high=1_000_000)
+OFFSET = Argument("offset", "integer", "list: items to skip.", low=0)
+ACTIONS = ("create", "get", "list", "update", "delete")
+MAX_METADATA_CHARS = 5 * MAX_TEXT_CHARS  # characters, for a single document
+LIST_SOURCES_HINT = "Use manage_source(action='list') to see available sources"
+LIST_DOCUMENTS_HINT = "Verify document_id or use manage_document(action='list')"
+
+
+def find_source(call: Call, key: str) -> Source:
+    """Return a source by id, URL or exact title.
+
+    Raises:
+        Refused: There is no such source; the message is worded as in the specification.
+    """
+    try:
+        return call.wb.sources.get(key)
+    except NotFound:
+        raise Refused(f"Invalid source_id: {key} not found", LIST_SOURCES_HINT) from None
+
+
+def find_document(call: Call, document_id: str) -> Document:
+    """Return a document by id.
+
+    Raises:
+        Refused: There is no such document; the message is worded as in the specification.
+    """
+    try:
+        return call.wb.documents.get(document_id)
+    except NotFound:
+        raise Refused(f"Document not found: {document_id}", LIST_DOCUMENTS_HINT) from None
+
+
+def source_json(source: Source) -> JsonObject:
+    """Return a source as the tools show it."""
+    answer = source.to_dict()
+    names = ("id", "title", "url", "source_type", "status", "documents_count", "passages_count", "scope", "project_id")
+    more = ("folder_name", "tags", "created_at", "updated_at")
+    reading = {name: answer[name] for name in ("encoding", "hidden") if answer[name] not in ("", "read")}
+    return {name: answer[name] for name in names + more} | {"title": cut(source.title, MAX_TITLE_CHARS)} | reading
+
+
+def document_json(document: Document, passages: str = "chunks_count", room: int = MAX_TEXT_CHARS) -> JsonObject:
+    """Return a document without its text.
+
+    Args:
+        document: The document.
+        passages: Name of the field with the number of passages.
+        room: Characters of metadata; entries that do not fit are counted instead.
+    """
+    answer = document.to_dict()
+    return {
+        "id": document.id,
+        "title": cut(document.title, MAX_TITLE_CHARS),
+        "source_id": document.source_id,
+        "document_type": document.document_type,
+        "url": document.url,
+        "path": document.path,
+        passages: document.passages_count,
+        "status": document.status,
+        "created_at": answer["created_at"],
+        "updated_at": answer["updated_at"],
+        "metadata": _fit_metadata(as_object(answer["metadata"]), room),
+    }
+
+
+def resolve_page(page: int, per_page: int, offset: int | None) -> tuple[int, int]:
+    """Return (items per page, items to skip), with at most 20 per page; an offset overrides the page."""
+    size = min(per_page, ITEMS_PER_PAGE)
+    return size, (page - 1) * size if offset is None else offset
+
+
+def list_json(name: str, items: list[JsonObject], total: int, page: int, size: int) -> JsonObject:
+    """Return a page of items as specified, with the number of all."""
+    counts: JsonObject = {"total_count": total, "count": len(items), "page": page, "per_page": size}
+    return {"success": True, name: items, **counts}
+
+
+def _fit_metadata(metadata: Mapping[str, JsonValue], room: int) -> JsonObject:
+    """Return the entries that fit into ``room`` characters of JSON, and the number of omitted ones."""
+    fitting: JsonObject = {}
+    for key, value in ((key, _shorten(value)) for key, value in metadata.items()):
+        size = len(dump_json({key: value}))
+        if size <= room:
+            fitting[key] = value
+            room -= size
+    missing = len(metadata) - len(fitting)
+    return fitting | ({"...": f"{missing} of {len(metadata)} entries are too long to show"} if missing else {})
+
+
+def _shorten(value: JsonValue) -> JsonValue:
+    """Cut long texts at any level of the metadata."""
+    if isinstance(value, Mapping):
+        return {key: _shorten(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shorten(item) for item in value]
+    return cut(value, 300) if isinstance(value, str) else value
+
+
+# search_knowledge_base
+
+SEARCH_TYPES = ("vector", "hybrid", "rerank")
+DEFAULT_SEARCH_TYPE = UNPROMOTED_TOOL_STRATEGY
+DEFAULT_COUNT, MIN_SIMILARITY = 10, 0.05
+MAX_RANKED = 200  # passages that one search ranks, offset included
+
+
+def search_knowledge_base(
+    call: Call,
+    query: str,
+    source_id: str,
+    match_count: int,
+    search_type: str,
+    similarity_threshold: float,
+    offset: int,
+    language: str = "",
+    names: str = "prefer",
+) -> JsonObject:
+    """Return the passages that answer a query.
+
+    Without a search type the strategy promoted for the scope is used. Without a count and a threshold, results that
+    score far below the best are marked, and only a few are returned if nothing is close.
+    """
+    scope = Scope(
+        sources=(find_source(call, source_id).id,) if source_id else None,
+        languages=(language,) if language.strip() else (),
+        names=cast(NamesUse, names),
+    )
+    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_RANKED, "passages", "set source_id or language")
+    ask = Ask(
+        search_type or None,
+        page.limit,
+        scope,
+        min_similarity=MIN_SIMILARITY if similarity_threshold < 0 else similarity_threshold,
+        built_in=DEFAULT_SEARCH_TYPE,
+    )
+    result = call.wb.search_service.search(query, ask)
+    passages = list(page.items(result.results))
+    items, cutoff = [passage_json(passage) for passage in passages], {}
+    if not match_count and similarity_threshold < 0 and not offset:
+        scores = [hit.score for hit in passages]
+        items, cutoff = apply_cutoff(items, scores, result.strategy, AGENT_CUTOFF, close=result.evidence.close)
+    answer: JsonObject = {
+        "success": True,
+        "results": list(items),
+        "count": len(items),
+        "more": offset + len(items) < len(result),
+        "search_type": infer_search_type(result.strategy),
+        "strategy": result.strategy,
+        "query": cut(query, MAX_TITLE_CHARS),
+        **cutoff,
+    }
+    if result.preferring:
+        answer["preferring"] = [name.text for name in result.preferring]
+    other_words = "Use other words" + (", or remove source_id to search all sources" if source_id else "")
+    answer |= notes_json(result.evidence.reason if passages else "", result.degraded, other_words)
+    answer |= page.end(result.results)
+    if not passages:
+        no_match = "Nothing matched. Lower similarity_threshold, remove source_id or use other words"
+        answer["suggestion"] = explain_past_end(offset, result.results) or no_match
+    return answer
+
+
+def infer_search_type(strategy: str) -> str:
+    """Return the search type closest to a strategy; a promoted one may match none exactly."""
+    legs = STRATEGIES[strategy].legs
+    if not RERANKERS.isdisjoint(legs):
+        return "rerank"
+    return "hybrid" if STRATEGIES[strategy].uses_words else "vector"
+
+
+def passage_json(passage: Passage) -> JsonObject:
+    """Return a passage as specified."""
+    metadata: JsonObject = {
+        "source_id": passage.source_id,
+        "chunk_index": passage.metadata.get("ordinal", 0),
+        "url": passage.url,
+        "similarity": round(max(0.0, passage.similarity), 4),
+    }
+    if passage.metadata.get("language"):
+        metadata["language"] = passage.metadata["language"]
+    if passage.path:
+        metadata["path"] = cut(passage.path, MAX_TITLE_CHARS)
+    if passage.headings:
+        metadata["section"] = cut(" > ".join(passage.headings), MAX_TITLE_CHARS)
+    if passage.metadata.get("page"):
+        metadata["page"] = passage.metadata["page"]
+    if passage.metadata.get("page_label"):
+        metadata["page_label"] = passage.metadata["page_label"]
+    return {
+        "chunk_id": passage.passage_id,
+        "document_id": passage.document_id,
+        "document_title": cut(passage.document_title, MAX_TITLE_CHARS),
+        "text": cut(passage.text),
+        "score": round(passage.score, 4),
+        "match_type": passage.match_type,
+        "metadata": metadata,
+        **copies_json(passage.copies),
+    }
+
+
+SEARCH_KNOWLEDGE_BASE = Tool(
+    name="search_knowledge_base",
+    title="Search the knowledge base",
+    description=(
+        "Find the passages that answer a question, best first.\n"
+        "Use it for precise questions, in all sources or one: the best choice if you know no project; to find "
+        "documents, use rag_search_knowledge_base; for a project, rag_search_project_knowledge; for general knowledge "
+        "by tags, rag_search_global_knowledge; for code, rag_search_code_examples.\n"
+        'Example: search_knowledge_base(query="database optimization", search_type="hybrid", match_count=5)'
+    ),
+    arguments=(
+        Argument("query", "string", "Keywords or a question.", required=True),
+        Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
+        Argument("language", "string", "Only this language, e.g. de or german.", ""),
+        NAMES_ARGUMENT,
+        Argument(
+            "match_count",
+            "integer",
+            "Maximum number of passages.",
+            DEFAULT_COUNT,
+            low=1,
+            high=50,
+            unset=0,
+        ),
+        Argument(
+            "search_type",
+            "string",
+            "vector: by meaning. hybrid: by meaning and words. rerank: hybrid, then reranked by token similarity. "
+            "Default: the strategy promoted for this scope, else hybrid; the answer names the one used.",
+            DEFAULT_SEARCH_TYPE,
+            choices=SEARCH_TYPES,
+            unset="",
+        ),
+        Argument(
+            "similarity_threshold",
+            "number",
+            "Minimum cosine similarity; matches of words unknown to the model are never hidden.",
+            MIN_SIMILARITY,
+            low=0,
+            high=1,
+            unset=-1.0,
+        ),
+        Argument("offset", "integer", "Passages to skip.", 0, low=0),
+    ),
+    run=search_knowledge_base,
+    family=PLAIN_FAMILY,
+    parts=Items("results"),
+    advice="Passages, with a choice of search type and similarity threshold: search_knowledge_base.",
+    output=make_schema(results="array", more="boolean", search_type="string"),
+)
+
+
+# manage_document
+
+_OUTCOME_MESSAGES = {
+    "created": "Document ingested successfully with {chunks} chunks",
+    "updated": "Document updated successfully with {chunks} chunks",
+    "unchanged": "The source already has this content; nothing was changed",
+}
+
+
+def manage_document(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
+    """Run an action on documents."""
+    return _DOCUMENT_ACTIONS[action](call, **arguments)
+
+
+def _create_document(
+    call: Call,
+    *,
+    file_path: str,
+    content: str,
+    source_id: str,
+    title: str,
+    url: str,
+    metadata: Mapping[str, JsonValue] | None,
+    **_: JsonValue,
+) -> JsonObject:
+    if not file_path and not content:
+        raise make_missing_error("file_path", "create requires file_path (a file) or content (the text itself).")
+    given = _read_content(call, file_path, content, title=title or None, url=url or None, metadata=metadata)
+    source = find_source(call, source_id).id if source_id else None
+    if is_large(given["path"], content):
+        return make_job_answer(call, call.wb.jobs.enqueue_document(**given, source=source))
+    written = call.wb.documents.create(
+        **given, source=source, on_progress=call.on_progress, should_stop=call.should_stop
+    )
+    message = _OUTCOME_MESSAGES[written.outcome].format(chunks=written.document.passages_count)
+    answer = document_json(written.document, "chunks_created")
+    if written.offer:
+        message += f". {written.offer}"
+    return {"success": True, "document": answer, "message": message, "outcome": written.outcome}
+
+
+def _get_document(call: Call, *, document_id: str, **_: JsonValue) -> JsonObject:
+    document = find_document(call, require(document_id, "document_id", "get", LIST_DOCUMENTS_HINT))
+    answer = document_json(document, room=MAX_METADATA_CHARS) | {
+        "characters": len(document.text or ""),
+        "preview": cut(document.text),
+        "full_text": f"resource document://{document.id}",
+    }
+    return {"success": True, "document": answer}
+
+
+def _list_documents(
+    call: Call, *, source_id: str, page: int, per_page: int, offset: int | None, **_: JsonValue
+) -> JsonObject:
+    source = find_source(call, source_id).id if source_id else None
+    size, skipped = resolve_page(page, per_page, offset)
+    documents = call.wb.documents.list(source_id=source, limit=size, offset=skipped)
+    total = call.wb.documents.count(source_id=source)
+    return list_json("documents", [document_json(document) for document in documents], total, page, size)
+
+
+def _update_document(
+    call: Call,
+    *,
+    document_id: str,
+    file_path: str,
+    content: str,
+    title: str,
+    url: str,
+    metadata: Mapping[str, JsonValue] | None,
+    **_: JsonValue,
+) -> JsonObject:
+    document_id = find_document(call, require(document_id, "document_id", "update", LIST_DOCUMENTS_HINT)).id
+    if not any((title, url, metadata, content, file_path)):
+        raise Refused("Nothing to update", "Give a new title, url, metadata, content or file_path")
+    given = _read_content(call, file_path, content, title=title or None, url=url or None, metadata=metadata)
+    if is_large(given["path"], content):
+        return make_job_answer(call, call.wb.jobs.enqueue_document(**given, document=document_id))
+    written = call.wb.documents.update(document_id, **given, on_progress=call.on_progress, should_stop=call.should_stop)
+    return {"success": True, "document": document_json(written.document), "message": "Document updated successfully"}
+
+
+def _delete_document(call: Call, *, document_id: str, **_: JsonValue) -> JsonObject:
+    document_id = find_document(call, require(document_id, "document_id", "delete", LIST_DOCUMENTS_HINT)).id
+    deletion = call.wb.documents.delete(document_id)
+    deleted: JsonObject = {
+        "document_id": deletion.id,
+        "title": deletion.title,
+        "passages": deletion.passages,
+        "citations": deletion.citations,
+    }
+    message = f"Document and {deletion.passages} associated chunks deleted successfully"
+    return {"success": True, "message": message, "deleted": deleted}
+
+
+def _read_content(call: Call, file_path: str, content: str, **others: object) -> dict[str, Any]:
+    """Return the content of a document and its other fields as keyword arguments."""
+    if content and file_path:
+        raise Refused("Give either file_path or content, not both", "Remove one of them")
+    return {"path": call.files.file(file_path) if file_path else None, "text": content or None, **others}
+
+
+def is_large(path: Path | None, content: str) -> bool:
+    """Return whether a file or text is large enough for a job; compressed files count as several times their size."""
+    return (len(content) if path is None else estimate_text_bytes(path.name, path.stat().st_size)) > JOB_THRESHOLD_BYTES
+
+
+def make_job_answer(call: Call, job: Job) -> JsonObject:
+    """Start the worker and return the answer for a document that a job ingests."""
+    call.work_jobs()
+    message = f"The document is large and is being ingested in the background.{format_follow_up(call, job)}"
+    return {"success": True, "job": job_json(job), "message": message, "outcome": "queued"}
+
+
+_DOCUMENT_ACTIONS: dict[str, Callable[..., JsonObject]] = {
+    "create": _create_document,
+    "get": _get_document,
+    "list": _list_documents,
+    "update": _update_document,
+    "delete": _delete_document,
+}
+
+MANAGE_DOCUMENT = Tool(
+    name="manage_document",
+    title="Manage documents",
+    description=(
+        "Create, show, list, update or delete documents. create takes file_path or content (stored once per source); "
+        "a large one becomes a job; get_job follows it. delete cannot be undone.\n"
+        "Use it for single documents; to read one, use rag_read_full_page; for collections, manage_source.\n"
+        'Example: manage_document(action="create", file_path="notes/rag.md", source_id="src_abc123")'
+    ),
+    arguments=(
+        Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
+        Argument("document_id", "string", "get, update, delete: the document.", ""),
+        Argument(
+            "file_path",
+            "string",
+            "create, update: a file in the allowed folders (PDF, HTML, Office, ...).",
+            "",
+            reading=False,
+        ),
+        Argument("source_id", "string", "create: its source (default: 'Uploads'). list: only this source.", ""),
+        Argument("title", "string", "create, update: the title (default: from the file).", "", reading=False),
+        Argument("url", "string", "create, update: its original URL.", "", reading=False),
+        Argument("metadata", "object", "create, update: e.g. author; merged on update.", reading=False),
+        PAGE,
+        PER_PAGE,
+        OFFSET,
+        Argument("content", "string", "create, update: the text itself (Markdown).", "", reading=False),
+    ),
+    run=manage_document,
+    family=PLAIN_FAMILY,
+    read_only=False,
+    destructive=True,
+    idempotent=False,
+    reading_actions=("get", "list"),
+    reading_description=(
+        "Show or list documents, without their texts.\n"
+        "Use it to see what is stored; to read a text, use rag_read_full_page; to search, search_knowledge_base.\n"
+        'Example: manage_document(action="list", source_id="src_abc123")'
+    ),
+    parts=Items("documents", total="total_count"),
+    advice="Create, update or delete documents and sources: manage_document, manage_source.",
+    reading_advice="Details of documents and sources: manage_document, manage_source.",
+    output=make_action_schema(
+        document="object", documents="array", total_count="integer", message="string", job="object"
+    ),
+)
+
+
+# manage_source
+
+SOURCE_TYPES = ("upload", "crawl", "api")
+
+
+def manage_source(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
+    """Run an action on sources."""
+    return _SOURCE_ACTIONS[action](call, **arguments)
+
+
+def _create_source(
+    call: Call,
+    *,
+    title: str,
+    url: str,
+    source_type: str,
+    project_id: str,
+    folder_name: str,
+    tags: list[str],
+    **_: JsonValue,
+) -> JsonObject:
+    source = call.wb.sources.create(
+        require(title, "title", "create", "It names the source."),
+        source_type=source_type,
+        url=url or None,
+        project=project_id or None,
+        folder=folder_name or None,
+        tags=tags,
+    )
+    return {"success": True, "source": source_json(source), "message": "Source created successfully"}
+
+
+def _get_source(call: Call, *, source_id: str, **_: JsonValue) -> JsonObject:
+    source = find_source(call, require(source_id, "source_id", "get", LIST_SOURCES_HINT))
+    return {"success": True, "source": source_json(source)}
+
+
+def _list_sources(call: Call, *, page: int, per_page: int, offset: int | None, **_: JsonValue) -> JsonObject:
+    size, skipped = resolve_page(page, per_page, offset)
+    sources = call.wb.sources.list(limit=size, offset=skipped)
+    return list_json("sources", [source_json(source) for source in sources], call.wb.sources.count(), page, size)
+
+
+def _update_source(
+    call: Call,
+    *,
+    source_id: str,
+    title: str,
+    url: str,
+    project_id: str,
+    folder_name: str,
+    tags: list[str],
+    language: str,
+    **_: JsonValue,
+) -> JsonObject:
+    source = find_source(call, require(source_id, "source_id", "update", LIST_SOURCES_HINT))
+    if not any((title, url, project_id, folder_name, tags, language)):
+        raise Refused("Nothing to update", "Give a title, url, project_id, folder_name, tags or language")
+    changed = call.wb.sources.update(
+        source.id,
+        title=title or None,
+        url=url or None,
+        project=project_id or None,
+        folder=folder_name or None,
+        tags=tags or None,
+        language=language or None,
+        build=source.passages_count <= MAX_PASSAGES_STEMMED_AT_ONCE,
+    )
+    answer: JsonObject = {"success": True, "source": source_json(changed), "message": "Source updated successfully"}
+    if language and source.passages_count > MAX_PASSAGES_STEMMED_AT_ONCE:
+        jobs = call.wb.jobs.enqueue_stemming()
+        call.work_jobs()
+        next_step = "".join(format_follow_up(call, job) for job in jobs[:1])
+        answer["message"] = f"Source updated; its passages are being stemmed again in the background.{next_step}"
+    return answer
+
+
+def _delete_source(call: Call, *, source_id: str, **_: JsonValue) -> JsonObject:
+    source = find_source(call, require(source_id, "source_id", "delete", LIST_SOURCES_HINT))
+    deletion = call.wb.sources.delete(source.id)
+    deleted: JsonObject = {
+        "source_id": deletion.id,
+        "title": deletion.title,
+        "documents": deletion.documents,
+        "passages": deletion.passages,
+        "citations": deletion.citations,
+    }
+    counts = f"{deletion.documents} documents, {deletion.passages} chunks"
+    message = f"Source and all associated documents deleted successfully ({counts})"
+    return {"success": True, "message": message, "deleted": deleted}
+
+
+_SOURCE_ACTIONS: dict[str, Callable[..., JsonObject]] = {
+    "create": _create_source,
+    "get": _get_source,
+    "list": _list_sources,
+    "update": _update_source,
+    "delete": _delete_source,
+}
+
+MANAGE_SOURCE = Tool(
+    name="manage_source",
+    title="Manage sources",
+    description=(
+        "Create, show, list, update or delete sources (collections of documents). delete also deletes their documents "
+        "and cannot be undone.\n"
+        "Use it to organise; for single documents, use manage_document; to list sources by project, "
+        "rag_get_available_sources.\n"
+        'Example: manage_source(action="create", title="Research Papers", source_type="upload")'
+    ),
+    arguments=(
+        Argument("action", "string", "What to do.", required=True, choices=ACTIONS),
+        Argument("source_id", "string", "The source: id, URL or exact title; not for create.", ""),
+        Argument("title", "string", "create, update: its name.", "", reading=False),
+        Argument("url", "string", "create, update: the base URL.", "", reading=False),
+        Argument(
+            "source_type",
+            "string",
+            "create: the origin of its documents.",
+            "upload",
+            choices=SOURCE_TYPES,
+            reading=False,
+        ),
+        PAGE,
+        PER_PAGE,
+        OFFSET,
+        Argument("project_id", "string", "create, update: its project.", "", reading=False),
+        Argument("folder_name", "string", "create, update: its folder there.", "", reading=False),
+        Argument("tags", "array", "create, update: its tags.", [], reading=False),
+        Argument("language", "string", "update: its language, or auto.", "", reading=False),
+    ),
+    run=manage_source,
+    family=PLAIN_FAMILY,
+    read_only=False,
+    destructive=True,
+    idempotent=False,
+    reading_actions=("get", "list"),
+    reading_description=(
+        "Show or list sources (collections of documents) with their counts.\n"
+        "Use it for single sources; to list sources by project, use rag_get_available_sources.\n"
+        'Example: manage_source(action="get", source_id="src_abc123")'
+    ),
+    parts=Items("sources", total="total_count"),
+    output=make_action_schema(source="object", sources="array", total_count="integer", message="string"),
+)
+
+
+# crawl_website and manage_crawl_job
+
+CRAWL_ACTIONS = ("get", "list", "cancel", "resume", "retry_failed", "accept_removals")
+MAX_PAGES = 100  # pages per crawl
+MAX_FAILURES_SHOWN = 10  # failed or held pages per answer
+MAX_REASONS_SHOWN = 8  # reasons for URLs not fetched, most frequent first
+_CONTINUING_ACTIONS = ("resume", "retry_failed", "accept_removals")
+_HIDDEN_FIELDS = ("options", "outcomes", "bytes", "updated_at")
+# the specification has fewer than the queue
+_SPECIFIED_STATUS = {"queued": "running", "completed_with_errors": "completed"}
+_LIST_JOBS_HINT = "List the jobs with manage_crawl_job(action='list')"
+
+
+def crawl_website(
+    call: Call,
+    url: str,
+    recursive: bool,
+    max_pages: int,
+    source_id: str,
+    title: str,
+    exclude_patterns: list[str],
+    project_id: str,
+    folder_name: str,
+    refresh: bool,
+) -> JsonObject:
+    """Start a crawl in the background."""
+    if not url.lower().startswith(("http://", "https://")):
+        raise Refused("Invalid URL: must start with http:// or https://", "Provide fully qualified URL")
+    job = call.wb.crawls.start(
+        url,
+        recursive=recursive,
+        max_pages=min(max_pages, MAX_PAGES),
+        source=find_source(call, source_id).id if source_id else None,
+        new_source=not source_id,
+        title=title or None,
+        project=project_id or None,
+        folder=folder_name or None,
+        exclude=tuple(exclude_patterns),
+        refresh=refresh,
+    )
+    call.work_jobs()
+    answer = crawl_json(job)
+    message = f"Crawl job started, use manage_crawl_job(action='get', job_id='{answer['id']}') to check progress"
+    return {"success": True, "crawl_job": answer, "message": message}
+
+
+def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: int, offset: int | None) -> JsonObject:
+    """Run an action on crawl jobs."""
+    if action == "list":
+        return _list_crawls(call, page, per_page, offset)
+    job_id = require(job_id, "job_id", action, _LIST_JOBS_HINT)
+    crawls = call.wb.crawls
+    verbs: dict[str, Callable[[str], CrawlJob]] = {
+        "get": crawls.get,
+        "cancel": crawls.cancel,
+        "resume": crawls.resume,
+        "retry_failed": crawls.retry_failed,
+        "accept_removals": crawls.accept_removals,
+    }
+    try:
+        job = verbs[action](job_id)
+    except NotFound:
+        return _manage_other_job(call, action, job_id)
+    if action in _CONTINUING_ACTIONS:
+        call.work_jobs()
+    answer = crawl_json(job)
+    if job.pages_failed:
+        _, first = resolve_page(page, per_page, offset)
+        failures = crawls.failures(job_id)
+        answer["failures"] = failures[first : first + MAX_FAILURES_SHOWN]
+        if (last := first + MAX_FAILURES_SHOWN) < len(failures):
+            following = format_next_call("manage_crawl_job", {}, action="get", job_id=job_id, offset=last)
+            answer["failures_note"] = f"Failed pages {first + 1} to {last} of {len(failures)}. Next: {following}"
+    if job.outcomes["held"]:
+        held = crawls.pages(job_id, outcome="held", limit=MAX_FAILURES_SHOWN)
+        answer["held"] = [{"url": page.url, "reason": page.reason} for page in held]
+        accepting = format_next_call("manage_crawl_job", {}, action="accept_removals", job_id=job_id)
+        answer["held_note"] = f"{job.outcomes['held']} removals are held. If the pages are really gone: {accepting}"
+    return {"success": True, "crawl_job": answer, "message": _describe_progress(answer)}
+
+
+def _manage_other_job(call: Call, action: str, job_id: str) -> JsonObject:
+    """Show, cancel or resume a job other than a crawl.
+
+    Raises:
+        Refused: There is no such job, or it does not support the action.
+    """
+    jobs = call.wb.jobs
+    verbs = {"get": jobs.get, "cancel": jobs.cancel, "resume": jobs.resume}
+    try:
+        if action not in verbs:
+            raise NotFound("job", job_id)
+        job = verbs[action](job_id)
+    except NotFound:
+        raise Refused(f"Crawl job not found: {job_id}", _LIST_JOBS_HINT) from None
+    if action in _CONTINUING_ACTIONS:
+        call.work_jobs()
+    return {"success": True, "job": job_json(job), "message": f"Job {job.status}: {job.stalled or job.message}"}
+
+
+def _list_crawls(call: Call, page: int, per_page: int, offset: int | None) -> JsonObject:
+    size, skipped = resolve_page(page, per_page, offset)
+    jobs = [crawl_json(job) for job in call.wb.crawls.list(limit=size, offset=skipped)]
+    return list_json("crawl_jobs", jobs, call.wb.crawls.count(), page, size)
+
+
+def crawl_json(job: CrawlJob) -> JsonObject:
+    """Return a crawl as specified; ``state`` is its exact status."""
+    answer = {name: value for name, value in job.to_dict().items() if name not in _HIDDEN_FIELDS}
+    if not job.stalled:
+        del answer["stalled"]
+    reasons = list(job.not_fetched.items())
+    rest = sum(count for _, count in reasons[MAX_REASONS_SHOWN:])
+    answer["not_fetched"] = dict(reasons[:MAX_REASONS_SHOWN]) | ({"other reasons": rest} if rest else {})
+    return answer | {"status": _SPECIFIED_STATUS.get(job.status, job.status), "state": job.status}
+
+
+def _describe_progress(job: JsonObject) -> str:
+    crawled, documents = job.get("pages_crawled", 0), job.get("documents_created", 0)
+    stalled = f". {job['stalled']}" if job.get("stalled") else ""
+    return f"Crawl {job['status']}: {crawled} pages crawled, {documents} documents created{stalled}"
+
+
+CRAWL_WEBSITE = Tool(
+    name="crawl_website",
+    title="Crawl a website",
+    description=(
+        "Index a web page, with recursive=true also pages it links to. Returns a job for "
+        "manage_crawl_job(action='get').\n"
+        "Use it for websites; for files, use manage_document; to read a page without storing it, fetch_url.\n"
+        'Example: crawl_website(url="https://docs.example.com/", recursive=true, exclude_patterns=["/archive/"])'
+    ),
+    arguments=(
+        Argument("url", "string", "Start URL: http:// or https://.", required=True),
+        Argument("recursive", "boolean", "Follow links within the site.", False),
+        Argument("max_pages", "integer", f"Maximum number of pages; capped at {MAX_PAGES}.", 10, low=1, high=1_000_000),
+        Argument("source_id", "string", "Add to this source (default: a new one).", ""),
+        Argument("title", "string", "Title of the new source (default: the site's name).", ""),
+        Argument("exclude_patterns", "array", "URLs to skip: substrings or globs.", []),
+        Argument("project_id", "string", "Project of the new source (default: global).", ""),
+        Argument("folder_name", "string", "Folder of the new source in the project.", ""),
+        Argument("refresh", "boolean", "Also fetch unchanged pages.", False),
+    ),
+    run=crawl_website,
+    family=PLAIN_FAMILY,
+    read_only=False,
+    idempotent=False,
+    open_world=True,
+    advice="Index a website: crawl_website returns a job; follow it with manage_crawl_job(action='get').",
+    output=make_schema(crawl_job="object"),
+)
+
+MANAGE_CRAWL_JOB = Tool(
+    name="manage_crawl_job",
+    title="Manage crawls",
+    description=(
+        "Show, list, cancel, resume or retry crawls; get, cancel and resume also work for other jobs.\n"
+        "Use it after crawl_website, which starts a crawl.\n"
+        'Example: manage_crawl_job(action="get", job_id="job_abc123")'
+    ),
+    arguments=(
+        Argument("action", "string", "What to do.", required=True, choices=CRAWL_ACTIONS),
+        Argument("job_id", "string", "The job; not for list.", ""),
+        PAGE,
+        PER_PAGE,
+        OFFSET,
+    ),
+    run=manage_crawl_job,
+    family=PLAIN_FAMILY,
+    read_only=False,
+    idempotent=True,
+    open_world=True,
+    reading_actions=("get", "list"),
+    reading_description=(
+        "Show the progress of a crawl, or list crawls.\n"
+        "Use it for crawls; for any job, use get_job.\n"
+        'Example: manage_crawl_job(action="get", job_id="job_abc123")'
+    ),
+    parts=Items("crawl_jobs", total="total_count"),
+    output=make_action_schema(crawl_job="object", crawl_jobs="array", total_count="integer", job="object"),
+)
+
+TOOLS = (SEARCH_KNOWLEDGE_BASE, MANAGE_DOCUMENT, MANAGE_SOURCE, CRAWL_WEBSITE, MANAGE_CRAWL_JOB)

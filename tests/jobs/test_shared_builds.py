@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 from tests.jobs.shared_work import MANY, no_writing, one_killed, passages, taken_again
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
-from workbench.jobs.sharing import Outcome
+from workbench.jobs.sharing import Assignment, Outcome, make_progress_reporter
 from workbench.jobs.worker import start_worker
 from workbench.storage.job_parts import MAX_ATTEMPTS, EmbeddingLease, PartLost, PartsLease
+from workbench.types import Progress
 
 
 def test_two_workers_build_an_index_and_a_killed_one_costs_the_parts_it_had_in_hand(
@@ -151,3 +153,19 @@ def test_a_helper_leaves_when_another_job_waits(wb: Workbench, job_id: str) -> N
     assert wb.jobs.wait(short.id, timeout=LONG).status == "completed"
     worker.stop()
     assert helper.take() is not None
+
+
+def test_a_step_after_the_last_part_is_reported_in_its_own_words(wb: Workbench, job_id: str) -> None:
+    other = hands(wb, job_id, "other")
+    with wb.jobs.table.hold("other"):
+        for part in other.all_taken():
+            assert part is not None
+            with wb.jobs.table.transaction() as connection:
+                other.done(connection, part)
+    assignment = Assignment(wb.jobs.get(job_id), wb.jobs.table, threading.Event())
+    tell = make_progress_reporter(assignment, hands(wb, job_id, "leader", leads=True), "documents")
+    assert tell is not None
+    tell(Progress(3, 4, "3 of 4 documents"))
+    tell(Progress(0, 0, "building the graph"))
+    job = wb.jobs.get(job_id)
+    assert (job.message, job.done, job.total, job.share) == ("building the graph", 4, 4, 1.0)

@@ -20,6 +20,7 @@ from workbench.app.shell.work import JobView, tray_title
 from workbench.jobs import sharing as assignments
 from workbench.jobs.sharing import Assignment, Outcome
 from workbench.jobs.worker import start_worker
+from workbench.storage.graph import SERVING_PARAMETERS
 from workbench.storage.job_parts import FileTally
 from workbench.storage.jobs import Job
 from workbench.types import Countdown, Progress, mark_slow_step
@@ -106,6 +107,24 @@ def test_a_slow_step_has_a_heartbeat(wb: Workbench, database_url: str, monkeypat
         grow_old(database_url, 300)
         time.sleep(1)
         assert wb.jobs.get(job.id).stalled is None
+
+
+def test_a_slow_graph_has_a_heartbeat(wb: Workbench, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assignments, "HEARTBEAT_INTERVAL_S", 0.2)
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 0)
+    wb.documents.create(text="Herons nest in the reeds by the old mill.", title="Herons")
+    wb.indexes.create("other", chunker="token")
+    with psycopg.connect(database_url) as writer:
+        writer.execute("LOCK TABLE data_other IN ROW EXCLUSIVE MODE")  # a graph is built when it ends
+        job = wb.jobs.enqueue_index_build("other")
+        worker = wb.start_worker()
+        while not wb.jobs.get(job.id).message.startswith("building the graph of 1 passages"):
+            assert not wb.jobs.get(job.id).is_finished
+        grow_old(database_url, 300)
+        time.sleep(1)
+        assert wb.jobs.get(job.id).stalled is None
+    assert wb.jobs.wait(job.id, timeout=LONG).status == "completed"
+    worker.stop()
 
 
 def test_a_job_that_no_worker_takes_reports_it(wb: Workbench, database_url: str) -> None:

@@ -185,7 +185,7 @@ def make_progress_reporter(assignment: Assignment, parts: PartsLease, unit: str)
     """Return the callback that reports the progress of the whole job; None for helpers, which report nothing.
 
     Once other workers have done parts, the remaining time is based on the pace of all workers, not on this one's
-    estimate.
+    estimate. Steps after the last part, such as a graph, are reported in their own words.
     """
     if not assignment.leads:
         return None
@@ -195,14 +195,14 @@ def make_progress_reporter(assignment: Assignment, parts: PartsLease, unit: str)
 
     def tell(progress: Progress) -> None:
         nonlocal told, farthest
-        if time.monotonic() - told < PROGRESS_INTERVAL_S:
+        if time.monotonic() - told < PROGRESS_INTERVAL_S and progress.done != progress.total:
             return
         told = time.monotonic()
         tally = parts.tally()
         embedding = parts.embedding.tally()
         part = embedding.passages_done / embedding.passages if embedding.passages else progress.part
         farthest = max(farthest, tally.share(part))
-        if tally.holders < 2 and tally.done <= parts.done_here:
+        if tally.done == tally.parts or (tally.holders < 2 and tally.done <= parts.done_here):
             assignment.progress(replace(progress, done=tally.items_done, total=tally.items, share=farthest))
             return
         large = f", {embedding.passages_done:,} of {embedding.passages:,} passages" if embedding.passages else ""

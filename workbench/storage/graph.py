@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from workbench.storage.database import Connection, Database, bind_json, fetch_one, statement
-from workbench.types import Value
+from workbench.types import Value, mark_slow_step
 
 # Passages up to which every distance is computed, in an index or a scope. A graph is faster from about 1,000 passages
 # on (at 10,000 it takes 1.3 ms and exact search 8.1, see docs/decisions/034), but it loses passages.
@@ -122,7 +122,7 @@ def _ensure_recall(database: Database, index: str, state: GraphState | None, pas
 def _build(database: Database, index: str, shape: GraphShape, passages: int, say: Say) -> None:
     """Build a graph next to the old one, if there is one, and replace it."""
     say(f"building the graph of {passages:,} passages (m {shape.m}, ef_construction {shape.ef_construction})")
-    with database.transaction() as connection:
+    with mark_slow_step(), database.transaction() as connection:
         values = {"index": index, "passages": passages, "m": shape.m, "ef_construction": shape.ef_construction}
         connection.execute(statement("graph_memory"), values)
         connection.execute(statement("graph_build"), values)
@@ -132,7 +132,7 @@ def _build(database: Database, index: str, shape: GraphShape, passages: int, say
 def _measure(database: Database, index: str, shape: GraphShape, passages: int, say: Say) -> GraphState:
     """Search for a sample of the passages by their own vectors and store the recall."""
     say(f"measuring the graph of {passages:,} passages")
-    with database.transaction() as connection:
+    with mark_slow_step(), database.transaction() as connection:
         found, asked = measure_recall(connection, index, shape.ef_search, passages)
         state = GraphState(
             shape.m,

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import UnreadableDocument
 from workbench.formatting import KB, MB
-from workbench.ingestion.readers.pdf.charts import NO_CHARTS, PageCharts, find_charts
 from workbench.ingestion.readers.pdf.layout import (
+    NO_CHARTS,
+    PageCharts,
     PageTexts,
     RaisedWord,
+    find_charts,
     find_raised_words,
     has_raised_text,
     make_page_texts,

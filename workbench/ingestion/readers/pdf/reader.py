@@ -23,8 +23,12 @@ from workbench.ingestion.ocr.document import (
 from workbench.ingestion.ocr.images import PDF_MEDIA_TYPE, render_page
 from workbench.ingestion.raw import Draft
 from workbench.ingestion.readers.office import XmlElement, local_name, parse_xml
-from workbench.ingestion.readers.pdf.charts import insert_picture_words, place_picture_words, select_largest
-from workbench.ingestion.readers.pdf.layout import strip_running_lines
+from workbench.ingestion.readers.pdf.layout import (
+    insert_picture_words,
+    place_picture_words,
+    select_largest,
+    strip_running_lines,
+)
 from workbench.ingestion.readers.pdf.pages import PDF_SIGNATURE, PdfPages, choose_labels, read_pages, trim_preamble
 from workbench.ingestion.readers.plain_text import find_first_heading
 from workbench.ingestion.text import leave_out, normalise

@@ -28,24 +28,11 @@ def main(argv: list[str] | None = None) -> int:
         limit_blas_threads()
         install_signal_handlers()
     try:
-        run_server(arguments)
+        run(arguments)
     except WorkbenchError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
-
-
-def run_server(arguments: argparse.Namespace) -> None:
-    """Import the server and serve.
-
-    Raises:
-        InvalidInput: The transport or a toolset does not exist.
-        ConfigurationError: A setting is invalid, or HTTP would be open to other machines without a token.
-    """
-    with exit_on_closed_input(arguments.transport == "stdio"), pause_gc():
-        from mcp_app.serving import serve
-
-    serve(**options(arguments))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,8 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Serve with parsed options until the client disconnects."""
-    with pause_gc():
+    """Import the server and serve with parsed options until the client disconnects.
+
+    Raises:
+        InvalidInput: The transport or a toolset does not exist.
+        ConfigurationError: A setting is invalid, or HTTP would be open to other machines without a token.
+    """
+    with exit_on_closed_input(arguments.transport == "stdio"), pause_gc():
         from mcp_app.serving import serve
 
     serve(

@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, out: Output) -> int:
     """Serve until the client disconnects; stdout is reserved for the protocol."""
     del out
-    from mcp_app.__main__ import run_server
+    from mcp_app.__main__ import run as serve
 
-    run_server(arguments)
+    serve(arguments)
     return 0

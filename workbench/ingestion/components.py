@@ -181,21 +181,13 @@ def _describe(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BuildCost:
-    """Estimated cost of the transformations of a build.
+    """Estimated cost of the transformations of a build."""
 
-    Attributes:
-        documents: Documents to add.
-        passages: Their passages, before transformations.
-        calls: Calls of LLMs, as far as known.
-        tokens: Tokens of the texts that these calls read, without prompts.
-        stored: Results that are stored already and not computed again.
-    """
-
-    documents: int = 0
-    passages: int = 0
-    calls: int = 0
-    tokens: int = 0
-    stored: int = 0
+    documents: int = 0  # documents to add
+    passages: int = 0  # their passages, before transformations
+    calls: int = 0  # calls of LLMs, as far as known
+    tokens: int = 0  # tokens of the texts that these calls read, without prompts
+    stored: int = 0  # results that are already stored
 
     def plus(self, other: BuildCost) -> BuildCost:
         """Return the sum of two costs."""

@@ -1,8 +1,8 @@
 """The retriever of a user's strategy: asks a foreign retriever and matches its hits to stored passages.
 
 A hit is matched by the id of a passage; by the id, URL or path of a document, and within it by its text; or by its text
-alone. A hit that matches nothing is shown with its own text. A hit that matches a stored document outside the scope is
-dropped and only counted.
+alone. A hit that matches nothing is shown with its own text. In a scope, every hit that is not known to be inside is
+dropped, and none of these is counted.
 """
 
 from __future__ import annotations
@@ -82,7 +82,9 @@ class ForeignRetriever(Retriever):
         returned = len(answer.hits) + answer.unreadable
         if answer.unreadable:
             note(f"retriever: {_count(answer.unreadable)} could not be read (the first: {answer.first_fault})")
-        if returned > asked:
+        if not self._request.scope.is_whole_corpus:
+            note("retriever: only its hits from documents in the scope are shown")
+        elif returned > asked:
             note(f"retriever: it returned {_count(returned)} instead of the {asked} requested")
         elif returned < self._request.limit:
             note(f"retriever: it returned {_count(returned)}, fewer than the {self._request.limit} requested")
@@ -94,7 +96,7 @@ class ForeignRetriever(Retriever):
 REPEATED, OUTSIDE, UNMATCHED, BY_DOCUMENT = "repeated", "outside", "unmatched", "by document"
 _REASONS = {
     REPEATED: "left out as repeated",
-    OUTSIDE: "left out from outside the scope or the index",
+    OUTSIDE: "left out from outside the index",
     UNMATCHED: "matched to no stored document and shown as returned",
     BY_DOCUMENT: "matched to a document but to none of its passages, and shown by the most similar one",
 }
@@ -159,6 +161,8 @@ class _Matching:
         found = self._find_by_text(hit) if hit.text.strip() else []
         if found:
             return self._choose(hit, found)
+        if not self._request.scope.is_whole_corpus:
+            return _Match(hit, None)
         self.counts[UNMATCHED] += 1
         return _Match(hit, make_unmatched(hit, -1 - self.counts[UNMATCHED]))
 
@@ -168,7 +172,7 @@ class _Matching:
         return self._drop(hit)
 
     def _drop(self, hit: OwnHit) -> _Match:
-        self.counts[OUTSIDE] += 1
+        self.counts[OUTSIDE] += self._request.scope.is_whole_corpus
         return _Match(hit, None)
 
     def _find_documents(self, hit: OwnHit) -> list[NamedDocument]:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from workbench.errors import InvalidInput
 from workbench.services.corpus import Corpus
 from workbench.storage.citations import CitedDocument, StoredCitation
-from workbench.types import Value
+from workbench.types import ResolvedScope, Value
 
 MIN_DEPTH, MAX_DEPTH = 1, 3
 MAX_GRAPH_NODES = 300  # a larger graph is not readable as a picture
 MAX_STEP_DOCUMENTS = 150  # documents followed per step: more than any result shows
 MAX_FOLLOWED_CITATIONS = 50  # a document with more citations in one direction is not followed further
+WHOLE_CORPUS = ResolvedScope()
 MENTION_CONFIDENCE = 0.6  # for a title in plain text, without a link
 
 
@@ -47,7 +48,7 @@ class GraphNode(Value):
     title: str
     source_id: str
     source_title: str
-    cites: int = 0  # documents in the graph's sources
+    cites: int = 0  # documents in the scope
     cited_by: int = 0
     document_type: str = ""
 
@@ -74,12 +75,12 @@ class Graph(Value):
 
 @dataclass(frozen=True, slots=True)
 class Overview(Value):
-    """Counts of the links in sources; ``links`` is their sum.
+    """Counts of the links in a scope; ``links`` is their sum.
 
     Attributes:
         resolved: Links to another document.
         within: Links within the same document.
-        external: Links to the web.
+        external: Links to the web, or to documents outside the scope.
         broken: Links to documents of the source that do not exist.
         unjudged: Bare paths and empty targets, which may not be meant as links.
         most_cited: Documents with the most citations, in descending order.
@@ -138,15 +139,15 @@ class CitationService:
 
     def graph(
         self,
-        source_ids: Sequence[str] | None = None,
+        scope: ResolvedScope = WHOLE_CORPUS,
         document_ids: Sequence[str] | None = None,
         limit: int = MAX_GRAPH_NODES,
     ) -> Graph:
-        """Return the graph of sources (None for all of the user's), or of documents and their neighbours.
+        """Return the graph of a scope, or of documents and their neighbours in it.
 
         If there are more than ``limit`` documents, those with the most citations are kept.
         """
-        pairs = self._pairs(source_ids)
+        pairs = self._pairs(scope)
         if document_ids is not None:
             wanted = set(document_ids)
             pairs = [edge for edge in pairs if edge.source in wanted or edge.target in wanted]
@@ -158,21 +159,21 @@ class CitationService:
         edges = tuple(edge for edge in pairs if edge.source in inside and edge.target in inside)
         return Graph(self._nodes(keys, pairs), edges, left_out=len(degree) + len(unlinked) - len(keys))
 
-    def overview(self, source_ids: Sequence[str] | None = None, limit: int = 20) -> Overview:
+    def overview(self, scope: ResolvedScope = WHOLE_CORPUS, limit: int = 20) -> Overview:
         """Return counts of links, the most cited documents and those without citations."""
-        pairs = self._pairs(source_ids)
+        pairs = self._pairs(scope)
         linked = {end for edge in pairs for end in (edge.source, edge.target)}
         cited = Counter(edge.target for edge in pairs)
-        alone = [key for key in self._citations.document_ids(source_ids) if key not in linked]
+        alone = [key for key in self._citations.document_ids(scope) if key not in linked]
         return Overview(
-            **self._citations.counts(source_ids),
+            **self._citations.counts(scope),
             most_cited=self._nodes([key for key, _ in cited.most_common(limit)], pairs),
             orphans=self._nodes(alone[:limit], pairs),
         )
 
-    def broken(self, source_ids: Sequence[str] | None = None, limit: int = 200) -> list[BrokenLink]:
+    def broken(self, scope: ResolvedScope = WHOLE_CORPUS, limit: int = 200) -> list[BrokenLink]:
         """Return links to documents of their source that do not exist."""
-        links = self._citations.broken(source_ids, limit)
+        links = self._citations.broken(scope, limit)
         return [BrokenLink(link.document_id, link.title, link.target, link.context) for link in links]
 
     def _follow(
@@ -227,10 +228,10 @@ class CitationService:
             edges[citing, cited] = StoredCitation(citing, cited, "mention", title, None, context, MENTION_CONFIDENCE)
         return edges
 
-    def _pairs(self, source_ids: Sequence[str] | None) -> list[Edge]:
+    def _pairs(self, scope: ResolvedScope) -> list[Edge]:
         return [
             Edge(pair.document_id, pair.to_document, pair.confidence, pair.links, pair.context)
-            for pair in self._citations.pairs(source_ids)
+            for pair in self._citations.pairs(scope)
         ]
 
     def _nodes(self, ids: Sequence[str], pairs: Sequence[Edge]) -> tuple[GraphNode, ...]:

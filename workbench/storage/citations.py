@@ -8,7 +8,8 @@ from datetime import date
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Connection, Database, clean_parameters, statement
+from workbench.storage.database import Connection, Database, Row, clean_parameters, statement
+from workbench.storage.passages import ResolvedScope, choose_scope_predicate, scope_parameters
 
 MAX_ROWS = 1_000  # edges per step, so that a page with very many links does not slow searches down
 
@@ -133,30 +134,34 @@ class Citations:
         rows = self._database.rows(statement("cited_documents"), {"ids": list(ids)})
         return {row["id"]: CitedDocument(**row) for row in rows}
 
-    def document_ids(self, source_ids: Sequence[str] | None) -> list[str]:
-        """Return the ids of all documents of sources, oldest first."""
-        rows = self._database.rows(statement("documents_to_cite"), {"source_ids": _optional_list(source_ids)})
-        return [row["id"] for row in rows]
+    def document_ids(self, scope: ResolvedScope) -> list[str]:
+        """Return the ids of all documents in a scope, oldest first."""
+        return [row["id"] for row in self._read("documents_to_cite", scope)]
 
-    def pairs(self, source_ids: Sequence[str] | None, document_ids: Sequence[str] | None = None) -> list[CitingPair]:
-        """Return every pair of documents in the sources in which one cites the other."""
-        values = {"source_ids": _optional_list(source_ids), "document_ids": _optional_list(document_ids)}
-        return [CitingPair(**row) for row in self._database.rows(statement("citation_pairs"), values)]
+    def pairs(self, scope: ResolvedScope) -> list[CitingPair]:
+        """Return every pair of documents in a scope in which one cites the other."""
+        return [CitingPair(**row) for row in self._read("citation_pairs", scope)]
 
-    def broken(self, source_ids: Sequence[str] | None, limit: int) -> list[UnresolvedLink]:
+    def broken(self, scope: ResolvedScope, limit: int) -> list[UnresolvedLink]:
         """Return links that should lead to a document of the same source but do not."""
-        values = {"source_ids": _optional_list(source_ids), "limit": limit}
-        return [UnresolvedLink(**row) for row in self._database.rows(statement("broken_links"), values)]
+        return [UnresolvedLink(**row) for row in self._read("broken_links", scope, limit=limit)]
 
-    def counts(self, source_ids: Sequence[str] | None) -> dict[str, int]:
-        """Return the number of all links, and of resolved, external and broken ones."""
-        row = self._database.row(statement("citation_counts"), {"source_ids": _optional_list(source_ids)}) or {}
-        return {name: int(value) for name, value in row.items()}
+    def counts(self, scope: ResolvedScope) -> dict[str, int]:
+        """Return the number of all links, and of resolved, external and broken ones.
+
+        A link to a document outside the scope is counted as one to the web.
+        """
+        return {name: int(value) for row in self._read("citation_counts", scope) for name, value in row.items()}
 
     def link_count(self, ids: Sequence[str] = (), source_id: str | None = None) -> int:
         """Return the number of links of given documents or of a source, which a deletion would remove."""
         row = self._database.row(statement("citations_held"), {"ids": list(ids), "source_id": source_id})
         return int(row["held"]) if row else 0
+
+    def _read(self, name: str, scope: ResolvedScope, **values: object) -> list[Row]:
+        """Run a statement over a scope."""
+        query = statement(name, links="links_in_scope", scope=choose_scope_predicate(scope))
+        return self._database.rows(query, {**scope_parameters(scope), **values})
 
     def _read_stored(self, name: str, ids: Sequence[str]) -> list[StoredCitation]:
         rows = self._database.rows(statement(name), {"ids": list(ids), "limit": MAX_ROWS}) if ids else []
@@ -165,7 +170,3 @@ class Citations:
     def _mentions(self, name: str, ids: Sequence[str]) -> list[tuple[str, str, str]]:
         rows = self._database.rows(statement(name), {"ids": list(ids), "limit": MAX_ROWS}) if ids else []
         return [(row["document_id"], row["to_document"], row["key"]) for row in rows]
-
-
-def _optional_list(ids: Sequence[str] | None) -> list[str] | None:
-    return None if ids is None else list(ids)

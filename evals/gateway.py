@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import compress
 
 from evals.test_set import WHOLE_CORPUS, FolderCorpus, MeasuredScope, StoredCorpus, TestSet
 from workbench.errors import Cancelled, Conflict, NotFound, ScopeError, StorageError, UnreadableDocument
 from workbench.retrieval.options import Ask
 from workbench.retrieval.ranker import FeatureSheet
-from workbench.services.checks import check_title
 from workbench.services.corpus import retry_on_primary
-from workbench.services.documents import IngestOptions
+from workbench.services.documents import IngestOptions, check_title
 from workbench.services.strategies import read_configuration_file
 from workbench.storage.database import Row, new_id
 from workbench.storage.evaluation import ExperimentTables, NewRun, RunTables, TestSetTables
@@ -98,10 +98,17 @@ def describe_deleted(wb: Workbench, measured: MeasuredScope) -> str:
     return " and ".join(lost)
 
 
-def list_agent_queries(wb: Workbench, limit: int, *, zero_only: bool = False) -> list[str]:
-    """Return the distinct queries among the last ``limit`` by agents; ``zero_only`` selects those without results."""
-    calls = wb.tool_calls.list(queries_only=True, zero_only=zero_only, limit=limit)
-    return list(dict.fromkeys(" ".join(call.query.split()) for call in calls if call.query and call.query.strip()))
+def list_agent_queries(wb: Workbench, measured: MeasuredScope, limit: int, *, zero_only: bool = False) -> list[str]:
+    """Return the last ``limit`` distinct queries that agents made in a scope; ``zero_only``: those without results.
+
+    Raises:
+        ScopeError: A part of the scope has been deleted.
+    """
+    calls = wb.tool_calls.list(queries_only=True, zero_only=zero_only, limit=None)
+    within = wb.requests.are_within([call.scope for call in calls], resolve_scope(wb, measured))
+    asked = (call.query or "" for call in compress(calls, within))
+    queries = (" ".join(query.split()) for query in asked if query.strip())
+    return list(dict.fromkeys(queries))[:limit]
 
 
 # Features for training rankers

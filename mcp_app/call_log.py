@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
 from workbench.opening import Opening
-from workbench.types import to_plain
+from workbench.types import JsonObject, to_plain
 
 if TYPE_CHECKING:
     from workbench.storage.tool_calls import ToolCall
@@ -24,6 +24,10 @@ MAX_QUERY_CHARS = 2000  # characters of a query in the log
 MAX_QUEUED_CALLS = 1000  # calls queued until the workbench is open
 WRITE_DELAY_S = 1.0  # seconds between a call and its write, which would otherwise compete with the answer for the CPU
 _SCOPE_ARGUMENTS = ("scope", "project_id", "source_id", "folder_name", "tags", "workspace_path", "category")
+_SCOPE_OF_TOOLS: dict[str, JsonObject] = {
+    "rag_search_project_knowledge": {"scope": "project"},
+    "rag_search_global_knowledge": {"scope": "global"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,8 @@ def _to_tool_call(note: CallNote) -> ToolCall:
         answer_chars=note.chars,
         query=query[:MAX_QUERY_CHARS] if isinstance(query, str) else None,
         argument_sizes={str(name)[:60]: len(json.dumps(value, default=str)) for name, value in note.given.items()},
-        scope={name: to_plain(note.given[name]) for name in _SCOPE_ARGUMENTS if _is_short(note.given.get(name))},
+        scope=_SCOPE_OF_TOOLS.get(note.tool, {})
+        | {name: to_plain(note.given[name]) for name in _SCOPE_ARGUMENTS if _is_short(note.given.get(name))},
         results=note.results,
         error=note.error,
         client=note.client[:100] if note.client else None,

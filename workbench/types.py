@@ -289,6 +289,7 @@ class ResolvedScope(Value):
     folder_id: str | None = None  # of all its sources, if they share one
     names: NamesUse = "prefer"
     ignored_names: tuple[str, ...] = ()
+    is_whole_corpus: bool = field(default=False, repr=False)  # nothing but the families' own sources is left out
 
     @property
     def place(self) -> ResolvedScope:

@@ -16,7 +16,7 @@ from evals.measures.significance import EQUALITY_TOLERANCE, Difference, bootstra
 from evals.test_set import TestSet
 from workbench.errors import InvalidInput, list_choices
 from workbench.formatting import count_text
-from workbench.retrieval.own import FAULT_END, OUTSIDE_END, UNMATCHED_END, UNMATCHED_PREFIX
+from workbench.retrieval.own import FAULT_END, OWN_NOTE, UNMATCHED_PREFIX
 from workbench.types import JsonObject, Value, as_integer, as_items, as_number, as_text
 from workbench.workbench import Workbench
 
@@ -441,20 +441,20 @@ def _describe_faults(runs: Mapping[str, StrategyRun]) -> list[str]:
         asked = f"of {count_text(len(run.answers), 'question')}"
         faults = [note for answer in run.answers.values() for note in answer.degraded if note.endswith(FAULT_END)]
         if faults:
-            first = faults[0].removeprefix("retriever: ").removesuffix(FAULT_END)
+            first = faults[0].removeprefix(OWN_NOTE).removesuffix(FAULT_END)
             failed = f"{len(faults):,} {asked}"
             sentences.append(f"{name} failed on {failed}, which count as if it had found nothing; the first: {first}.")
-        elsewhere = sum(_is_elsewhere(answer) for answer in run.answers.values())
-        if elsewhere:
+        missed = sum(_is_elsewhere(answer) for answer in run.answers.values())
+        if 2 * missed >= len(run.answers) > 0:
             sentences.append(
-                f"{name} found only documents that this test set does not have on {elsewhere:,} {asked}; check that "
-                "it searches the same documents, under the same ids, URLs or paths."
+                f"{name} found no document of this test set on {missed:,} {asked}; check that it searches the same "
+                "documents, under the same ids, URLs or paths."
             )
     return sentences
 
 
 def _is_elsewhere(answer: Ranking) -> bool:
-    """Return whether a retriever of the user's own found something, but none of it in the corpus."""
-    return any(note.endswith((OUTSIDE_END, UNMATCHED_END)) for note in answer.degraded) and all(
-        hit.passage_id.startswith(UNMATCHED_PREFIX) for hit in answer.passages
-    )
+    """Return whether a retriever of the user's own answered, but with no passage of the corpus."""
+    notes = [note for note in answer.degraded if note.startswith(OWN_NOTE)]
+    failed = any(note.endswith(FAULT_END) for note in notes)
+    return bool(notes) and not failed and all(hit.passage_id.startswith(UNMATCHED_PREFIX) for hit in answer.passages)

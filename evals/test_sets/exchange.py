@@ -97,8 +97,11 @@ def read_csv(wb: Workbench, test_set: TestSet, text: str) -> tuple[list[Question
 
 
 def add_agent_queries(wb: Workbench, store: TestSetStore, key: str, *, zero_only: bool = False) -> ImportReport:
-    """Add the distinct queries that agents made over MCP; ``zero_only`` selects those without results."""
-    queries = list_agent_queries(wb, MAX_AGENT_QUERIES, zero_only=zero_only)
+    """Add the distinct queries that agents made over MCP in the scope of a test set.
+
+    ``zero_only`` selects those without results.
+    """
+    queries = list_agent_queries(wb, store.load(key).scope, MAX_AGENT_QUERIES, zero_only=zero_only)
     return ImportReport(len(store.add_questions(key, queries, origin="agent")), 0)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawling.site import TestSite, finish, outcomes, page, reason, reply
+from tests.crawling.site import TestSite, finish, outcomes, page, reason, redirect, reply
 from workbench import Workbench
 from workbench.crawling.fetch_page import is_unchanged_by_sitemap
 from workbench.errors import Conflict, CrawlRefused
@@ -54,6 +54,17 @@ def test_the_report_reports_added_changed_removed_and_failed(
     }  # fmt: skip
     assert {d.title for d in wb.documents.list()} == {"Start", "Page /a", "Page /d", "New"}
     assert len(wb.search("walrus", strategy="keyword", limit=1)) == 1
+
+
+def test_documents_that_a_crawl_did_not_visit_are_counted(
+    wb: Workbench, site: TestSite, crawled: dict[str, Any]
+) -> None:
+    """A start page that redirects to a login narrows the crawl to the login's folder."""
+    site.put({"/": redirect("/login"), "/login": page("Log in")})
+    again = finish(wb, wb.crawls.recrawl(crawled["id"]).id)
+    place = f"127.0.0.1:{site.port}/login/"
+    assert again["not_fetched"][f"documents of earlier crawls outside {place}, not visited and kept"] == 4
+    assert {d.title for d in wb.documents.list()} >= {f"Page {name}" for name in NAMES}
 
 
 def test_pages_that_are_gone_can_be_kept_and_marked(wb: Workbench, site: TestSite, crawled: dict[str, Any]) -> None:

@@ -267,7 +267,7 @@ def in_python(dice: random.Random, world: World, asked: str) -> None:
         [result.to_dict(), [one.to_dict() for one in why], list(result.notes)], ensure_ascii=False, default=str
     )
     check(world, told, f"{asked} {tags}", *inside)
-    outsider = next(iter(world.wb.documents.list(source_id=source(world.places["bank"]))))
+    outsider = dice.choice(world.wb.documents.list(source_id=source(world.places["bank"])))
     told = json.dumps(world.wb.explaining.explain(asked, ask, document_id=outsider.id).to_dict(), default=str)
     check(world, told, f"{asked} {tags}", *inside)
     told = json.dumps(world.wb.document_search.search(asked, Ask(scope=scope)).to_dict(), default=str)

@@ -18,10 +18,12 @@ from evals.experiments.report import to_notebook
 from evals.judges.generation import add_synthetic
 from evals.learning.learn import learn
 from evals.test_set import Question
-from evals.test_sets.exchange import import_csv
+from evals.test_sets.exchange import add_agent_queries, import_csv
 from evals.test_sets.folders import list_sample_documents, load_test_set
 from evals.test_sets.store import TestSetStore
+from mcp_app.server import create_server
 from tests.evals.conftest import WriteTestSet
+from tests.mcp_app.agent import Agent
 from workbench import Workbench
 from workbench.app.widgets.promoting import list_measured_places
 from workbench.errors import InvalidInput, ScopeError
@@ -173,3 +175,28 @@ def test_a_deleted_project_is_named_and_the_figures_are_kept(two_projects: Workb
     assert experiments.results(experiment.id)[0].run is not None
     assert describe_judged_outside(wb, store.load(key)) == ()
     assert list_measured_places(wb, experiment.scope, Scope())[0].title == "All documents"
+
+
+def test_agents_questions_come_from_calls_in_the_scope_only(two_projects: Workbench) -> None:
+    wb, store = two_projects, TestSetStore(two_projects)
+    shop, bank = wb.projects.get("Shop").id, wb.projects.get("Bank").id
+    wb.sources.create("Everyone's")
+    wb.documents.create(text="The otter is everywhere.", title="Otters", source="Everyone's")
+    agent = Agent(create_server(wb, toolsets=["all"]))
+    agent("rag_search_project_knowledge", query="otter of the shop", project_id=shop)
+    agent("rag_search_project_knowledge", query="layoffs at the bank", project_id=bank)
+    agent("rag_search_knowledge_base", query="shop and everyone", scope="all", project_id=shop)
+    agent("rag_search_knowledge_base", query="a source of the shop", source_id="Shop notes")
+    agent("rag_search_global_knowledge", query="everyone only")
+    agent("search_knowledge_base", query="all of it")
+    expected = {
+        Scope(kind="project", project="Shop"): {"otter of the shop", "shop and everyone", "a source of the shop"},
+        Scope(kind="project", project="Bank"): {"layoffs at the bank"},
+        Scope(kind="global"): {"everyone only"},
+    }
+    for scope, asked in expected.items():
+        key = store.create(f"Asked in {scope.project or scope.kind}", scope=scope).id
+        assert add_agent_queries(wb, store, key).questions == len(asked)
+        assert {question.text for question in store.load(key).questions} == asked
+    everything = store.create("Asked anywhere").id
+    assert add_agent_queries(wb, store, everything).questions == 6

@@ -32,7 +32,7 @@ def test_a_search_without_a_result_can_be_looked_for(agent: Agent, wb: Workbench
     agent("search_knowledge_base", query="words")
     agent("rag_search_global_knowledge", query="nothing here", tags=["none"])
     (call,) = wb.tool_calls.list(zero_only=True)
-    assert (call.query, call.scope) == ("nothing here", {"tags": ["none"]})
+    assert (call.query, call.scope) == ("nothing here", {"scope": "global", "tags": ["none"]})
 
 
 def test_a_failed_call_is_kept_with_its_error(agent: Agent, wb: Workbench) -> None:

@@ -22,6 +22,7 @@ from workbench.errors import ConfigurationError, Conflict, InvalidInput
 from workbench.retrieval.own import read_hit
 from workbench.retrieval.retrievers.foreign import is_same_file, measure_overlap, scale_scores
 from workbench.retrieval.strategies import BUILT_IN_STRATEGIES, STRATEGIES
+from workbench.types import SearchResult
 
 TEXTS = {
     "owls.md": "# Owls\n\nOwls hunt at night and hear a mouse below the snow from thirty metres away.",
@@ -61,6 +62,10 @@ def node(text: str, score: float, **metadata: str) -> NodeWithScore:
 
 def titles(wb: Workbench, strategy: str, scope: Scope | None = None) -> list[str]:
     return [hit.document_title for hit in wb.search("who hunts in the dark?", strategy, 3, scope)]
+
+
+def retriever_notes(result: SearchResult) -> list[str]:
+    return [note for note in result.degraded if note.startswith("retriever")]
 
 
 def test_a_llama_index_retriever_is_matched_by_path_and_by_text(animals: Workbench) -> None:
@@ -105,7 +110,7 @@ def test_what_is_outside_the_scope_is_dropped_and_not_named(animals: Workbench) 
     animals.strategies.add("leaky", lambda question, limit: hits)
     inside = animals.search("bats", "leaky", 5, Scope(sources=("Day and night",)))
     assert [hit.document_title for hit in inside] == ["Owls"]
-    assert "retriever: 4 hits left out: outside the scope or the index" in inside.degraded
+    assert retriever_notes(inside) == ["retriever: only its hits from documents in the scope are shown"]
     shown = json.dumps(inside.to_dict()).lower()
     assert "moth" not in shown and "echo" not in shown and bats.id not in shown
     assert titles(animals, "leaky") == ["Bats", "Owls"]  # the four name one passage
@@ -121,6 +126,17 @@ def test_a_hit_that_matches_nothing_is_shown_with_its_own_text_and_counted(anima
     assert "retriever: 1 hit matched to no stored document and shown as returned" in result.degraded
     _, explained = animals.explaining.explain_hits("who digs?", _ask("strange"))
     assert [one.document_title for one in explained] == ["Owls"]
+
+
+def test_a_hit_that_matches_nothing_is_shown_only_without_a_scope(animals: Workbench) -> None:
+    """It may come from anywhere, so a scope drops it without a count; sources of articles are no scope."""
+    hits = [{"text": "Moles dig.", "title": "Moles", "score": 2}, {"text": TEXTS["owls.md"], "score": 1}]
+    animals.strategies.add("strange", lambda question, limit: hits)
+    inside = animals.search("who digs?", "strange", 3, Scope(sources=("Day and night",)))
+    assert [hit.document_title for hit in inside] == ["Owls"]
+    assert retriever_notes(inside) == ["retriever: only its hits from documents in the scope are shown"]
+    animals.sources.create("My articles", source_type="articles")
+    assert [hit.document_title for hit in animals.search("who digs?", "strange", 3)] == ["Moles", "Owls"]
 
 
 def _ask(strategy: str) -> Any:

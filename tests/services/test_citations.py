@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench import Workbench
+from workbench import Scope, Workbench
 from workbench.errors import InvalidInput
 
 A = "# Alpha\n\nIntro. For details see [beta](sub/beta.md). It ends."
@@ -45,6 +45,26 @@ def test_a_url_leads_to_the_document_that_has_it_also_in_another_source(wb: Work
         text="# Delta", title="Delta", source=wb.sources.create("Pages").id, url="http://example.com/delta"
     ).document
     assert wb.citations.get([page.id])[page.id].cited[0].source_id == note.id
+
+
+def test_a_scope_shows_no_document_outside_it_that_its_documents_cite(wb: Workbench) -> None:
+    wb.projects.create("Shop")
+    wb.sources.create("Shop notes", project="Shop")
+    wb.documents.create(text="See https://example.com/delta for it.", title="Note", source="Shop notes")
+    german = "Das ist eine kurze Notiz, und [hier](Note) steht, was wir gestern im Hafen gesehen haben."
+    wb.documents.create(text=german, title="Notiz", source="Shop notes")
+    wb.documents.create(
+        text="# Delta", title="Delta", source=wb.sources.create("Pages").id, url="https://example.com/delta"
+    )
+    both = wb.citations.overview()
+    assert ([node.title for node in both.most_cited], both.resolved, both.external) == (["Delta"], 1, 0)
+    shop = wb.requests.resolve(Scope(kind="project", project="Shop"))
+    inside = wb.citations.overview(shop)
+    assert (inside.most_cited, inside.resolved, inside.external) == ((), 0, 1)
+    assert [node.title for node in inside.orphans] == ["Note", "Notiz"]
+    assert wb.citations.graph(shop).nodes == wb.citations.graph(shop, [ids(wb)["Note"]]).edges == ()
+    in_german = wb.citations.overview(wb.requests.resolve(Scope(languages=("de",))))
+    assert [node.title for node in in_german.orphans] == ["Notiz"]
 
 
 def test_a_url_never_leads_into_another_project(wb: Workbench) -> None:
@@ -103,7 +123,7 @@ def test_the_overview_names_the_most_cited_the_orphans_and_the_broken(
     }
     wb.ingest(folder(files | {"lone.md": "# Lone\n\nx"}), source="Notes")
     source = wb.sources.get("Notes").id
-    seen = wb.citations.overview([source])
+    seen = wb.citations.overview(wb.requests.resolve(Scope(sources=(source,))))
     assert (seen.links, seen.resolved, seen.external, seen.broken) == (4, 2, 1, 1)
     assert [(node.title, node.cited_by) for node in seen.most_cited] == [("B", 2)]
     assert [node.title for node in seen.orphans] == ["Lone"]

@@ -163,6 +163,13 @@ def test_a_document_that_an_index_does_not_hold_is_reported_as_not_there(herd: W
     assert (why.outcome, why.passage_id) == (outcome.NOT_INDEXED, None) and "build the index" in why.reason
 
 
+def test_a_document_outside_the_scope_is_not_named_even_if_the_index_lacks_it(herd: Workbench) -> None:
+    herd.indexes.create("lacking", chunker="sentence")
+    other = herd.sources.create("Other")
+    why = herd.explain("goat", document_id=document(herd, "goat"), index="lacking", scope=Scope(sources=(other.id,)))
+    assert (why.outcome, why.document_title) == (outcome.NOT_IN_SCOPE, "")
+
+
 def test_what_cannot_be_explained_is_refused_with_a_sentence(herd: Workbench) -> None:
     with pytest.raises(InvalidInput, match="either a passage_id or a document_id"):
         herd.explain("goat")

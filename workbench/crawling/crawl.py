@@ -546,6 +546,10 @@ class Crawl:
         counts: Counter[str] = Counter()
         for url, reason in await asyncio.to_thread(self._crawls.list_without_row, self._job_id):
             counts[unread.get(url) or reason or self.frontier.skip_reason(url, self._bounds)] += 1
+        rest = sum(memory.document_id is not None and url not in self.frontier for url, memory in self._memory.items())
+        if rest:
+            place = f"{self._bounds.host}{self._bounds.prefix}"
+            counts[f"documents of earlier crawls outside {place}, not visited and kept"] = rest
         await asyncio.to_thread(self._crawls.set_skipped, self._job_id, counts)
 
     # --- Progress ---

@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from llama_index.core.retrievers import BaseRetriever as LlamaIndexRetriever
     from llama_index.core.schema import NodeWithScore
 
+OWN_NOTE = "retriever: "  # starts each note about a foreign retriever
 FAULT_END = ", so nothing is shown"  # ends the note about a retriever that failed
-OUTSIDE_END = "left out: outside the scope or the index"  # ends the note about hits of other stored documents
-UNMATCHED_END = "matched to no stored document and shown as returned"  # ends the note about hits of unknown documents
 UNMATCHED_PREFIX = "own_"  # starts the ids of such hits
 MAX_HITS_READ = 1000  # per answer
 MAX_TEXT_CHARS = 100_000  # per hit

@@ -27,7 +27,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
     apart = scope.sources is None and scope.documents is None and sources.any_apart()
     plain = replace(scope, names="prefer", ignored_names=())
     if plain == Scope() and not apart:
-        return ResolvedScope(names=scope.names, ignored_names=scope.ignored_names)
+        return ResolvedScope(names=scope.names, ignored_names=scope.ignored_names, is_whole_corpus=True)
     project_id, folder_id = _project_and_folder(scope, projects)
     named_ids = None if scope.sources is None else _source_ids(scope, project_id, sources)
     narrows_sources = scope.kind != "all" or project_id or folder_id or scope.tags or named_ids is not None or apart
@@ -57,6 +57,7 @@ def resolve(scope: Scope, projects: Projects, sources: Sources) -> ResolvedScope
         folder_id=_single_id(source.folder_id for source in scoped) or folder_id,
         names=scope.names,
         ignored_names=scope.ignored_names,
+        is_whole_corpus=plain == Scope(),
     )
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from workbench.errors import InvalidInput
 from workbench.services.corpus import Corpus
-from workbench.storage.citations import DocumentCitation, Edge, GraphNode
-from workbench.types import Value
+from workbench.storage.citations import WHOLE_CORPUS, DocumentCitation, Edge, GraphNode
+from workbench.types import ResolvedScope, Value
 
 MIN_DEPTH, MAX_DEPTH = 1, 3
 MAX_GRAPH_NODES = 300  # a larger graph is not readable as a picture
@@ -37,12 +37,12 @@ class Graph(Value):
 
 @dataclass(frozen=True, slots=True)
 class Overview(Value):
-    """Counts of the links in sources; ``links`` is their sum."""
+    """Counts of the links in a scope; ``links`` is their sum."""
 
     links: int
     resolved: int  # links to another document
     within: int  # links within the same document
-    external: int  # links to the web
+    external: int  # links to the web, or to documents outside the scope
     broken: int  # links to documents of the source that do not exist
     unjudged: int  # bare paths and empty targets, which may not be meant as links
     most_cited: tuple[GraphNode, ...]  # documents with the most citations, in descending order
@@ -78,15 +78,15 @@ class CitationService:
 
     def graph(
         self,
-        source_ids: Sequence[str] | None = None,
+        scope: ResolvedScope = WHOLE_CORPUS,
         document_ids: Sequence[str] | None = None,
         limit: int = MAX_GRAPH_NODES,
     ) -> Graph:
-        """Return the graph of sources (None for all of the user's), or of documents and their neighbours.
+        """Return the graph of a scope, or of documents and their neighbours in it.
 
         If there are more than ``limit`` documents, those with the most citations are kept.
         """
-        pairs = self._citations.pairs(source_ids)
+        pairs = self._citations.pairs(scope)
         if document_ids is not None:
             wanted = set(document_ids)
             pairs = [edge for edge in pairs if edge.source in wanted or edge.target in wanted]
@@ -98,14 +98,14 @@ class CitationService:
         edges = tuple(edge for edge in pairs if edge.source in inside and edge.target in inside)
         return Graph(self._nodes(keys, pairs), edges, left_out=len(degree) + len(unlinked) - len(keys))
 
-    def overview(self, source_ids: Sequence[str] | None = None, limit: int = 20) -> Overview:
+    def overview(self, scope: ResolvedScope = WHOLE_CORPUS, limit: int = 20) -> Overview:
         """Return counts of links, the most cited documents and those without citations."""
-        pairs = self._citations.pairs(source_ids)
+        pairs = self._citations.pairs(scope)
         linked = {end for edge in pairs for end in (edge.source, edge.target)}
         cited = Counter(edge.target for edge in pairs)
-        alone = [key for key in self._citations.document_ids(source_ids) if key not in linked]
+        alone = [key for key in self._citations.document_ids(scope) if key not in linked]
         return Overview(
-            **self._citations.counts(source_ids),
+            **self._citations.counts(scope),
             most_cited=self._nodes([key for key, _ in cited.most_common(limit)], pairs),
             orphans=self._nodes(alone[:limit], pairs),
         )

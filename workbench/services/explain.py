@@ -62,7 +62,7 @@ class ExplainService:
         traced = self._trace_search(query, ask)
         candidates = self._candidates(traced.query.request, passage_id, document_id)
         if not candidates:
-            return self._not_indexed(traced.query, str(document_id))
+            return self._not_indexed(traced, str(document_id))
         explained = self._make_explanation(traced, candidates)
         return self._add_other_ranks(explained, self._others(traced.query)) if elsewhere else explained
 
@@ -147,11 +147,15 @@ class ExplainService:
                 raise NotFound("passage", str(passage_id), f"Search the index {index!r} to see its passages.")
             return list(fetch_passages(connection, index, [key]).values())
 
-    def _not_indexed(self, query: Query, document_id: str) -> Explanation:
+    def _not_indexed(self, traced: _TracedSearch, document_id: str) -> Explanation:
         from workbench.retrieval.explain.explanation import Explanation
         from workbench.retrieval.explain.outcome import NOT_INDEXED, trace_unindexed
+        from workbench.storage.ranking import filter_documents
 
-        request = query.request
+        query, request = traced.query, traced.query.request
+        if not filter_documents(self._corpus.database, request.scope, [document_id]):
+            with request.store.reading() as connection:
+                return self._out_of_scope(traced, connection, document_id)
         index = request.index.name
         return Explanation(
             query=query.text,

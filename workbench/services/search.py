@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from workbench.errors import ConfigurationError, InvalidInput, ModelError, StatementRejected
+from workbench.errors import ConfigurationError, InvalidInput, ModelError, ScopeError, StatementRejected
 from workbench.retrieval.hits import agreement
 from workbench.retrieval.options import Ask, split_strategy
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER, RERANKER, TYPO_TOLERANCE
@@ -119,6 +119,37 @@ class Requests:
         if isinstance(scope, ResolvedScope):
             return scope
         return resolve(scope, self._corpus.projects, self._corpus.sources)
+
+    def are_within(self, logged: Sequence[Mapping[str, object]], scope: Scope | ResolvedScope) -> list[bool]:
+        """Return for each scope of a logged call whether it searches a part of a scope, and only global sources beyond.
+
+        A logged scope that is invalid, or names something that was deleted, is within the whole corpus only.
+        """
+        wanted = self.resolve(scope)
+        if wanted.is_whole_corpus:
+            return [True] * len(logged)
+        everything = set(self._corpus.sources.ids())
+        inside = everything if wanted.source_ids is None else set(wanted.source_ids)
+        reachable = inside | self._find_searched_sources({"scope": "global"}, everything)
+        searched = {repr(given): given for given in logged}
+        sources = {key: self._find_searched_sources(given, everything) for key, given in searched.items()}
+        return [not inside.isdisjoint(sources[repr(given)]) and sources[repr(given)] <= reachable for given in logged]
+
+    def _find_searched_sources(self, given: Mapping[str, object], everything: set[str]) -> set[str]:
+        """Return the sources that a logged scope selects; none if it is invalid."""
+        tags = given.get("tags")
+        try:
+            scope = Scope(
+                kind=given.get("scope") or "all",  # pyright: ignore[reportArgumentType] - checked by resolve
+                project=str(given.get("project_id") or "") or None,
+                folder=str(given.get("folder_name") or "") or None,
+                tags=tuple(str(tag) for tag in tags) if isinstance(tags, list | tuple) else (),
+                sources=(str(given["source_id"]),) if given.get("source_id") else None,
+            )
+            ids = self.resolve(scope).source_ids
+        except ScopeError:
+            return set()
+        return everything if ids is None else set(ids)
 
     def check_usable(self, strategy: str, parameters: Mapping[str, ParameterValue] = MappingProxyType({})) -> None:
         """Raise ConfigurationError if a strategy lacks settings."""

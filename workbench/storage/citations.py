@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from psycopg.types.json import Jsonb
 
-from workbench.storage.database import Connection, Table, clean_parameters, statement
-from workbench.types import Value
+from workbench.storage.database import Connection, Row, Table, clean_parameters, statement
+from workbench.storage.passages import choose_scope_predicate, scope_parameters
+from workbench.types import ResolvedScope, Value
 
+WHOLE_CORPUS = ResolvedScope()
 MAX_ROWS = 1_000  # edges per step, so that a page with very many links does not slow searches down
 
 
@@ -119,29 +121,30 @@ class Citations(Table):
         rows = self._rows("cited_documents", {"ids": list(dict.fromkeys(ids))})
         return {row["id"]: GraphNode(**row) for row in rows}
 
-    def document_ids(self, source_ids: Sequence[str] | None) -> list[str]:
-        """Return the ids of all documents of sources, oldest first."""
-        return self._column("documents_to_cite", {"source_ids": _optional_list(source_ids)})
+    def document_ids(self, scope: ResolvedScope) -> list[str]:
+        """Return the ids of all documents in a scope, oldest first."""
+        return [row["id"] for row in self._read("documents_to_cite", scope)]
 
-    def pairs(self, source_ids: Sequence[str] | None) -> list[Edge]:
-        """Return every pair of documents in the sources in which one cites the other."""
-        rows = self._rows("citation_pairs", {"source_ids": _optional_list(source_ids)})
-        return [Edge(**row) for row in rows]
+    def pairs(self, scope: ResolvedScope) -> list[Edge]:
+        """Return every pair of documents in a scope in which one cites the other."""
+        return [Edge(**row) for row in self._read("citation_pairs", scope)]
 
-    def broken(self, source_ids: Sequence[str] | None = None, limit: int = 200) -> list[BrokenLink]:
-        """Return links to documents of their source that do not exist."""
-        values = {"source_ids": _optional_list(source_ids), "limit": limit}
-        return [BrokenLink(**row) for row in self._rows("broken_links", values)]
+    def broken(self, scope: ResolvedScope = WHOLE_CORPUS, limit: int = 200) -> list[BrokenLink]:
+        """Return links that should lead to a document of the same source but do not."""
+        return [BrokenLink(**row) for row in self._read("broken_links", scope, limit=limit)]
 
-    def counts(self, source_ids: Sequence[str] | None) -> dict[str, int]:
-        """Return the number of all links, and of resolved, external and broken ones."""
-        row = self._row("citation_counts", {"source_ids": _optional_list(source_ids)}) or {}
-        return {name: int(value) for name, value in row.items()}
+    def counts(self, scope: ResolvedScope) -> dict[str, int]:
+        """Return the number of all links, and of resolved, external and broken ones.
+
+        A link to a document outside the scope is counted as one to the web.
+        """
+        return {name: int(value) for row in self._read("citation_counts", scope) for name, value in row.items()}
 
     def link_count(self, ids: Sequence[str] = (), source_id: str | None = None) -> int:
         """Return the number of links of given documents or of a source, which a deletion would remove."""
         return int(self._value("citations_held", {"ids": list(ids), "source_id": source_id}))
 
-
-def _optional_list(ids: Sequence[str] | None) -> list[str] | None:
-    return None if ids is None else list(ids)
+    def _read(self, name: str, scope: ResolvedScope, **values: object) -> list[Row]:
+        """Run a statement over a scope."""
+        query = statement(name, links="links_in_scope", scope=choose_scope_predicate(scope))
+        return self._database.rows(query, {**scope_parameters(scope), **values})

@@ -69,10 +69,10 @@ class ToolCalls(Table):
         tool: str | None = None,
         zero_only: bool = False,
         queries_only: bool = False,
-        limit: int = 50,
+        limit: int | None = 50,
         offset: int = 0,
     ) -> list[ToolCall]:
-        """Return the last calls, newest first."""
+        """Return the last calls, newest first; all of them if ``limit`` is None."""
         parameters = {"tool": tool, "zero_only": zero_only, "queries_only": queries_only}
         rows = self._rows("tool_call_list", parameters | {"limit": limit, "offset": offset})
         return [ToolCall(**row) for row in rows]

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Mapping
 from html import escape
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -20,15 +21,15 @@ from mcp_app.tools import TOOLSETS
 from workbench.app.connect.clients import CLIENTS, TOKEN_VARIABLE, format_serve_command, make_connection
 from workbench.app.connect.connections import CLIENT_FILES, describe_state
 from workbench.app.shell.navigation import switch_page
+from workbench.app.shell.scope_bar import is_scoped, read_lasting_scope
 from workbench.app.shell.states import show_message
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, note_change, show_value
 from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
-from workbench.app.widgets.promoting import render_promotion
+from workbench.app.widgets.promoting import EVERYWHERE_KEY, render_promotion
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.formatting import count_text
 from workbench.opening import Opening
-from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.types import Promotion
 
 if TYPE_CHECKING:
@@ -62,14 +63,16 @@ def show_calls(wb: Workbench) -> None:
             if st.button("Delete all", type="primary", key="confirm_forget"):
                 wb.tool_calls.clear()
                 st.rerun()
-    calls = wb.tool_calls.list(zero_only=nothing, limit=MAX_CALLS_SHOWN)
+    listed = wb.tool_calls.list(zero_only=nothing, limit=None if is_scoped() else MAX_CALLS_SHOWN)
+    within = wb.requests.are_within([call.scope for call in listed], read_lasting_scope())
+    calls = list(islice(compress(listed, within), MAX_CALLS_SHOWN))
     chosen = show_table(
         "calls",
         CALL_COLUMNS,
         [make_call_row(call) for call in calls],
         label="Tool calls",
         noun="calls",
-        empty="No calls yet. Connect a client or try a tool.",
+        empty="No calls in this scope." if is_scoped() else "No calls yet. Connect a client or try a tool.",
         opens=True,
     )
     st.caption(

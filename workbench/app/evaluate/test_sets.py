@@ -136,6 +136,8 @@ def _decode_csv(content: bytes) -> str:
 
 def _add_agent_queries(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
     st.subheader("Questions from agents", anchor=False)
+    if not info.scope.is_everything:
+        st.caption(f"Only queries that agents made in this scope: {escape_markdown(info.over)}.")
     zero = st.toggle("Only queries without results", key="add_zero")
     if st.button("Add agent queries", key="add_agents"):
         _report_added(lambda: add_agent_queries(wb, store, info.id, zero_only=zero))

@@ -24,7 +24,7 @@ from workbench.errors import ConfigurationError
 from workbench.formatting import count_text
 from workbench.retrieval.options import Ask
 from workbench.services.citations import Graph, GraphNode, Overview
-from workbench.types import JsonObject, JsonValue, as_integer, as_items, as_number, as_object
+from workbench.types import JsonObject, JsonValue, ResolvedScope, as_integer, as_items, as_number, as_object
 
 if TYPE_CHECKING:
     from workbench.services.archives import ArchiveHit, ArchiveResult
@@ -374,11 +374,11 @@ def page() -> None:
         )
         show_start_buttons(wb, "library", "crawl")
     else:
-        source_ids = wb.requests.resolve(read_scope()).source_ids
+        scope = wb.requests.resolve(read_scope())
         if view == "graph":
-            _show_graph(wb, source_ids)
+            _show_graph(wb, scope)
         else:
-            _show_lists(wb, source_ids)
+            _show_lists(wb, scope)
     show_reader(wb, read_index())
 
 
@@ -391,7 +391,7 @@ def _choose_view() -> str:
     return chosen or "graph"
 
 
-def _show_graph(wb: Workbench, source_ids: Sequence[str] | None) -> None:
+def _show_graph(wb: Workbench, scope: ResolvedScope) -> None:
     show_value("graph_question", address.get("about"))
     question = st.text_input(
         "Filter by question",
@@ -405,7 +405,7 @@ def _show_graph(wb: Workbench, source_ids: Sequence[str] | None) -> None:
             question, Ask(None, MAX_RESULTS, read_scope(), read_index(), fold_copies=False)
         )
         chosen = [hit.document_id for hit in result.documents]
-    graph = wb.citations.graph(source_ids, chosen if question else None)
+    graph = wb.citations.graph(scope, chosen if question else None)
     if not graph.edges:
         _show_empty(wb, question)
         return
@@ -456,8 +456,8 @@ def _show_empty(wb: Workbench, question: str) -> None:
         show_start_buttons(wb, "library", "crawl")
 
 
-def _show_lists(wb: Workbench, source_ids: Sequence[str] | None) -> None:
-    overview = wb.citations.overview(source_ids, limit=100)
+def _show_lists(wb: Workbench, scope: ResolvedScope) -> None:
+    overview = wb.citations.overview(scope, limit=100)
     _show_counts(overview)
     left, right = st.columns(2, gap="large")
     with left:
@@ -467,7 +467,7 @@ def _show_lists(wb: Workbench, source_ids: Sequence[str] | None) -> None:
         st.header("Orphans", anchor=False, help="Documents without citations in either direction")
         _show_nodes("orphans", overview.orphans, "No orphans.")
     st.header("Broken links", anchor=False)
-    broken = wb.citations.broken(source_ids)
+    broken = wb.citations.broken(scope)
     rows = [
         {
             "id": f"{link.document_id}#{place}",

@@ -1,8 +1,8 @@
 """The retriever of a user's strategy: asks a foreign retriever and matches its hits to stored passages.
 
 A hit is matched by the id of a passage; by the id, URL or path of a document, and within it by its text; or by its text
-alone. A hit that matches nothing is shown with its own text. A hit that matches a stored document outside the scope is
-dropped and only counted.
+alone. A hit that matches nothing is shown with its own text. In a scope, every hit that is not known to be inside is
+dropped, and none of these is counted.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from workbench.retrieval.hits import Hit
 from workbench.retrieval.nodes import EXTRA, make_node
 from workbench.retrieval.own import (
     FAULT_END,
-    OUTSIDE_END,
-    UNMATCHED_END,
+    OWN_NOTE,
     UNMATCHED_PREFIX,
     OwnAnswer,
     OwnHit,
@@ -70,7 +69,7 @@ class ForeignRetriever(Retriever):
             with trace.stage(TimedStep.FRAMEWORK):
                 answer = retrieval.ask(query.text, asked, request.parameters)
         except RetrieverFault as fault:
-            trace.note(f"retriever: {fault}{FAULT_END}")
+            trace.note(f"{OWN_NOTE}{fault}{FAULT_END}")
             return []
         with trace.stage(TimedStep.FETCH), request.store.reading() as connection:
             matching = _Matching(query, connection)
@@ -84,28 +83,30 @@ class ForeignRetriever(Retriever):
     def _score(self, shown: Sequence[_Match]) -> list[float]:
         scores, fault = scale_scores([match.hit.score for match in shown])
         if fault:
-            self._request.trace.note(f"retriever: {fault}, so its order is kept and passages are scored by rank")
+            self._request.trace.note(f"{OWN_NOTE}{fault}, so its order is kept and passages are scored by rank")
         return scores
 
     def _note_counts(self, answer: OwnAnswer, asked: int, counts: Counter[str]) -> None:
         note = self._request.trace.note
         returned = len(answer.hits) + answer.unreadable
         if answer.unreadable:
-            note(f"retriever: {_count(answer.unreadable)} could not be read (the first: {answer.first_fault})")
-        if returned > asked:
-            note(f"retriever: it returned {_count(returned)} instead of the {asked} requested")
+            note(f"{OWN_NOTE}{_count(answer.unreadable)} could not be read (the first: {answer.first_fault})")
+        if not self._request.scope.is_whole_corpus:
+            note(f"{OWN_NOTE}only its hits from documents in the scope are shown")
+        elif returned > asked:
+            note(f"{OWN_NOTE}it returned {_count(returned)} instead of the {asked} requested")
         elif returned < self._request.limit:
-            note(f"retriever: it returned {_count(returned)}, fewer than the {self._request.limit} requested")
+            note(f"{OWN_NOTE}it returned {_count(returned)}, fewer than the {self._request.limit} requested")
         for name, reason in _REASONS.items():
             if counts[name]:
-                note(f"retriever: {_count(counts[name])} {reason}")
+                note(f"{OWN_NOTE}{_count(counts[name])} {reason}")
 
 
 REPEATED, OUTSIDE, UNMATCHED, BY_DOCUMENT = "repeated", "outside", "unmatched", "by document"
 _REASONS = {
     REPEATED: "left out: already listed",
-    OUTSIDE: OUTSIDE_END,
-    UNMATCHED: UNMATCHED_END,
+    OUTSIDE: "left out: outside the index",
+    UNMATCHED: "matched to no stored document and shown as returned",
     BY_DOCUMENT: "matched to a document but to none of its passages, and shown by the most similar one",
 }
 
@@ -169,6 +170,8 @@ class _Matching:
         found = self._find_by_text(hit) if hit.text.strip() else []
         if found:
             return self._choose(hit, found)
+        if not self._request.scope.is_whole_corpus:
+            return _Match(hit, None)
         self.counts[UNMATCHED] += 1
         return _Match(hit, make_unmatched(hit, -1 - self.counts[UNMATCHED]))
 
@@ -178,7 +181,7 @@ class _Matching:
         return self._drop(hit)
 
     def _drop(self, hit: OwnHit) -> _Match:
-        self.counts[OUTSIDE] += 1
+        self.counts[OUTSIDE] += self._request.scope.is_whole_corpus
         return _Match(hit, None)
 
     def _find_documents(self, hit: OwnHit) -> list[NamedDocument]:

@@ -54,35 +54,46 @@ WHERE f.place > 0
 SELECT d.id, d.title, d.source_id, s.title AS source_title, d.document_type
 FROM documents d JOIN sources s ON s.id = d.source_id WHERE d.id = ANY(%(ids)s)
 
--- citation_pairs: each pair of documents in which one cites the other; NULL means all sources except evaluation corpora
+-- links_in_scope: the links of a scope's documents, and whether they lead out of it. No scope has evaluation corpora.
+WITH inside AS MATERIALIZED (
+    SELECT p.document_id FROM (
+        SELECT d.id AS document_id, d.source_id FROM documents d JOIN sources s ON s.id = d.source_id
+        WHERE s.source_type <> 'dataset') AS p
+    WHERE {scope}),
+links AS (
+    SELECT c.document_id, c.position, c.kind, c.target, c.url, c.label, c.context, c.confidence, c.keys, t.document_id AS to_document,
+        c.to_document IS NOT NULL AND t.document_id IS NULL AS leads_out
+    FROM citation_links c JOIN inside f ON f.document_id = c.document_id LEFT JOIN inside t ON t.document_id = c.to_document)
+
+-- citation_pairs: each pair of documents in which one cites the other
+{links}
 SELECT l.document_id AS source, l.to_document AS target, max(l.confidence) AS confidence, count(*) AS links,
     (array_agg(l.context ORDER BY l.position))[1] AS context
-FROM citation_links l JOIN sources s ON s.id = l.source_id
-WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE l.source_id = ANY(%(source_ids)s) END
-  AND l.to_document IS NOT NULL AND l.to_document <> l.document_id
+FROM links l WHERE l.to_document <> l.document_id
 GROUP BY l.document_id, l.to_document ORDER BY l.document_id, l.to_document
 
 -- broken_links: links that should lead to a document of the source and do not; external addresses are not judged
+{links}
 SELECT l.document_id, d.title, l.target, l.context
-FROM citation_links l JOIN documents d ON d.id = l.document_id JOIN sources s ON s.id = l.source_id
-WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE l.source_id = ANY(%(source_ids)s) END
-  AND l.to_document IS NULL AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0
+FROM links l JOIN documents d ON d.id = l.document_id
+WHERE l.to_document IS NULL AND NOT l.leads_out AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0
 ORDER BY d.title, l.position LIMIT %(limit)s
 
 -- citation_counts: the number of links by kind of target; the parts add up to the total
+{links}
 SELECT count(*) AS links, count(l.to_document) FILTER (WHERE l.to_document <> l.document_id) AS resolved,
     count(*) FILTER (WHERE l.to_document = l.document_id) AS within,
-    count(*) FILTER (WHERE l.to_document IS NULL AND l.url IS NULL AND (l.kind = 'path' OR coalesce(cardinality(l.keys), 0) = 0))
+    count(*) FILTER (WHERE l.to_document IS NULL AND NOT l.leads_out AND l.url IS NULL AND (l.kind = 'path' OR coalesce(cardinality(l.keys), 0) = 0))
         AS unjudged,
-    count(*) FILTER (WHERE l.to_document IS NULL AND l.url IS NOT NULL) AS external,
-    count(*) FILTER (WHERE l.to_document IS NULL AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0) AS broken
-FROM citation_links l JOIN sources s ON s.id = l.source_id
-WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE l.source_id = ANY(%(source_ids)s) END
+    count(*) FILTER (WHERE l.leads_out OR (l.to_document IS NULL AND l.url IS NOT NULL)) AS external,
+    count(*) FILTER (WHERE l.to_document IS NULL AND NOT l.leads_out AND l.url IS NULL AND l.kind <> 'path' AND cardinality(l.keys) > 0) AS broken
+FROM links l
 
 -- citations_held: the number of links of given documents, or of all of a source's
 SELECT count(*) AS held FROM citations WHERE document_id = ANY(%(ids)s) OR source_id = %(source_id)s
 
--- documents_to_cite: the ids of the documents of sources; NULL means all sources except evaluation corpora
-SELECT d.id FROM documents d JOIN sources s ON s.id = d.source_id
-WHERE CASE WHEN %(source_ids)s::text[] IS NULL THEN s.source_type <> 'dataset' ELSE d.source_id = ANY(%(source_ids)s) END
-ORDER BY d.created_at, d.key
+-- documents_to_cite: the ids of a scope's documents
+SELECT p.document_id AS id FROM (
+    SELECT d.id AS document_id, d.source_id, d.created_at, d.key FROM documents d JOIN sources s ON s.id = d.source_id
+    WHERE s.source_type <> 'dataset') AS p
+WHERE {scope} ORDER BY p.created_at, p.key

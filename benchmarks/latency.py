@@ -197,8 +197,8 @@ class Bench:
         weights = {}
         with self._store.reading() as connection:
             for text, _ in self.questions:
-                totals, terms = fetch_query_terms(connection, self._index.name, text, ResolvedScope(), 0)
-                weights[text] = weigh_terms(terms, totals)
+                asked = fetch_query_terms(connection, self._index.name, text, ResolvedScope(), 0)
+                weights[text] = weigh_terms(asked.terms, asked.totals)
         return weights
 
     def legs_alone(self) -> TimedCall:

@@ -9,7 +9,8 @@ import pytest
 
 from workbench import Workbench
 from workbench.retrieval.hits import fuse_convex
-from workbench.retrieval.name_matching import name_confidence, normalize_for_names
+from workbench.retrieval.name_matching import name_confidence
+from workbench.retrieval.names import normalize_for_names
 from workbench.retrieval.retrievers.hybrid import add_document_leg
 
 SALES = {"NORTHWIND_2019": 41, "NORTHWIND_2020": 52, "ALPINESKI_2019": 17, "HARBOUR_2019": 88}

@@ -172,8 +172,8 @@ def test_warming_reads_the_names_that_the_first_search_needs(papers: Workbench) 
         opened.warm()
         index = opened.corpus.index()
         with opened.corpus.store(index).reading() as connection:
-            totals, _ = fetch_query_terms(connection, index.name, "words of a question", ResolvedScope(), 0)
-        version = totals.version
+            asked = fetch_query_terms(connection, index.name, "words of a question", ResolvedScope(), 0)
+        version = asked.totals.version
         table = opened.corpus.names(index).table(version, lambda: pytest.fail("The names were not read yet."))
         assert table.documents == len(PAPERS)
 

@@ -53,7 +53,7 @@ def _everything_read(
     """(passage, score) by the formula, from the passages' texts alone, best first."""
     scores: dict[int, float] = {}
     with store.reading() as connection:
-        asked = fetch_query_terms(connection, store.index.name, question, ResolvedScope(), 0)[1]
+        asked = fetch_query_terms(connection, store.index.name, question, ResolvedScope(), 0).terms
         known = {term.term: term.id for term in asked if term.id is not None}
         for term, passage, frequency, length, _ in brought(wb):
             if term in known:
@@ -71,8 +71,8 @@ def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
     small = next(source for source in wb.sources.list() if source.title == "Small")
     scope = ResolvedScope(source_ids=(small.id,)) if held else ResolvedScope()
     with store.reading() as connection:
-        totals, terms = fetch_query_terms(connection, store.index.name, question, ResolvedScope(), 0)
-        weights = weigh_terms(terms, totals)
+        asked = fetch_query_terms(connection, store.index.name, question, ResolvedScope(), 0)
+        weights = weigh_terms(asked.terms, asked.totals)
         for limit, at_once in ((1, 0), (3, 0), (20, 0), (20, 100), (20, 250_000), (500, 0)):
             ranking = rank_by_terms(connection, store.index.name, weights, scope, limit, held, at_once=at_once)
             expected = _everything_read(wb, store, question, weights, scope)[:limit]
@@ -85,8 +85,8 @@ def test_the_bar_leaves_out_nothing_that_belongs_among_the_best(
 
 def test_what_cannot_reach_the_bar_is_not_read(store: PassageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with store.reading() as connection:
-        totals, terms = fetch_query_terms(connection, store.index.name, "vexzol kardan", ResolvedScope(), 0)
-        weights = weigh_terms(terms, totals)
+        words = fetch_query_terms(connection, store.index.name, "vexzol kardan", ResolvedScope(), 0)
+        weights = weigh_terms(words.terms, words.totals)
         whole = rank_by_terms(connection, store.index.name, weights, ResolvedScope(), 1, 0)
         read = term_ranking.fetch_term_postings
         asked: list[list[int]] = []
@@ -98,7 +98,7 @@ def test_what_cannot_reach_the_bar_is_not_read(store: PassageStore, monkeypatch:
         monkeypatch.setattr(term_ranking, "fetch_term_postings", watched)
         monkeypatch.setattr(term_ranking, "LOOKUP_COST", 1)
         found = rank_by_terms(connection, store.index.name, weights, ResolvedScope(), 1, 0, at_once=0)
-    [common] = [term.id for term in terms if term.term == "kardan"]
+    [common] = [term.id for term in words.terms if term.term == "kardan"]
     assert found.scores == whole.scores
     assert asked
     assert not any(common in ids for ids in asked)
@@ -119,7 +119,8 @@ def test_terms_and_lengths_are_counted_within_the_scope(wb: Workbench, store: Pa
         expected = Counter(entry[0] for entry in held)
         counts = count_terms(connection, store.index.name, {row["id"]: row["df"] for row in lexicon}, scope, size)
         assert {row["term"]: counts[row["id"]] for row in lexicon if row["id"] in counts} == expected
-        totals, terms = fetch_query_terms(connection, store.index.name, " ".join(expected), scope, size)
-    assert {term.term: term.df for term in terms} == {term.term: expected[term.term] for term in terms}
+        asked = fetch_query_terms(connection, store.index.name, " ".join(expected), scope, size)
+    totals = asked.totals
+    assert {term.term: term.df for term in asked.terms} == {term.term: expected[term.term] for term in asked.terms}
     lengths = {entry[1]: entry[3] for entry in held}
     assert (totals.passages, totals.average_length) == (len(inside), sum(lengths.values()) / len(inside))

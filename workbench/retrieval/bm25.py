@@ -46,6 +46,7 @@ def weigh_terms(terms: Sequence[QueryTerm], totals: ScopeTotals, k1: float = K1,
         a=k1 * (1 - b),
         c=k1 * b / totals.average_length,
         passages=totals.passages,
+        entries={term.id: term.entries for term in indexed if term.id is not None and term.entries is not None},
     )
 
 

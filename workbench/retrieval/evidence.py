@@ -96,8 +96,7 @@ def judge_evidence(query: Query, nodes: Sequence[NodeWithScore]) -> Evidence:
         return Evidence()  # most questions end here
     with request.store.reading() as connection:
         words = query.read_words(connection)
-        ids = [term.id for term in words.terms if term.id is not None]
-        terms_of = fetch_matched_terms(connection, request.index.name, ids, [hit.id for hit in hits])
+        terms_of = fetch_matched_terms(connection, request.index.name, words.weights, [hit.id for hit in hits])
         coverages = [compute_coverage(text, words, terms_of.get(hit.id, ())) for hit in hits]
         codes = [_has_code(text, words, terms_of.get(hit.id, ())) for hit in hits]
         if any(

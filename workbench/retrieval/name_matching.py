@@ -2,58 +2,45 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from functools import partial
 
-from workbench.retrieval.names import MatchedName, Mention, NamesCache, NamesTable, QuestionNames
+from workbench.retrieval.names import (
+    MatchedName,
+    Mention,
+    NamesCache,
+    NamesTable,
+    QuestionNames,
+    WeightedName,
+    normalize_for_names,
+)
 from workbench.retrieval.query import Query, Words
 from workbench.storage.database import Connection
-from workbench.storage.documents import NamedDocument, find_named_documents
-from workbench.storage.ranking import fetch_known_terms
+from workbench.storage.documents import fetch_title_terms
+from workbench.storage.ranking import fetch_known_terms, fetch_word_terms
 from workbench.text import iter_spaced_words
 from workbench.types import DocumentName
 
 # Documents named in a question
 
 MIN_NAME_SHARE = 0.5  # smaller shares are common between any two texts on one subject
-MAX_JOINED_WORDS = 60  # neighbouring words are joined in questions up to this length; longer ones are texts
-_WORD = re.compile(r"[^\W_]+")
-_POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
-_FISCAL = re.compile(r"fy(\d{2}|\d{4})", re.IGNORECASE)
 
 
-def find_best_name(document: NamedDocument, weights: Mapping[str, float]) -> MatchedName:
-    """Return the name of a document with the best match in the question; the title wins ties.
-
-    The match is the share 0..1 of the ``weights`` (idf) of the name's terms that the question contains.
-    """
-    best = MatchedName(document.id)
-    for text, terms in document.names:
-        total = sum([weights[term] for term in terms])
-        share = sum([weights[term] for term in terms if term in document.asked]) / total if total else 0.0
+def find_best_name(document: str, names: Sequence[WeightedName], terms: frozenset[str]) -> MatchedName:
+    """Return the name of a document of which the question's terms have the largest share; the title wins ties."""
+    best = MatchedName(document)
+    for name in names:
+        share = name.share(terms)
         if share > best.share:
-            best = MatchedName(document.id, text, share)
+            best = MatchedName(document, name.text, share)
     return best
 
 
 def name_confidence(share: float) -> float:
     """Return the confidence 0..1 that a document is meant, from the matched share of its name."""
     return max(0.0, (share - MIN_NAME_SHARE) / (1 - MIN_NAME_SHARE))
-
-
-def normalize_for_names(query: str) -> str:
-    """Return a question's words, with fiscal years as years, plus each pair of adjacent words joined."""
-    words = [_expand_fiscal_year(word) for word in _WORD.findall(_POSSESSIVE.sub("", query))]
-    joined = [first + second for first, second in pairwise(words)] if len(words) <= MAX_JOINED_WORDS else []
-    return " ".join([*words, *joined])
-
-
-def _expand_fiscal_year(word: str) -> str:
-    fiscal = _FISCAL.fullmatch(word)
-    return word if fiscal is None else fiscal[1].rjust(4, "_").replace("__", "20")
 
 
 MIN_SURE_SHARE = 0.75  # minimum matched share for showing a title as preferred
@@ -68,49 +55,62 @@ def read_names(query: Query, connection: Connection) -> QuestionNames:
     return query.names
 
 
-def compute_name_confidences(query: Query, connection: Connection, ids: Sequence[int]) -> dict[int, float]:
+def compute_name_confidences(query: Query, connection: Connection, documents: Mapping[int, str]) -> dict[int, float]:
     """Return the confidence (0.5..1) that a question means the document of each given passage, by passage id.
 
     It is based on the matched share of the title or file name, or on the other names in the question.
     Passages of documents that are not named are omitted. Matched titles are stored in ``query.titles``.
+
+    Args:
+        query: The question.
+        connection: A connection.
+        documents: Ids of the passages' documents, by passage id.
     """
     scope = query.request.scope
     if scope.names == "ignore":
         return {}
     names = read_names(query, connection)
     strengths = names.strengths or {}
-    said = _match_names(query, connection, ids, every=bool(strengths))
     ignored = _casefold_all(scope.ignored_names)
-    shares: dict[int, float] = {}
-    titles: dict[str, MatchedName] = {}
-    for key, name in said.items():
+    shares: dict[str, float] = {}
+    titles: list[MatchedName] = []
+    for document, name in _match_names(query, connection, sorted(set(documents.values()))).items():
         share = 0.0 if name.name.casefold() in ignored else name.share
-        if share >= MIN_SURE_SHARE and name.document_id not in strengths:
-            titles[name.document_id] = name
-        shares[key] = max(share, MIN_NAME_SHARE + (1 - MIN_NAME_SHARE) * strengths.get(name.document_id, 0.0))
-        if name.document_id in names.others:
-            shares[key] = min(shares[key], MIN_NAME_SHARE + OTHER_PERIOD_FACTOR * (shares[key] - MIN_NAME_SHARE))
-    query.titles = tuple(sorted(titles.values(), key=lambda name: (-name.share, name.name)))
-    return {key: share for key, share in shares.items() if share > MIN_NAME_SHARE}
+        if share >= MIN_SURE_SHARE and document not in strengths:
+            titles.append(name)
+        share = max(share, MIN_NAME_SHARE + (1 - MIN_NAME_SHARE) * strengths.get(document, 0.0))
+        if document in names.others:
+            share = min(share, MIN_NAME_SHARE + OTHER_PERIOD_FACTOR * (share - MIN_NAME_SHARE))
+        shares[document] = share
+    query.titles = tuple(sorted(titles, key=lambda name: (-name.share, name.name)))
+    confidences = {key: shares[document] for key, document in documents.items()}
+    return {key: share for key, share in confidences.items() if share > MIN_NAME_SHARE}
 
 
-def _match_names(query: Query, connection: Connection, ids: Sequence[int], *, every: bool) -> dict[int, MatchedName]:
-    """Return the matched share of each passage's document name; for all if ``every``, else only if any matches."""
-    request, index, totals = query.request, query.request.index.name, query.read_words(connection).totals
-    spelt = normalize_for_names(read_names(query, connection).asked)
-    documents = find_named_documents(connection, index, spelt, totals.languages, ids, every=every)
-    distinct = {document.id: document for document in documents.values()}
-    terms = {term for document in distinct.values() for _, name in document.names for term in name}
+def _match_names(query: Query, connection: Connection, documents: Sequence[str]) -> dict[str, MatchedName]:
+    """Return the best name of each document, with the share of it that the question contains."""
+    request, words = query.request, query.read_words(connection)
 
-    def count(missing: Collection[str]) -> dict[str, int]:
+    def count(terms: Collection[str]) -> dict[str, int]:
         size = request.scope_size(connection)
-        known = fetch_known_terms(connection, index, missing, request.scope.place, size)
+        known = fetch_known_terms(connection, request.index.name, terms, request.scope.place, size)
         return {name: term.df for name, term in known.items()}
 
     cache = request.kept_names or NamesCache()
-    weights = cache.weigh_terms(totals, request.scope, terms, count)
-    said = {key: find_best_name(document, weights) for key, document in distinct.items()}
-    return {key: said[document.id] for key, document in documents.items()}
+    load = partial(fetch_title_terms, connection)
+    weighted = cache.weigh_names(words.totals, request.scope, documents, load, count)
+    terms = _name_terms(query, connection, words)
+    return {document: find_best_name(document, weighted[document], terms) for document in documents}
+
+
+def _name_terms(query: Query, connection: Connection, words: Words) -> frozenset[str]:
+    """Return the terms of the question for matching titles; without the names that the scope ignores."""
+    asked = read_names(query, connection).asked
+    if asked == query.text and words.name_terms is not None:
+        return words.name_terms
+    spelt = normalize_for_names(asked)
+    found = fetch_word_terms(connection, [(spelt, language) for language in words.totals.languages])
+    return frozenset(term for terms in found.values() for term in terms)
 
 
 def list_preferred_names(query: Query) -> tuple[DocumentName, ...]:

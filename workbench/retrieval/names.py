@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 
 from workbench.retrieval.bm25 import idf
 from workbench.storage.database import Connection
@@ -287,12 +288,28 @@ class NamesTable:
 
 
 @dataclass(frozen=True, slots=True)
+class WeightedName:
+    """A title or file name, its terms with their idf in a scope, and the sum of these."""
+
+    text: str
+    weights: Mapping[str, float]
+    total: float
+
+    def share(self, terms: frozenset[str]) -> float:
+        """Return the share 0..1 of the name, by idf, that is among the terms."""
+        if not self.total or terms.isdisjoint(self.weights):
+            return 0.0
+        return sum([weight for term, weight in self.weights.items() if term in terms]) / self.total
+
+
+@dataclass(frozen=True, slots=True)
 class _ScopeNames:
     """What is cached for one scope of an index."""
 
     version: object  # of the index's documents
     documents: frozenset[str] | None  # ids of the documents in the scope; None for everything
     weights: dict[str, float] = field(default_factory=dict)  # idf of terms of names in the scope
+    names: dict[str, tuple[WeightedName, ...]] = field(default_factory=dict)  # title and file name by document id
 
 
 @dataclass(slots=True)
@@ -324,24 +341,38 @@ class NamesCache:
                     self._scopes.pop(next(iter(self._scopes)))
         return table if known.documents is None else table.within(known.documents)
 
-    def weigh_terms(
+    def weigh_names(
         self,
         totals: ScopeTotals,
         scope: ResolvedScope,
-        terms: Collection[str],
+        documents: Collection[str],
+        load: Callable[[Sequence[str]], Mapping[str, Sequence[tuple[str, Sequence[str]]]]],
         count: Callable[[Collection[str]], Mapping[str, int]],
-    ) -> Mapping[str, float]:
-        """Return the idf of terms in a scope; ``count`` returns the document frequencies of those not known yet.
+    ) -> Mapping[str, tuple[WeightedName, ...]]:
+        """Return the names of documents, weighted in a scope; those of earlier questions are kept.
 
-        Counting the terms of titles takes about 10 ms (36,000 passages, or a scope of 1,400), and titles recur.
+        Reading the names of a question's candidates and counting their terms took more than half of a hybrid search.
+
+        Args:
+            totals: The statistics of the scope.
+            scope: The scope.
+            documents: Ids of documents.
+            load: Returns the names of documents, each with its terms.
+            count: Returns the document frequencies of terms in the scope.
         """
-        known = self._scopes.get(scope.place)
-        kept = known.weights if known is not None and known.version == totals.version else dict[str, float]()
-        missing = [term for term in terms if term not in kept]
+        kept = self._scopes.get(scope.place)
+        if kept is None or kept.version != totals.version:
+            kept = _ScopeNames(totals.version, None)
+        missing = [document for document in documents if document not in kept.names]
         if missing:
-            counted = count(missing)
-            kept.update((term, idf(counted.get(term, 0), totals.passages)) for term in missing)
-        return kept
+            names = load(missing)
+            terms = {term for of_document in names.values() for _, own in of_document for term in own}
+            unknown = [term for term in terms if term not in kept.weights]
+            counted = count(unknown) if unknown else {}
+            kept.weights.update((term, idf(counted.get(term, 0), totals.passages)) for term in unknown)
+            for document in missing:
+                kept.names[document] = tuple(_weigh(text, own, kept.weights) for text, own in names.get(document, ()))
+        return kept.names
 
     def table(self, version: object, load: Callable[[], Iterable[DocumentNames]]) -> NamesTable:
         """Return the table of a version of the documents.
@@ -358,6 +389,11 @@ class NamesCache:
                 self._version, self._made_at = version, time.monotonic()
                 self._seconds = 0.0 if is_first else self._made_at - now  # the first is built during imports
             return self._table
+
+
+def _weigh(text: str, terms: Sequence[str], weights: Mapping[str, float]) -> WeightedName:
+    own = {term: weights[term] for term in terms}
+    return WeightedName(text, own, sum(own.values()))
 
 
 def _can_name(said: Sequence[str], entry: _Entry, telling: Collection[str], lower: bool) -> bool:
@@ -383,6 +419,22 @@ def _display_name(entry: _Entry, said: str) -> str:
 
 
 # Names in a question
+
+MAX_JOINED_WORDS = 60  # neighbouring words are joined in questions up to this length; longer ones are texts
+_POSSESSIVE = re.compile(r"['’]s\b", re.IGNORECASE)
+_FISCAL = re.compile(r"fy(\d{2}|\d{4})", re.IGNORECASE)
+
+
+def normalize_for_names(query: str) -> str:
+    """Return a question's words, with fiscal years as years, plus each pair of adjacent words joined."""
+    words = [_expand_fiscal_year(word) for word in _WORD.findall(_POSSESSIVE.sub("", query))]
+    joined = [first + second for first, second in pairwise(words)] if len(words) <= MAX_JOINED_WORDS else []
+    return " ".join([*words, *joined])
+
+
+def _expand_fiscal_year(word: str) -> str:
+    fiscal = _FISCAL.fullmatch(word)
+    return word if fiscal is None else fiscal[1].rjust(4, "_").replace("__", "20")
 
 
 @dataclass(frozen=True, slots=True)

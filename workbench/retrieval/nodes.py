@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -228,6 +228,7 @@ def fold_copies(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
     return [node for node, _, _ in kept]
 
 
+@lru_cache(4096)  # the hits of a search have few titles, and each is read for every comparison
 def _read_title(title: str) -> frozenset[str]:
     """Return the words of a title without what marks a copy: "notice copy (2)" and "notice" are the same."""
     words = _TITLE_WORD.findall(_NUMBERED_WORD.sub(r"\1", title.casefold()))

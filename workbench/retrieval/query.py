@@ -17,12 +17,13 @@ from llama_index.core.schema import QueryBundle
 from workbench.errors import ModelError
 from workbench.models.encoder import MAX_UNREADABLE_SHARE, EncodedQuery, Encoder, FloatArray
 from workbench.retrieval.bm25 import weigh_terms
-from workbench.retrieval.parameters import FIRST_DEPTH
+from workbench.retrieval.names import MatchedName, NamesCache, QuestionNames, normalize_for_names
+from workbench.retrieval.parameters import DOCUMENT_WEIGHT, FIRST_DEPTH
 from workbench.retrieval.ranker import FeatureSheet
 from workbench.retrieval.strategy import Strategy
 from workbench.storage.database import Connection
 from workbench.storage.passages import QueryTerm, ScopeTotals, TermWeights
-from workbench.storage.ranking import EXACT_UP_TO, count_scope, fetch_query_terms
+from workbench.storage.ranking import EXACT_UP_TO, MAX_POSTINGS_AT_ONCE, count_scope, fetch_query_terms
 from workbench.storage.store import PassageStore
 from workbench.telemetry import STEP, measure
 from workbench.text import normalise
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.llm import Llm
-    from workbench.retrieval.names import MatchedName, NamesCache, QuestionNames
 
 # Words of a question
 
@@ -60,6 +60,7 @@ class Words:
     totals: ScopeTotals
     weights: TermWeights
     guesses: tuple[Guess, ...] = ()
+    name_terms: frozenset[str] | None = None  # terms for matching titles; None if not read
 
 
 # Times and notes of one search
@@ -368,9 +369,19 @@ _WORD = re.compile(r"[^\W_]")
 
 def _read_words(request: Request, connection: Connection, query: str) -> Words:
     index, scope = request.index, request.scope.place
+    matches_names = request.scope.names != "ignore" and request.float_param(DOCUMENT_WEIGHT, otherwise=0.0) > 0
     with request.trace.stage(TimedStep.KEYWORD):
-        totals, terms = fetch_query_terms(connection, index.name, query, scope, request.scope_size(connection))
-    return Words(terms, totals, weigh_terms(terms, totals))
+        found = fetch_query_terms(
+            connection,
+            index.name,
+            query,
+            scope,
+            request.scope_size(connection),
+            names=normalize_for_names(query) if matches_names else "",
+            at_once=MAX_POSTINGS_AT_ONCE if request.strategy.uses_words and scope.is_everything else 0,
+        )
+    name_terms = found.name_terms if matches_names else None
+    return Words(found.terms, found.totals, weigh_terms(found.terms, found.totals), name_terms=name_terms)
 
 
 def _note_no_terms(request: Request, query: str, words: Words) -> None:

@@ -230,7 +230,7 @@ class Corpus:
         from workbench.storage.ranking import fetch_query_terms
 
         with self.store(index).reading() as connection:
-            totals, _ = fetch_query_terms(connection, index.name, "", ResolvedScope(), 0)
+            totals = fetch_query_terms(connection, index.name, "", ResolvedScope(), 0).totals
             self.names(index).table_in_scope(connection, index.name, totals)
 
     @property

@@ -246,7 +246,7 @@ class ExplainService:
     ) -> tuple[StoredPassage, Passage | None]:
         """Return the candidate to explain, and the result that shows it."""
         from workbench.retrieval.explain.explanation import covers
-        from workbench.storage.ranking import score_passages
+        from workbench.retrieval.retrievers.hybrid import score_passages
 
         result, query = traced.result, traced.query
         by_id = {passage.node_id: passage for passage in candidates}

@@ -11,7 +11,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from psycopg import sql
 
 from workbench.errors import InvalidInput, NotFound, StorageError, TableUnavailable, list_choices
-from workbench.storage.passages import TermWeights, fetch_rows, make_row_id, parse_vector
+from workbench.storage.passages import fetch_document_ids, fetch_rows, make_row_id, parse_vector
 from workbench.storage.ranking import (
     DEPTH_GROWTH,
     EXACT_UP_TO,
@@ -34,7 +34,6 @@ from workbench.storage.ranking import (
     fetch_one,
     fetch_scope_ids,
     filter_passages,
-    score_passages,
     statement,
 )
 from workbench.storage.store import PassageStore
@@ -598,7 +597,7 @@ class AttachedStore(PassageStore):
         scope: ResolvedScope,
         limit: int,
         size: int,
-        terms: TermWeights | None = None,
+        given: Collection[int] = (),
     ) -> LegRanking:
         """Return the nearest passages in scope: of a small scope by every distance, else by the table's own index."""
         if scope.is_empty:
@@ -610,8 +609,9 @@ class AttachedStore(PassageStore):
         else:
             cosines = self._find_deep(connection, vector, scope, limit)
         best = sorted(cosines, key=lambda key: (-cosines[key], key))[:limit]
-        others = score_passages(connection, self.index.name, terms, best) if terms is not None else {}
-        return LegRanking({key: cosines[key] for key in best}, {key: others[key] for key in best if key in others})
+        others = self.fetch_cosines(connection, vector, list(given)) if given else {}
+        documents = fetch_document_ids(connection, self.index.name, [*best, *others])
+        return LegRanking({key: cosines[key] for key in best}, others, documents=documents)
 
     def _find_deep(
         self, connection: Connection, vector: NDArray[np.float32], scope: ResolvedScope, limit: int

@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
@@ -283,7 +283,6 @@ _BEGIN_STATEMENT = f"BEGIN; {SETTINGS_OF_TRANSACTION}".encode()
 _LONE_SURROGATES = re.compile("[\ud800-\udfff]")  # lone surrogates, such as the rest of a truncated emoji
 IDLE_CHECK_AFTER_S = 2.0  # seconds of idleness after which a pooled connection is checked before reuse
 POOL_CHECK_AFTER_S = 2.0  # seconds without a free connection after which the database is checked
-NO_WAIT_S = 0.001  # seconds to wait for an optional connection
 POOL_TIMEOUT_S = 30.0  # seconds to wait for a connection of a busy database
 _return_times: dict[int, float] = {}
 
@@ -356,18 +355,6 @@ class Database:
         """
         with self._connection() as connection:
             yield connection
-
-    @contextmanager
-    def spare(self) -> Generator[Connection | None]:
-        """Yield a connection that is free now, or None; the pool then grows, if allowed, for the next call.
-
-        Raises:
-            StorageError: The database rejected a statement.
-        """
-        pool = self._pool or self._open_pool()
-        with translate_errors(self.url), ExitStack() as stack:
-            connection = _try_acquire(pool)
-            yield None if connection is None else stack.enter_context(self._release(pool, connection))
 
     @contextmanager
     def _connection(self) -> Generator[Connection]:
@@ -450,16 +437,6 @@ class Table:
     def _value(self, name: str, values: Values = ()) -> Any:  # noqa: ANN401 - the type of its column
         """Return the only column of a statement's first row; None if it has no row."""
         return next(iter(self._column(name, values)), None)
-
-
-def _try_acquire(pool: ConnectionPool[Connection]) -> Connection | None:
-    stats = pool.get_stats()
-    if not stats["pool_available"] and stats["pool_size"] >= stats["pool_max"]:
-        return None
-    try:
-        return pool.getconn(timeout=NO_WAIT_S)
-    except PoolTimeout:
-        return None
 
 
 def _check_connection(connection: psycopg.Connection[Any]) -> None:

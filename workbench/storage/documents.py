@@ -13,7 +13,6 @@ from workbench.storage.database import (
     Connection,
     Row,
     Table,
-    bind_integers,
     bind_json,
     clean_parameters,
     fetch_one,
@@ -354,15 +353,6 @@ class DocumentNames:
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class NamedDocument:
-    """A passage's document, with the terms of its names and of a question."""
-
-    id: str
-    names: tuple[tuple[str, frozenset[str]], ...]  # title and file name with the terms of each
-    asked: frozenset[str]  # terms of the question
-
-
 def fetch_document_names(connection: Connection, index: str) -> list[DocumentNames]:
     """Return the names of every document in an index; long metadata values are omitted."""
     return [DocumentNames(**row) for row in fetch_rows(connection, index, "names_of_documents", {"index": index})]
@@ -377,28 +367,14 @@ def list_document_ids(connection: Connection, index: str, scope: ResolvedScope) 
     return frozenset(row["document_id"] for row in rows)
 
 
-def find_named_documents(
-    connection: Connection, index: str, query: str, languages: Sequence[str], ids: Sequence[int], *, every: bool
-) -> dict[int, NamedDocument]:
-    """Return, by passage id, the documents whose names contain a term of the question, or all of them.
-
-    Args:
-        connection: A connection.
-        index: The index.
-        query: The question.
-        languages: Languages in which the question is analysed, by their names in Postgres.
-        ids: Internal ids of passages.
-        every: Whether to include documents without such a term.
-    """
-    parameters = {"query": query, "languages": list(languages), "ids": bind_integers(ids), "every": every}
-    rows = fetch_rows(connection, index, "named_documents", parameters) if ids else []
-    documents: dict[str, NamedDocument] = {}
-    for row in rows:
-        if row["document_id"] not in documents:
-            names = ((row["title"], row["title_terms"]), (row["file"], row["file_terms"]))
-            documents[row["document_id"]] = NamedDocument(
-                row["document_id"],
-                tuple((text, frozenset(terms)) for text, terms in names if terms),
-                frozenset(row["asked"] or ()),
-            )
-    return {row["id"]: documents[row["document_id"]] for row in rows}
+def fetch_title_terms(connection: Connection, ids: Sequence[str]) -> dict[str, list[tuple[str, list[str]]]]:
+    """Return the title and the file name of given documents with the terms of each; names without terms are omitted."""
+    rows = connection.execute(statement("terms_of_titles"), {"ids": list(ids)}, binary=True).fetchall()
+    return {
+        row["id"]: [
+            (text, terms)
+            for text, terms in ((row["title"], row["title_terms"]), (row["file"], row["file_terms"]))
+            if terms
+        ]
+        for row in rows
+    }

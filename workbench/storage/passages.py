@@ -160,6 +160,7 @@ class QueryTerm:
     # most passages' language would seem rare, because only the few others index it.
     passages: int = 0
     postings: int = 0  # passages of the whole index with the term, which is what reading them costs
+    entries: bytes | None = None  # these postings; None if they were not read with the term
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +183,9 @@ class TermWeights:
     a: float
     c: float
     passages: int  # in scope
+    entries: Mapping[int, bytes] = field(
+        default_factory=dict[int, bytes], compare=False
+    )  # postings read with the terms
 
     def weight(self, term: int) -> float:
         """Return the weight of a term, given its id, summed over its occurrences in the query."""
@@ -323,6 +327,12 @@ def fetch_passage(connection: Connection, index: str, passage_id: str) -> Stored
     if number is None:
         raise NotFound("passage", passage_id, "Search results contain the ids.")
     return fetch_passages(connection, index, [number])[number]
+
+
+def fetch_document_ids(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, str]:
+    """Return the documents of given passages."""
+    rows = fetch_rows(connection, index, "documents_of_passages", {"ids": bind_integers(ids)})
+    return {row["id"]: row["document_id"] for row in rows}
 
 
 def fetch_internal_ids(connection: Connection, index: str, passage_ids: Sequence[str]) -> dict[str, int]:

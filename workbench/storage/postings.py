@@ -148,7 +148,7 @@ def rank_everything(
     """
     rest = list(sort_by_weight(terms))
     first = _take_terms_within(at_once, rest, terms)
-    found, rest = score_postings(_fetch_all(connection, index, first, within), terms), rest[len(first) :]
+    found, rest = score_postings(_fetch_all(connection, index, first, terms, within), terms), rest[len(first) :]
     while rest:
         bar = found.bar(limit) * (1 - 1e-9)
         at_most = sum(terms.weight(term) for term in rest)
@@ -156,7 +156,7 @@ def rank_everything(
         if at_most < bar and LOOKUP_COST * len(hopeful.ids) * len(rest) < _count(rest, terms):
             hopeful = hopeful.plus(fetch_passage_postings(connection, index, rest, hopeful.ids), terms)
             return TermRanking(hopeful.best(limit))
-        found, rest = found.plus(_fetch_all(connection, index, rest[:1], within), terms), rest[1:]
+        found, rest = found.plus(_fetch_all(connection, index, rest[:1], terms, within), terms), rest[1:]
     return TermRanking(found.best(limit), found)
 
 
@@ -175,13 +175,8 @@ def rank_listed(
 
 def score_passages(connection: Connection, index: str, terms: TermWeights, ids: Sequence[int]) -> dict[int, float]:
     """Return the scores of given passages; those without any of the terms are omitted."""
-    found = score_postings(_fetch_listed(connection, index, terms, np.asarray(ids, dtype=np.int64)), terms)
+    found = score_postings(_fetch_listed(connection, index, terms, np.unique(np.asarray(ids, np.int64))), terms)
     return dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
-
-
-def reads_all_postings(terms: TermWeights, at_once: int = MAX_POSTINGS_AT_ONCE) -> bool:
-    """Return whether a ranking by these terms is certain to read all their postings, because there are few."""
-    return _count(tuple(set(terms.ids)), terms) <= at_once
 
 
 def score_postings(postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:
@@ -202,9 +197,9 @@ def sort_by_weight(terms: TermWeights) -> tuple[int, ...]:
 
 def _fetch_listed(connection: Connection, index: str, terms: TermWeights, ids: Ids) -> dict[int, Postings]:
     """Return the postings of given passages: looked up if they form few runs, otherwise selected from all."""
-    if _in_few_runs(ids, terms):
+    if not terms.entries.keys() >= set(terms.ids) and _in_few_runs(ids, terms):
         return fetch_passage_postings(connection, index, terms.ids, ids)
-    return _fetch_all(connection, index, terms.ids, ids)
+    return _fetch_all(connection, index, terms.ids, terms, ids)
 
 
 def _in_few_runs(ids: Ids, terms: TermWeights) -> bool:
@@ -212,9 +207,14 @@ def _in_few_runs(ids: Ids, terms: TermWeights) -> bool:
     return not len(ids) or LOOKUP_COST * len(split_runs(ids)) * len(terms.ids) < _count(terms.ids, terms)
 
 
-def _fetch_all(connection: Connection, index: str, terms: Sequence[int], within: Ids | None) -> dict[int, Postings]:
-    """Return all postings of given terms, or those of the passages ``within``."""
-    postings = fetch_term_postings(connection, index, terms)
+def _fetch_all(
+    connection: Connection, index: str, ids: Sequence[int], terms: TermWeights, within: Ids | None
+) -> dict[int, Postings]:
+    """Return all postings of the terms ``ids``, or those of the passages ``within``; ``terms`` may have some."""
+    postings = {term: np.frombuffer(terms.entries[term], POSTING) for term in ids if term in terms.entries}
+    missing = [term for term in ids if term not in postings]
+    if missing:
+        postings |= fetch_term_postings(connection, index, missing)
     if within is None:
         return postings
     return {term: select_postings(of_term, within) for term, of_term in postings.items()}
@@ -279,11 +279,11 @@ def fetch_term_contributions(
 
 
 def fetch_matched_terms(
-    connection: Connection, index: str, terms: Sequence[int], ids: Sequence[int]
+    connection: Connection, index: str, terms: TermWeights, ids: Sequence[int]
 ) -> dict[int, set[int]]:
-    """Return the given terms (ids) that each given passage has; passages without any are omitted."""
+    """Return the terms (ids) that each given passage has; passages without any are omitted."""
     terms_of: dict[int, set[int]] = {}
-    for term, postings in fetch_passage_postings(connection, index, terms, ids).items():
+    for term, postings in _fetch_listed(connection, index, terms, np.unique(np.asarray(ids, np.int64))).items():
         for passage in postings["passage"].tolist():
             terms_of.setdefault(passage, set()).add(term)
     return terms_of

@@ -32,7 +32,6 @@ from workbench.storage.postings import (
     fetch_term_postings,
     rank_everything,
     rank_listed,
-    score_passages,
     score_postings,
 )
 from workbench.types import DocumentSpan, Index, ResolvedScope, Span
@@ -52,6 +51,7 @@ class LegRanking:
     scores: dict[int, float]  # by internal passage id, best first, in the leg's own unit
     others: dict[int, float] = field(default_factory=dict)  # the other leg's scores of these passages, if requested
     known: ScoredPassages | None = None  # the leg's scores of all passages in scope, if it has read them all
+    documents: dict[int, str] = field(default_factory=dict[int, str])  # of the passages, if the leg reads them
 
 
 def count_scope(connection: Connection, index: str, scope: ResolvedScope) -> int:
@@ -98,16 +98,19 @@ def nearest(
     scope: ResolvedScope,
     limit: int,
     size: int,
-    terms: TermWeights | None = None,
+    given: Collection[int] = (),
 ) -> LegRanking:
-    """Return the passages in scope nearest to a vector by cosine, with their BM25 scores if ``terms`` are given.
+    """Return the passages in scope nearest to a vector by cosine, and the cosines of ``given`` passages as ``others``.
 
     ``size`` is the result of ``count_scope``. Up to ``EXACT_UP_TO`` every distance is computed.
     """
-    rows = _nearest_rows(connection, index, vector, scope, limit, size)
-    scores = {row["id"]: float(row["score"]) for row in rows}
-    others = score_passages(connection, index, terms, list(scores)) if terms is not None else {}
-    return LegRanking(scores, {key: others[key] for key in scores if key in others})
+    rows = _nearest_rows(connection, index, vector, scope, limit, size, given)
+    near = sorted((-row["score"], row["id"]) for row in rows if row["is_near"])
+    return LegRanking(
+        {key: -negated for negated, key in near},
+        {row["id"]: row["score"] for row in rows if not row["is_near"]},
+        documents={row["id"]: row["document_id"] for row in rows},
+    )
 
 
 def rank_by_terms(
@@ -134,21 +137,24 @@ def _nearest_rows(
     scope: ResolvedScope,
     limit: int,
     size: int,
+    given: Collection[int],
 ) -> Rows:
     if scope.is_empty:
         return []
-    parameters = {"vector": bind_vector(vector), "limit": limit, "index": index}
-    if scope.is_everything and size > EXACT_UP_TO:
-        return fetch_rows(connection, index, "vector_everything", parameters, breadth="breadth_by_size")
-    predicate = choose_scope_predicate(scope)
+    parameters = {"vector": bind_vector(vector), "limit": limit, "index": index, "given": bind_integers(given)}
     parameters |= scope_parameters(scope)
+    predicate = choose_scope_predicate(scope)
+
+    def read(nearest: str) -> Rows:
+        parts = {"nearest": nearest, "breadth": "breadth_by_size", "scope": predicate}
+        return fetch_rows(connection, index, "nearest_and_given", parameters, **parts)
+
     if size <= EXACT_UP_TO:
-        return fetch_rows(connection, index, "vector_exact", parameters, scope=predicate)
-    parts = {"scope": predicate, "breadth": "breadth_by_size"}
-    rows = fetch_rows(connection, index, "vector_filtered", parameters, **parts)
-    if len(rows) < limit:  # the graph walk ended outside the scope
-        return fetch_rows(connection, index, "vector_exact", parameters, scope=predicate)
-    return rows
+        return read("vector_exact")
+    rows = read("vector_everything" if scope.is_everything else "vector_filtered")
+    if scope.is_everything or sum(row["is_near"] for row in rows) >= limit:
+        return rows
+    return read("vector_exact")  # the graph walk ended outside the scope
 
 
 def _best(
@@ -201,44 +207,73 @@ class KnownTerm:
     postings: int  # passages of the whole index with the term
 
 
-def fetch_query_terms(
-    connection: Connection, index: str, query: str, scope: ResolvedScope, size: int, absent: Collection[str] = ()
-) -> tuple[ScopeTotals, tuple[QueryTerm, ...]]:
-    """Return the statistics of a scope and the query's terms in each of its languages; ``size`` as in ``count_terms``.
+@dataclass(frozen=True, slots=True)
+class QuestionTerms:
+    """The statistics of a scope and the terms of a question in each of its languages."""
 
-    A term that occurs only outside the scope is unknown. So is a name with signs (1.3.2); its parts then count as
-    terms, as in an index of the scope alone. ``absent`` has the names that are known to be outside.
+    totals: ScopeTotals
+    terms: tuple[QueryTerm, ...]
+    name_terms: frozenset[str]  # terms of the text in which names of documents are looked for
+
+
+def fetch_query_terms(
+    connection: Connection,
+    index: str,
+    query: str,
+    scope: ResolvedScope,
+    size: int,
+    *,
+    names: str = "",
+    at_once: int = 0,
+    absent: Collection[str] = (),
+) -> QuestionTerms:
+    """Return the statistics of a scope and the query's terms in each of its languages.
+
+    A term that occurs only outside the scope is unknown. So is a name with signs (1.3.2): its parts are terms then, as
+    they would be in an index of the scope alone.
+
+    Args:
+        connection: A connection.
+        index: The index.
+        query: The question.
+        scope: The scope.
+        size: The result of ``count_scope``, as in ``count_terms``.
+        names: The text in which names of documents are looked for.
+        at_once: Number of postings up to which those of the terms are read as well.
+        absent: Names with signs that are known to be outside the scope.
     """
     predicate = choose_scope_predicate(scope)
     statistics = "statistics_of_sources" if predicate in SOURCE_PREDICATES else "statistics_of_documents"
     wanted = statement("query_terms", index, statistics=statistics, scope=predicate)
     values = {"index": index, "query": query, "absent": list(absent), **scope_parameters(scope)}
-    rows = connection.execute(wanted, clean_parameters(values)).fetchall()
-    first = rows[0]
+    values |= {"names": names, "at_once": at_once}
+    row = fetch_one(connection.execute(wanted, clean_parameters(values), binary=True))
     totals = ScopeTotals(
-        int(first["all_passages"]),
-        float(first["average_length"]),
-        tuple(first["languages"]),
-        (first["counts"], first["changed"]),
+        row["all_passages"], row["average_length"], tuple(row["languages"]), (row["counts"], row["changed"])
     )
-    postings = {row["id"]: int(row["df"]) for row in rows if row["id"] is not None}
+    columns = (row[name] or () for name in ("terms", "ids", "dfs", "positions", "passages"))
+    found = list(zip(*columns, strict=True))
+    postings = {key: int(df) for _, key, df, _, _ in found if key is not None}
     counts = count_terms(connection, index, postings, scope, size)
-    inside = {row["term"] for row in rows if row["id"] in counts}
-    outside = [name for name in first["names"] or () if name not in inside]
+    inside = {term for term, key, _, _, _ in found if key in counts}
+    outside = [name for name in row["names"] or () if name not in inside]
     if outside:
-        return fetch_query_terms(connection, index, query, scope, size, [*absent, *outside])
-    terms = [(row, row["id"] if row["id"] in counts else None) for row in rows if row["term"] is not None]
-    return totals, tuple(
+        absent = [*absent, *outside]
+        return fetch_query_terms(connection, index, query, scope, size, names=names, at_once=at_once, absent=absent)
+    entries = dict(zip(sorted(postings), row["entries"] or (), strict=False))
+    terms = tuple(
         QueryTerm(
-            row["term"],
-            key,
-            counts.get(row["id"], 0),
-            int(row["position"] or 0),
-            int(row["passages"]),
-            postings.get(row["id"], 0),
+            term,
+            key if key in counts else None,
+            counts.get(key, 0),
+            int(position or 0),
+            passages,
+            postings.get(key, 0),
+            entries.get(key),
         )
-        for row, key in terms
+        for term, key, _, position, passages in found
     )
+    return QuestionTerms(totals, terms, frozenset(row["name_terms"]))
 
 
 def fetch_lexicon_version(connection: Connection, index: str) -> Version:

@@ -72,16 +72,6 @@ class Replica(Database):
         return ReplicaState(self.place, True, behind, round(float(at["seconds"] or 0), 1) if behind else 0.0)
 
     @contextmanager
-    def spare(self) -> Generator[Connection | None]:
-        """Yield a connection that is free now, or None; while the replica is unavailable, the primary's."""
-        if self.is_away:
-            with self._primary.spare() as connection:
-                yield connection
-        else:
-            with super().spare() as connection, self.detect_loss():
-                yield connection
-
-    @contextmanager
     def detect_loss(self) -> Generator[None]:
         """Stop using the replica for a while if a statement fails because it died or cancelled it during recovery."""
         try:

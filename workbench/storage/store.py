@@ -6,21 +6,17 @@ Strategies read the table with the statements in ``ranking``, ``postings`` and `
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from contextvars import copy_context
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.storage.database import Connection, Database, statement
 from workbench.storage.graph import Say, maintain_graph
-from workbench.storage.passages import TermWeights, fetch_vectors, parse_vector
+from workbench.storage.passages import fetch_vectors, parse_vector
 from workbench.storage.postings import fetch_cosines
 from workbench.storage.ranking import LegRanking, ScoreAndRank, fetch_vector_rank, nearest
 from workbench.storage.replica import Replica
@@ -28,42 +24,6 @@ from workbench.types import Index, ResolvedScope
 
 if TYPE_CHECKING:
     from workbench.storage.llamaindex import LlamaStore
-
-# Parallel reads: a second thread and connection, if a core and a connection are free
-
-Fetched = TypeVar("Fetched")
-
-# One for each core except the caller's; with all cores busy a second thread only delays another caller.
-_MAX_THREADS = max(0, (os.cpu_count() or 1) - 1)
-_free_threads = threading.Semaphore(_MAX_THREADS)
-_threads = ThreadPoolExecutor(max(1, _MAX_THREADS), thread_name_prefix="side-read")
-
-
-def read_in_parallel(
-    database: Database, connection: Connection, read: Callable[[Connection], Fetched]
-) -> Callable[[], Fetched]:
-    """Start a read and return a function that waits for its result and re-raises its error.
-
-    If no thread or connection is free, that function reads over the given ``connection``.
-    """
-    if not _free_threads.acquire(blocking=False):
-        return lambda: read(connection)
-    begun = _threads.submit(copy_context().run, _read_apart, database, read)
-
-    def result() -> Fetched:
-        done = begun.result()
-        return read(connection) if done is None else done[0]
-
-    return result
-
-
-def _read_apart(database: Database, read: Callable[[Connection], Fetched]) -> tuple[Fetched] | None:
-    """Read over a spare connection; None if there is none."""
-    try:
-        with database.spare() as connection:
-            return None if connection is None else (read(connection),)
-    finally:
-        _free_threads.release()
 
 
 def fetch_nearness(connection: Connection, index: str) -> Mapping[str, float] | None:
@@ -134,10 +94,6 @@ class PassageStore:
         """
         return self._reader.reading()
 
-    def beside(self, connection: Connection, read: Callable[[Connection], Fetched]) -> Callable[[], Fetched]:
-        """Start a read in parallel with those over ``connection``; return a function that waits for its result."""
-        return read_in_parallel(self._reader, connection, read)
-
     def describe_changes(self) -> str:
         """Return a note if the index does not have all that it reads, else "": an attached one may lack rows."""
         return ""
@@ -151,10 +107,10 @@ class PassageStore:
         scope: ResolvedScope,
         limit: int,
         size: int,
-        terms: TermWeights | None = None,
+        given: Collection[int] = (),
     ) -> LegRanking:
         """Return the passages in scope nearest to a vector, as ``ranking.nearest`` does."""
-        return nearest(connection, self.index.name, vector, scope, limit, size, terms)
+        return nearest(connection, self.index.name, vector, scope, limit, size, given)
 
     def fetch_cosines(
         self, connection: Connection, vector: NDArray[np.float32], ids: Sequence[int]

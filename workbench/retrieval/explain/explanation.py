@@ -156,7 +156,7 @@ def view_legs(query: Query, connection: Connection, passage: StoredPassage) -> d
     late = compute_late_scores(query, connection, [Hit(passage.id, 0.0, {})])
     if passage.id in late:
         views[LATE] = LegView(late[passage.id])
-    name_shares = compute_name_confidences(query, connection, [passage.id])
+    name_shares = compute_name_confidences(query, connection, {passage.id: passage.document_id})
     if passage.id in name_shares:
         views[DOCUMENT] = LegView(name_shares[passage.id])
     counts = leg_confidences(query)

@@ -216,11 +216,11 @@ class _Matching:
 
     def _find_by_text(self, hit: OwnHit) -> list[tuple[int, StoredPassage]]:
         """Return passages of the whole index that share text with a hit, and how many characters, most first."""
-        totals, terms = fetch_query_terms(self._connection, self._index, hit.text[:LOOKUP_CHARS], ResolvedScope(), 0)
-        rare = sorted((term for term in terms if term.id is not None), key=lambda term: term.df)[:LOOKUP_TERMS]
+        asked = fetch_query_terms(self._connection, self._index, hit.text[:LOOKUP_CHARS], ResolvedScope(), 0)
+        rare = sorted((term for term in asked.terms if term.id is not None), key=lambda term: term.df)[:LOOKUP_TERMS]
         if not rare:
             return []
-        ranked = rank_everything(self._connection, self._index, weigh_terms(rare, totals), LOOKUP_PASSAGES).best
+        ranked = rank_everything(self._connection, self._index, weigh_terms(rare, asked.totals), LOOKUP_PASSAGES).best
         passages = fetch_passages(self._connection, self._index, list(ranked))
         shared = [(measure_overlap(passage.text, hit.text), passage) for passage in passages.values()]
         return sorted((one for one in shared if one[0]), key=lambda one: (-one[0], one[1].id))

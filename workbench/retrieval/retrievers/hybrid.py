@@ -7,7 +7,6 @@ nothing by being outside a leg's top n.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from llama_index.core.schema import NodeWithScore
 
@@ -29,7 +28,7 @@ from workbench.retrieval.retrievers.retriever import Retriever
 from workbench.retrieval.retrievers.vector import rank_by_vector
 from workbench.storage.database import Connection
 from workbench.storage.passages import hubness
-from workbench.storage.postings import reads_all_postings
+from workbench.storage.postings import score_passages
 from workbench.storage.ranking import LegRanking
 from workbench.types import DOCUMENT, KEYWORD, VECTOR, Leg, ParameterValue, TimedStep
 
@@ -72,13 +71,13 @@ def find_hybrid_hits(query: Query, connection: Connection, pool: int) -> list[Hi
             "keyword: the question seems to be in a language that the index does not have, so its words count less; "
             "passages are found by its meaning"
         )
-    nearest, worded = _search_both_legs(query, connection, pool)
+    nearest, worded, bm25_of_nearest = _search_both_legs(query, connection, pool)
     with request.trace.stage(TimedStep.FUSE):
-        cosines, bm25 = merge_leg_scores(nearest, worded)
+        cosines, bm25 = merge_leg_scores(nearest, worded, bm25_of_nearest)
         query.spread = compute_spread(cosines.values())
         telling = _subtract_hubness(query, connection, cosines, across)
         contributions = fuse(telling, bm25, request.parameters, leg_confidences(query))
-        name_shares = _match_document_names(query, connection, list(contributions))
+        name_shares = _match_document_names(query, connection, nearest.documents)
         contributions = add_document_leg(contributions, name_shares, request.float_param(DOCUMENT_WEIGHT))
         scores = {
             key: sum(parts.values())
@@ -110,29 +109,32 @@ def _has_more(query: Query, nearest: LegRanking, worded: LegRanking, pool: int) 
     return len(nearest.scores) >= pool and query.is_similar_enough(min(nearest.scores.values()))
 
 
-def merge_leg_scores(nearest: LegRanking, worded: LegRanking) -> tuple[dict[int, float], dict[int, float]]:
+def merge_leg_scores(
+    nearest: LegRanking, worded: LegRanking, bm25_of_nearest: Mapping[int, float]
+) -> tuple[dict[int, float], dict[int, float]]:
     """Return the cosine of every candidate, and the BM25 score of those that have one.
 
     A passage that was deleted after its words were read has no cosine, and is not a candidate.
     """
-    cosines = {**worded.others, **nearest.scores}
-    bm25 = {**nearest.others, **worded.scores}
+    cosines = {**nearest.others, **nearest.scores}
+    bm25 = {**bm25_of_nearest, **worded.scores}
     return cosines, {key: score for key, score in bm25.items() if key in cosines}
 
 
-def _search_both_legs(query: Query, connection: Connection, pool: int) -> tuple[LegRanking, LegRanking]:
-    """Return the rankings by similarity and by words, read in parallel if a core is free.
+def _search_both_legs(
+    query: Query, connection: Connection, pool: int
+) -> tuple[LegRanking, LegRanking, dict[int, float]]:
+    """Return the rankings by similarity and by words, and the BM25 scores of the most similar passages.
 
-    If the keyword leg reads all postings, it knows the scores of all candidates; else they are looked up.
+    If the keyword leg has read all postings, it knows the scores of all passages; else these are looked up.
     """
-    request, vector, weights = query.request, query.encoded.vector, query.read_words(connection).weights
-    request.scope_size(connection)  # used by both legs
-    by_words = request.store.beside(connection, lambda other: rank_by_keywords(query, other, pool, vector))
-    looked_up = None if reads_all_postings(weights) else weights
-    nearest, worded = rank_by_vector(query, connection, pool, looked_up), by_words()
-    if looked_up is None and worded.known is not None:
-        nearest = replace(nearest, others=worded.known.look_up(list(nearest.scores)))
-    return nearest, worded
+    request, _ = query.request, query.encoded  # before any leg is read, so that a failing model costs nothing
+    worded = rank_by_keywords(query, connection, pool)
+    nearest = rank_by_vector(query, connection, pool, worded.scores)
+    ids = list(nearest.scores)
+    if worded.known is not None:
+        return nearest, worded, worded.known.look_up(ids)
+    return nearest, worded, score_passages(connection, request.index.name, query.words.weights, ids)
 
 
 def _subtract_hubness(
@@ -147,8 +149,8 @@ def _subtract_hubness(
     return {key: cosine - share * likeness.get(key, 0.0) for key, cosine in cosines.items()}
 
 
-def _match_document_names(query: Query, connection: Connection, ids: list[int]) -> dict[int, float]:
-    return compute_name_confidences(query, connection, ids) if query.request.float_param(DOCUMENT_WEIGHT) else {}
+def _match_document_names(query: Query, connection: Connection, documents: Mapping[int, str]) -> dict[int, float]:
+    return compute_name_confidences(query, connection, documents) if query.request.float_param(DOCUMENT_WEIGHT) else {}
 
 
 def fuse(

@@ -20,7 +20,7 @@ from workbench.retrieval.parameters import FEEDBACK_PASSAGES, FEEDBACK_WEIGHT, H
 from workbench.retrieval.query import Query, Words
 from workbench.retrieval.retrievers.hybrid import find_hybrid_hits, leg_depth
 from workbench.retrieval.retrievers.retriever import Retriever
-from workbench.storage.passages import Connection, TermWeights
+from workbench.storage.passages import Connection
 from workbench.storage.ranking import fetch_passage_terms
 from workbench.types import FEEDBACK, KEYWORD, QUERY, VECTOR, Leg, TimedStep
 
@@ -165,15 +165,13 @@ class FeedbackRetriever(Retriever):
         if not total:
             return words
         budget = share * sum(words.weights.weights)
-        weights = TermWeights(
+        weights = replace(
+            words.weights,
             ids=(*words.weights.ids, *best),
             weights=(*words.weights.weights, *(budget * rated[key] / total for key in best)),
             counts=(*words.weights.counts, *(counts[key] for key in best)),
-            a=words.weights.a,
-            c=words.weights.c,
-            passages=words.weights.passages,
         )
-        return Words(words.terms, words.totals, weights)
+        return replace(words, weights=weights, guesses=())
 
 
 def move_towards(query: FloatArray, passages: FloatArray, weight: float) -> FloatArray:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from llama_index.core.schema import NodeWithScore
 
 from workbench.retrieval.nodes import Hit, make_node
 from workbench.retrieval.retrievers.retriever import Query, Retriever
-from workbench.storage.passages import Connection, TermWeights, find_nearest_passages
+from workbench.storage.passages import Connection, find_nearest_passages
 from workbench.storage.ranking import LegRanking
 from workbench.types import VECTOR, Leg, TimedStep
 
 
-def rank_by_vector(query: Query, connection: Connection, limit: int, terms: TermWeights | None = None) -> LegRanking:
-    """Return the nearest passages in scope: cosine similarity, and BM25 if ``terms`` are given."""
+def rank_by_vector(query: Query, connection: Connection, limit: int, given: Collection[int] = ()) -> LegRanking:
+    """Return the nearest passages in scope by cosine, and the cosines of ``given`` passages."""
     request, vector = query.request, query.encoded.vector
     with request.trace.stage(TimedStep.VECTOR):
         size = request.scope_size(connection)
-        return request.store.nearest(connection, vector, request.scope, limit, size, terms)
+        return request.store.nearest(connection, vector, request.scope, limit, size, given)
 
 
 class VectorRetriever(Retriever):

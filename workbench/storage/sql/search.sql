@@ -31,20 +31,22 @@ SELECT count(*) AS n FROM (SELECT 1 FROM {data} p WHERE {scope} LIMIT %(cap)s) A
     current_setting('hnsw.ef_search')::integer, (sum(s.passages) / 1600)::integer, max((i.graph ->> 'ef_search')::integer)))::text, true)
 FROM index_statistics s JOIN indexes i ON i.name = s.index_name WHERE s.index_name = %(index)s) IS NOT NULL
 
+-- nearest_and_given: the nearest passages by one of the statements below, and the cosines of given passages, with the
+-- documents of both, in any order
+(SELECT n.id, n.document_id, n.score, true AS is_near FROM ({nearest}) AS n)
+UNION ALL
+SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec), false FROM {data} p WHERE p.id = ANY(%(given)s)
+
 -- vector_everything: nearest passages by HNSW
-SELECT id, score FROM (
-    SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth}
-    ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS nearest
-ORDER BY score DESC, id
+SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth}
+ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 
 -- vector_filtered: nearest passages within a large scope, HNSW scanned until the limit is reached
-SELECT id, score FROM (
-    SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth} AND {scope}
-    ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS nearest
-ORDER BY score DESC, id
+SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth} AND {scope}
+ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 
 -- vector_exact: nearest passages within a small scope, every distance computed (the expression prevents the use of HNSW)
-SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {scope}
+SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {scope}
 ORDER BY 1 - (p.embedding <=> %(vector)s::halfvec) DESC, p.id LIMIT %(limit)s
 
 -- languages_of_index: the languages of an index's passages with their number, most first
@@ -65,9 +67,10 @@ LEFT JOIN index_statistics s
     ON s.index_name = %(index)s AND s.source_id = p.source_id AND s.language = p.language AND s.passages > 0
 WHERE {scope} GROUP BY p.language HAVING sum(p.passages) > 0
 
--- query_terms: the size of a scope, and the query's terms in each of its languages with what the lexicon knows of them; one
--- row without a term if the query has none. The parts of a name that the lexicon knows (1.3.2, C++) are left out; the caller
--- repeats the query with the names that it finds to be absent from the scope.
+-- query_terms: one row with the size of a scope, the query's terms in each of its languages with what the lexicon knows of
+-- them, the terms of the text in which names of documents are looked for, and all postings of the known terms, in the order
+-- of their ids, if there are no more than a number of them. The parts of a name that the lexicon knows (1.3.2, C++) are left
+-- out; the caller repeats the query with the names that it finds to be absent from the scope.
 WITH spoken AS MATERIALIZED ({statistics}),
 totals AS (
     SELECT coalesce(sum(passages), 0)::bigint AS all_passages,
@@ -78,7 +81,8 @@ totals AS (
 names AS MATERIALIZED (
     SELECT string_agg(n.written, ' ') AS written, array_agg(n.name) AS names,
         string_agg(regexp_replace(n.written, '([^[:alnum:]])', '\\\1', 'g'), '|') AS pattern
-    FROM workbench_names(%(query)s) n JOIN {lexicon} l ON l.term = n.name AND l.df > 0
+    FROM workbench_names(CASE WHEN workbench_may_have_names(%(query)s) THEN %(query)s END) n
+        JOIN {lexicon} l ON l.term = n.name AND l.df > 0
     WHERE n.name <> ALL(%(absent)s::text[])),
 asked AS MATERIALIZED (
     SELECT u.lexeme AS term, min(u.positions[1]) AS position, sum(g.passages)::bigint AS passages
@@ -87,10 +91,17 @@ asked AS MATERIALIZED (
         OR u.lexeme <> ALL(tsvector_to_array(workbench_terms(g.language, n.written)))
         OR u.lexeme = ANY(tsvector_to_array(workbench_terms(g.language, regexp_replace(%(query)s, n.pattern, ' ', 'g'))))
     GROUP BY u.lexeme),
-known AS (
+known AS MATERIALIZED (
     SELECT l.term, l.id, l.df FROM {lexicon} l WHERE l.term = ANY(ARRAY(SELECT term FROM asked)) AND l.df > 0)
-SELECT totals.*, names.names, term, id, coalesce(df, 0) AS df, position, asked.passages
-FROM totals CROSS JOIN names LEFT JOIN (asked LEFT JOIN known USING (term)) ON true ORDER BY term
+SELECT totals.*, names.names, t.*,
+    ARRAY(SELECT DISTINCT u.lexeme FROM spoken g, unnest(workbench_terms(g.language, %(names)s)) u) AS name_terms,
+    CASE WHEN (SELECT sum(df) FROM known) <= %(at_once)s THEN ARRAY(
+        SELECT (SELECT string_agg(o.entries, ''::bytea) FROM {postings} o WHERE o.term_id = k.id) FROM known k ORDER BY k.id)
+    END AS entries
+FROM totals CROSS JOIN names CROSS JOIN (
+    SELECT array_agg(term ORDER BY term) AS terms, array_agg(id ORDER BY term) AS ids, array_agg(df ORDER BY term) AS dfs,
+        array_agg(position ORDER BY term) AS positions, array_agg(asked.passages ORDER BY term) AS passages
+    FROM asked LEFT JOIN known USING (term)) AS t
 
 -- postings_of_terms: all postings of given terms, the blocks of each as one value
 SELECT o.term_id, string_agg(o.entries, ''::bytea) AS entries FROM {postings} o
@@ -108,16 +119,10 @@ FROM unnest(%(term_ids)s::integer[]) AS t (id),
         OFFSET 0) AS b
 GROUP BY t.id
 
--- named_documents: those of given passages whose document has a term of a question in its title or file name (or every
--- one), with both names' texts and terms, and the question's terms (OFFSET 0: only one way of joining to plan)
-WITH asked AS MATERIALIZED (
-    SELECT array_agg(DISTINCT u.lexeme) AS terms
-    FROM unnest(%(languages)s::text[]) AS g (language), unnest(workbench_terms(g.language, %(query)s)) u)
-SELECT p.id, p.document_id, d.title, workbench_file_words(d.path) AS file, d.title_terms, d.file_terms, asked.terms AS asked
-FROM asked, {data} p, LATERAL (
-    SELECT title, path, tsvector_to_array(title_terms) AS title_terms, tsvector_to_array(name_terms) AS file_terms
-    FROM documents WHERE id = p.document_id OFFSET 0) AS d
-WHERE p.id = ANY(%(ids)s) AND (%(every)s OR d.title_terms && asked.terms OR d.file_terms && asked.terms)
+-- terms_of_titles: the title and the file name of given documents, with the terms of both
+SELECT id, title, workbench_file_words(path) AS file, tsvector_to_array(title_terms) AS title_terms,
+    tsvector_to_array(name_terms) AS file_terms
+FROM documents WHERE id = ANY(%(ids)s)
 
 -- names_of_documents: the names of the documents that an index holds, with the short values of their metadata
 SELECT d.id, d.title, workbench_file_words(d.path) AS file,
@@ -125,6 +130,9 @@ SELECT d.id, d.title, workbench_file_words(d.path) AS file,
         '{{}}') AS metadata
 FROM index_documents i JOIN documents d ON d.id = i.document_id
 WHERE i.index_name = %(index)s
+
+-- documents_of_passages: the documents of given passages
+SELECT p.id, p.document_id FROM {data} p WHERE p.id = ANY(%(ids)s)
 
 -- cosines_of: the cosine similarity of given passages with the query
 SELECT p.id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE p.id = ANY(%(ids)s)

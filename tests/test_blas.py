@@ -26,7 +26,7 @@ pytestmark = [
 ]
 
 
-def said_by(script: str, **given: str) -> str:
+def print_in_interpreter(script: str, **given: str) -> str:
     """Return the last line printed by a fresh interpreter, whose only thread setting is ``given``."""
     environment = {name: value for name, value in os.environ.items() if name not in BLAS_VARIABLES} | given
     command = [sys.executable, "-c", COUNTED % (BLAS_VARIABLES,) + script]
@@ -35,14 +35,14 @@ def said_by(script: str, **given: str) -> str:
 
 
 def test_a_command_has_one_thread_after_a_product() -> None:
-    assert said_by("sys.argv[1:] = ['--version']\nfrom workbench.cli import main\nmain()") == "1 1 1 1 1"
+    assert print_in_interpreter("sys.argv[1:] = ['--version']\nfrom workbench.cli import main\nmain()") == "1 1 1 1 1"
 
 
 def test_the_server_of_tools_has_one_thread_after_a_product() -> None:
     refused = "sys.argv[1:] = ['--transport', 'http', '--host', '0.0.0.0']\nfrom mcp_app.__main__ import main\nmain()"
-    assert said_by(refused, WORKBENCH_MCP_TOKEN="") == "1 1 1 1 1"
+    assert print_in_interpreter(refused, WORKBENCH_MCP_TOKEN="") == "1 1 1 1 1"
 
 
 def test_the_environment_has_the_last_word() -> None:
     script = "sys.argv[1:] = ['--version']\nfrom workbench.cli import main\nmain()"
-    assert said_by(script, OPENBLAS_NUM_THREADS="2") == "2 2 2 1 1"
+    assert print_in_interpreter(script, OPENBLAS_NUM_THREADS="2") == "2 2 2 1 1"

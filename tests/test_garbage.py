@@ -15,7 +15,7 @@ gc.callbacks.append(lambda phase, about: runs.append(phase))
 """
 
 
-def said_by(script: str) -> str:
+def print_in_interpreter(script: str) -> str:
     """Return the output of a fresh interpreter."""
     done = subprocess.run([sys.executable, "-c", BEGUN + script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -28,7 +28,7 @@ with pause_gc():
     made = [[] for _ in range(100_000)]
 print(runs, any(item is made for item in gc.get_objects(generation=2)), gc.isenabled(), gc.get_freeze_count())
 """
-    assert said_by(script) == "[] True True 0"
+    assert print_in_interpreter(script) == "[] True True 0"
 
 
 def test_a_collector_that_was_off_stays_off_and_what_was_frozen_stays_frozen() -> None:
@@ -38,7 +38,7 @@ with pause_gc():
     pass
 print(gc.isenabled(), gc.get_freeze_count() == before > 0)
 """
-    assert said_by(script) == "False True"
+    assert print_in_interpreter(script) == "False True"
 
 
 @pytest.mark.slow
@@ -50,4 +50,4 @@ runs.clear()
 import_framework()
 print(runs, len(gc.get_objects(generation=0)) < 1_000, len(gc.get_objects(generation=2)) > 100_000)
 """
-    assert said_by(script) == "[] True True"
+    assert print_in_interpreter(script) == "[] True True"

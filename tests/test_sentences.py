@@ -42,7 +42,7 @@ def _items(sentence: str) -> list[str]:
     return ["- second item.", "It goes on."] if sentence.startswith("- second") else [sentence]
 
 
-def test_spans_refer_to_the_whole_text_and_stay_in_the_stretch_asked_for() -> None:
+def test_spans_refer_to_the_whole_text_and_stay_in_the_requested_part() -> None:
     text = "One is. Two is. Three is."
     assert sentence_spans(text, 8, 15) == [(8, 15)]
     assert sentence_spans("  \n ") == []

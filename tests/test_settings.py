@@ -23,7 +23,7 @@ def test_the_example_as_it_is_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_reports_what_it_is_for(name: str) -> None:
+def test_every_setting_has_a_description(name: str) -> None:
     description = Settings.model_fields[name].description
     assert description is not None and description.endswith(".")
 

@@ -60,7 +60,7 @@ def test_judging_is_off_until_a_page_turns_it_on_and_goes_by_the_place_in_the_do
     assert data["columns"][0]["hits"][0]["key"] == "doc_a:10-25"
 
 
-def test_hits_of_two_indexes_are_joined_where_they_are_half_the_same_text():
+def test_hits_of_two_indexes_are_joined_if_half_of_their_text_is_the_same():
     whole = SearchResult(
         "tide",
         "vector",

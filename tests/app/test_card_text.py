@@ -115,7 +115,7 @@ East had a loss.
 """
 
 
-def test_a_table_shows_the_row_that_is_asked_for_below_its_columns_names_and_the_column_that_is_asked_for():
+def test_a_table_shows_the_row_and_the_column_in_question_below_its_column_names():
     table = render_card("East region sales in Q4", SALES, ["Review"])[0]
     assert form([table]) == [("rows", "Region 2024 Q3 2024 Q4 South 980 1,012 East 411 (38)")]
     names, *rows = table["in"][::2]

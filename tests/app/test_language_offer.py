@@ -23,7 +23,7 @@ def test_passages_in_languages_that_the_model_was_not_trained_for_are_reported_w
     assert several is not None and "in Arabic, Chinese/Japanese/Korean and German, which" in several.sentence
 
 
-def test_nothing_is_offered_where_the_model_serves_or_the_language_is_not_known() -> None:
+def test_nothing_is_offered_if_the_model_suffices_or_the_language_is_unknown() -> None:
     assert make_offer({"english": 9_000, "simple": 10}, "minilm") is None
     assert make_offer({"english": 36_000, "spanish": 3}, "minilm") is None
     assert make_offer({"english": 10, "german": 500}, "multilingual") is None

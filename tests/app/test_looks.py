@@ -58,7 +58,7 @@ def test_the_theme_and_the_charts_use_the_same_hues(theme):
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_text_meets_wcag_aa_and_every_hue_stands_out_from_the_paper(theme):
+def test_text_meets_wcag_aa_and_every_hue_contrasts_with_the_background(theme):
     colours = CONFIG["theme"][theme]
     for paper in (colours["backgroundColor"], colours["secondaryBackgroundColor"]):
         assert contrast(colours["textColor"], paper) >= 7

@@ -89,7 +89,7 @@ def test_a_page_without_documents_leads_onward(visit, wb, page, ways):
     assert app.button(key="to_sample").disabled
 
 
-def test_where_a_scope_finds_nothing_everything_is_one_click_away(visit, tides):
+def test_if_a_scope_finds_nothing_everything_is_one_click_away(visit, tides):
     app = visit(q="tide", tag="nowhere")
     assert "Nothing found" in texts(app)
     next(button for button in app.button if button.label == "Clear scope").click().run()
@@ -142,7 +142,7 @@ def test_the_row_of_a_source_reports_that_it_is_filled_while_work_continues(wb, 
 
 
 @pytest.mark.parametrize("view", ["", "tune"])
-def test_evaluate_leads_onward_where_there_is_nothing(visit, view):
+def test_evaluate_offers_the_next_step_if_it_is_empty(visit, view):
     app = visit(evaluate, **({"view": view} if view else {}))
     assert not app.exception
     shown = {button.label for button in app.button}
@@ -157,7 +157,7 @@ def test_a_test_set_without_judgments_leads_to_judging(visit, tides, wb):
     assert "Judge on Compare" in {button.label for button in app.button}
 
 
-def test_of_more_columns_than_are_side_by_side_it_is_reported_which_are_left_out(visit, tides):
+def test_columns_beyond_the_limit_are_reported(visit, tides):
     app = visit(q="tide", s=["vector", "keyword", "hybrid", "rerank", "mmr"])
     assert "s=mmr (limit is 4 columns)" in texts(app).replace("\\", "")
 
@@ -189,7 +189,7 @@ def test_the_library_asks_what_a_source_is_in_and_shows_its_documents(visit, tid
     assert "2 documents" in app.caption[0].value
 
 
-def test_deleting_reports_what_will_go_before_and_what_went_after(visit, tides, wb):
+def test_deleting_reports_what_will_be_and_what_was_deleted(visit, tides, wb):
     def dialog():
         import streamlit as st
 

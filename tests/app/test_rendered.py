@@ -154,7 +154,7 @@ def test_headings_are_listed_with_their_levels_and_places() -> None:
     ]  # fmt: skip
 
 
-def test_a_long_text_is_cut_where_blocks_start_and_its_parts_are_the_whole() -> None:
+def test_a_long_text_is_cut_at_blocks_and_its_parts_are_the_whole() -> None:
     text = "".join(f"## {n}\n\n```\n# no heading\n\nx = {n}\n```\n\nWords of {n}.\n\n" for n in range(300))
     start, parts = 0, []
     while start < len(text):
@@ -175,7 +175,7 @@ def test_the_part_around_a_place_holds_it_and_a_short_text_is_whole() -> None:
     assert choose_part("x" * 9000, None, (5000, 5001), size=2000)[0] == 4000
 
 
-def test_a_document_is_rendered_by_its_type_and_in_the_form_asked_for() -> None:
+def test_a_document_is_rendered_by_its_type_and_in_the_requested_form() -> None:
     assert [choose_form(kind, "") for kind in ("markdown", "html", "text", "pdf", "code")] == [
         RENDERED,
         RENDERED,

@@ -82,7 +82,7 @@ def test_the_sample_is_loaded_by_a_worker_and_asked_for_once(wb):
     assert "concepts/" in wb.jobs.files(first)[0].name
 
 
-def test_an_uploaded_folder_is_named_without_itself_and_what_cannot_be_read_stays_out():
+def test_an_uploaded_folder_omits_its_own_name_and_unreadable_files():
     names = ["notes/a.md", "notes/deep/b.txt", "notes/.git/c.md", "notes/node_modules/d.md", "notes/photo.gif"]
     drop = sort_folder([(name, b"x") for name in names])
     assert (drop.title, [name for name, _ in drop.files]) == ("notes", ["a.md", "deep/b.txt"])

@@ -76,7 +76,7 @@ def interpreter(version: str) -> Path | None:
     return None
 
 
-def made_in(place: Path, python: Path | str = sys.executable) -> Stranger:
+def make_stranger(place: Path, python: Path | str = sys.executable) -> Stranger:
     """Make the folders and the empty environment, by default with the current Python."""
     stranger = Stranger(place)
     stranger.folder.mkdir()

@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from playwright.sync_api import Browser, expect
 from reportlab.pdfgen.canvas import Canvas
-from stranger import ROOT, Stranger, built_wheel, interpreter, made_in
+from stranger import ROOT, Stranger, built_wheel, interpreter, make_stranger
 
 from deploy.installed_size import MB, measure_packages
 from tests.shared_home import fresh_home
@@ -39,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def bare(wheel: Path) -> Iterator[Stranger]:
     """A user with the newest versions and no extra."""
     with fresh_home() as home:
-        stranger = made_in(home)
+        stranger = make_stranger(home)
         stranger.installs(wheel)
         yield stranger
 
@@ -48,7 +48,7 @@ def bare(wheel: Path) -> Iterator[Stranger]:
 def oldest(wheel: Path) -> Iterator[Stranger]:
     """A user with the app and the oldest versions that pyproject.toml allows."""
     with fresh_home() as home:
-        stranger = made_in(home)
+        stranger = make_stranger(home)
         stranger.installs("--resolution", "lowest-direct", "-r", ROOT / "pyproject.toml", "--extra", "app")
         stranger.installs("--no-deps", wheel)
         yield stranger
@@ -136,7 +136,7 @@ def test_another_python_that_is_supported_serves_people_and_agents(version: str,
     if python is None:
         pytest.skip(f"this machine has no Python {version}, and none is downloaded")
     with fresh_home() as home:
-        stranger = made_in(home, python)
+        stranger = make_stranger(home, python)
         stranger.installs(wheel)
         reads_and_searches(stranger)
         assert found_by_an_agent(stranger, *ASKED) == ["Tide gauge", "well"]

@@ -42,7 +42,7 @@ def test_what_the_documents_do_not_answer_is_refused(goto, keep):
     keep("answer-refused-1440-light")
 
 
-def test_a_language_models_answer_cites_what_it_rests_on(page, serve, filled, browser_database, llm_url, keep):
+def test_a_language_models_answer_cites_its_passages(page, serve, filled, browser_database, llm_url, keep):
     address = serve(browser_database, WORKBENCH_LLM_BASE_URL=llm_url, WORKBENCH_LLM_MODEL="plain")
     wait_until_up(address)
     page.emulate_media(color_scheme="dark")

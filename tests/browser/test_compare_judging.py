@@ -30,7 +30,7 @@ def settled(page, count):
     )
 
 
-def board_of(page, question):
+def open_board(page, question):
     """Return the page once its board shows the results for this question."""
     page.wait_for_function(
         "question => [...document.querySelectorAll('*')].some(e => (e.shadowRoot?.querySelector('.root') ?? e)"
@@ -39,7 +39,7 @@ def board_of(page, question):
     )
 
 
-def test_a_test_set_is_made_where_one_judges_and_the_address_keeps_it(goto, filled, keep):
+def test_a_test_set_is_created_while_judging_and_the_address_keeps_it(goto, filled, keep):
     page = goto("/?q=tide gauge")
     page.get_by_role("button", name="Judge").click()
     expect(page.get_by_text("then judge results with 1, 2, 3")).to_be_visible()
@@ -191,7 +191,7 @@ def test_a_round_goes_from_question_to_question_by_key_and_ends_in_an_experiment
     expect(page.get_by_text("0 of 3 questions judged")).to_be_visible()
     for question, done in (("stilling well", 1), ("bread oven", 2), ("tide gauge", 3)):
         expect(page.get_by_label("Question", exact=True)).to_have_value(question)
-        board_of(page, question)
+        open_board(page, question)
         cards.first.locator(".title").focus()
         page.keyboard.press("1")
         expect(page.get_by_text(f"{done} of 3 questions judged")).to_be_visible()

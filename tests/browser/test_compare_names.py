@@ -39,7 +39,7 @@ def test_a_chip_takes_a_name_out_of_the_preference_and_brings_it_back(
     assert_fits(page, "the chips at 390")
 
 
-def test_only_the_named_documents_are_searched_when_that_is_asked_for(goto: Callable[[str], Page]) -> None:
+def test_only_the_named_documents_are_searched_on_request(goto: Callable[[str], Page]) -> None:
     page = goto(f"/?q={QUESTION}&s=hybrid")
     expect(page.get_by_role("list", name="Hybrid: 4 passages")).to_be_visible()
     page.get_by_role("button", name="Only search these").click()

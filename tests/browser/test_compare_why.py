@@ -162,7 +162,7 @@ def test_an_expected_document_is_searched_by_name_and_the_funnel_reports_where_i
     expect(panel.get_by_text("No document has these words")).to_be_visible()
 
 
-def test_where_nothing_is_found_one_can_still_ask_for_the_document_that_one_expected(goto):
+def test_if_nothing_is_found_an_expected_document_can_still_be_traced(goto):
     page = goto("/?q=zirconium&s=keyword&s=vector")
     page.get_by_role("button", name="Find an expected document").click()
     panel = page.get_by_role("dialog")

@@ -22,7 +22,7 @@ HITS = 4  # judged of each question: more than ten in all
 SLOW = 90_000  # ms
 
 
-def test_ten_judged_hits_lead_to_what_agents_search_with(
+def test_ten_judged_hits_choose_the_strategy_of_agents(
     goto: Callable[[str], Page], filled: Workbench, keep: Callable[[str], None]
 ) -> None:
     page = goto(f"/?q={next(iter(ASKED))}&s=keyword&s=hybrid")

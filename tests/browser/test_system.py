@@ -14,7 +14,7 @@ from workbench import Workbench
 pytestmark = pytest.mark.browser
 
 
-def test_the_checks_take_the_width_of_their_names_and_leave_the_rest_to_what_they_say(
+def test_the_checks_are_as_wide_as_their_names_and_their_text_gets_the_rest(
     goto: Callable[[str], Page],
 ) -> None:
     page = goto("/system")

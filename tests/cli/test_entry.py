@@ -27,7 +27,7 @@ HEAVY = (
 )
 
 
-def imported_by(*words: str) -> set[str]:
+def list_imports(*words: str) -> set[str]:
     """Return the heavy packages that a command line imports, run as a separate process."""
     script = (
         "import sys; from workbench.cli import main; main(sys.argv[1:]); "
@@ -55,7 +55,7 @@ def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixtu
     "words", [("--help",), ("search",), ("sources", "list", "--nonsense"), ("strategies", "show"), ("nope",)]
 )
 def test_help_and_mistakes_load_nothing_heavy(words: tuple[str, ...]) -> None:
-    assert imported_by(*words) == set()
+    assert list_imports(*words) == set()
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def test_again_changes_nothing(workbench: Callable[..., Ran], animals: Path) -> 
     assert again["embedded"] == 0
 
 
-def test_what_cannot_be_read_is_listed_and_the_rest_is_done(workbench: Callable[..., Ran], animals: Path) -> None:
+def test_unreadable_files_are_listed_and_the_rest_is_ingested(workbench: Callable[..., Ran], animals: Path) -> None:
     (animals / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
     ran = workbench("ingest", str(animals), str(animals / "missing.md"), "--json")
     assert ran.code == 0

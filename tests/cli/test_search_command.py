@@ -123,7 +123,7 @@ def test_a_comparison_is_written_in_the_form_of_the_files_ending(
     assert again.stdout.endswith("['keyword', 'hybrid'] 1\n"), again.stderr
 
 
-def test_a_comparison_is_not_written_where_it_cannot_be(workbench: Callable[..., Ran], tmp_path: Path) -> None:
+def test_a_comparison_is_not_written_if_the_path_is_invalid(workbench: Callable[..., Ran], tmp_path: Path) -> None:
     refused = workbench("compare", "cats", "--export", "c.docx")
     assert refused.code != 0 and "expected a suffix in '.md', '.json', '.ipynb'" in refused.err
     nowhere = workbench("compare", "cats", "--export", str(tmp_path / "no" / "c.md"))

@@ -80,7 +80,7 @@ def test_a_document_without_content_is_refused(workbench: Callable[..., Ran]) ->
     assert workbench("documents", "create", "--file", "no-such-file").code == 1
 
 
-def test_a_second_index_is_made_built_and_switched_to(workbench: Callable[..., Ran], animals: Path) -> None:
+def test_a_second_index_is_created_built_and_made_the_default(workbench: Callable[..., Ran], animals: Path) -> None:
     workbench("ingest", str(animals))
     made = workbench(
         "indexes", "create", "small", "--chunker", "sentence", "--option", "size=20", "--build", "--json"

@@ -119,7 +119,7 @@ def pages_of_ten() -> dict[str, Any]:
     return {"/docs/": page("Start", links=TEN)} | {name: page(f"Page {name}") for name in TEN}
 
 
-def texts_of(wb: Workbench) -> dict[str, str]:
+def read_texts(wb: Workbench) -> dict[str, str]:
     """Return {address: text} of every document."""
     return {document.url or "": wb.documents.get(document.id).text or "" for document in wb.documents.list()}
 
@@ -143,11 +143,11 @@ def test_a_site_that_cannot_be_asked_loses_no_document(
 ) -> None:
     site.put(pages_of_ten())
     crawled = crawl(f"{site.url}/docs/")
-    before = texts_of(wb)
+    before = read_texts(wb)
     assert len(before) == 10
     site.put({"/robots.txt": robots} | (dict.fromkeys(pages_of_ten(), answer) if answer else {}))
     finish(wb, wb.crawls.recrawl(crawled["id"], retries=0, gone=gone).id)
-    assert texts_of(wb) == before
+    assert read_texts(wb) == before
 
 
 def test_a_worker_that_may_not_ask_a_host_keeps_its_documents(
@@ -239,9 +239,7 @@ FAILURES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_documents_after_a_failure_at_any_request_contain_those_before(
-    wb: Workbench, site: TestSite, crawl: Crawl, failure: str
-) -> None:
+def test_a_failure_at_any_request_loses_no_document(wb: Workbench, site: TestSite, crawl: Crawl, failure: str) -> None:
     one = f"<urlset><url><loc>{site.url}/docs/listed</loc></url></urlset>"
     pages: dict[str, Any] = {
         "/robots.txt": reply(f"Sitemap: {site.url}/map.xml", headers=PLAIN),
@@ -252,13 +250,13 @@ def test_documents_after_a_failure_at_any_request_contain_those_before(
     }  # fmt: skip
     site.put(pages)
     crawled = crawl(f"{site.url}/docs/")
-    before = texts_of(wb)
+    before = read_texts(wb)
     assert len(before) == 5
     for failing in [*([path] for path in pages), list(pages), [path for path in pages if path != "/robots.txt"]]:
         site.put(pages | dict.fromkeys(failing, FAILURES[failure]))
         again = wb.crawls.recrawl(crawled["id"], retries=0, timeout=0.4, refresh=True)
         finish(wb, again.id)
-        after = texts_of(wb)
+        after = read_texts(wb)
         assert {url: after.get(url) for url in before} == before, failing
 
 

@@ -17,13 +17,13 @@ from workbench.crawling.urls import canonicalize
 Crawl = Callable[..., dict[str, Any]]
 
 
-def text_of(html: str) -> str:
+def read_text(html: str) -> str:
     """Return the main text of a page."""
     return extract_page(Response("http://h.test/d/p", 200, {"content-type": "text/html"}, html.encode())).body.decode()
 
 
 def test_headings_code_and_tables_are_kept_and_links_made_absolute() -> None:
-    text = text_of(
+    text = read_text(
         "<nav>Menu</nav><main><h1>Title</h1><p>See <a href='../x?utm_source=a#f'>that</a>.</p>"
         "<pre><pre><code class='language-python'>def f():\n    return 1</code></pre></pre>"
         "<table><tr><th>K</th><th>V</th></tr><tr><td>a</td><td>1</td></tr></table></main><footer>(c)</footer>"
@@ -36,7 +36,7 @@ def test_headings_code_and_tables_are_kept_and_links_made_absolute() -> None:
 
 
 def test_a_page_without_head_and_body_tags_is_read() -> None:
-    assert text_of("<!doctype html><title>T</title><main><h1>H</h1><p>Words.</p></main>").strip() == "# H\n\nWords."
+    assert read_text("<!doctype html><title>T</title><main><h1>H</h1><p>Words.</p></main>").strip() == "# H\n\nWords."
 
 
 def test_text_hidden_from_readers_is_not_read() -> None:
@@ -47,7 +47,9 @@ def test_text_hidden_from_readers_is_not_read() -> None:
         "<p aria-hidden='true'>SECRET</p>", "<p style='text-indent:-9999px'>SECRET</p>",
     ]  # fmt: skip
     style = "<style>.gone, .other{display:none} #away{visibility: hidden} @media print{.seen{display:none}}</style>"
-    text = text_of(f"<head>{style}</head><body><p class=seen style='line-height:0.9'>Seen.</p>{''.join(hidden)}</body>")
+    text = read_text(
+        f"<head>{style}</head><body><p class=seen style='line-height:0.9'>Seen.</p>{''.join(hidden)}</body>"
+    )
     assert text.strip() == "Seen."
 
 
@@ -227,12 +229,12 @@ UNSEEN = {
 @pytest.mark.parametrize("part", SHOWN.values(), ids=SHOWN)
 def test_text_that_a_reader_sees_or_can_open_is_read(part: str) -> None:
     intro = "" if part.startswith("<nav") else "<p>Some words before it.</p>"
-    assert "SEEN" in text_of(f"<html><body>{intro}{part}</body></html>")
+    assert "SEEN" in read_text(f"<html><body>{intro}{part}</body></html>")
 
 
 @pytest.mark.parametrize("part", UNSEEN.values(), ids=UNSEEN)
 def test_text_that_no_reader_sees_or_that_is_next_to_the_page_is_not_read(part: str) -> None:
-    assert "NOT" not in text_of(f"<html><body><p>Some words before it.</p>{part}</body></html>")
+    assert "NOT" not in read_text(f"<html><body><p>Some words before it.</p>{part}</body></html>")
 
 
 CODE = "first: 1\n  second: 2\nthird: 3"
@@ -267,21 +269,21 @@ BLOCKS = {
 
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
 def test_code_keeps_its_lines_and_loses_their_numbers(block: str) -> None:
-    text = text_of(f"<html><body><p>Before.</p>{block}<p>After.</p></body></html>")
+    text = read_text(f"<html><body><p>Before.</p>{block}<p>After.</p></body></html>")
     assert text.replace("```yaml", "```").strip() == f"Before.\n\n```\n{CODE}\n```\n\nAfter."
 
 
 def test_code_in_a_table_keeps_its_lines_and_the_name_of_its_file() -> None:
     name = "<tr><th colspan=2 class=filename>conf.yml</th></tr>"
     named = f"<table>{name}<tr>{NUMBERED}<td><pre>{CODE}</pre></td></tr></table>"
-    assert text_of(f"<p>x</p>{named}").strip() == f"x\n\nconf.yml\n\n```\n{CODE}\n```"
+    assert read_text(f"<p>x</p>{named}").strip() == f"x\n\nconf.yml\n\n```\n{CODE}\n```"
     options = f"<table><tr><th>Option<th>Example</tr><tr><td>a<td><pre>{CODE}</pre></tr></table>"
-    assert f"```\n{CODE}\n```" in text_of(f"<p>x</p>{options}")
+    assert f"```\n{CODE}\n```" in read_text(f"<p>x</p>{options}")
 
 
 def test_code_with_blank_lines_and_with_fences_stays_one_block() -> None:
-    assert "````\necho ```\nx\n```\n````" in text_of("<pre><code>echo ```\nx\n```\n</code></pre>")
-    assert "```\na\n\n\nb\n```" in text_of("<p>x</p><pre><code>a\n\n\nb</code></pre>")
+    assert "````\necho ```\nx\n```\n````" in read_text("<pre><code>echo ```\nx\n```\n</code></pre>")
+    assert "```\na\n\n\nb\n```" in read_text("<p>x</p><pre><code>a\n\n\nb</code></pre>")
 
 
 @pytest.mark.parametrize(

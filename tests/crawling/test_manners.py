@@ -47,7 +47,7 @@ def test_a_site_that_forbids_everything_is_left_alone(wb: Workbench, site: TestS
     assert site.hits("/") == 0
 
 
-def test_a_robots_file_that_cannot_be_read_forbids_and_a_missing_one_does_not(
+def test_an_unreadable_robots_file_forbids_and_a_missing_one_does_not(
     wb: Workbench, site: TestSite, crawl: Crawl
 ) -> None:
     site.put({"/robots.txt": reply("", 500), "/": page("Start")})
@@ -134,7 +134,7 @@ def test_delays_and_sitemaps_are_read_and_a_delay_has_a_limit() -> None:
     assert parse_robots(text, AGENT_TOKEN).sitemaps == ("http://h.test/s.xml",)
 
 
-def test_a_sitemap_index_leads_to_pages_that_nothing_links_to(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+def test_a_sitemap_index_leads_to_pages_without_links(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     index = f"<sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><sitemap><loc>{site.url}/one.xml.gz</loc></sitemap></sitemapindex>"
     one = f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url><loc>{site.url}/orphan</loc><lastmod>2026-01-02</lastmod></url><url><loc>http://elsewhere.test/x</loc></url></urlset>"
     site.put({
@@ -311,7 +311,7 @@ def test_more_sitemaps_than_fifty_are_read(wb: Workbench, site: TestSite, crawl:
     assert crawl(f"{site.url}/")["outcomes"]["added"] == 61
 
 
-def test_sitemaps_that_cannot_be_read_are_counted(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+def test_unreadable_sitemaps_are_counted(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     index = "".join(f"<sitemap><loc>{site.url}/{name}</loc></sitemap>" for name in ("cut.xml.gz", "gone.xml"))
     site.put({"/": page("Start"), "/sitemap.xml": f"<sitemapindex>{index}</sitemapindex>"})
     site.put({"/cut.xml.gz": reply(b"\x1f\x8b\x08" + b"damaged" * 9, headers={"Content-Type": "application/gzip"})})

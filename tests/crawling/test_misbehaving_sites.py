@@ -55,7 +55,7 @@ def test_missing_pages_are_reported_and_the_rest_continues(wb: Workbench, site: 
     assert wb.crawls.failures(crawled["id"]) == [{"url": f"{site.url}/missing", "reason": "It answered 404."}]
 
 
-def test_too_many_requests_is_waited_for(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
+def test_a_crawl_waits_after_too_many_requests(wb: Workbench, site: TestSite, crawl: Crawl) -> None:
     busy = reply("", 429, headers={"Retry-After": "1"})
     site.put({"/": page("Start", links=["/busy"]), "/busy": [busy, reply(page("Busy"))]})
     crawled = crawl(f"{site.url}/")

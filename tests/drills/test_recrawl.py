@@ -120,7 +120,7 @@ def site() -> Iterator[FailingSite]:
     served.listener.close()
 
 
-def texts_of(wb: Workbench) -> dict[str, str]:
+def read_texts(wb: Workbench) -> dict[str, str]:
     """Return {address: text} of every document."""
     return {document.url or "": wb.documents.get(document.id).text or "" for document in wb.documents.list()}
 
@@ -132,7 +132,7 @@ def test_no_failure_at_any_request_of_a_recrawl_loses_a_document(
     with Workbench.open(settings=make_settings(crawl_allow_hosts="127.0.0.1")) as wb:
         crawl = finish(wb, wb.crawls.start(f"http://127.0.0.1:{site.port}/docs/", **QUICK).id)
         asked = site.requests
-        before = texts_of(wb)
+        before = read_texts(wb)
         assert len(before) == 1 + len(NAMES)
         trials = [
             (kind, first, forever)
@@ -145,7 +145,7 @@ def test_no_failure_at_any_request_of_a_recrawl_loses_a_document(
         for kind, first, forever in trials:
             site.fail(kind, first, forever)
             finish(wb, wb.crawls.recrawl(crawl["id"]).id)
-            after = texts_of(wb)
+            after = read_texts(wb)
             trial = f"{kind} at request {first}{' and after it' if forever else ''}"
             assert before.keys() <= after.keys(), trial
             is_page = kind in ("maintenance", "odd charset", "truncated")  # one page may have new text

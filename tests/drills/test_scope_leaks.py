@@ -320,16 +320,18 @@ def test_the_command_line_shows_nothing_outside_the_scope(
 ) -> None:
     settings = world.wb.settings
     monkeypatch.setenv("WORKBENCH_HOME", str(settings.home))
-    monkeypatch.setenv("WORKBENCH_DATABASE_URL", str(settings.database_url))
+    assert settings.database_url is not None
+    monkeypatch.setenv("WORKBENCH_DATABASE_URL", settings.database_url.get_secret_value())
     monkeypatch.setenv("WORKBENCH_EMBEDDING_MODEL", "hash")
     outsider = next(iter(world.wb.documents.list(source_id=source(world.places["bank"])))).id
     for seed in range(3):
         asked = question(random.Random(1000 + seed), world)
         for more in (["--explain"], ["--strategy", "fuzzy"], ["--expect", outsider], ["--tag", "mony"]):
             capsys.readouterr()
-            main(["search", asked, "--scope", "project", "--project", "shop", "--json", *more])
-            said = capsys.readouterr()
-            check(world, said.out + said.err, asked, "shop", "shop folder")
+            assert main(["search", asked, "--scope", "project", "--project", "shop", "--json", *more]) == 0
+            printed = capsys.readouterr()
+            assert json.loads(printed.out)
+            check(world, printed.out + printed.err, asked, "shop", "shop folder")
 
 
 def test_the_words_of_the_places_are_found_where_they_belong(world: World) -> None:

@@ -65,7 +65,7 @@ def test_every_strategy_that_needs_no_llm_is_timed_next_to_a_baseline(result: di
     assert all(row["p50_ms"] > 0 and row["baseline_p50_ms"] > 0 and row["baseline"] for row in rows.values())
 
 
-def test_the_table_shows_every_row_and_the_trade_where_it_was_measured(result: dict[str, dict[str, dict]]) -> None:
+def test_the_table_shows_every_row_and_the_trade_off_if_it_was_measured(result: dict[str, dict[str, dict]]) -> None:
     row = {"chunker": "structure", "size": 200, "passages": 365, "bytes": 2048, "ndcg@10": {"vector": 0.77}}
     shown = format_table(result | {"trade": [row]})
     assert all(f"| {name} |" in shown for name in list_timed_strategies())
@@ -81,7 +81,7 @@ def test_a_walk_that_keeps_more_in_view_than_the_index_holds_finds_the_true_near
     assert "| 300 | 1,000 | 1.000 | 1.000 |" in format_table(result)
 
 
-def test_the_model_is_timed_in_full_precision_too_where_it_has_a_choice(
+def test_the_model_is_also_timed_in_full_precision_if_it_has_a_choice(
     result: dict[str, dict[str, dict]], wb: Workbench
 ) -> None:
     told = result["ingestion"]

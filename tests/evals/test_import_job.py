@@ -63,7 +63,7 @@ def test_a_corpus_of_one_batch_is_counted_while_it_goes_through_the_model(wb: Wo
     assert any(1 < each < 12 for each in far)
 
 
-def test_a_zip_is_imported_under_its_name_and_let_go_of(wb: Workbench, beir: WriteTestSet) -> None:
+def test_a_zip_is_imported_under_its_name_and_deleted(wb: Workbench, beir: WriteTestSet) -> None:
     job = enqueue_import(wb, archive=("Our words.zip", packed(beir(MANY, ASKED))))
     wb.work(make_runners(wb))
     done = wb.jobs.wait(job.id, timeout=LONG)

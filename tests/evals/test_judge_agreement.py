@@ -18,7 +18,7 @@ from tests.evals.conftest import TEXTS, StartJudge, WriteTestSet
 from workbench import Settings, Workbench
 
 
-def test_as_many_that_report_relevant_are_drawn_as_not_where_there_are_as_many() -> None:
+def test_relevant_and_irrelevant_judgments_are_drawn_equally_if_there_are_enough() -> None:
     judgments = [Judgment("q", f"r{n}", 2) for n in range(9)] + [Judgment("q", f"n{n}", 0) for n in range(3)]
     assert sorted(judgment.grade for judgment in sample_judgments(judgments, 4)) == [0, 0, 2, 2]
     assert sorted(judgment.grade for judgment in sample_judgments(judgments, 8)) == [0] * 3 + [2] * 5

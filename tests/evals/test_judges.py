@@ -81,7 +81,7 @@ def test_nothing_retrieved_for_a_question_that_has_an_answer_counts_nought(start
     assert found["id_context_recall"].mean == 0.5  # of 1 and 0
 
 
-def test_nothing_retrieved_where_no_truth_is_known_is_not_measured() -> None:
+def test_an_empty_result_without_known_truth_is_not_measured() -> None:
     unknown = replace(NOTHING, reference_documents=(), reference_passages=())
     found = measure_samples([unknown], FREE_METRICS)
     assert {judged.mean for judged in found.values()} == {None}

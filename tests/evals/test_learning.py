@@ -140,7 +140,7 @@ def test_figures_are_of_weights_that_did_not_see_the_question() -> None:
     assert 2.5 < found < 4.5  # of eight places by chance 3.5
 
 
-def test_a_ranker_is_learned_kept_and_searched_with(wb: Workbench, test_set: TestSet, beir: WriteTestSet) -> None:
+def test_a_ranker_is_trained_stored_and_used(wb: Workbench, test_set: TestSet, beir: WriteTestSet) -> None:
     learned, curve = learn(wb, str(beir(TEXTS, ASKED, name="archive")), "long texts", with_curve=True)
     assert learned.figures["learned"] > learned.figures["rerank"] + 0.2
     assert learned.is_worth_it and learned.verdict.startswith("Worth promoting: +")
@@ -214,7 +214,7 @@ def test_training_may_start_from_rerank_alone() -> None:
     assert len(make_priors(afresh=False)) == 2
 
 
-def test_nothing_is_learned_where_no_judged_document_is_found_any_more(wb: Workbench, beir: WriteTestSet) -> None:
+def test_nothing_is_learned_if_no_judged_document_is_found_any_more(wb: Workbench, beir: WriteTestSet) -> None:
     gone = {key: (text, {"elsewhere": 1}) for key, (text, _) in ASKED.items()}
     corpus = TEXTS | {"elsewhere": ("Else", "Nothing of the sort.")}
     with pytest.raises(InvalidInput, match="nothing to train on"):

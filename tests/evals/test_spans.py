@@ -54,7 +54,7 @@ def test_what_a_perfect_retriever_would_reach_leaves_out_passages_that_touch_not
         ("", "x", 0, None),
     ],
 )
-def test_a_quote_is_found_nearest_to_where_it_stood(
+def test_a_quote_is_found_nearest_to_its_former_position(
     text: str, quote: str, near: int, place: tuple[int, int] | None
 ) -> None:
     assert locate_quote(text, quote, near) == place

@@ -196,7 +196,7 @@ def test_csv_finds_documents_by_name_and_quotes_by_themselves(wb: Workbench, sto
         ("Q" * 10_001 + ",Cats,,relevant,,", "shorten it to at most 10,000"),
     ],
 )
-def test_rows_that_cannot_be_used_are_listed_and_the_rest_is_taken(
+def test_unusable_rows_are_listed_and_the_rest_is_imported(
     wb: Workbench, store: TestSetStore, mine: str, row: str, says: str
 ) -> None:
     text = f"question,document,quote,grade,start,end\n{row}\nWho barks?,Dogs,,relevant,,\n"

@@ -26,7 +26,7 @@ def test_the_sample_gives_questions_of_every_kind_marked_as_what_they_are() -> N
     assert all(question.text.endswith("?") for question in questions)
 
 
-def test_every_question_names_the_stretch_it_was_made_from() -> None:
+def test_every_question_names_its_source_span() -> None:
     texts = {document.id: document.text or "" for document in DOCUMENTS}
     for judgment in synthesise(DOCUMENTS, KEYS, 60)[1]:
         assert judgment.quote == texts[judgment.document][judgment.start : judgment.end] != ""
@@ -97,6 +97,6 @@ def test_a_text_that_is_silent_gives_no_question(text: str) -> None:
     assert synthesise([Document("d", "s", "T", text=text)], ["d"], 5) == ([], [])
 
 
-def test_no_questions_at_all_cannot_be_asked_for() -> None:
+def test_a_number_of_no_questions_is_rejected() -> None:
     with pytest.raises(InvalidInput):
         synthesise(DOCUMENTS, KEYS, 0)

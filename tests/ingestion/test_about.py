@@ -22,7 +22,7 @@ from workbench.ingestion.metadata import About, about_document, file_name_words
         ("a-key-without-suffix", ""),
     ],
 )
-def test_a_file_name_is_read_into_words_where_it_claims_something(path: str, words: str) -> None:
+def test_a_file_name_is_split_into_words_if_it_is_informative(path: str, words: str) -> None:
     assert file_name_words(path) == words
 
 

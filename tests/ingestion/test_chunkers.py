@@ -94,7 +94,7 @@ def test_recursive_overlap_repeats_whole_splits_of_at_most_that_many_tokens() ->
     assert first.endswith("p3 one two three") and second.startswith("p3 one two three")
 
 
-def test_token_windows_have_the_size_and_the_overlap_asked_for() -> None:
+def test_token_windows_have_the_requested_size_and_overlap() -> None:
     pieces = cut("token", " ".join(f"w{n}" for n in range(50)), size=20, overlap=5)
     assert [(piece.split()[0], piece.split()[-1]) for piece in pieces] == [
         ("w0", "w19"),
@@ -136,7 +136,7 @@ def test_hierarchical_passages_lie_inside_the_section_they_name() -> None:
     assert len(spans) == 14
 
 
-def test_semantic_breaks_where_the_meaning_turns() -> None:
+def test_semantic_breaks_at_changes_of_topic() -> None:
     def by_animal(texts: list[str]) -> Any:
         return np.array([[text.count("otter"), text.count("beaver"), 0.1] for text in texts], dtype=np.float32)
 

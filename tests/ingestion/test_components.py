@@ -114,7 +114,7 @@ def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     sys.modules.pop("own_parts", None)
 
 
-def passages_of(wb: Workbench, title: str, index: str) -> list[Any]:
+def read_passages(wb: Workbench, title: str, index: str) -> list[Any]:
     document = next(one for one in wb.documents.list() if one.title == title)
     return list(wb.documents.passages(document.id, index=index))
 
@@ -128,7 +128,7 @@ def test_every_parser_keeps_the_span_of_its_passages(drinks: Workbench, name: st
     assert list(built.notes) == (too_long if name == "markdown" else [])
     for title in ("Tea", "Coffee"):
         text = next(drinks.documents.get(one.id).text for one in drinks.documents.list() if one.title == title) or ""
-        passages = passages_of(drinks, title, "own")
+        passages = read_passages(drinks, title, "own")
         assert len(passages) > 1 or name == "markdown"
         for passage in passages:
             assert text[passage.metadata["start"] : passage.metadata["end"]] == passage.text
@@ -139,7 +139,7 @@ def test_every_parser_keeps_the_span_of_its_passages(drinks: Workbench, name: st
 def test_passages_of_a_hierarchy_are_its_leaves_and_lead_to_their_parent(drinks: Workbench) -> None:
     drinks.indexes.create("own", chunker=PARSERS["hierarchical"]())
     drinks.indexes.build("own")
-    for passage in passages_of(drinks, "Coffee", "own"):
+    for passage in read_passages(drinks, "Coffee", "own"):
         first, last = passage.metadata["parent"]
         assert first <= passage.metadata["start"] < passage.metadata["end"] <= last
         assert len(passage.text.split()) <= 30
@@ -149,7 +149,7 @@ def test_a_sentence_window_is_shown_around_its_sentence(drinks: Workbench) -> No
     drinks.indexes.create("own", chunker=PARSERS["window"]())
     drinks.indexes.build("own")
     text = next(drinks.documents.get(one.id).text for one in drinks.documents.list() if one.title == "Coffee") or ""
-    passage = next(one for one in passages_of(drinks, "Coffee", "own") if "number 7 " in one.text)
+    passage = next(one for one in read_passages(drinks, "Coffee", "own") if "number 7 " in one.text)
     first, last = passage.metadata["window"]
     assert "number 6 " in text[first:last] and "number 8 " in text[first:last] and "number 9 " not in text[first:last]
 
@@ -243,7 +243,7 @@ def test_titles_are_made_from_all_passages_of_a_document(drinks: Workbench, endp
     cost = drinks.indexes.estimate("own")
     drinks.indexes.build("own")
     assert len(endpoint.prompts) == cost.calls
-    titles = {passage.metadata["component"]["document_title"] for passage in passages_of(drinks, "Tea", "own")}
+    titles = {passage.metadata["component"]["document_title"] for passage in read_passages(drinks, "Tea", "own")}
     assert len(titles) == 1
 
 
@@ -279,7 +279,7 @@ def test_text_before_a_passage_becomes_its_context(drinks: Workbench) -> None:
 
 
 @pytest.mark.usefixtures("own_module")
-def test_one_document_fails_and_the_others_go_on(drinks: Workbench, folder: Callable[..., Path]) -> None:
+def test_one_document_fails_and_the_others_continue(drinks: Workbench, folder: Callable[..., Path]) -> None:
     drinks.indexes.create("own", chunker="python:own_parts:splitter", transformations=["python:own_parts:Fragile"])
     built = drinks.indexes.build("own")
     assert built.documents_count == 1

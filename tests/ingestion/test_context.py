@@ -16,7 +16,7 @@ def test_title_and_headings_are_joined_outermost_first_and_repeats_stated_once()
     assert context_header("Two\nlines", ()) == "Two lines"
 
 
-def test_where_there_is_no_room_the_middle_goes_first_and_the_ends_are_cut_at_words() -> None:
+def test_if_there_is_no_room_the_middle_goes_first_and_the_ends_are_cut_at_words() -> None:
     path = ("Part one of the book", "A chapter in between", "Winter")
     assert context_header("Otters", path, 45) == "Otters > … > A chapter in between > Winter"
     assert context_header("Otters", path, 24) == "Otters > … > Winter"
@@ -32,7 +32,7 @@ def test_a_header_never_exceeds_its_budget_and_is_one_line(title: str, path: lis
     assert len(header) <= budget and "\n" not in header and header == header.strip()
 
 
-def test_the_embedded_text_is_the_passage_alone_where_there_is_no_header() -> None:
+def test_the_embedded_text_is_the_passage_alone_if_there_is_no_header() -> None:
     assert text_to_embed("", "text") == "text"
     assert text_to_embed("Title", "text") == "Title\n\ntext"
 

@@ -40,7 +40,7 @@ def test_everything_left_out_has_its_reason(folder: Path) -> None:
     assert reasons == {".hidden": "It is hidden.", ".secret.md": "It is hidden."}
 
 
-def test_a_path_named_by_the_person_is_taken_though_hidden_and_answered_for_when_it_cannot_be(folder: Path) -> None:
+def test_a_given_path_is_read_even_if_hidden_and_reported_if_unreadable(folder: Path) -> None:
     found = discover([folder / ".secret.md", folder / "odd.xyz", folder / "gone.md"])
     assert found.files == (folder / ".secret.md",)
     assert [(item.path.name, item.missed) for item in found.skipped] == [("odd.xyz", True), ("gone.md", True)]
@@ -73,7 +73,7 @@ def test_files_of_one_name_from_several_paths_keep_keys_of_their_own(tmp_path: P
     assert found.failures == []
 
 
-def test_a_folder_without_anything_to_read_is_answered_for(tmp_path: Path) -> None:
+def test_a_folder_without_readable_files_is_reported(tmp_path: Path) -> None:
     (tmp_path / "letter.odt").write_text("words")
     found = list_files([tmp_path])
     assert found.items == []

@@ -72,7 +72,7 @@ def test_the_first_ingest_of_all_reports_a_time_left_at_once_and_measures_it_lat
     assert measured[0].seconds_left != pytest.approx(totals(measured)[0] * INITIAL_SECONDS_PER_PASSAGE, rel=0.01)
 
 
-def test_the_time_left_is_reported_by_the_pace_of_the_last_job_where_that_is_known(
+def test_the_time_left_is_reported_by_the_pace_of_the_last_job_if_that_is_known(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     first = folder({"large.md": LARGE}, "first")
@@ -101,7 +101,7 @@ def test_what_was_measured_takes_the_place_of_the_guess() -> None:
     assert forecast.seconds_left == pytest.approx(40.0, rel=0.1)
 
 
-def test_one_small_cold_passage_does_not_outweigh_the_pace_of_the_time_before() -> None:
+def test_one_small_cold_passage_does_not_outweigh_the_earlier_pace() -> None:
     forecast = Forecast([50, 50_000_000], 0.03)
     before = forecast.seconds_left
     assert before is not None and before > 1_800

@@ -52,7 +52,7 @@ def test_a_large_text_takes_little_memory_above_idle(database_url: str, test_hom
     assert above < ALLOWED
 
 
-def rows_of(wb: Workbench, document_id: str) -> list[Row]:
+def list_rows(wb: Workbench, document_id: str) -> list[Row]:
     """Return everything that is stored of a document's passages and of its index's terms."""
     with wb.corpus.database.reading() as connection:
         passages = connection.execute(
@@ -75,7 +75,7 @@ def test_a_document_in_windows_is_the_same_as_one_at_once(
     root = folder({"book.md": prose(60_000)})
     wb.ingest(root, source="Book")
     (document,) = wb.documents.list()
-    at_once = rows_of(wb, document.id)
+    at_once = list_rows(wb, document.id)
     wb.documents.delete(document.id)
     monkeypatch.setattr(embedding, "WINDOW_PASSAGES", 7)
     monkeypatch.setattr(writing, "COPY_WINDOW_PASSAGES", 5)
@@ -83,7 +83,7 @@ def test_a_document_in_windows_is_the_same_as_one_at_once(
     wb.ingest(root, source="Book")
     (document,) = wb.documents.list()
     assert document.passages_count > 60
-    assert rows_of(wb, document.id) == at_once
+    assert list_rows(wb, document.id) == at_once
 
 
 @pytest.mark.parametrize("name", CHUNKERS)

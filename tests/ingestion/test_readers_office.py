@@ -56,7 +56,7 @@ def test_a_word_file_keeps_headings_lists_tables_and_author() -> None:
     assert "| Prey | Share |" in document.text and "| Clam | 40 % |" in document.text
 
 
-def test_a_word_file_is_titled_by_its_properties_where_they_are_set() -> None:
+def test_a_word_file_is_titled_by_its_properties_if_they_are_set() -> None:
     assert read_bytes(files.docx(title="Otter diary"), "notes.docx").title == "Otter diary"
 
 

@@ -134,7 +134,7 @@ LABELS = [  # label, the encoding that browsers take it for, a text
 
 
 @pytest.mark.parametrize(("label", "codec", "text"), LABELS, ids=[label for label, _, _ in LABELS])
-def test_a_label_means_what_browsers_take_it_for(label: str, codec: str, text: str) -> None:
+def test_an_encoding_label_means_the_same_as_in_browsers(label: str, codec: str, text: str) -> None:
     assert decode_text(text.encode(codec), "page", label) == text
 
 

@@ -19,7 +19,7 @@ def stop() -> None:
     raise Cancelled("stopped")
 
 
-def test_a_transaction_under_way_is_given_up(wb: Workbench) -> None:
+def test_a_running_transaction_is_rolled_back(wb: Workbench) -> None:
     database, sources = wb.corpus.database, wb.corpus.sources
     kept, lost = sources.create("Kept"), sources.create("Lost")
     with database.transaction() as other:
@@ -78,7 +78,7 @@ def test_cutting_that_needs_the_model_can_be_stopped(wb: Workbench, folder: Call
     assert told == []  # it never came as far as embedding the passages
 
 
-def test_reading_ahead_ends_without_waiting_for_what_it_is_at() -> None:
+def test_prefetching_stops_without_waiting_for_the_current_item() -> None:
     released = threading.Event()
 
     def items():

@@ -68,7 +68,7 @@ def test_a_heading_on_every_page_does_not_describe_a_passage() -> None:
     assert all("Contents" not in span.header for span in spans)
 
 
-def test_names_of_columns_state_a_common_startning_once() -> None:
+def test_column_names_state_a_common_beginning_once() -> None:
     rows = "\n".join(f"| Row {n} of the catch | {n} | {n * 2} | {n * 3} |" for n in range(60))
     names = "|  | Year ended May 31, 2020 | Year ended May 31, 2019 | Year ended May 31, 2018 |"
     text = f"# Catch\n\n{names}\n|---|---|---|---|\n{rows}\n"

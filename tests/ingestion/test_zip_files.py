@@ -54,7 +54,7 @@ def test_files_of_an_archive_are_next_to_others(archive: Path, tmp_path: Path) -
     assert {item.key: item.load() for item in found.items}["Harbour/b.txt"] == b"Buoys."
 
 
-def test_an_upload_is_taken_apart_and_a_worker_brings_it_in(wb: Workbench, archive: Path) -> None:
+def test_an_upload_is_unpacked_and_a_worker_ingests_it(wb: Workbench, archive: Path) -> None:
     uploads = [("Harbour.zip", archive.read_bytes()), ("c.md", b"Cranes.")]
     job = wb.jobs.wait(start_upload(wb, uploads, source="Port", left_out=["clip.mp4"]), timeout=0)
     assert job.parameters["left_out"] == ["clip.mp4", "Harbour/x.bin"]
@@ -98,7 +98,7 @@ def test_a_bad_archive_is_refused_in_one_sentence_and_leaves_nothing(
     assert report.added == 1 and sentence in report.failures[0].error
 
 
-def test_a_member_that_lies_about_its_size_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_with_a_wrong_size_is_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.ingestion.incoming.MAX_BYTES", 100)
     (member,), _ = list_zip_members(packed({"a.md": b"x" * 101}))
     with pytest.raises(UnreadableDocument, match="larger than the limit of"):

@@ -204,7 +204,7 @@ def test_a_job_that_a_living_process_holds_is_not_run_twice(wb: Workbench, folde
         assert again
 
 
-def test_a_job_that_kills_its_workers_is_given_up(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_a_job_that_kills_its_workers_is_abandoned(wb: Workbench, folder: Callable[..., Path]) -> None:
     job = wb.jobs.enqueue_ingest([folder(DOCS)], source="Animals")
     for _ in range(5):
         assert wb.jobs.table.begin(job.id, "dead") is not None

@@ -129,7 +129,7 @@ def test_a_part_is_taken_by_one_and_by_another_only_once_the_first_is_gone(wb: W
     assert (ben.tally().items_done, ben.tally().items) == (1, 4)
 
 
-def test_a_part_that_kills_its_workers_is_given_up(wb: Workbench, job_id: str) -> None:
+def test_a_part_that_kills_its_workers_is_abandoned(wb: Workbench, job_id: str) -> None:
     for number in range(MAX_ATTEMPTS * 3):
         assert hands(wb, job_id, f"dead {number}").take() is not None
     lead = hands(wb, job_id, "lead", leads=True)

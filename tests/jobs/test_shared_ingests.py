@@ -16,7 +16,7 @@ from workbench.ingestion.incoming import text_item, upload_item
 from workbench.ingestion.sharing import PART_BYTES, divide_items
 
 
-def held_by(wb: Workbench, job_id: str, workers: int) -> bool:
+def hold_parts(wb: Workbench, job_id: str, workers: int) -> bool:
     """Return whether the given number of workers hold parts of a job."""
     return wb.jobs.table.parts.tally(job_id).holders == workers
 
@@ -30,10 +30,10 @@ def test_a_worker_that_is_killed_costs_its_parts_again_and_nothing_else(
     with no_writing(database_url, "main"):
         job = wb.jobs.enqueue_ingest([root], source="Many")
         first = worker_process(database_url, test_home)
-        while not held_by(wb, job.id, 1):
+        while not hold_parts(wb, job.id, 1):
             assert first.poll() is None
         second = worker_process(database_url, test_home)
-        while not held_by(wb, job.id, 2):
+        while not hold_parts(wb, job.id, 2):
             assert first.poll() is None and second.poll() is None
         survivor = one_killed(dies, first, second)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
@@ -56,7 +56,7 @@ def test_the_report_of_a_shared_ingest_is_that_of_all_parts(
     workers = [wb.start_worker(), wb.start_worker()]
     with no_writing(database_url, "main"):
         job = wb.jobs.enqueue_ingest([root, root / "nowhere.md"], source="Many")
-        while not held_by(wb, job.id, 2):
+        while not hold_parts(wb, job.id, 2):
             assert all(worker.is_alive for worker in workers)
     done = wb.jobs.wait(job.id, timeout=LONG * 3)
     for worker in workers:
@@ -92,7 +92,7 @@ def test_a_job_that_is_stopped_in_the_middle_continues_with_what_is_left(
     workers = [wb.start_worker(), wb.start_worker()]
     with no_writing(database_url, "main"):
         job = wb.jobs.enqueue_ingest([folder(MANY)], source="Many")
-        while not held_by(wb, job.id, 2):
+        while not hold_parts(wb, job.id, 2):
             assert all(worker.is_alive for worker in workers)
         wb.jobs.cancel(job.id)
         assert wb.jobs.wait(job.id, timeout=LONG).status == "cancelled"

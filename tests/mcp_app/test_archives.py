@@ -288,7 +288,7 @@ def test_quotes_wildcards_and_emoji_in_a_query_are_words_like_any_other(agent: A
         assert "results" in search(agent, query, includeCitations=True)
 
 
-def test_where_the_model_is_missing_the_words_answer_alone(agent: Agent, wb: Workbench) -> None:
+def test_if_the_model_is_missing_keywords_answer_alone(agent: Agent, wb: Workbench) -> None:
     expected = found(search(agent, "artificial"))
     wb.corpus.database.rows(sql.SQL("UPDATE indexes SET embedding_model = 'nobody/nothing'"))
     with Workbench.open(settings=wb.settings) as without_model:

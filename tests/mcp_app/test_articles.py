@@ -200,7 +200,7 @@ def test_a_link_that_leads_out_of_the_articles_is_not_followed(wb: Workbench, tm
     assert json.loads(agent.text("search_articles", query="private")) == []
 
 
-def test_the_samples_articles_are_served_where_no_folder_is_set(make_settings: Callable[..., Settings]) -> None:
+def test_the_samples_articles_are_served_if_no_folder_is_set(make_settings: Callable[..., Settings]) -> None:
     with Workbench.open(settings=make_settings()) as workbench:
         agent = Agent(create_server(workbench, toolsets=["all"]))
         assert "hyde" in {entry["slug"] for entry in json.loads(agent.text("list_articles", category="patterns"))}

@@ -27,7 +27,7 @@ def test_a_search_is_kept_with_question_scope_time_and_count(agent: Agent, wb: W
     assert call.duration_ms > 0
 
 
-def test_a_search_without_a_result_can_be_looked_for(agent: Agent, wb: Workbench) -> None:
+def test_searches_without_results_can_be_listed(agent: Agent, wb: Workbench) -> None:
     wb.documents.create(text="Some words.", title="T")
     agent("search_knowledge_base", query="words")
     agent("rag_search_global_knowledge", query="nothing here", tags=["none"])

@@ -184,7 +184,7 @@ def test_without_a_choice_twelve_tools_are_offered_and_three_of_the_nine_searche
     assert {tool.name for tool in select_tools(["all"])} == {tool.name for row in TOOLSETS.values() for tool in row}
 
 
-def test_every_search_reports_what_it_is_best_for() -> None:
+def test_every_search_describes_its_best_use() -> None:
     searches = [tool for tool in select_tools(["all"]) if "search" in tool.name.lower()]
     assert len(searches) == 9
     assert [tool.name for tool in searches if not re.search(r"best|only if|first", tool.description)] == []

@@ -38,7 +38,7 @@ def test_content_without_words_is_not_reported_as_a_file(agent: Agent) -> None:
     assert agent("manage_source", action="list")["total_count"] == 0
 
 
-def test_a_file_that_cannot_be_read_leaves_no_source_behind(agent: Agent, tmp_path: Path) -> None:
+def test_an_unreadable_file_leaves_no_source(agent: Agent, tmp_path: Path) -> None:
     (tmp_path / "docs" / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
     agent.failure("manage_document", action="create", file_path="broken.pdf")
     assert agent("manage_source", action="list")["total_count"] == 0
@@ -149,7 +149,7 @@ def test_lists_are_paged(agent: Agent, wb: Workbench) -> None:
     assert not {source["id"] for source in first["sources"]} & {source["id"] for source in second["sources"]}
 
 
-def test_a_file_that_cannot_be_read_explains_why(agent: Agent, tmp_path: Path) -> None:
+def test_an_unreadable_file_reports_the_reason(agent: Agent, tmp_path: Path) -> None:
     (tmp_path / "docs" / "broken.pdf").write_bytes(b"%PDF-1.7 broken")
     (tmp_path / "docs" / "empty.md").write_bytes(b"")
     for name in ("broken.pdf", "empty.md"):

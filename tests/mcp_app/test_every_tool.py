@@ -95,6 +95,6 @@ def test_every_example_works_and_its_lists_are_given_in_parts(wb: Workbench, sta
 
 
 @pytest.mark.parametrize("tool", select_tools(["all"]), ids=lambda tool: tool.name)
-def test_what_is_given_in_parts_can_be_read_on(tool: Tool) -> None:
+def test_an_answer_in_parts_can_be_continued(tool: Tool) -> None:
     names = {argument.name for argument in tool.arguments}
     assert tool.parts is None or "offset" in names, f"{tool.name} answers in parts: give it an argument 'offset'"

@@ -57,7 +57,7 @@ def test_a_count_that_is_the_total_by_specification_stays_the_total() -> None:
     assert (read["count"], "of 50. Next: search(offset=" in str(read["note"])) == (50, True)
 
 
-def test_further_items_are_announced_also_where_nothing_was_cut() -> None:
+def test_further_items_are_announced_even_if_nothing_was_cut() -> None:
     assert "note" not in shown(results(5, "x", more=False), Items(), query="q")[0]
     read, _ = shown(results(5, "x", more=True), Items(), query="q", offset=5)
     assert read["note"] == 'Items 6 to 10, and more match. Next: search(query="q", offset=10)'

@@ -31,7 +31,7 @@ def pipe() -> Iterator[tuple[int, int]]:
             continue
 
 
-def lines_of(reading: int) -> list[str]:
+def read_lines(reading: int) -> list[str]:
     async def read() -> list[str]:
         return [line async for line in LineReader(reading)]
 
@@ -55,7 +55,7 @@ def test_lines_come_as_they_were_sent(pipe: tuple[int, int], sent: bytes, lines:
     reading, writing = pipe
     os.write(writing, sent)
     os.close(writing)
-    assert lines_of(reading) == lines
+    assert read_lines(reading) == lines
 
 
 def test_a_text_larger_than_the_pipe_arrives_whole_while_it_is_read(pipe: tuple[int, int]) -> None:

@@ -114,7 +114,7 @@ async def changes(wb: Workbench, document: str, heard: set[Any]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")  # it is the earlier one
-def test_clients_of_the_earlier_protocol_are_notified_of_what_they_subscribed_to(wb: Workbench) -> None:
+def test_clients_of_the_earlier_protocol_are_notified_of_their_subscriptions(wb: Workbench) -> None:
     document = wb.documents.create(text="Words.", title="T").document.id
     told = asyncio.Event()
 
@@ -148,16 +148,16 @@ def test_clients_of_the_earlier_protocol_are_notified_of_sources_that_come_and_g
         async with Client(server, mode="legacy", message_handler=hear) as client:
             assert client.server_capabilities.resources is not None
             assert client.server_capabilities.resources.list_changed is True
-            source = await heard_after(told[0], lambda number: wb.sources.create(f"New {number}"))
+            source = await change_until_notified(told[0], lambda number: wb.sources.create(f"New {number}"))
             before = {str(resource.uri) for resource in (await client.list_resources()).resources}
             assert f"source://{source.id}" in before
-            await heard_after(told[1], lambda number: wb.sources.create(f"Further {number}"))
+            await change_until_notified(told[1], lambda number: wb.sources.create(f"Further {number}"))
         assert server.changes.listeners == 0  # the connection is closed
 
     asyncio.run(script())
 
 
-async def heard_after(told: asyncio.Event, change: Callable[[int], Any]) -> Any:
+async def change_until_notified(told: asyncio.Event, change: Callable[[int], Any]) -> Any:
     """Change the corpus repeatedly until a notification arrives; returns the first change's result."""
     first = await asyncio.to_thread(change, 0)
     for number in range(1, 60):

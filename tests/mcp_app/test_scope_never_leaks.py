@@ -100,7 +100,7 @@ def test_a_long_document_does_not_crowd_out_the_others(agent: Agent, wb: Workben
     assert len({result["page_id"] for result in found["results"]}) == 5
 
 
-def test_conversations_and_articles_are_found_by_others_only_where_their_source_is_named(
+def test_other_searches_find_conversations_and_articles_only_if_their_source_is_named(
     agent: Agent, wb: Workbench, tmp_path: Path
 ) -> None:
     talk = tmp_path / "docs/plan/2025-11-17/001-zebra"

@@ -76,7 +76,7 @@ def test_the_first_call_waits_for_the_workbench_instead_of_failing(make_settings
     assert [json.loads(answer.content[0].text)["success"] for answer in asyncio.run(script())] == [True] * 3
 
 
-def test_a_database_that_cannot_be_reached_is_a_sentence_and_not_the_end(
+def test_an_unreachable_database_is_one_sentence_and_can_be_retried(
     make_settings: Callable[..., Settings],
 ) -> None:
     settings = make_settings(database_url="postgresql://nobody@127.0.0.1:1/none")

@@ -172,7 +172,7 @@ def test_an_answer_with_fewer_than_all_names_the_call_that_continues(agent: Agen
     assert len(agent("search_semantic", query="zebras", workspace_path=str(root), offset=50)["results"]) == 10
 
 
-def test_all_conversations_that_cannot_be_read_are_named(agent: Agent, tmp_path: Path) -> None:
+def test_all_unreadable_conversations_are_named(agent: Agent, tmp_path: Path) -> None:
     many = {f"plan/2025-11-11/{number:03}-empty": "" for number in range(1, 61)}
     answer = agent.failure("embed_workspace", workspace_path=str(put(tmp_path / "many", many)))
     assert answer["error"].startswith("Nothing was embedded: 60 conversations failed. The first: plan/2025-11-11/001-")
@@ -241,7 +241,7 @@ def test_progress_of_a_large_workspace_reaches_the_client(agent: Agent) -> None:
     assert any("5 of 5" in message for message in states)
 
 
-def test_conversations_that_cannot_be_read_leave_no_source_behind(agent: Agent, tmp_path: Path) -> None:
+def test_unreadable_conversations_leave_no_source(agent: Agent, tmp_path: Path) -> None:
     put(tmp_path / "other", {"plan/2025-11-11/001-empty": ""})
     failure = agent.failure("embed_document", path="plan/2025-11-11/001-empty", workspace_path=str(tmp_path / "other"))
     assert "Add text to it" in str(failure)

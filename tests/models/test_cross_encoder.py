@@ -106,7 +106,7 @@ def test_a_damaged_graph_is_reported_and_the_order_is_that_of_hybrid(
     ("name", "says"),
     [("owner/model", r"rag-workbench\[huggingface\]"), ("/no/such/folder", "Folder not found: /no/such/folder")],
 )
-def test_what_cannot_be_loaded_is_reported_when_it_is_asked_for(
+def test_a_model_that_does_not_load_is_reported_on_use(
     make_settings: Callable[..., object], name: str, says: str
 ) -> None:
     with Workbench.open(settings=make_settings(reranker=name)) as wb:  # pyright: ignore

@@ -347,7 +347,7 @@ def test_a_stop_in_the_middle_sends_no_further_batch(
         ("voyage-3.5", "", ""),
     ],
 )
-def test_models_get_the_prefixes_that_they_were_trained_with(model: str, query: str, passage: str) -> None:
+def test_models_get_the_prefixes_of_their_training(model: str, query: str, passage: str) -> None:
     assert find_prefixes(model) == (query, passage)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tests.models.numpy_bert import REFERENCE, NumpyBert
 from workbench.errors import Cancelled
@@ -120,8 +122,15 @@ def test_threads_get_what_one_caller_gets(minilm: MiniLMEncoder) -> None:
 
 def test_threads_that_start_together_open_one_session(models_dir: Path, minilm: MiniLMEncoder) -> None:
     fresh = MiniLMEncoder(models_dir, threads=1, passages="float")
+    start = Barrier(4)
+
+    def encode(_: int) -> tuple[int, NDArray[np.float32]]:
+        start.wait()
+        return id(fresh._query_pass), fresh.encode_query("same").vector
+
     with ThreadPoolExecutor(4) as pool:
-        vectors = list(pool.map(lambda _: fresh.encode_query("same").vector, range(8)))
+        sessions, vectors = zip(*pool.map(encode, range(8)), strict=True)
+    assert len(set(sessions)) == 1
     np.testing.assert_allclose(vectors, [minilm.encode_query("same").vector] * 8, atol=1e-6)
 
 

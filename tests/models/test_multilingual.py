@@ -121,14 +121,14 @@ def test_passages_in_8_bits_are_near_and_of_the_same_index(multilingual: Multili
     assert ((small.encode(TEXTS).vectors * full).sum(axis=1) > 0.98).all()
 
 
-def test_a_long_text_is_cut_where_the_model_ends(multilingual: MultilingualEncoder) -> None:
+def test_a_long_text_is_cut_at_the_models_limit(multilingual: MultilingualEncoder) -> None:
     assert multilingual.max_tokens == 512 - 2 - 3  # start, end, and the three tokens of "query:"
     (batch,) = multilingual.first.batches([LONG])
     assert len(batch.token_vectors[0]) == multilingual.max_tokens
     assert np.isfinite(multilingual.encode(["", "\ud83e", "\0"]).vectors).all()
 
 
-def test_it_reads_every_script_it_was_trained_for(multilingual: MultilingualEncoder) -> None:
+def test_it_reads_every_script_of_its_training(multilingual: MultilingualEncoder) -> None:
     assert all(multilingual.reads(text) > 0.9 for text in TEXTS)
     assert multilingual.reads("ᏣᎳᎩ ᎦᏬᏂᎯᏍᏗ") < 0.3
     assert multilingual.languages is not None

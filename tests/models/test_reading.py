@@ -44,7 +44,7 @@ def test_the_models_name_their_languages(minilm: MiniLMEncoder) -> None:
     assert HashEncoder().reads("検索") == 1
 
 
-def test_only_the_startning_of_a_long_text_is_looked_at(minilm: MiniLMEncoder) -> None:
+def test_only_the_beginning_of_a_long_text_is_examined(minilm: MiniLMEncoder) -> None:
     assert minilm.reads("word " * (MAX_SAMPLE_CHARS // 5) + "検索" * MAX_SAMPLE_CHARS) == 1
 
 

@@ -54,7 +54,7 @@ def test_without_its_weight_the_leg_is_not_there(reports: Workbench) -> None:
     assert all("document" not in passage.attribution for passage in result)
 
 
-def test_a_new_title_counts_from_the_next_search_on(reports: Workbench) -> None:
+def test_a_new_title_counts_in_the_next_search(reports: Workbench) -> None:
     question = "net sales of the Zanzibar ferry"
     before = reports.search(question, "hybrid")
     assert all("document" not in passage.attribution for passage in before)
@@ -65,7 +65,7 @@ def test_a_new_title_counts_from_the_next_search_on(reports: Workbench) -> None:
     assert named[0].attribution["document"].score == pytest.approx(1.0)
 
 
-def test_why_shows_how_much_of_its_name_is_asked_for(reports: Workbench) -> None:
+def test_why_shows_the_matched_share_of_its_name(reports: Workbench) -> None:
     [first, *_] = reports.search(NAMED[0][0], "rerank").results
     explained = reports.explain(NAMED[0][0], passage_id=first.passage_id, strategy="rerank")
     assert explained.legs["document"].score == pytest.approx(first.attribution["document"].score)

@@ -79,7 +79,7 @@ def test_a_judge_is_mixed_in_by_its_share_and_changes_nothing_it_is_given() -> N
     assert hits[0] == Hit(1, 0.8, {"vector": Leg(0.8, 1, 0.8)})
 
 
-def test_meaning_votes_less_for_misspelled_words_where_a_strategy_tolerates_typos(
+def test_meaning_votes_less_for_misspelled_words_if_a_strategy_tolerates_typos(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     wb.ingest(folder({"a.md": "# A\n\nThe aardvark sleeps at noon."}), source="Animals")

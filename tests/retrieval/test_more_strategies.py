@@ -64,7 +64,7 @@ def test_auto_merge_returns_the_section_of_the_small_passage_that_was_found(sect
     whole_and_true(sectioned, merged)
 
 
-def test_auto_merge_leaves_passages_small_where_too_little_of_the_section_was_found(sectioned: Workbench) -> None:
+def test_auto_merge_leaves_passages_small_if_too_little_of_the_section_was_found(sectioned: Workbench) -> None:
     whole = sectioned.search("varnish of violins", "auto-merge", 10, index="small")
     strict = sectioned.search("varnish of violins", "auto-merge", 10, index="small", parameters={"share": 1.0})
     assert len(strict) > len(whole)
@@ -218,7 +218,7 @@ def test_an_llm_helps_to_find_what_the_question_does_not_name(
 @pytest.mark.parametrize(
     ("strategy", "model"), [("hyde", "slow"), ("multi-query", "garbled"), ("llm-rerank", "chatty"), ("hyde", "down-9")]
 )
-def test_where_the_llm_fails_the_search_continues_and_reports_it(
+def test_if_the_llm_fails_the_search_continues_and_reports_it(
     with_llm: Callable[..., Workbench], strategy: str, model: str
 ) -> None:
     wb = with_llm(model)

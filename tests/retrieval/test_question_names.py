@@ -133,7 +133,7 @@ def test_a_stop_word_names_nothing() -> None:
     assert table.mentions("who is on the team?", {"team"}) == []
 
 
-def test_a_stop_word_of_the_question_names_nothing_where_passages_are_in_another_language(
+def test_a_stop_word_of_the_question_names_nothing_if_passages_are_in_another_language(
     papers: Workbench, folder: Callable[..., Path]
 ) -> None:
     german = "Die Straßenbahn fährt im Winter mit beiden Bügeln, damit der Reif auf der Leitung sie nicht aufhält."

@@ -127,7 +127,7 @@ def test_hostile_values_neither_leak_nor_fail(places: Workbench, value: str) -> 
 
 
 @pytest.mark.parametrize("exact_up_to", [10_000, 5], ids=["every distance computed", "the graph walked"])
-def test_a_scope_of_one_percent_returns_all_that_were_asked_for(
+def test_a_scope_of_one_percent_returns_as_many_as_requested(
     wb: Workbench, folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, exact_up_to: int
 ) -> None:
     monkeypatch.setattr(ranking, "EXACT_UP_TO", exact_up_to)

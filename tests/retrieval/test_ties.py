@@ -10,7 +10,7 @@ import pytest
 from workbench import Workbench
 
 
-def test_the_only_passage_with_the_word_comes_before_the_nearest_one_where_they_tie(
+def test_the_only_passage_with_the_word_comes_before_the_nearest_one_if_they_tie(
     wb: Workbench, folder: Callable[..., Path]
 ) -> None:
     texts = {"a.txt": "the in the of the in the", "b.txt": "zyzzyva brass lantern orchard violet copper thimble meadow"}

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 def test_every_step_that_is_timed_is_declared_and_every_declared_one_is_timed() -> None:
     named: set[str] = set()
     for path in (ROOT / "workbench").rglob("*.py"):
-        named |= _steps_of(path)
+        named |= _list_steps(path)
     assert named == {f"TimedStep.{step.name}" for step in TimedStep}
 
 
@@ -30,7 +30,7 @@ def test_a_search_times_declared_steps_next_to_the_whole(wb: Workbench) -> None:
     assert timed <= {*TimedStep, TOTAL}
 
 
-def _steps_of(path: Path) -> set[str]:
+def _list_steps(path: Path) -> set[str]:
     calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
     return {
         ast.unparse(call.args[0])

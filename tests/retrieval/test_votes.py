@@ -44,7 +44,7 @@ def test_the_spread_is_how_far_the_nearest_stand_out() -> None:
         ("Wie hoch ist der Turm?", ("german",), None, False),
     ],
 )
-def test_a_question_is_foreign_in_a_language_that_the_model_was_not_trained_for(
+def test_a_question_is_foreign_in_a_language_outside_the_models_training(
     question: str, indexed: tuple[str, ...], trained: frozenset[str] | None, foreign: bool
 ) -> None:
     assert is_foreign(question, indexed, trained) is foreign

@@ -209,7 +209,7 @@ def test_an_llm_may_refuse_and_its_words_for_it_are_not_shown(asking: Callable[.
 
 
 @pytest.mark.parametrize("model", ["slow", "busy-9", "garbled", "locked"])
-def test_where_the_llm_cannot_be_asked_extracts_answer_and_explain_why(
+def test_if_the_llm_is_unavailable_extracts_answer_and_explain_why(
     asking: Callable[..., Workbench], model: str
 ) -> None:
     answer = asking(model).ask("Which pressure does espresso need?")

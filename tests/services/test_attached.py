@@ -126,7 +126,7 @@ def test_scores_are_the_cosines_of_the_table(animals: Workbench, langchain: str)
     assert explained.legs["vector"].score == pytest.approx(expected[0], abs=1e-5)
 
 
-def test_strategies_that_need_our_vectors_say_so(animals: Workbench, langchain: str) -> None:
+def test_strategies_that_need_our_vectors_report_it(animals: Workbench, langchain: str) -> None:
     animals.indexes.attach("theirs", langchain, "langchain_pg_embedding", model="hash")
 
     for strategy in ("mmr", "feedback", "llamaindex-hybrid"):

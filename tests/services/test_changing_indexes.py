@@ -89,7 +89,7 @@ def test_anyone_who_switches_the_default_is_reported_what_each_index_lacks(
     )
 
 
-def test_a_search_shows_at_once_what_another_process_brought_in(
+def test_a_search_immediately_finds_documents_of_another_process(
     filled: Workbench, searcher: Workbench, folder: Callable[..., Path]
 ) -> None:
     lacks = "other lacks 1 document; run 'workbench indexes build other'"

@@ -115,7 +115,7 @@ def test_a_passage_shown_within_another_is_reported_as_such(herd: Workbench) -> 
     assert why.outcome == outcome.SHOWN and "within rank 1" in why.reason
 
 
-def lost_at(why: Explanation) -> str | None:
+def find_drop(why: Explanation) -> str | None:
     """Return the step at which the passage was dropped."""
     return next((step.name for step in why.steps if not step.kept), None)
 
@@ -125,15 +125,15 @@ def test_the_trace_names_the_step_where_a_document_was_dropped(herd: Workbench) 
     lost, first = ranking[30].document_id, ranking[0].document_id
     goat, n01 = document(herd, "goat"), document(herd, "n01")
     only = Scope(documents=(n01,))
-    assert lost_at(herd.explain("sheep", document_id=first, limit=5, elsewhere=False)) is None
-    assert lost_at(herd.explain("sheep", document_id=lost, limit=5, elsewhere=False)) == "cluster"
-    assert lost_at(herd.explain("sheep", document_id=goat, limit=5, elsewhere=False)) == "legs"
-    assert lost_at(herd.explain("goat", document_id=goat, scope=only, elsewhere=False)) == "scope"
+    assert find_drop(herd.explain("sheep", document_id=first, limit=5, elsewhere=False)) is None
+    assert find_drop(herd.explain("sheep", document_id=lost, limit=5, elsewhere=False)) == "cluster"
+    assert find_drop(herd.explain("sheep", document_id=goat, limit=5, elsewhere=False)) == "legs"
+    assert find_drop(herd.explain("goat", document_id=goat, scope=only, elsewhere=False)) == "scope"
     hybrid = herd.search("sheep", "hybrid", 40)[30].document_id
-    assert lost_at(herd.explain("sheep", document_id=hybrid, strategy="hybrid", limit=5, elsewhere=False)) == "fused"
+    assert find_drop(herd.explain("sheep", document_id=hybrid, strategy="hybrid", limit=5, elsewhere=False)) == "fused"
 
 
-def test_the_trace_counts_what_went_on_and_where_the_passage_stood(herd: Workbench) -> None:
+def test_the_trace_counts_the_passages_and_the_rank_after_each_step(herd: Workbench) -> None:
     lost = herd.search("sheep", "rerank", 40)[30].document_id
     why = herd.explain("sheep", document_id=lost, limit=5, elsewhere=False)
     steps = {step.name: step for step in why.steps}

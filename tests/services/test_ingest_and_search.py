@@ -104,7 +104,7 @@ def test_a_path_may_start_with_a_persons_home(
     assert wb.jobs.enqueue_ingest([f"~/{folder(DOCS).name}"]).parameters["paths"] == [str(folder(DOCS))]
 
 
-def test_tags_are_trimmed_also_where_the_source_is_there_already(wb: Workbench, folder: Callable[..., Path]) -> None:
+def test_tags_are_trimmed_even_if_the_source_exists(wb: Workbench, folder: Callable[..., Path]) -> None:
     root = folder({"a.md": "# A\n\nWords."})
     for _ in range(2):
         wb.ingest(root, source="S", tags=[" x ", ""])

@@ -48,7 +48,7 @@ def test_each_language_is_searched_by_its_own_words(polyglot: Workbench, query: 
     assert result[0].attribution["keyword"].rank == 1
 
 
-def test_documents_are_kept_with_the_language_they_are_written_in(polyglot: Workbench) -> None:
+def test_documents_are_stored_with_their_language(polyglot: Workbench) -> None:
     languages = {
         polyglot.corpus.documents.record(document.id).title: polyglot.corpus.documents.record(document.id).language
         for document in polyglot.documents.list()
@@ -77,7 +77,7 @@ def without_model(polyglot: Workbench) -> Workbench:
     return polyglot
 
 
-def test_where_the_model_is_missing_the_words_serve_alone_and_it_is_reported(without_model: Workbench) -> None:
+def test_if_the_model_is_missing_keywords_are_used_alone_and_it_is_reported(without_model: Workbench) -> None:
     result = without_model.search("lighthouse at night", "rerank", 2)
     assert result[0].document_title == "Harbours"
     assert "only keyword search was used" in " ".join(result.degraded)

@@ -72,7 +72,7 @@ def test_an_ingest_that_is_stopped_before_anything_is_stored_leaves_no_source(
     assert titles(wb) == []
 
 
-def test_a_single_document_that_cannot_be_read_leaves_no_source(wb: Workbench, unreadable: Path) -> None:
+def test_a_single_unreadable_document_leaves_no_source(wb: Workbench, unreadable: Path) -> None:
     with pytest.raises(UnreadableDocument):
         wb.documents.create(path=unreadable / "a.pdf")
     assert titles(wb) == []

@@ -71,7 +71,7 @@ def bouncer(server_url: str, *, size: int = 20, ignored: str = "extra_float_digi
         os.chown(folder, owner, -1)
     process = subprocess.Popen([program(), "-q", str(settings)], user=owner, cwd="/", stderr=subprocess.DEVNULL)
     try:
-        _wait_for(port, process)
+        _wait_until_ready(port, process)
         yield Bouncer(port, process)
     finally:
         process.kill()
@@ -79,7 +79,7 @@ def bouncer(server_url: str, *, size: int = 20, ignored: str = "extra_float_digi
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+def _wait_until_ready(port: int, process: subprocess.Popen[bytes]) -> None:
     while True:
         assert process.poll() is None, "pgbouncer did not start"
         with (

@@ -166,7 +166,7 @@ def stale(home: Path, process: int, started: float, line: str = "ready") -> None
     (folder / "postmaster.pid").write_text("\n".join(map(str, lines)) + "\n")
 
 
-def owner_of(home: Path) -> str:
+def find_owner(home: Path) -> str:
     return (home / "postgres").owner()
 
 
@@ -176,7 +176,7 @@ def test_an_innocent_process_that_a_stale_file_names_is_left_alone(made_home: Pa
     named_postgres.parent.mkdir()
     shutil.copy(shutil.which("sleep") or "", named_postgres)
     for command, shift in (("sleep", 0), (str(named_postgres), -1000)):
-        innocent = subprocess.Popen([command, "100"], cwd=made_home / "postgres", user=owner_of(made_home))
+        innocent = subprocess.Popen([command, "100"], cwd=made_home / "postgres", user=find_owner(made_home))
         stale(made_home, innocent.pid, time.time() + shift)
         if shift:  # it works in the folder, so Postgres itself is asked, whose own check of memory lets it pass
             threading.Timer(3, innocent.kill).start()

@@ -168,7 +168,7 @@ _TOKEN = re.compile(
 )
 _MEANT, _MARKUP = frozenset("%‰#@&§"), frozenset("|~`^")
 _FIELD = re.compile(r"\||^[^.!?:\n]{1,40}:[ \t]", re.MULTILINE)  # a table row, or "Colour: red"
-_NEGATED = re.compile(r"n['\u2019]t\b")
+_NEGATED_VERB = re.compile(r"n['\u2019]t\b")
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class _Text:
     @cached_property
     def _plain(self) -> str:
         text = unicodedata.normalize("NFKC", self.raw.translate(_INVISIBLE))
-        return _LINE_MARKUP.sub("", _NEGATED.sub(" not", text))
+        return _LINE_MARKUP.sub("", _NEGATED_VERB.sub(" not", text))
 
 
 def are_copies(one: str, other: str) -> bool:

@@ -44,7 +44,7 @@ MAX_TEXT_CHARS = 100_000  # per hit
 MAX_REPLY_BYTES = 20_000_000  # from an HTTP endpoint
 MAX_SECONDS = 3600.0  # the longest time limit that can be set for a question
 MAX_CALLS = 16  # concurrent calls of one retriever; calls that timed out count until they end
-ACCEPTED = (
+ACCEPTED_RETRIEVERS = (
     "a LlamaIndex retriever or query engine, a LangChain retriever (anything with invoke), a function (question, "
     "limit), or the URL of an HTTP endpoint"
 )
@@ -175,7 +175,7 @@ def make_ask(retriever: object, headers: Mapping[str, str]) -> tuple[str, Ask]:
         return "LangChain retriever", lambda question, limit, parameters: given.invoke(question)
     if callable(given):
         return "function", _make_function_ask(given)
-    raise InvalidInput(f"Invalid retriever, {describe_type(retriever)}: pass {ACCEPTED}.")
+    raise InvalidInput(f"Invalid retriever, {describe_type(retriever)}: pass {ACCEPTED_RETRIEVERS}.")
 
 
 def _ask_llama_index(given: object, question: str) -> object:

@@ -34,14 +34,14 @@ def ruled(rows: list[list[str]], *spans: tuple[tuple[int, int], tuple[int, int]]
     return flowing(Paragraph("The roster of the harbour.", BODY), Table(rows, style=style))
 
 
-def table_of(data: bytes) -> list[str]:
+def read_table(data: bytes) -> list[str]:
     return [line for line in read_bytes(data, "roster.pdf").text.splitlines() if line.startswith("|")]
 
 
 def test_a_cell_over_several_rows_applies_to_each() -> None:
     rows = [["Day", "Watch", "Mate"], ["Monday", "First", "Ada"], ["", "Second", "Bo"]]
     rows += [["Tuesday", "First", "Cy"], ["", "Second", "Di"]]
-    assert table_of(ruled(rows, ((0, 1), (0, 2)), ((0, 3), (0, 4)))) == [
+    assert read_table(ruled(rows, ((0, 1), (0, 2)), ((0, 3), (0, 4)))) == [
         "| Day | Watch | Mate |",
         "|---|---|---|",
         "| Monday | First | Ada |",
@@ -54,7 +54,7 @@ def test_a_cell_over_several_rows_applies_to_each() -> None:
 def test_a_name_over_several_columns_applies_to_each_and_empty_cells_keep_their_column() -> None:
     rows = [["Pier", "Summer", "", "Note"], ["", "Open", "Close", ""], ["East", "six", "ten", ""]]
     rows += [["West", "", "nine", "ferry only"]]
-    assert table_of(ruled(rows, ((1, 0), (2, 0)), ((0, 0), (0, 1)), ((3, 0), (3, 1)))) == [
+    assert read_table(ruled(rows, ((1, 0), (2, 0)), ((0, 0), (0, 1)), ((3, 0), (3, 1)))) == [
         "| Pier | Summer Open | Summer Close | Note |",
         "|---|---|---|---|",
         "| East | six | ten |  |",

@@ -13,7 +13,7 @@ from workbench.ingestion.readers.formats import read_bytes
 from workbench.ingestion.readers.pdf.reader import read_properties
 
 
-def pdf_with(*, heading: str = "", title: str = "", author: str = "", subject: str = "", keywords: str = "") -> bytes:
+def make_pdf(*, heading: str = "", title: str = "", author: str = "", subject: str = "", keywords: str = "") -> bytes:
     from reportlab.pdfgen.canvas import Canvas
 
     target = io.BytesIO()
@@ -31,7 +31,7 @@ def pdf_with(*, heading: str = "", title: str = "", author: str = "", subject: s
     return target.getvalue()
 
 
-def docx_with(*, subject: str = "", keywords: str = "") -> bytes:
+def make_docx(*, subject: str = "", keywords: str = "") -> bytes:
     import docx as word
 
     document = word.Document()
@@ -43,7 +43,7 @@ def docx_with(*, subject: str = "", keywords: str = "") -> bytes:
 
 
 def test_a_pdf_reports_its_author_subject_and_keywords() -> None:
-    data = pdf_with(
+    data = make_pdf(
         heading="Winter storage", author="Ada Finn", subject="Laying up", keywords="boatyard; 0001-20; slip"
     )
     metadata = read_bytes(data, "sheds.pdf").metadata
@@ -54,32 +54,32 @@ def test_a_pdf_reports_its_author_subject_and_keywords() -> None:
     )
 
 
-def test_what_a_program_writes_where_no_one_wrote_anything_is_no_property() -> None:
-    told = pdf_with(heading="Winter storage")  # the library that writes it calls its author and subject so
+def test_placeholders_written_by_programs_are_not_properties() -> None:
+    told = make_pdf(heading="Winter storage")  # the library that writes it calls its author and subject so
     assert b"unspecified" in told and b"anonymous" in told
     assert read_properties(told) == {}
 
 
-def test_the_title_among_the_properties_serves_where_no_heading_does_and_is_kept_next_to_one() -> None:
-    alone = read_bytes(pdf_with(title="Laying up of boats"), "sheds.pdf")
-    beside = read_bytes(pdf_with(heading="Winter storage", title="Laying up of boats"), "sheds.pdf")
+def test_the_title_property_is_used_without_a_good_heading_and_kept_next_to_one() -> None:
+    alone = read_bytes(make_pdf(title="Laying up of boats"), "sheds.pdf")
+    beside = read_bytes(make_pdf(heading="Winter storage", title="Laying up of boats"), "sheds.pdf")
     assert (alone.title, alone.metadata.get("own_title")) == ("Laying up of boats", None)
     assert (beside.title, beside.metadata.get("own_title")) == ("Winter storage", "Laying up of boats")
 
 
 @pytest.mark.parametrize("title", ["Microsoft Word - draft7_final", "scan0001.pdf", "untitled", "0001018724-20-000004"])
 def test_a_title_that_only_names_a_file_or_a_number_is_none(title: str) -> None:
-    assert "title" not in read_properties(pdf_with(title=title))
+    assert "title" not in read_properties(make_pdf(title=title))
 
 
 def test_a_pdf_whose_table_of_objects_is_damaged_is_read_without_its_properties() -> None:
-    data = pdf_with(heading="Winter storage", subject="Laying up")
+    data = make_pdf(heading="Winter storage", subject="Laying up")
     broken = data.replace(b"/Info", b"/Imfo")
     assert read_properties(broken) == {}
     assert read_bytes(broken, "sheds.pdf").title == "Winter storage"
 
 
-@pytest.mark.parametrize(("make", "name"), [(pdf_with, "sheds.pdf"), (docx_with, "sheds.docx")])
+@pytest.mark.parametrize(("make", "name"), [(make_pdf, "sheds.pdf"), (make_docx, "sheds.docx")])
 @pytest.mark.parametrize("field", ["subject", "keywords"])
 def test_a_word_that_is_only_in_the_properties_finds_the_document(
     wb: Workbench, tmp_path: Path, make: Callable[..., bytes], name: str, field: str

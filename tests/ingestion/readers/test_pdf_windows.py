@@ -36,29 +36,29 @@ def chaptered_pdf(pages: int) -> bytes:
     return target.getvalue()
 
 
-def texts_of(data: bytes, window: int, left_out: Sequence[int] = ()) -> list[str]:
+def read_page_texts(data: bytes, window: int, left_out: Sequence[int] = ()) -> list[str]:
     return strip_running_lines([page.texts for page in read_pages(data, "river.pdf", left_out, window).pages])
 
 
 def test_a_file_read_in_windows_has_the_text_and_the_heading_levels_that_it_has_whole() -> None:
     data = chaptered_pdf(12)
-    whole = texts_of(data, 250)
+    whole = read_page_texts(data, 250)
     assert re.findall(r"(?m)^#+ .*", whole[0] + "\n\n" + whole[1]) == [
         "# The animals that live along the river",
         "### Habits of otter 0",
         "## Chapter of the otters on page 1",
         "### Habits of otter 1",
     ]
-    assert texts_of(data, 4) == whole
+    assert read_page_texts(data, 4) == whole
     assert sum("Animals of the river" in text for text in whole) == 1
 
 
-def test_pages_that_are_left_out_are_named_and_the_others_read_as_before() -> None:
+def test_omitted_pages_are_named_and_the_others_are_unchanged() -> None:
     data = chaptered_pdf(12)
-    whole = texts_of(data, 250)
+    whole = read_page_texts(data, 250)
     file = read_pages(data, "river.pdf", (3, 9), 5)
     assert (file.failed, file.total) == ((3, 9), 12)
-    assert texts_of(data, 5, (3, 9)) == [text for page, text in enumerate(whole, 1) if page not in (3, 9)]
+    assert read_page_texts(data, 5, (3, 9)) == [text for page, text in enumerate(whole, 1) if page not in (3, 9)]
 
 
 def test_the_pages_over_which_a_process_ends_are_distinguished_from_all_others() -> None:

@@ -74,7 +74,7 @@ def png(picture: Image.Image) -> bytes:
     return target.getvalue()
 
 
-def pdf_of(*pictures: Image.Image) -> bytes:
+def make_pdf(*pictures: Image.Image) -> bytes:
     target = io.BytesIO()
     pictures[0].save(target, "PDF", resolution=150, save_all=True, append_images=pictures[1:])
     return target.getvalue()
@@ -211,13 +211,13 @@ def test_reading_stops_before_the_next_page_when_asked() -> None:
             raise Cancelled("stopped")
 
     with pytest.raises(Cancelled):
-        read_bytes(pdf_of(*[small_page()] * 4), "scan.pdf", on_page=stop)
+        read_bytes(make_pdf(*[small_page()] * 4), "scan.pdf", on_page=stop)
     assert asked == [1, 2]
 
 
 def test_without_the_extra_the_sentence_names_it_and_a_mixed_pdf_keeps_its_text(tmp_path: Path) -> None:
     names = [tmp_path / name for name in ("scan.pdf", "mixed.pdf", "page.png")]
-    for path, data in zip(names, (pdf_of(small_page()), mixed_pdf(small_page()), png(small_page())), strict=True):
+    for path, data in zip(names, (make_pdf(small_page()), mixed_pdf(small_page()), png(small_page())), strict=True):
         path.write_bytes(data)
     scan, _, mixed, _, picture, picture_skip, png_read = run(BLOCKED, *map(str, names))
     assert scan.startswith("'scan.pdf' has no text on any page. It is probably scanned.")

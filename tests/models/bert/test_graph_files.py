@@ -39,14 +39,16 @@ def test_weights_with_one_bit_changed_are_refused(tmp_path: Path) -> None:
         read_weights(damaged)
 
 
-def graph_of(file: Path, precision: Precision) -> bytes:
+def list_graph_files(file: Path, precision: Precision) -> bytes:
     return build_graph(read_weights(file), precision)
 
 
 def test_the_weights_of_a_wheel_give_the_vectors_of_the_published_ones(tmp_path: Path) -> None:
     (half := tmp_path / HALF_WEIGHTS).write_bytes(halve_precision(find_minilm_file(FULL_WEIGHTS).read_bytes()))
     published, own = (
-        BertEncoder(replace(MINILM, published=PublishedWeights(name, name * 12, partial(graph_of, file))), tmp_path)
+        BertEncoder(
+            replace(MINILM, published=PublishedWeights(name, name * 12, partial(list_graph_files, file))), tmp_path
+        )
         for name, file in (("whole", find_minilm_file(FULL_WEIGHTS)), ("half", half))
     )
     texts = ["How is the level of the sea recorded?", "A stilling well keeps waves from the record.", "brød 1890"]

@@ -556,9 +556,9 @@ def _prepare_part(package: zipfile.ZipFile, part: WordPart, known: StyleSheet) -
 
 # --- Elements of the document tree ---
 
-UNWRAPPED = frozenset(("moveTo", "customXml", "smartTag", "dir", "bdo", "fldSimple", "ruby", "rubyBase"))
-REMOVED = frozenset(("moveFrom", "rt", "rubyPr"))
-RENAMED = {"ptab": "tab", "cr": "br"}
+UNWRAPPED_TAGS = frozenset(("moveTo", "customXml", "smartTag", "dir", "bdo", "fldSimple", "ruby", "rubyBase"))
+REMOVED_TAGS = frozenset(("moveFrom", "rt", "rubyPr"))
+RENAMED_TAGS = {"ptab": "tab", "cr": "br"}
 
 
 def _simplify(root: XmlElement) -> None:
@@ -566,12 +566,12 @@ def _simplify(root: XmlElement) -> None:
     choose_alternatives(root)
     for element in list(root.iter()):
         name = local_name(element)
-        if name in UNWRAPPED and element.tag == WORD + name:
+        if name in UNWRAPPED_TAGS and element.tag == WORD + name:
             replace_element(element, list(element))
-        elif name in REMOVED and element.tag == WORD + name:
+        elif name in REMOVED_TAGS and element.tag == WORD + name:
             replace_element(element, [])
-        elif name in RENAMED and element.tag == WORD + name:
-            replace_element(element, [make_element(RENAMED[name])])
+        elif name in RENAMED_TAGS and element.tag == WORD + name:
+            replace_element(element, [make_element(RENAMED_TAGS[name])])
     for run in list(root.iter(WORD + "r")):  # the base of a ruby is a run in a run
         parent = run.getparent()
         if parent is not None and parent.tag == WORD + "r":

@@ -14,10 +14,10 @@ import streamlit as st
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, note_change
 from workbench.app.widgets.looks import escape_markdown, make_label_function
-from workbench.app.widgets.notices import show_notice, store_warning
+from workbench.app.widgets.notices import report_errors, show_notice, store_warning
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.crawling.messages import outcome_label
-from workbench.errors import NotFound, WorkbenchError
+from workbench.errors import NotFound
 from workbench.formatting import count_text, size_text
 from workbench.storage.crawls import CrawlPage
 from workbench.types import as_integer, as_number, time_left_text
@@ -266,10 +266,8 @@ def _show_buttons(wb: Workbench, job: CrawlJob) -> None:
 
 def _show_button(label: str, icon: str, act: Callable[[], CrawlJob]) -> None:
     def handle_click() -> None:
-        try:
+        with report_errors(st.toast):
             address.put(job=act().id)
-        except WorkbenchError as error:
-            st.toast(escape_markdown(str(error)))
 
     st.button(label, key=f"crawl_{icon}", icon=f":material/{icon}:", on_click=handle_click)
 
@@ -450,25 +448,17 @@ def _show_more_options() -> dict[str, Any]:
 
 
 def _run_preview(wb: Workbench, url: str, options: Mapping[str, Any]) -> None:
-    try:
-        with st.spinner("Loading preview…"):
-            st.session_state[_PREVIEW_KEY] = wb.crawls.dry_run(url, **options) | {"asked": url}
-    except WorkbenchError as error:
-        st.session_state.pop(_PREVIEW_KEY, None)
-        st.error(escape_markdown(str(error)))
+    st.session_state.pop(_PREVIEW_KEY, None)
+    with report_errors(), st.spinner("Loading preview…"):
+        st.session_state[_PREVIEW_KEY] = wb.crawls.dry_run(url, **options) | {"asked": url}
 
 
 def _start_crawl(wb: Workbench, url: str, target: CrawlTarget, options: Mapping[str, Any]) -> None:
-    try:
-        job = wb.crawls.start(
-            url, source=target.source, project=target.project, folder=target.folder, tags=target.tags, **options
-        )
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return
-    st.session_state.pop(_PREVIEW_KEY, None)
-    address.put(job=job.id)
-    st.rerun()
+    place = {"source": target.source, "project": target.project, "folder": target.folder}
+    with report_errors():
+        address.put(job=wb.crawls.start(url, **place, tags=target.tags, **options).id)
+        st.session_state.pop(_PREVIEW_KEY, None)
+        st.rerun()
 
 
 def show_dry_run(report: DryRun) -> None:

@@ -17,7 +17,7 @@ from workbench.app.shell.states import show_message
 from workbench.app.shell.work import show_start_buttons
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, current_theme, show_value
-from workbench.app.widgets.looks import PALETTE, escape_markdown
+from workbench.app.widgets.looks import PALETTE, escape_markdown, shorten
 from workbench.app.widgets.reader import open_document, show_reader
 from workbench.app.widgets.table import Column, show_table
 from workbench.errors import ConfigurationError
@@ -190,11 +190,8 @@ TYPE_LOOKS = (  # hue and shape, most frequent type first; diamonds are answers
 )  # fmt: skip
 TYPE_TITLES = {"pdf": "PDF", "html": "Web page", "csv": "CSV", "json": "JSON", "epub": "EPUB", "": "Other"}
 MAX_NODES_LABELLED = 24  # nodes with a permanent label; others show theirs on hover
-MAX_LABEL_CHARS, MAX_LABEL_CHARS_CROWDED, CROWDED_NODES = (
-    30,
-    18,
-    80,
-)  # characters of a label; of a label in a chart of more than CROWD nodes
+MAX_LABEL_CHARS, MAX_LABEL_CHARS_CROWDED = 30, 18  # characters of a label; in a chart of more than CROWDED_NODES
+CROWDED_NODES = 80
 NARROW_FRAME_PX, NARROW_LABEL_PX = 600, 130  # px: frame width up to which labels have this maximum width
 FONT = "Source Sans 3, sans-serif"  # by which ECharts measures labels, to hide those that would overlap
 MAX_TOOLTIP_CHARS = 90  # characters of a tooltip
@@ -307,14 +304,14 @@ def _make_node(
     place = types.index(node.document_type if node.document_type in types else "")
     return {
         "id": node.id,
-        "name": _shorten(node.title, MAX_TOOLTIP_CHARS),
-        "value": f"{_shorten(node.source_title, 40)}: cited by {node.cited_by}, cites {node.cites}",
+        "name": shorten(node.title, MAX_TOOLTIP_CHARS),
+        "value": f"{shorten(node.source_title, 40)}: cited by {node.cited_by}, cites {node.cites}",
         "category": place,
         "symbol": "diamond" if node.id in chosen else TYPE_LOOKS[place][1],
         "symbolSize": round(size, 1),
         "label": {
             "show": node.id in titled,
-            "formatter": _shorten(node.title, longest).replace("{", "("),
+            "formatter": shorten(node.title, longest).replace("{", "("),
         },
     }
 
@@ -339,10 +336,6 @@ def _node_scale(crowd: int) -> float:
 def _type_hue(place: int, theme: str) -> str:
     light, dark = PALETTE[TYPE_LOOKS[place][0]]
     return dark if theme == "dark" else light
-
-
-def _shorten(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
 VIEWS = {"graph": "Graph", "links": "Most cited, orphans, broken", "archive": "Archive search"}

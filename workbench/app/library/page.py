@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import PurePath
@@ -17,10 +17,17 @@ from workbench.app.shell.work import JOB_VIEWS, JobView, select_for_tray, show_s
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, show_value
 from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
-from workbench.app.widgets.notices import run_change, show_language_offer, show_notice, store_warning
+from workbench.app.widgets.notices import (
+    report_errors,
+    run_change,
+    show_confirmation,
+    show_language_offer,
+    show_notice,
+    store_warning,
+)
 from workbench.app.widgets.reader import open_document, show_reader
 from workbench.app.widgets.table import Column, make_time_cell, show_table
-from workbench.errors import NotFound, UnreadableDocument, WorkbenchError
+from workbench.errors import NotFound, UnreadableDocument
 from workbench.formatting import count_text
 from workbench.ingestion.readers.formats import MAX_BYTES, list_format_titles
 from workbench.services.sources import UPLOADS_TITLE, Deletion, LocationNames
@@ -60,7 +67,7 @@ def delete_sources(wb: Workbench, sources: Sequence[Source]) -> None:
         f"This permanently deletes {count_text(len(sources), 'source')} with {count_text(documents, 'document')} and "
         f"{count_text(passages, 'passage')}. Your original files are not affected."
     )
-    _confirm(
+    show_confirmation(
         f"Delete {count_text(len(sources), 'source')}",
         lambda: describe_deletions([wb.sources.delete(source.id) for source in sources]),
     )
@@ -77,18 +84,10 @@ def delete_documents(wb: Workbench, documents: Sequence[Document]) -> None:
     st.markdown(
         f"This permanently deletes {count_text(len(documents), 'document')} and {count_text(passages, 'passage')}."
     )
-    _confirm(
+    show_confirmation(
         f"Delete {count_text(len(documents), 'document')}",
         lambda: describe_deletions([wb.documents.delete(document.id) for document in documents]),
     )
-
-
-def _confirm(label: str, change: Callable[[], str]) -> None:
-    with st.container(horizontal=True):
-        if st.button(label, type="primary", key="confirm_delete"):
-            run_change(change)
-        if st.button("Cancel", key="keep"):
-            st.rerun()
 
 
 @st.dialog("Move sources")
@@ -254,11 +253,7 @@ def delete_project(wb: Workbench, project: Project) -> None:
         f"This permanently deletes the project, its folders, {count_text(len(sources), 'source')} and "
         f"{count_text(documents, 'document')}. Sources without a project are kept."
     )
-    with st.container(horizontal=True):
-        if st.button("Delete project", type="primary", key="confirm_delete"):
-            run_change(lambda: describe_deletions([wb.projects.delete(project.id)]))
-        if st.button("Cancel", key="keep"):
-            st.rerun()
+    show_confirmation("Delete project", lambda: describe_deletions([wb.projects.delete(project.id)]))
 
 
 @st.dialog("Delete folder")
@@ -266,11 +261,9 @@ def delete_folder(wb: Workbench, project: Project, folder: Folder) -> None:
     """Ask for confirmation before a folder is deleted; its sources stay in the project."""
     st.text(f"{project.title} / {folder.name}")
     st.markdown(f"This deletes the folder. Its {count_text(folder.source_count, 'source')} stay in the project.")
-    with st.container(horizontal=True):
-        if st.button("Delete folder", type="primary", key="confirm_delete"):
-            run_change(lambda: f'Folder "{wb.projects.delete_folder(project.id, folder.id).name}" deleted.')
-        if st.button("Cancel", key="keep"):
-            st.rerun()
+    show_confirmation(
+        "Delete folder", lambda: f'Folder "{wb.projects.delete_folder(project.id, folder.id).name}" deleted.'
+    )
 
 
 # The upload area
@@ -467,7 +460,7 @@ def _show_destination(wb: Workbench, sources: Sequence[Source], drop: DroppedFil
 def _start_and_rerun(
     wb: Workbench, drop: DroppedFiles, source: str, project: str | None, folder: str | None, tags: Sequence[str]
 ) -> None:
-    try:
+    with report_errors():
         start_upload(
             wb,
             drop.files,
@@ -478,11 +471,8 @@ def _start_and_rerun(
             index=address.get("index") or None,
             left_out=drop.left_out,
         )
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return
-    st.session_state[_DROP_ZONE_KEY] += 1
-    st.rerun()
+        st.session_state[_DROP_ZONE_KEY] += 1
+        st.rerun()
 
 
 # The language of a source
@@ -742,7 +732,7 @@ def _show_table(wb: Workbench, sources: Sequence[Source]) -> tuple[str, ...]:
         SOURCE_COLUMNS,
         [
             make_source_row(source, projects, filling.get(source.id, ""))
-            for source in sorted(sources, key=_update_time_key, reverse=True)
+            for source in sorted(sources, key=lambda source: str(source.updated_at or ""), reverse=True)
         ],
         label="Sources",
         noun="sources",
@@ -762,10 +752,6 @@ def describe_indexing(works: Iterable[JobView]) -> dict[str, str]:
         for work in works
         if work.is_running and work.job.source_id
     }
-
-
-def _update_time_key(source: Source) -> str:
-    return source.updated_at.isoformat() if source.updated_at else ""
 
 
 def _show_actions(wb: Workbench, selected: Sequence[Source]) -> None:

@@ -15,8 +15,9 @@ from workbench.app.shell.navigation import PageEntry, switch_page
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, note_change
 from workbench.app.widgets.looks import describe_unsupported, escape_markdown
+from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
-from workbench.errors import StorageError, WorkbenchError
+from workbench.errors import StorageError
 from workbench.formatting import count_text
 from workbench.jobs.worker import STALLED_AFTER_S
 from workbench.storage.job_parts import SETTLED_STATES, FileTally, JobFile
@@ -265,10 +266,8 @@ def source_query(source_id: str) -> str:
 
 def _show_button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
     def handle_click() -> None:
-        try:
+        with report_errors(st.toast):
             act()
-        except WorkbenchError as error:
-            st.toast(escape_markdown(str(error)))
 
     st.button(label, key=key, type="tertiary", on_click=handle_click, disabled=disabled)
 

@@ -85,13 +85,7 @@ class QuestionJudging:
         for place, grade in last.items():
             hit = hits[place]
             self._store.judge(
-                self.test_set.id,
-                stored.id,
-                hit.document_id,
-                grade,
-                start=hit.start,
-                end=hit.end,
-                quote=hit.text,
+                self.test_set.id, stored.id, hit.document_id, grade, start=hit.start, end=hit.end, quote=hit.text
             )
 
     def _ensure_question(self) -> Question:

@@ -30,7 +30,7 @@ from workbench.app.evaluate.outcome import (
 from workbench.app.evaluate.questions import show_questions
 from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.state import address
-from workbench.app.state.shared import note_change, show_value
+from workbench.app.state.shared import choose_in_url, note_change
 from workbench.app.widgets.looks import escape_markdown, make_file_name, strategy_look
 from workbench.app.widgets.notices import mount, report_errors, run_change
 from workbench.app.widgets.promoting import (
@@ -324,7 +324,8 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
     if not outcome.lines:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", key="results_bar"):
-        _choose_metric(outcome)
+        titles = {metric: metric_title(metric) for metric in (experiment.metrics[0], *outcome.metrics)}
+        choose_in_url("Metric", titles, "metric", "metric", labelled=True)
         _show_downloads(outcome)
     pair = show_leaderboard(wb, outcome)
     if not outcome.done_cells:
@@ -339,20 +340,6 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
     show_quality_against_latency(outcome)
     show_questions(wb, outcome, pair)
     show_ragas(outcome)
-
-
-def _choose_metric(outcome: ExperimentOutcome) -> None:
-    metrics = outcome.metrics or [outcome.metric]
-    show_value("metric", outcome.metric, metrics)
-    st.segmented_control(
-        "Metric",
-        metrics,
-        key="metric",
-        format_func=metric_title,
-        required=True,
-        width="content",
-        on_change=lambda: address.put(metric=st.session_state["metric"]),
-    )
 
 
 def _show_downloads(outcome: ExperimentOutcome) -> None:

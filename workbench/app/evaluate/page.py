@@ -36,7 +36,7 @@ from workbench.app.shell.scope_bar import is_same_scope, read_lasting_scope
 from workbench.app.shell.states import show_message
 from workbench.app.shell.work import show_add_button
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, show_value
+from workbench.app.state.shared import OPENING, choose_in_url
 from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_look, strategy_title
 from workbench.app.widgets.notices import report_errors, show_notice, store_warning
 from workbench.app.widgets.reader import show_reader
@@ -65,7 +65,8 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
     if not metrics:
         st.info("The two experiments have no metric in common. Run both with the same metric to compare them.")
         return
-    metric = _choose_metric(metrics)
+    titles = {metric: metric_title(metric) for metric in metrics}
+    metric = choose_in_url("Metric", titles, "metric", "beside_metric", labelled=True)
     pairs = pair_runs(
         first.cells, second.cells, metric, paired=_check_same_questions(first.experiment, second.experiment)
     )
@@ -96,16 +97,6 @@ def _describe_experiment(experiment: Experiment) -> str:
     began = experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M") if experiment.created_at else "–"
     ground = f"{experiment.test_set_title} version {experiment.test_set_version}, corpus: {experiment.over}"
     return f"{experiment.title}, {ground}, {began}"
-
-
-def _choose_metric(metrics: list[str]) -> str:
-    named = address.get("metric")
-    show_value("beside_metric", named if named in metrics else metrics[0], metrics)
-    chosen = st.segmented_control(
-        "Metric", metrics, key="beside_metric", format_func=metric_title, required=True, width="content",
-        on_change=lambda: address.put(metric=st.session_state["beside_metric"]),
-    )  # fmt: skip
-    return chosen or metrics[0]
 
 
 def _make_columns(first: Experiment, second: Experiment) -> tuple[Column, ...]:
@@ -333,10 +324,7 @@ def show_planned(wb: Workbench, job_id: str) -> None:
         store_warning("The sample was not loaded. See the job below to resume it.")
         address.put(planned=None)
         st.rerun()
-    show_message(
-        "The experiment starts when the sample is loaded",
-        "Progress is shown below. You can leave this page.",
-    )
+    show_message("The experiment starts when the sample is loaded", "Progress is shown below. You can leave this page.")
 
 
 def _choose_test_set(wb: Workbench) -> str:
@@ -572,7 +560,7 @@ def _show_view(wb: Workbench) -> None:
     elif address.get("open"):
         show_test_set(wb, address.get("open"))
     else:
-        view = _choose_view()
+        view = choose_in_url("View", VIEWS, "view", "evaluate_view")
         if view == "datasets":
             show_test_sets(wb)
         elif view == "tune":
@@ -581,17 +569,3 @@ def _show_view(wb: Workbench) -> None:
             show_learning(wb)
         else:
             show_experiments(wb)
-
-
-def _choose_view() -> str:
-    show_value("evaluate_view", address.get("view") if address.get("view") in VIEWS else "experiments")
-    chosen = st.segmented_control(
-        "View", list(VIEWS), key="evaluate_view", format_func=VIEWS.__getitem__, required=True,
-        label_visibility="collapsed", on_change=_change_view,
-    )  # fmt: skip
-    return chosen or "experiments"
-
-
-def _change_view() -> None:
-    view = st.session_state["evaluate_view"]
-    address.put(view=None if view == "experiments" else view)

@@ -289,11 +289,7 @@ def _choose_question(question_id: str, chart: str | None) -> None:
 
 
 def _show_question(
-    wb: Workbench,
-    outcome: ExperimentOutcome,
-    test_set: TestSet,
-    pair: Sequence[CellResult],
-    texts: Mapping[str, str],
+    wb: Workbench, outcome: ExperimentOutcome, test_set: TestSet, pair: Sequence[CellResult], texts: Mapping[str, str]
 ) -> None:
     ids, _ = make_grid(outcome)
     named = address.get("ask")

@@ -146,10 +146,7 @@ def _add_generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> Non
             _report_added(lambda: add_synthetic(wb, store, info.id, count))
         llm = wb.settings.has_llm
         if st.button(
-            "Generate with LLM",
-            key="add_llm",
-            disabled=not llm,
-            help=None if llm else f"Needs an LLM: {SETUP_HINT}.",
+            "Generate with LLM", key="add_llm", disabled=not llm, help=None if llm else f"Needs an LLM: {SETUP_HINT}."
         ):
             with st.spinner("Writing questions…"):
                 _report_added(lambda: add_llm_questions(wb, store, info.id, count, Endpoint.from_workbench(wb)))

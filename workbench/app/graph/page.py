@@ -16,7 +16,7 @@ from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, re
 from workbench.app.shell.states import show_message
 from workbench.app.shell.work import show_start_buttons
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, current_theme, show_value
+from workbench.app.state.shared import OPENING, choose_in_url, current_theme, show_value
 from workbench.app.widgets.looks import PALETTE, escape_markdown, shorten
 from workbench.app.widgets.reader import open_document, show_reader
 from workbench.app.widgets.table import Column, show_table
@@ -309,10 +309,7 @@ def _make_node(
         "category": place,
         "symbol": "diamond" if node.id in chosen else TYPE_LOOKS[place][1],
         "symbolSize": round(size, 1),
-        "label": {
-            "show": node.id in titled,
-            "formatter": shorten(node.title, longest).replace("{", "("),
-        },
+        "label": {"show": node.id in titled, "formatter": shorten(node.title, longest).replace("{", "(")},
     }
 
 
@@ -357,14 +354,11 @@ def page() -> None:
     """Show the view named in the URL."""
     wb = OPENING.workbench
     st.title("Graph", anchor=False)
-    view = _choose_view()
+    view = choose_in_url("View", VIEWS, "view", "graph_view")
     if view == "archive":
         show_archive(wb)
     elif not wb.documents.count():
-        show_message(
-            "No documents yet",
-            "This page shows citations between your documents, and broken links.",
-        )
+        show_message("No documents yet", "This page shows citations between your documents, and broken links.")
         show_start_buttons(wb, "library", "crawl")
     else:
         source_ids = wb.requests.resolve(read_scope()).source_ids
@@ -373,15 +367,6 @@ def page() -> None:
         else:
             _show_lists(wb, source_ids)
     show_reader(wb, read_index())
-
-
-def _choose_view() -> str:
-    show_value("graph_view", address.get("view") if address.get("view") in VIEWS else "graph")
-    chosen = st.segmented_control(
-        "View", list(VIEWS), key="graph_view", format_func=VIEWS.__getitem__, required=True,
-        label_visibility="collapsed", on_change=lambda: address.put(view=st.session_state["graph_view"]),
-    )  # fmt: skip
-    return chosen or "graph"
 
 
 def _show_graph(wb: Workbench, source_ids: Sequence[str] | None) -> None:

@@ -13,9 +13,17 @@ import streamlit as st
 
 from workbench.app.shell.scope_bar import read_index
 from workbench.app.shell.states import show_message
-from workbench.app.shell.work import JOB_VIEWS, JobView, select_for_tray, show_start_buttons
+from workbench.app.shell.work import (
+    NO_PROJECT,
+    Destination,
+    JobView,
+    choose_destination,
+    list_job_views,
+    select_for_tray,
+    show_start_buttons,
+)
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, show_value
+from workbench.app.state.shared import OPENING, choose_in_url
 from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
 from workbench.app.widgets.notices import (
     report_errors,
@@ -95,9 +103,7 @@ def move_sources(wb: Workbench, sources: Sequence[Source]) -> None:
     """Ask for the project and folder of sources."""
     projects = {project.id: project.title for project in wb.projects.list()}
     st.text(", ".join(source.title for source in sources[:5]) + (" …" if len(sources) > 5 else ""))
-    project = st.selectbox(
-        "Project", ["", *projects], format_func=make_label_function(projects, "No project (visible in every scope)")
-    )
+    project = st.selectbox("Project", ["", *projects], format_func=make_label_function(projects, NO_PROJECT))
     names = [folder.name for folder in wb.projects.folders(project)] if project else []
     folder = st.selectbox("Folder", ["", *names], format_func=lambda name: name or "None", disabled=not names)
     if not projects:
@@ -396,7 +402,7 @@ def ask_files(wb: Workbench, source: Source) -> None:
     def ask() -> None:
         drop = _show_drop_zone()
         if drop is not None and drop.files and _show_add_button(drop):
-            _start_and_rerun(wb, drop, source.id, None, None, ())
+            _start_and_rerun(wb, drop, Destination(source.id))
 
     ask()
 
@@ -429,45 +435,21 @@ def _show_add_button(drop: DroppedFiles) -> bool:
 
 def _show_destination(wb: Workbench, sources: Sequence[Source], drop: DroppedFiles) -> None:
     titles = {source.id: source.title for source in sources}
-    projects = {project.id: project.title for project in wb.projects.list()}
-    preferred = address.get("project") if address.get("project") in projects else ""
-    first, second, third, fourth = st.columns([3, 2, 2, 3])
-    with first:
-        source = st.selectbox(
-            "Into source", list(titles), index=None, format_func=make_label_function(titles),
-            accept_new_options=True, placeholder=f"{drop.title}, or enter a new name", key="upload_source",
-        )  # fmt: skip
-    existing = source in titles
-    with second:
-        project = st.selectbox(
-            "Project", ["", *projects], format_func=make_label_function(projects,
-            "No project (visible in every scope)"),
-            index=["", *projects].index(preferred), disabled=existing, key="upload_project",
-        )  # fmt: skip
-    folders = [folder.name for folder in wb.projects.folders(project)] if project and not existing else []
-    with third:
-        folder = st.selectbox(
-            "Folder", ["", *folders], format_func=lambda name: name or "None", disabled=not folders, key="upload_folder"
-        )
-    with fourth:
-        tags = st.multiselect(
-            "Tags", list(wb.sources.tags()), accept_new_options=True, placeholder="None", key="upload_tags"
-        )
+    placeholder = f"{drop.title}, or enter a new name"
+    target = choose_destination(wb, titles, "upload", placeholder, project=address.get("project"), adds_tags=True)
     if _show_add_button(drop):
-        _start_and_rerun(wb, drop, source or drop.title, None if existing else project or None, folder or None, tags)
+        _start_and_rerun(wb, drop, target)
 
 
-def _start_and_rerun(
-    wb: Workbench, drop: DroppedFiles, source: str, project: str | None, folder: str | None, tags: Sequence[str]
-) -> None:
+def _start_and_rerun(wb: Workbench, drop: DroppedFiles, target: Destination) -> None:
     with report_errors():
         start_upload(
             wb,
             drop.files,
-            source=source,
-            project=project,
-            folder=folder if project else None,
-            tags=tags,
+            source=target.source or drop.title,
+            project=target.project,
+            folder=target.folder,
+            tags=target.tags,
             index=address.get("index") or None,
             left_out=drop.left_out,
         )
@@ -675,25 +657,15 @@ def _show_opened(wb: Workbench, source_id: str) -> None:
 
 
 def _show_views(wb: Workbench) -> None:
-    show_value("library_view", address.get("view") or "sources")
-    view = st.segmented_control(
-        "View", list(VIEWS), key="library_view", format_func=VIEWS.__getitem__, required=True,
-        label_visibility="collapsed", on_change=lambda: address.put(view=_read_view()),
-    )  # fmt: skip
-    if view == "projects":
+    if choose_in_url("View", VIEWS, "view", "library_view") == "projects":
         show_projects(wb)
         return
     sources = wb.sources.list()
     show_upload_area(wb, sources)
     sources += wb.sources.of_families()  # after the others; distinguished by their type
-    if any(work.job.kind == "ingest" and not work.is_running for work in select_for_tray(JOB_VIEWS.all()).values()):
+    if any(work.job.kind == "ingest" and not work.is_running for work in select_for_tray(list_job_views()).values()):
         show_language_offer(wb)
     _show_sources(wb, sources)
-
-
-def _read_view() -> str | None:
-    view = st.session_state["library_view"]
-    return None if view == "sources" else view
 
 
 def _show_sources(wb: Workbench, sources: Sequence[Source]) -> None:
@@ -704,7 +676,7 @@ def _show_sources(wb: Workbench, sources: Sequence[Source]) -> None:
         show_start_buttons(wb, "crawl")
         return
     actions = st.container(key="source_actions", horizontal=True, vertical_alignment="center", gap="small")
-    if describe_indexing(JOB_VIEWS.all().values()):
+    if describe_indexing(list_job_views().values()):
         chosen = st.fragment(_refresh_table, run_every=REFRESH_S)(wb)
     else:
         chosen = _show_table(wb, sources)
@@ -725,7 +697,7 @@ def _refresh_table(wb: Workbench) -> tuple[str, ...]:
 
 def _show_table(wb: Workbench, sources: Sequence[Source]) -> tuple[str, ...]:
     """Show sources, with the progress of those being indexed; return the ids of the selected ones."""
-    filling = describe_indexing(JOB_VIEWS.all().values())
+    filling = describe_indexing(list_job_views().values())
     projects = {project.id: project.title for project in wb.projects.list()}
     chosen = show_table(
         "sources",
@@ -748,7 +720,7 @@ def _show_table(wb: Workbench, sources: Sequence[Source]) -> tuple[str, ...]:
 def describe_indexing(works: Iterable[JobView]) -> dict[str, str]:
     """Return the progress of sources that are being indexed, by id."""
     return {
-        work.job.source_id: f"Indexing, {work.share:.0%}" if work.share else "Indexing"
+        work.job.source_id: f"Indexing, {work.job.share:.0%}" if work.job.share else "Indexing"
         for work in works
         if work.is_running and work.job.source_id
     }

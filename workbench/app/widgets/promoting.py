@@ -129,10 +129,7 @@ class PromotionPlace:
 
 @st.dialog("Promote")
 def open_promotion(
-    wb: Workbench,
-    candidate: PromotionCandidate,
-    places: Sequence[PromotionPlace],
-    evidence: Sequence[str] = (),
+    wb: Workbench, candidate: PromotionCandidate, places: Sequence[PromotionPlace], evidence: Sequence[str] = ()
 ) -> None:
     """Ask for the scope of a promotion.
 
@@ -204,11 +201,7 @@ def find_promotion_key(wb: Workbench, scope: Scope) -> str | None:
 
 def _promote(wb: Workbench, candidate: PromotionCandidate, scope: Scope) -> str:
     promotion = wb.promotions.promote(
-        candidate.strategy,
-        scope=scope,
-        parameters=candidate.parameters,
-        index=candidate.index,
-        note=candidate.note,
+        candidate.strategy, scope=scope, parameters=candidate.parameters, index=candidate.index, note=candidate.note
     )
     return f"{strategy_title(promotion.strategy)} is live (version {promotion.version}) in the app, MCP and Python."
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from evals.experiments.catalogue import Experiments, run_shared
 from evals.experiments.runs import Cell, parse_cells
-from evals.experiments.tuning import StoredAnswers, tune
+from evals.experiments.tuning import tune
 from evals.gateway import index_corpus
 from evals.judges.endpoint import Endpoint
 from evals.learning.learn import DEFAULT_RANKER_NAME, learn
 from evals.learning.training import check_enough
-from evals.measures.metrics import check_metrics, max_ranking_depth
+from evals.measures.metrics import check_metrics
 from evals.measures.significance import EQUALITY_TOLERANCE
 from evals.test_sets.folders import SAMPLE_NAME
 from evals.test_sets.import_job import enqueue_import, run_import
@@ -91,12 +91,7 @@ def enqueue_optimise(wb: Workbench, test_set: str, strategies: Sequence[str], se
     if seconds <= 0 or not strategies:
         raise InvalidInput("Tuning needs a time limit above 0 seconds and at least one strategy.")
     info = TestSetStore(wb).info(test_set)
-    parameters = {
-        "dataset": info.id,
-        "strategies": list(strategies),
-        "seconds": seconds,
-        "metric": metric,
-    }
+    parameters = {"dataset": info.id, "strategies": list(strategies), "seconds": seconds, "metric": metric}
     return wb.jobs.enqueue("optimise", f"Tune parameters on {info.title}", parameters)
 
 
@@ -171,23 +166,18 @@ def run_optimise(wb: Workbench, assignment: Assignment) -> Outcome:
         assignment.progress(Progress(spent, int(seconds), f"indexing, {progress.message}"))
 
     corpus = index_corpus(wb, test_set, on_progress=report_indexing, should_stop=assignment.should_stop)
-    book = StoredAnswers(wb, test_set, corpus, max_ranking_depth([metric]))
     outcome = tune(
-        wb, test_set, corpus, as_texts(parameters["strategies"]), seconds, metric=metric, spent=spent, book=book,
+        wb, test_set, corpus, as_texts(parameters["strategies"]), seconds, metric=metric, spent=spent,
         on_progress=assignment.progress, should_stop=assignment.should_stop,
     )  # fmt: skip
-    book.close()
     best = outcome.finalists[0]
     tied = sum(abs(finalist.held_out - best.held_out) <= EQUALITY_TOLERANCE for finalist in outcome.finalists)
     leads = f"the best on held-out questions is {best.candidate.strategy}"
     if tied > 1:
         leads = f"{tied} settings tie on held-out questions"
-    tried = (
-        f"Tried {outcome.tried} settings in {outcome.seconds:.0f} s of {seconds:g}, "
-        f"{outcome.varied} of them non-default"
-    )
-    message = " ".join([f"{tried}; {leads}.", *outcome.notes])
-    return Outcome(outcome.to_dict() | {"scope": test_set.over}, message)
+    tried = f"Tried {outcome.tried} settings in {outcome.seconds:.0f} s of {seconds:g}, {outcome.varied} of them"
+    message = " ".join([f"{tried} non-default; {leads}.", *outcome.notes])
+    return Outcome(outcome.to_dict(), message)
 
 
 def run_learn(wb: Workbench, assignment: Assignment) -> Outcome:

@@ -13,7 +13,6 @@ from evals.experiments.catalogue import Cell, Experiments, make_cells
 from evals.experiments.leaderboard import check_comparable, describe_weaknesses, find_changes, make_leaderboard
 from evals.experiments.runs import EvalRun, StrategyRun, add_run_files, load_run_file, run_strategies
 from evals.gateway import index_corpus
-from evals.learning.learn import DEFAULT_RANKER_NAME, learn
 from evals.learning.training import TrainingResult
 from evals.measures.metrics import (
     DEFAULT_METRICS,
@@ -66,7 +65,6 @@ __all__ = [  # with names of ``evals`` and of ``evals.workbench``
     "measure",
     "measure_rankings",
     "measure_spans",
-    "train_ranker",
 ]
 
 AnyTestSet: TypeAlias = "str | Path | TestSet | TestSetInfo"
@@ -299,27 +297,3 @@ def measure(
     notes += [f"Not indexed: {failure}" for failure in corpus.failures]
     notes += report.describe_cost(run, wb.settings.reranker)
     return Evaluation(run, checked[0], (*notes, *describe_weaknesses(test_set, run.strategies, checked[0])))
-
-
-def train_ranker(
-    wb: Workbench,
-    test_sets: str | Sequence[str],
-    name: str,
-    *,
-    index: str | None = None,
-    scope: Scope | None = None,
-    on_progress: OnProgress | None = None,
-    should_stop: ShouldStop | None = None,
-) -> TrainingResult:
-    """Train a ranker; the arguments are those of ``Workbench.learn``."""
-    with progress_bar("Learn", on_progress) as show:
-        trained, _ = learn(
-            wb,
-            test_sets,
-            name or DEFAULT_RANKER_NAME,
-            index=index,
-            scope=scope,
-            on_progress=show,
-            should_stop=should_stop,
-        )
-    return trained

@@ -372,28 +372,7 @@ def _ensure_index(wb: Workbench, source_id: str, corpus_hash: str, like: Index) 
         return wb.corpus.indexes.get(name)
 
 
-# Names for the rest of evaluation
+# Names of the workbench for the rest of evaluation
 
-__all__ = [
-    "ExperimentTables",
-    "IndexedCorpus",
-    "NewRun",
-    "Row",
-    "RunTables",
-    "TestSetTables",
-    "QuestionFeatures",
-    "list_agent_queries",
-    "check_title",
-    "delete_corpus",
-    "describe_deleted",
-    "map_document_ids",
-    "list_documents",
-    "index_corpus",
-    "describe_scope",
-    "new_id",
-    "read_configuration_file",
-    "hash_documents",
-    "resolve_scope",
-    "ensure_source",
-    "extract_features",
-]
+__all__ = ["ExperimentTables", "NewRun", "Row", "RunTables", "TestSetTables"]
+__all__ += ["check_title", "new_id", "read_configuration_file"]

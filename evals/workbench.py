@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import workbench.workbench
+from workbench.formatting import progress_bar
 from workbench.retrieval.strategies import STRATEGIES, strategy_named
 from workbench.runtime import check_extra
 
@@ -165,11 +166,14 @@ class Workbench(workbench.workbench.Workbench):
             Cancelled: ``should_stop`` returned True.
         """
         check_extra("eval")
-        from evals.evaluation import train_ranker
+        from evals.learning.learn import DEFAULT_RANKER_NAME, learn
 
-        return train_ranker(
-            self, test_sets, name, index=index, scope=scope, on_progress=on_progress, should_stop=should_stop
-        )
+        name = name or DEFAULT_RANKER_NAME
+        with progress_bar("Learn", on_progress) as show:
+            trained, _ = learn(
+                self, test_sets, name, index=index, scope=scope, on_progress=show, should_stop=should_stop
+            )
+        return trained
 
     def _name_all(self, strategies: str | Sequence[object] | Mapping[str, object]) -> list[str]:
         """Return the names of strategies; retrievers are added first."""

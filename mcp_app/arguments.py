@@ -32,12 +32,7 @@ CLIENT_ARGUMENTS = frozenset(  # arguments that clients add to every call for th
         *("progressToken", "chatId", "chat_id", "chatInput", "traceId", "trace_id", "traceparent", "tracestate"),
     )
 )
-_KIND_NOUNS = {
-    "string": "a text",
-    "boolean": "true or false",
-    "array": "a list of texts",
-    "object": "an object",
-}
+_KIND_NOUNS = {"string": "a text", "boolean": "true or false", "array": "a list of texts", "object": "an object"}
 
 
 class Refused(Exception):

@@ -26,9 +26,7 @@ from mcp.types import (
     ToolAnnotations,
     UnsubscribeRequestParams,
 )
-from mcp.types import (
-    Tool as ListedTool,
-)
+from mcp.types import Tool as ListedTool
 
 from mcp_app.arguments import make_input_schema
 from mcp_app.boundary import Boundary
@@ -106,10 +104,7 @@ class WorkbenchServer(MCPServer[EmptyState]):
         )
 
     async def get_prompt(
-        self,
-        name: str,
-        arguments: dict[str, str] | None = None,
-        context: Context[EmptyState] | None = None,
+        self, name: str, arguments: dict[str, str] | None = None, context: Context[EmptyState] | None = None
     ) -> GetPromptResult | InputRequiredResult:
         """Return a prompt.
 

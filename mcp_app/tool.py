@@ -172,9 +172,7 @@ class Tool:
     def to_read_only(self) -> Tool | None:
         """Return the tool as a read-only server offers it, or None."""
         tool = replace(
-            self,
-            description=self.reading_description or self.description,
-            advice=self.reading_advice or self.advice,
+            self, description=self.reading_description or self.description, advice=self.reading_advice or self.advice
         )
         if self.read_only:
             return tool

@@ -66,17 +66,9 @@ def make_leaderboard(results: Sequence[CellResult], metric: str) -> list[Leaderb
     """
     measured = [result for result in results if result.run is not None]
     _check_measured(measured, metric)
-    ordered = sorted(measured, key=lambda result: -_means(result)[metric])
+    ordered = sorted(measured, key=lambda result: -_measure_mean(result, metric))
     lines = [_make_line(result, metric) for result in ordered]
-    if len(ordered) > 1:
-        best = ordered[0]
-        pairs = [
-            (r.cell.label, _values_by_metric(r)[metric], best.cell.label, _values_by_metric(best)[metric])
-            for r in ordered[1:]
-        ]
-        against = [None, *compare_pairs(metric, pairs)]
-    else:
-        against = [None] * len(ordered)
+    against = [None, *_list_differences(ordered[0], ordered[1:], metric)] if ordered else []
     costs = [line.latency_ms.get("p50", math.inf) for line in lines]
     front = set(pareto_front([(line.metrics[metric], cost) for line, cost in zip(lines, costs, strict=True)]))
     means = [line.metrics[metric] for line in lines]
@@ -103,16 +95,7 @@ def compare_with_run(results: Sequence[CellResult], metric: str, run_id: str) ->
     if reference is None:
         raise InvalidInput("A run is not finished, so there is nothing to compare; finish the experiment first.")
     _check_measured([reference, *measured.values()], metric)
-    pairs = [
-        (
-            result.cell.label,
-            _values_by_metric(result)[metric],
-            reference.cell.label,
-            _values_by_metric(reference)[metric],
-        )
-        for result in measured.values()
-    ]
-    return dict(zip(measured, compare_pairs(metric, pairs), strict=True))
+    return dict(zip(measured, _list_differences(reference, list(measured.values()), metric), strict=True))
 
 
 def pareto_front(points: Sequence[tuple[float, float]]) -> list[int]:
@@ -171,26 +154,14 @@ def to_csv(lines: Sequence[LeaderboardLine], scope: str) -> str:
     writer = csv.writer(stream)
     metrics = list(dict.fromkeys(name for line in lines for name in line.metrics))
     tail = ["low", "high", "p50_ms", "p95_ms", "index", "index_bytes", "p", "p_against_best", "won", "lost", "scope"]
-    heads = ["run", "status", *metrics, *tail]
-    writer.writerow(heads)
+    writer.writerow(["run", "status", *metrics, *tail])
     for line in lines:
         best = line.against_best
         against = [best.p, best.p_corrected, best.wins, best.losses] if best else [""] * 4
         values = [line.metrics.get(name, "") for name in metrics]
         times = [line.latency_ms.get(name, "") for name in ("p50", "p95")]
-        writer.writerow(
-            (
-                line.label,
-                line.status,
-                *values,
-                *line.interval,
-                *times,
-                line.index_name,
-                line.index_bytes,
-                *against,
-                scope,
-            )
-        )
+        index = [line.index_name, line.index_bytes]
+        writer.writerow([line.label, line.status, *values, *line.interval, *times, *index, *against, scope])
     return stream.getvalue()
 
 
@@ -202,23 +173,33 @@ def _check_measured(results: Sequence[CellResult], metric: str) -> None:
             )
 
 
-def _values_by_metric(result: CellResult) -> Mapping[str, Mapping[str, float]]:
-    return result.run.values if result.run else {}
+def _values(result: CellResult, metric: str) -> Mapping[str, float]:
+    return result.run.values.get(metric, {}) if result.run else {}
 
 
-def _means(result: CellResult) -> dict[str, float]:
-    return result.run.means if result.run else {}
+def _measure_mean(result: CellResult, metric: str) -> float:
+    return result.run.means[metric] if result.run else 0.0
+
+
+def _measure_interval(result: CellResult, metric: str) -> tuple[float, float]:
+    low, high = bootstrap_interval(list(_values(result, metric).values()))
+    return round(low, SCORE_DIGITS), round(high, SCORE_DIGITS)
+
+
+def _list_differences(reference: CellResult, others: Sequence[CellResult], metric: str) -> list[Difference]:
+    """Return how each of the others differs from a run, corrected for their number."""
+    label, values = reference.cell.label, _values(reference, metric)
+    return compare_pairs(metric, [(other.cell.label, _values(other, metric), label, values) for other in others])
 
 
 def _make_line(result: CellResult, metric: str) -> LeaderboardLine:
-    low, high = bootstrap_interval(list(_values_by_metric(result).get(metric, {}).values()))
     return LeaderboardLine(
         label=result.cell.label,
         run_id=result.run_id,
         status=result.status,
         error=result.error,
-        metrics={name: round(value, SCORE_DIGITS) for name, value in _means(result).items()},
-        interval=(round(low, SCORE_DIGITS), round(high, SCORE_DIGITS)),
+        metrics={name: round(value, SCORE_DIGITS) for name, value in result.run.means.items()} if result.run else {},
+        interval=_measure_interval(result, metric),
         latency_ms=result.run.latency_ms if result.run else {},
         index_name=result.index_name,
         index_bytes=0 if result.cell.file_hash else result.index_bytes,
@@ -270,18 +251,11 @@ def pair_runs(
     if metric not in find_shared_metrics(first, second):
         raise InvalidInput(f"{metric} was not measured in both experiments; choose a shared metric.")
     before, after = _index_by_label(first), _index_by_label(second)
-    tested = [
-        label
-        for label in before
-        if paired and label in after and _have_same_questions(before[label], after[label], metric)
-    ]
-    differences = compare_pairs(
-        metric,
-        [
-            (label, _values_of_metric(after[label], metric), label, _values_of_metric(before[label], metric))
-            for label in tested
-        ],
-    )
+    values = {
+        label: (_values(after[label], metric), _values(before[label], metric)) for label in before if label in after
+    }
+    tested = {label: both for label, both in values.items() if paired and both[0].keys() == both[1].keys()}
+    differences = compare_pairs(metric, [(label, second, label, first) for label, (second, first) in tested.items()])
     by_label = dict(zip(tested, differences, strict=True))
     pairs = [
         Pair(
@@ -300,19 +274,10 @@ def _index_by_label(results: Sequence[CellResult]) -> dict[str, CellResult]:
     return {result.cell.label: result for result in results if result.run is not None}
 
 
-def _values_of_metric(result: CellResult, metric: str) -> dict[str, float]:
-    return dict(result.run.values[metric]) if result.run else {}
-
-
-def _have_same_questions(first: CellResult, second: CellResult, metric: str) -> bool:
-    return _values_of_metric(first, metric).keys() == _values_of_metric(second, metric).keys()
-
-
 def _make_score(result: CellResult | None, metric: str) -> Score | None:
-    if result is None or result.run is None:
+    if result is None:
         return None
-    low, high = bootstrap_interval(list(result.run.values[metric].values()))
-    return Score(round(result.run.means[metric], SCORE_DIGITS), (round(low, SCORE_DIGITS), round(high, SCORE_DIGITS)))
+    return Score(round(_measure_mean(result, metric), SCORE_DIGITS), _measure_interval(result, metric))
 
 
 # Winners over time and weaknesses
@@ -339,22 +304,20 @@ class Winner(Value):
 def find_winner(experiment: Experiment, results: Sequence[CellResult]) -> Winner | None:
     """Return the best run by the experiment's first metric; None if none is done."""
     metric = experiment.metrics[0]
-    done = [(result.cell, result.run) for result in results if result.run is not None]
-    if not done:
+    means = [(_measure_mean(result, metric), result) for result in results if result.run is not None]
+    if not means:
         return None
-    cell, run = max(done, key=lambda pair: pair[1].means[metric])
-    low, high = bootstrap_interval(list(run.values[metric].values()))
-    tied = sum(abs(other.means[metric] - run.means[metric]) <= EQUALITY_TOLERANCE for _, other in done)
+    best, winner = max(means, key=lambda pair: pair[0])
     return Winner(
         experiment_id=experiment.id,
         test_set_id=experiment.test_set_id,
-        label=cell.label,
-        strategy=cell.strategy,
+        label=winner.cell.label,
+        strategy=winner.cell.strategy,
         metric=metric,
-        score=round(run.means[metric], SCORE_DIGITS),
-        interval=(round(low, SCORE_DIGITS), round(high, SCORE_DIGITS)),
+        score=round(best, SCORE_DIGITS),
+        interval=_measure_interval(winner, metric),
         created_at=experiment.created_at,
-        tied=tied,
+        tied=sum(abs(mean - best) <= EQUALITY_TOLERANCE for mean, _ in means),
     )
 
 

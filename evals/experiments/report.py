@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -130,50 +130,55 @@ def make_table(run: EvalRun) -> Table:
     metrics = [name for name in next(iter(run.strategies.values())).values if not name.startswith(PAGE_METRIC_PREFIX)]
     index = run.corpus.index
     scope = "" if run.test_set.corpus else f" of {run.test_set.over}"
-    table = Table(
-        title=f"{run.test_set.name}: {len(run.test_set.answerable):,} questions, {run.corpus.documents:,} documents"
-        f"{scope}; the index has {index.passages_count:,} passages ({index.chunker}, {index.embedding_model})",
-        title_justify="left",
+    title = (
+        f"{run.test_set.name}: {len(run.test_set.answerable):,} questions, {run.corpus.documents:,} documents"
+        f"{scope}; the index has {index.passages_count:,} passages ({index.chunker}, {index.embedding_model})"
     )
-    table.add_column("strategy")
-    for name in (*metrics, "p50 ms", "p95 ms"):
-        table.add_column(name, justify="right")
+    rows: list[Sequence[str]] = []
     best = {name: max(strategy.means[name] for strategy in run.strategies.values()) for name in metrics}
     for name, strategy in run.strategies.items():
         means = strategy.means
         cells = [
             f"{means[metric]:.{TABLE_DIGITS}f}{'*' if means[metric] == best[metric] else ' '}" for metric in metrics
         ]
-        table.add_row(name, *cells, *(f"{time:.1f}" for time in strategy.latency_ms.values()))
+        rows.append((name, *cells, *(f"{time:.1f}" for time in strategy.latency_ms.values())))
+    return _make_table(title, ("strategy", *metrics, "p50 ms", "p95 ms"), rows)
+
+
+def _make_table(
+    title: str, columns: Iterable[str], rows: Iterable[Sequence[str]], left: Container[str] = ("strategy",)
+) -> Table:
+    """Return a table whose columns are aligned right, but for those in ``left``."""
+    table = Table(title=title, title_justify="left")
+    for name in columns:
+        table.add_column(name, justify="left" if name in left else "right")
+    for row in rows:
+        table.add_row(*row)
     return table
 
 
 def make_page_table(run: EvalRun) -> Table:
     """Return a table of page hits: in any document, and in the right document."""
-    table = Table(title="Passages from a judged page among the first K", title_justify="left")
-    table.add_column("strategy")
     metrics = [name for name in next(iter(run.strategies.values())).values if name.startswith(PAGE_METRIC_PREFIX)]
+    columns = ["strategy"]
     for name in metrics:
         where = "in the right document" if name.startswith("page-hit-within") else "everything"
-        table.add_column(f"{where} @{name.partition('@')[2]}", justify="right")
-    for name, strategy in run.strategies.items():
-        table.add_row(name, *(f"{strategy.means[metric]:.3f}" for metric in metrics))
-    return table
+        columns.append(f"{where} @{name.partition('@')[2]}")
+    rows = [(name, *(f"{one.means[metric]:.3f}" for metric in metrics)) for name, one in run.strategies.items()]
+    return _make_table("Passages from a judged page among the first K", columns, rows)
 
 
 def make_ragas_table(run: EvalRun) -> Table:
     """Return the table of ragas metrics, each mean with its number of questions."""
     summaries_of = {name: strategy.extra.get("ragas", {}) for name, strategy in run.strategies.items()}
     metrics = list(dict.fromkeys(metric for summaries in summaries_of.values() for metric in summaries))
-    table = Table(title="ragas: mean (questions measured / not measured)", title_justify="left")
-    table.add_column("strategy")
-    for metric in metrics:
-        table.add_column(metric.replace("_", " "), justify="right")
-    for name, summaries in summaries_of.items():
-        if not summaries:  # a run file has no texts to judge
-            continue
-        table.add_row(name, *(_format_ragas(summaries[metric]) for metric in metrics))
-    return table
+    rows = [
+        (name, *(_format_ragas(summaries[metric]) for metric in metrics))
+        for name, summaries in summaries_of.items()
+        if summaries  # a run file has no texts to judge
+    ]
+    columns = ("strategy", *(metric.replace("_", " ") for metric in metrics))
+    return _make_table("ragas: mean (questions measured / not measured)", columns, rows)
 
 
 def _format_ragas(summary: RagasSummary) -> str:
@@ -184,18 +189,13 @@ def _format_ragas(summary: RagasSummary) -> str:
 def make_pair_table(differences: Sequence[Difference], title: str = "Differences") -> Table:
     """Return a table with one row per comparison and its verdict at level .05."""
     metric = differences[0].metric if differences else ""
-    table = Table(title=f"{title}, {metric}", title_justify="left")
-    for name in ("a", "b"):
-        table.add_column(name)
-    for name in ("a - b", "95% interval"):
-        table.add_column(name, justify="right")
-    table.add_column("verdict")
+    rows: list[Sequence[str]] = []
     for item in differences:
         low, high = item.interval
-        cells = [item.a, item.b, f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}"]
-        cells.append(describe_difference(item))
-        table.add_row(*cells)
-    return table
+        figures = f"{item.difference:+.4f}", f"{low:+.4f} .. {high:+.4f}"
+        rows.append((item.a, item.b, *figures, describe_difference(item)))
+    columns = ("a", "b", "a - b", "95% interval", "verdict")
+    return _make_table(f"{title}, {metric}", columns, rows, left=("a", "b", "verdict"))
 
 
 def render_text(table: Table) -> str:
@@ -207,24 +207,22 @@ def render_text(table: Table) -> str:
 
 def make_answer_table(answers: Mapping[str, ReferenceAnswers]) -> Table:
     """Return a table of how many answers contain the reference answer, and their lengths."""
-    table = Table(title="Answers that contain the reference answer")
-    for name in ("strategy", "questions", "holding", "words (mean)", "words (p90)", "refused"):
-        table.add_column(name, justify="left" if name == "strategy" else "right")
+    rows: list[Sequence[str]] = []
     for name, row in answers.items():
         shares = f"{row.holding:.{TABLE_DIGITS}f}", f"{row.refused:.{TABLE_DIGITS}f}"
-        table.add_row(name, str(row.questions), shares[0], f"{row.words:.1f}", str(row.longest), shares[1])
-    return table
+        rows.append((name, str(row.questions), shares[0], f"{row.words:.1f}", str(row.longest), shares[1]))
+    columns = ("strategy", "questions", "holding", "words (mean)", "words (p90)", "refused")
+    return _make_table("Answers that contain the reference answer", columns, rows)
 
 
 def make_cutoff_table(cutoffs: Mapping[str, Sequence[DocumentCutoff]]) -> Table:
     """Return a table of the documents and the recall that remain of the first ten at each cutoff."""
-    table = Table(title="Of the first ten documents", title_justify="left")
-    for name in ("strategy", "cutoff", "documents", "recall@10"):
-        table.add_column(name, justify="left" if name == "strategy" else "right")
-    for strategy, rows in cutoffs.items():
-        for row in rows:
-            table.add_row(strategy, f"{row.cutoff:g}", f"{row.documents:.1f}", f"{row.recall:.{TABLE_DIGITS}f}")
-    return table
+    rows = [
+        (strategy, f"{row.cutoff:g}", f"{row.documents:.1f}", f"{row.recall:.{TABLE_DIGITS}f}")
+        for strategy, own in cutoffs.items()
+        for row in own
+    ]
+    return _make_table("Of the first ten documents", ("strategy", "cutoff", "documents", "recall@10"), rows)
 
 
 def describe_cost(run: EvalRun, reranker: str) -> tuple[str, ...]:

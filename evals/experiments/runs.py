@@ -297,8 +297,7 @@ def warm_up(
     """Search once untimed, so that no question's latency includes loading models."""
     if not STRATEGIES[strategy].needs_llm:  # such a search costs money, and the LLM dominates its latency
         wb.search_service.search(
-            question.text,
-            Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters, fold_copies=False),
+            question.text, Ask(strategy, SEARCH_LIMIT, corpus.scope, corpus.index.name, parameters, fold_copies=False)
         )
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import NotRequired, Protocol, TypedDict, cast
+from typing import Any, cast
 
 from evals.experiments.leaderboard import pareto_front
 from evals.experiments.runs import (
@@ -92,35 +92,8 @@ def split_questions(questions: Sequence[Question]) -> tuple[list[Question], list
 # Answers of candidates
 
 
-class Answers(Protocol):
-    """The answers of each candidate, by question."""
-
-    def load_answers(self, candidate: Candidate) -> Mapping[str, Ranking]:
-        """Return the answers of a candidate so far: question id -> answer."""
-        ...
-
-    def keep(self, candidate: Candidate, answers: Iterable[Ranking]) -> None:
-        """Add answers of a candidate."""
-        ...
-
-
-class InMemoryAnswers:
-    """Answers in memory, for a search that is not resumed."""
-
-    def __init__(self) -> None:
-        self._answers: dict[str, dict[str, Ranking]] = {}
-
-    def load_answers(self, candidate: Candidate) -> Mapping[str, Ranking]:
-        """Return the answers of a candidate so far."""
-        return dict(self._answers.get(candidate.key, {}))
-
-    def keep(self, candidate: Candidate, answers: Iterable[Ranking]) -> None:
-        """Add answers of a candidate."""
-        self._answers.setdefault(candidate.key, {}).update({answer.question_id: answer for answer in answers})
-
-
 class StoredAnswers:
-    """Answers in the database as separate runs, deleted at the end of the search."""
+    """The answers of each candidate, in the database as separate runs, which are deleted at the end of the search."""
 
     def __init__(self, wb: Workbench, test_set: TestSet, corpus: IndexedCorpus, depth: int) -> None:
         """``depth`` is the number of documents per ranking."""
@@ -189,7 +162,7 @@ class Rounds:
         corpus: IndexedCorpus,
         metric: str,
         timer: Timer,
-        book: Answers,
+        book: StoredAnswers,
         on_progress: OnProgress | None,
         should_stop: ShouldStop | None,
     ) -> None:
@@ -330,6 +303,7 @@ class TuningResult(Value):
     seconds: float
     varied: int = 0
     notes: tuple[str, ...] = ()
+    scope: str = "all your documents"  # the searched documents, as text
 
 
 def tune(
@@ -341,7 +315,7 @@ def tune(
     *,
     metric: str = "ndcg@10",
     spent: float = 0.0,
-    book: Answers | None = None,
+    book: StoredAnswers | None = None,
     clock: Callable[[], float] = time.monotonic,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
@@ -349,7 +323,7 @@ def tune(
     """Search for ``seconds``; every strategy's defaults are always included.
 
     If time is short, fewer questions and settings are tried, as ``notes`` report. A resumed search
-    continues with the answers in ``book`` of an earlier one that took ``spent`` seconds.
+    continues with the stored answers of an earlier one that took ``spent`` seconds. A ``book`` is left open.
 
     Raises:
         InvalidInput: Too few answerable questions to split, no time, or an unknown strategy or metric.
@@ -368,13 +342,16 @@ def tune(
     for default in defaults:  # loading models counts in neither the time limit nor a latency
         warm_up(wb, corpus, tuning[0], default.strategy, default.parameters)
     timer = Timer(clock, clock() - spent, seconds)
-    rounds = Rounds(wb, test_set, corpus, metric, timer, book or InMemoryAnswers(), on_progress, should_stop)
+    answers = book or StoredAnswers(wb, test_set, corpus, max_ranking_depth([metric]))
+    rounds = Rounds(wb, test_set, corpus, metric, timer, answers, on_progress, should_stop)
     for default in defaults:
         rounds.measure(default, tuning[:FIRST_ROUND_QUESTIONS])
     affordable = _count_affordable(rounds, defaults, seconds)
     best = rounds.halve(defaults, draw_candidates(strategies), tuning[:affordable], seconds * ROUNDS_TIME_SHARE)
     chosen, measured = _measure_held_out(rounds, timer, best, defaults, held_out[:affordable])
     tried = len(rounds.measured)
+    if book is None:
+        answers.close()
     return TuningResult(
         metric=metric,
         finalists=_make_finalists(metric, chosen, measured, rounds, defaults),
@@ -384,6 +361,7 @@ def tune(
         seconds=round(timer.elapsed, 3),
         varied=tried - len(defaults),
         notes=tuple(_make_notes(strategies, tried - len(defaults), affordable, len(held_out))),
+        scope=test_set.over,
     )
 
 
@@ -463,55 +441,16 @@ def _make_finalists(
 # The stored result of a tuning job
 
 
-class StoredCandidate(TypedDict):
-    """A strategy with all its parameters."""
-
-    strategy: str
-    parameters: dict[str, ParameterValue]
-
-
-class StoredDifference(TypedDict):
-    """A finalist's difference from its strategy's defaults, as from ``Difference.to_dict``."""
-
-    metric: str
-    a: str
-    b: str
-    difference: float
-    interval: tuple[float, float]
-    p: float
-    p_corrected: float
-    significant: bool
-    wins: int
-    losses: int
-    ties: int
-    comparisons: NotRequired[int]
-
-
-class StoredFinalist(TypedDict):
-    """A candidate on the held-out questions; ``interval`` has two ends, ``latency_ms`` has p50 and p95."""
-
-    candidate: StoredCandidate
-    held_out: float
-    interval: tuple[float, float]
-    tuned: float
-    latency_ms: dict[str, float]
-    is_default: bool
-    on_front: bool
-    against_default: StoredDifference | None
-
-
-class StoredTuningResult(TypedDict):
-    """A finished search; ``seconds`` is its duration and ``scope`` the searched documents."""
-
-    metric: str
-    finalists: list[StoredFinalist]
-    tried: int
-    tuning_questions: int
-    held_out_questions: int
-    seconds: float
-    scope: NotRequired[str]
-
-
-def read_tuning_result(job: Job) -> StoredTuningResult | None:
+def read_tuning_result(job: Job) -> TuningResult | None:
     """Return the outcome of a job of the kind "optimise"; None if it has not finished."""
-    return cast("StoredTuningResult", job.result) if job.result else None
+    if not job.result:
+        return None
+    stored = cast("dict[str, Any]", job.result)
+    values: dict[str, Any] = stored | {"finalists": tuple(map(_parse_finalist, stored["finalists"]))}
+    return TuningResult(**values)
+
+
+def _parse_finalist(stored: dict[str, Any]) -> Finalist:
+    against = stored["against_default"] and Difference(**stored["against_default"])
+    values: dict[str, Any] = stored | {"candidate": Candidate(**stored["candidate"]), "against_default": against}
+    return Finalist(**values)

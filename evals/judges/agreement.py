@@ -191,10 +191,7 @@ MAX_JUDGMENTS = 50  # judgments that the LLM repeats, one call each
 
 
 def measure_judge_agreement(
-    test_set: TestSet,
-    texts: Texts,
-    endpoint: Endpoint,
-    should_stop: ShouldStop | None = None,
+    test_set: TestSet, texts: Texts, endpoint: Endpoint, should_stop: ShouldStop | None = None
 ) -> JudgeAgreement:
     """Return how well the endpoint's grades agree with the test set's, and the reasons for missing ones."""
     questions = {question.id: question.text for question in test_set.questions}

@@ -68,11 +68,7 @@ def search_articles(call: Call, query: str, include_content: bool, mode: str, li
     page = RankedPage(offset, limit, MAX_RANKED, "articles", "use words specific to the article")
     left = delegate_to_job(call, articles)
     found = articles.search_by_meaning(
-        query,
-        content=include_content,
-        limit=page.limit,
-        should_stop=call.should_stop,
-        bring_in=not left,
+        query, content=include_content, limit=page.limit, should_stop=call.should_stop, bring_in=not left
     )
     if left and not found:
         return _search_words(articles, query, include_content, left, limit, offset)

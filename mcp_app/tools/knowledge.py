@@ -261,15 +261,7 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument("source_id", "string", "Only this source: id, URL or exact title.", ""),
         Argument("language", "string", "Only this language, e.g. de or german.", ""),
         NAMES_ARGUMENT,
-        Argument(
-            "match_count",
-            "integer",
-            "Maximum number of passages.",
-            DEFAULT_COUNT,
-            low=1,
-            high=50,
-            unset=0,
-        ),
+        Argument("match_count", "integer", "Maximum number of passages.", DEFAULT_COUNT, low=1, high=50, unset=0),
         Argument(
             "search_type",
             "string",

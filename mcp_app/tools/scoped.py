@@ -126,11 +126,7 @@ def search_chunks(call: Call, query: str, scope: Scope, match_count: int, offset
 
 
 def _make_results(
-    items: list[JsonObject],
-    searched: SearchResult,
-    page: RankedPage,
-    ranked: Sequence[object],
-    cutoff: JsonObject,
+    items: list[JsonObject], searched: SearchResult, page: RankedPage, ranked: Sequence[object], cutoff: JsonObject
 ) -> ScopedResults:
     more = page.offset + len(items) < len(ranked)
     under_filled = page.is_under_filled(ranked) and not more
@@ -341,11 +337,7 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         NAMES_ARGUMENT,
         MATCH_COUNT,
         Argument(
-            "return_mode",
-            "string",
-            "pages: one result per document; chunks: passages.",
-            "pages",
-            choices=RETURN_MODES,
+            "return_mode", "string", "pages: one result per document; chunks: passages.", "pages", choices=RETURN_MODES
         ),
         OFFSET,
     ),
@@ -398,12 +390,7 @@ SEARCH_GLOBAL = Tool(
         f"Tags by category: {format_catalogue()}.\n"
         'Example: rag_search_global_knowledge(query="hooks patterns", tags=["react", "typescript"])'
     ),
-    arguments=(
-        QUERY,
-        Argument("tags", "array", "Only sources with any of these tags.", []),
-        MATCH_COUNT,
-        OFFSET,
-    ),
+    arguments=(QUERY, Argument("tags", "array", "Only sources with any of these tags.", []), MATCH_COUNT, OFFSET),
     run=search_global_knowledge,
     family=make_family(results=make_empty_list, tag_filters=lambda given: None),
     parts=Items("results"),

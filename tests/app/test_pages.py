@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 import workbench.app
 from evals.test_sets.store import TestSetStore
 from workbench.app.library.page import describe_indexing, make_source_row
-from workbench.app.shell.work import JOB_VIEWS
+from workbench.app.shell.work import list_job_views
 from workbench.app.state.shared import OPENING
 from workbench.errors import StorageError
 from workbench.opening import Opening, open_configured
@@ -134,11 +134,11 @@ def test_the_row_of_a_source_reports_that_it_is_filled_while_work_continues(wb, 
     OPENING.use(wb)
     source = next(source for source in wb.sources.list() if source.title == "Tides")
     job = wb.jobs.enqueue_ingest(files=[("new.md", b"# New\n\nA new one.")], source=source.id, source_id=source.id)
-    assert describe_indexing(JOB_VIEWS.all().values()) == {source.id: "Indexing"}
+    assert describe_indexing(list_job_views().values()) == {source.id: "Indexing"}
     assert make_source_row(source, {}, "Indexing")["notes"] == {"title": "Indexing"}
     wb.jobs.cancel(job.id)
     wb.jobs.wait(job.id, timeout=30)
-    assert describe_indexing(JOB_VIEWS.all().values()) == {} and make_source_row(source, {})["notes"] == {}
+    assert describe_indexing(list_job_views().values()) == {} and make_source_row(source, {})["notes"] == {}
 
 
 @pytest.mark.parametrize("view", ["", "tune"])

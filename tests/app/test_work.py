@@ -8,10 +8,10 @@ import pytest
 
 from workbench.app.library.page import DroppedFiles, sort_files, sort_folder, start_upload
 from workbench.app.shell.work import (
-    JOB_VIEWS,
     JobView,
     describe_file,
     describe_job,
+    list_job_views,
     select_for_tray,
     start_sample,
     tray_title,
@@ -47,11 +47,11 @@ def test_each_uploaded_file_ends_with_what_became_of_it_and_stays_until_put_away
     assert [(name, state) for name, state, _ in rows] == [("a.md", "done"), ("b.pdf", "failed"), ("c.txt", "failed")]
     assert (rows[0][2], "not a valid PDF" in rows[1][2], "empty" in rows[2][2]) == ("added, 1 passage", True, True)
     assert wb.sources.get("Tides").tags == ("sea",)
-    work = JOB_VIEWS.all()[job]
-    assert (work.is_running, work.share, work.job.title) == (False, 1.0, "Adding 3 files to Tides")
+    work = list_job_views()[job]
+    assert (work.is_running, work.job.share, work.job.title) == (False, 1.0, "Adding 3 files to Tides")
     assert describe_job(work) == "completed with errors: 1 added, 2 failed"
     wb.jobs.put_away(job)
-    assert JOB_VIEWS.all() == {}
+    assert list_job_views() == {}
     assert settled(wb, start_upload(wb, FILES[:1], source="Tides")) == [("a.md", "same", "unchanged")]
 
 
@@ -59,12 +59,12 @@ def test_work_that_continues_is_in_view_and_cannot_be_put_away(wb):
     OPENING.use(wb)
     job = start_upload(wb, FILES, source="Tides")
     wb.jobs.put_away(job)
-    work = JOB_VIEWS.all()[job]
+    work = list_job_views()[job]
     assert (work.is_running, work.tally.files) == (True, {"waiting": 3})
     assert describe_job(work) == "waiting for a worker"
     assert [describe_file(file, True) for file in wb.jobs.files(job)] == [("waiting", "waiting")] * 3
     wb.jobs.cancel(job)
-    assert describe_job(JOB_VIEWS.all()[job]) == "cancelled: 3 not added"
+    assert describe_job(list_job_views()[job]) == "cancelled: 3 not added"
     assert [describe_file(file, False)[1] for file in wb.jobs.files(job)] == ["not added (cancelled)"] * 3
 
 
@@ -78,7 +78,7 @@ def test_the_sample_is_loaded_by_a_worker_and_asked_for_once(wb):
     OPENING.use(wb)
     first = start_sample(wb)
     assert start_sample(wb) == first
-    assert JOB_VIEWS.all()[first].tally.total > 40
+    assert list_job_views()[first].tally.total > 40
     assert "concepts/" in wb.jobs.files(first)[0].name
 
 

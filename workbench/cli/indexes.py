@@ -181,11 +181,7 @@ def _run_attach(arguments: argparse.Namespace, out: Output) -> int:
     columns = parse_assignments(arguments.column, "--column")
     filters = parse_assignments(arguments.filter, "--filter")
     url = sys.stdin.readline() if arguments.url == "-" else arguments.url
-    with (
-        open_workbench() as wb,
-        out.progress(f"Attach {arguments.name}") as show,
-        cancel_on_sigint(out) as should_stop,
-    ):
+    with open_workbench() as wb, out.progress(f"Attach {arguments.name}") as show, cancel_on_sigint(out) as should_stop:
         index = wb.indexes.attach(
             arguments.name,
             url,

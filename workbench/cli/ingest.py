@@ -70,12 +70,7 @@ def _enqueue(arguments: argparse.Namespace, out: Output) -> int:
         title = arguments.source or source_title([expand_home(path) for path in arguments.paths]) or UPLOADS_TITLE
         source = wb.sources.ensure(title, **place, tags=arguments.tag, for_ingest=True)
         job = wb.jobs.enqueue_ingest(
-            arguments.paths,
-            source=title,
-            **place,
-            tags=arguments.tag,
-            index=arguments.index,
-            source_id=source.id,
+            arguments.paths, source=title, **place, tags=arguments.tag, index=arguments.index, source_id=source.id
         )
     return out.job(job.id, {"job": job.id, "title": job.title, "status": job.status})
 

@@ -45,9 +45,7 @@ from workbench.cli import (
     worker,
     workspace,
 )
-from workbench.cli import (
-    eval as evaluate,
-)
+from workbench.cli import eval as evaluate
 from workbench.cli.options import Parser, add_common
 from workbench.cli.output import Output, discard_output
 from workbench.errors import Cancelled, InvalidInput, NotFound, ScopeError, WorkbenchError

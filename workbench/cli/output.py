@@ -145,11 +145,7 @@ def format_own(own: int, family: int) -> int | str:
 
 
 def print_table(
-    console: Console,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    empty: str,
-    yielding: int | None = None,
+    console: Console, columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str, yielding: int | None = None
 ) -> None:
     """Print a table, with numbers right-aligned.
 

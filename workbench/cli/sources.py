@@ -32,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     update.add_argument("--title", metavar="TITLE")
     update.add_argument("--no-tags", action="store_true", help="remove all tags")
     update.add_argument(
-        "--language",
-        metavar="NAME",
-        help="language for stemming, such as english; auto detects it for each document",
+        "--language", metavar="NAME", help="language for stemming, such as english; auto detects it for each document"
     )
     update.add_argument(
         "--encoding",

@@ -19,9 +19,9 @@ from workbench.app.compare.matches import Joins, Underlines, find_same_places, j
 from workbench.app.compare.why import open_why
 from workbench.app.state import address
 from workbench.app.widgets.elements import Element, Node, TextRun, plain_text, split_code, split_into_lines, to_json
-from workbench.app.widgets.looks import escape_markdown, format_place, get_look, strategy_title
+from workbench.app.widgets.looks import escape_markdown, format_place, get_look, strategy_look, strategy_title
 from workbench.app.widgets.markdown import parse_markdown
-from workbench.app.widgets.notices import load_component
+from workbench.app.widgets.notices import mount
 from workbench.app.widgets.promoting import (
     LiveStrategy,
     PromotionCandidate,
@@ -532,7 +532,7 @@ def build_board_data(
     return {
         "columns": [_build_column(whole, name, result) for name, result in comparison.strategies.items()],
         "by_document": bool(letters),  # the unit of the agreement
-        "agreement": _copy_agreement(comparison),
+        "agreement": {measure: dict(pairs) for measure, pairs in comparison.agreement.items()},
         "stages": [*TimedStep, OTHER_STAGE],
         "judging": None,
         "serving": None,
@@ -542,39 +542,28 @@ def build_board_data(
 
 def build_failures_data(wb: Workbench, failures: Mapping[str, WorkbenchError]) -> list[JsonObject]:
     """Return the columns that failed, with the error and, if the strategy needs a scope, the scopes to choose from."""
-    return [_build_failure(wb, name, error) for name, error in failures.items()]
-
-
-def _build_failure(wb: Workbench, name: str, error: WorkbenchError) -> JsonObject:
-    strategy = name.partition("@")[0]
-    appearance = get_look(strategy)
-    wants_scope = isinstance(error, ScopeError) and strategy in STRATEGIES and STRATEGIES[strategy].needs_scope
-    projects = [{"id": project.id, "title": project.title} for project in wb.projects.list()]
-    sources = [{"id": source.id, "title": source.title} for source in wb.sources.list()[:MAX_SCOPES_OFFERED]]
-    return {
-        "name": name,
-        "strategy": strategy,
-        "title": strategy_title(name),
-        "hue": appearance.hue,
-        "shape": appearance.shape,
-        "text": str(error),
-        "scopes": {"project": projects, "source": sources} if wants_scope else {},
-    }
+    data: list[JsonObject] = []
+    for name, error in failures.items():
+        strategy, scopes = name.partition("@")[0], {}
+        if isinstance(error, ScopeError) and strategy in STRATEGIES and STRATEGIES[strategy].needs_scope:
+            projects, sources = wb.projects.list(), wb.sources.list()[:MAX_SCOPES_OFFERED]
+            scopes = {
+                "project": [{"id": project.id, "title": project.title} for project in projects],
+                "source": [{"id": source.id, "title": source.title} for source in sources],
+            }
+        data.append({**strategy_look(name), "strategy": strategy, "text": str(error), "scopes": scopes})
+    return data
 
 
 def _build_column(whole: _BoardContext, name: str, result: SearchResult) -> JsonObject:
     strategy, _, own_index = name.partition("@")
-    appearance = get_look(strategy)
     return {
-        "name": name,
-        "title": strategy_title(name),
+        **strategy_look(name),
         "strategy": strategy_title(strategy),
         "index": result.index,
         "cut": own_index,
         "summary": STRATEGIES[strategy].summary if strategy in STRATEGIES else "",
-        "hue": appearance.hue,
-        "shape": appearance.shape,
-        "dash": appearance.dash,
+        "dash": get_look(strategy).dash,
         "total": _total_ms(result),
         "stages": _list_stages(result),
         "notes": list(result.remarks),
@@ -622,20 +611,13 @@ def _build_hit(whole: _BoardContext, name: str, passage: Passage, *, spoken: boo
 
 def _build_other(whole: _BoardContext, passage: Passage, joined: str, other: str) -> JsonObject:
     """Return the rank of the same text in another column; ``moved`` is positive if it ranks better there."""
-    rank, appearance = whole.ranks[other].get(joined), get_look(other.partition("@")[0])
+    rank = whole.ranks[other].get(joined)
     return {
-        "name": other,
-        "title": strategy_title(other),
-        "hue": appearance.hue,
-        "shape": appearance.shape,
+        **strategy_look(other),
         "rank": rank,
         "moved": None if rank is None else passage.rank - rank,
         "letter": whole.letters[other],
     }
-
-
-def _copy_agreement(comparison: Comparison) -> JsonObject:
-    return {measure: dict(pairs) for measure, pairs in comparison.agreement.items()}
 
 
 def assign_index_letters(comparison: Comparison) -> dict[str, str]:
@@ -674,14 +656,8 @@ def show_board(
 
     columns = find_live_columns(serving, comparison, asking.parameters)
     data["serving"] = {"columns": columns, "badge": serving.badge, "reason": serving.reason}
-
-    def keep() -> None:
-        _store_marks(comparison, judging)
-
-    result = load_component("compare/board")(
-        key="board", data=data, on_open_change=_ignore_event, on_marks_change=keep, on_promote_change=_ignore_event,
-        on_scope_change=_ignore_event, on_reset_change=_ignore_event, on_why_change=_ignore_event,
-    )  # fmt: skip
+    triggers = ("open", "promote", "scope", "reset", "why")
+    result = mount("compare/board", "board", data, *triggers, marks=lambda: _store_marks(comparison, judging))
     _apply_remedy(result.scope, result.reset)
     if result.open:
         address.put(cut=result.open["cut"])
@@ -736,7 +712,3 @@ def _store_marks(comparison: Comparison, judging: QuestionJudging | None) -> Non
     except WorkbenchError as error:
         st.session_state[_FAILURE_KEY] = str(error)  # a callback cannot show anything
     st.session_state[_STORED_MARKS_KEY] = max(number for number, _, _ in marks)
-
-
-def _ignore_event() -> None:
-    """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""

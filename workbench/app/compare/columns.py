@@ -158,12 +158,7 @@ def _compare_columns(
     wb: Workbench, question: str, columns: Sequence[str], limit: int, asking: SearchSettings
 ) -> Comparison:
     return wb.compare(
-        question,
-        strategies=columns,
-        limit=limit,
-        scope=asking.scope,
-        index=asking.index,
-        parameters=asking.parameters,
+        question, strategies=columns, limit=limit, scope=asking.scope, index=asking.index, parameters=asking.parameters
     )
 
 

@@ -15,9 +15,10 @@ from workbench.app.compare.matches import format_place_key, place_key
 from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.state import address
-from workbench.app.widgets.looks import escape_markdown, make_label_function
+from workbench.app.widgets.looks import make_label_function
+from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
-from workbench.errors import Conflict, NotFound, WorkbenchError
+from workbench.errors import Conflict, NotFound
 from workbench.formatting import count_text
 from workbench.types import Comparison
 
@@ -84,13 +85,7 @@ class QuestionJudging:
         for place, grade in last.items():
             hit = hits[place]
             self._store.judge(
-                self.test_set.id,
-                stored.id,
-                hit.document_id,
-                grade,
-                start=hit.start,
-                end=hit.end,
-                quote=hit.text,
+                self.test_set.id, stored.id, hit.document_id, grade, start=hit.start, end=hit.end, quote=hit.text
             )
 
     def _ensure_question(self) -> Question:
@@ -184,13 +179,11 @@ def _keep_new_test_set() -> None:
 def _create_test_set(wb: Workbench) -> None:
     """Create a test set (the date is the default title) and select it; an existing one of that title is reused."""
     title = str(st.session_state["judge_title"]).strip() or datetime.now().astimezone().strftime("Judged on %-d %B %Y")
-    try:
+    with report_errors(st.toast):
         test_set_id = _create_or_find(wb, title)
         st.session_state["judge_made"] = (test_set_id, True)
         st.session_state[POPOVER_KEY] = False  # it covers a part of the board
         address.put(judge=test_set_id)
-    except WorkbenchError as error:
-        st.toast(escape_markdown(str(error)))
 
 
 def _create_or_find(wb: Workbench, title: str) -> str:

@@ -38,8 +38,15 @@ from workbench.app.shell.states import show_board_skeleton, show_error, show_mes
 from workbench.app.shell.work import START_PAGES, show_add_button, show_sample_button
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, change_count, load_indexes, show_value
-from workbench.app.widgets.looks import escape_markdown, format_place, strategy_title, strip_markdown
-from workbench.app.widgets.notices import load_component
+from workbench.app.widgets.looks import (
+    escape_markdown,
+    format_place,
+    make_file_name,
+    shorten,
+    strategy_title,
+    strip_markdown,
+)
+from workbench.app.widgets.notices import mount
 from workbench.app.widgets.promoting import LiveStrategy, find_live_columns, load_live_strategy, show_live_line
 from workbench.app.widgets.reader import open_document, show_reader
 from workbench.errors import Ambiguous, ConfigurationError, InvalidInput, NotFound, WorkbenchError
@@ -188,13 +195,8 @@ def _draw_answer(writing: PendingText, strategy: str, cut: str, was_writing: boo
     if state == "failed" and not isinstance(writing.error, WorkbenchError):
         assert writing.error is not None
         raise writing.error
-    result = load_component("compare/answer")(
-        key="answer",
-        data=build_answer_data(writing, state, strategy),
-        on_open_change=_ignore_event,
-        on_stop_change=cancel_answer,
-        on_again_change=restart_answer,
-    )
+    data = build_answer_data(writing, state, strategy)
+    result = mount("compare/answer", "answer", data, "open", stop=cancel_answer, again=restart_answer)
     if result.open and 1 <= int(result.open) <= len(writing.passages):
         passage = writing.passages[int(result.open) - 1]
         address.put(cut=cut)
@@ -233,10 +235,6 @@ def _list_passages(passages: Sequence[Passage]) -> list[JsonObject]:
         }
         for passage in passages
     ]
-
-
-def _ignore_event() -> None:
-    """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""
 
 
 # The first visit
@@ -338,8 +336,6 @@ def _has_sample(wb: Workbench) -> bool:
 
 # Export of a comparison
 
-MAX_FILE_NAME_CHARS = 60  # of an exported file
-
 
 def show_export_button(comparison: Comparison, asking: SearchSettings, limit: int) -> None:
     """Show the popover with the file formats and the link."""
@@ -349,7 +345,7 @@ def show_export_button(comparison: Comparison, asking: SearchSettings, limit: in
             st.download_button(
                 title,
                 lambda write=write: write(comparison, asked),
-                make_file_name(comparison.query) + ending,
+                make_file_name(comparison.query, "comparison") + ending,
                 media_type,
                 icon=":material/download:",
                 on_click="ignore",
@@ -358,12 +354,6 @@ def show_export_button(comparison: Comparison, asking: SearchSettings, limit: in
         with st.container(key="copy_link"):
             st.caption("Copy link to this comparison")
             st.code(current_url(), language=None, wrap_lines=True)
-
-
-def make_file_name(question: str) -> str:
-    """Return a file name made from a question's words that is safe on any system."""
-    words = "".join(char if char.isalnum() else "-" for char in question)
-    return "-".join(part for part in words.split("-") if part)[:MAX_FILE_NAME_CHARS] or "comparison"
 
 
 def current_url() -> str:
@@ -387,7 +377,7 @@ def show_invalid_values() -> None:
     odd = list(find_invalid_values())
     if not odd:
         return
-    listed = ", ".join(f"{_shorten(name, value)} ({why})" for name, value, why in odd)
+    listed = ", ".join(f"{shorten(f'{name}={value}', MAX_VALUE_CHARS)} ({why})" for name, value, why in odd)
     with st.container(key="odd_values", horizontal=True, vertical_alignment="center"):
         st.markdown(f"Ignored in the URL: {escape_markdown(listed, 600)}.", width="content")
         st.button("Clean up URL", type="tertiary", key="clean_address", on_click=_remove_invalid_values)
@@ -400,7 +390,7 @@ def find_invalid_values() -> Iterator[tuple[str, str, str]]:
             yield name, address.get(name), "unknown parameter"
     shown = address.get("n")
     if shown and shown != str(read_limit()):
-        yield "n", shown, f"must be {_join_numbers(LIMITS)}; showing {read_limit()}"
+        yield "n", shown, f"must be {', '.join(map(str, LIMITS[:-1]))} or {LIMITS[-1]}; showing {read_limit()}"
     for item in address.get_all("set"):
         if not _is_setting(item):
             yield "set", item, "expected strategy.parameter=value; using the default"
@@ -414,15 +404,6 @@ def _is_setting(item: str) -> bool:
     return (
         bool(sign) and strategy in STRATEGIES and any(known.name == name for known in STRATEGIES[strategy].parameters)
     )
-
-
-def _join_numbers(numbers: tuple[int, ...]) -> str:
-    return f"{', '.join(map(str, numbers[:-1]))} or {numbers[-1]}"
-
-
-def _shorten(name: str, value: str) -> str:
-    text = f"{name}={value}"
-    return text if len(text) <= MAX_VALUE_CHARS else text[: MAX_VALUE_CHARS - 1] + "…"
 
 
 def _remove_invalid_values() -> None:

@@ -18,9 +18,9 @@ from workbench.app.compare.matches import UNDERLINE_THRESHOLDS
 from workbench.app.state import address
 from workbench.app.state.shared import change_count, note_change
 from workbench.app.widgets.elements import TextRun, to_json
-from workbench.app.widgets.looks import get_look, strategy_title
+from workbench.app.widgets.looks import strategy_look
 from workbench.app.widgets.markdown import parse_markdown
-from workbench.app.widgets.notices import load_component
+from workbench.app.widgets.notices import mount
 from workbench.app.widgets.reader import RENDERED, choose_form, open_document
 from workbench.app.widgets.tables import add_table_header, shift_back
 from workbench.errors import ModelError, NotFound, WorkbenchError
@@ -99,12 +99,8 @@ def render_passage(text: str, compared: WordComparison | None, table_header: str
 
 def match_strength(similarity: float) -> float:
     """Return the opacity of a match, 0..1."""
-    return round(
-        min(
-            1.0, max(0.1, (similarity - UNDERLINE_THRESHOLDS[0]) / (FULL_STRENGTH_SIMILARITY - UNDERLINE_THRESHOLDS[0]))
-        ),
-        2,
-    )
+    least = UNDERLINE_THRESHOLDS[0]
+    return round(min(1.0, max(0.1, (similarity - least) / (FULL_STRENGTH_SIMILARITY - least))), 2)
 
 
 def _similarities_by_span(compared: WordComparison) -> dict[Span, dict[int, float]]:
@@ -130,14 +126,8 @@ def _split_at_marks(
         is_matched = any(a <= first and last <= b for a, b in matched)
         alike = next((by_word for (a, b), by_word in likes.items() if a <= first and last <= b), {})
         underline = bisect_right(UNDERLINE_THRESHOLDS, max(alike.values(), default=0.0))
-        pieces.append(
-            (
-                text[first:last],
-                is_matched,
-                underline,
-                {str(word): match_strength(value) for word, value in alike.items()},
-            )
-        )
+        strengths = {str(word): match_strength(value) for word, value in alike.items()}
+        pieces.append((text[first:last], is_matched, underline, strengths))
     return pieces
 
 
@@ -151,17 +141,12 @@ def build_frame_data(comparison: Comparison, column: str) -> JsonObject:
     own = comparison.strategies.get(column)
     names = [name for name, result in comparison.strategies.items() if own and result.index == own.index] or [column]
     return {
-        "strategy": _describe_column(column),
-        "columns": [_describe_column(name) | {"own": name == column} for name in names],
+        "strategy": strategy_look(column),
+        "columns": [strategy_look(name) | {"own": name == column} for name in names],
         "cut": column.partition("@")[2],
         "error": "",
         "expected": None,
     }
-
-
-def _describe_column(column: str) -> JsonObject:
-    appearance = get_look(column.partition("@")[0])
-    return {"name": column, "title": strategy_title(column), "hue": appearance.hue, "shape": appearance.shape}
 
 
 def build_panel_data(
@@ -198,7 +183,7 @@ def build_panel_data(
         "steps": [step.to_dict() for step in why.steps],
         "legs": _list_legs(why),
         "bars": to_plain(_list_bars(why, neighbours)),
-        "question": _split_question(why, compared),
+        "question": split_question(compared) if compared else [(why.query, None)],
         "context": context,
         "text": text or [(why.text, False, 0, {})],
         "blocks": render_passage(why.text, compared, table_header)
@@ -295,10 +280,6 @@ def _build_bar(rank: int, title: str, score: float, legs: Mapping[str, float | N
     return {"rank": rank, "title": title, "score": f"{score:.3f}", "parts": parts}
 
 
-def _split_question(why: Explanation, compared: WordComparison | None) -> list[QuestionPiece]:
-    return split_question(compared) if compared else [(why.query, None)]
-
-
 def _list_matches(compared: WordComparison | None) -> list[list[tuple[str, str]]]:
     """Return, for each question word, its matches as (word, similarity), best first, without duplicates."""
     if compared is None:
@@ -315,7 +296,7 @@ def _list_matches(compared: WordComparison | None) -> list[list[tuple[str, str]]
 
 def _list_other_ranks(why: Explanation, column: str) -> list[JsonObject]:
     rows = [(column, why.rank, True), *((name, rank, False) for name, rank in why.elsewhere.items())]
-    return [_describe_column(name) | {"rank": rank, "own": own} for name, rank, own in rows]
+    return [strategy_look(name) | {"rank": rank, "own": own} for name, rank, own in rows]
 
 
 PANEL_WIDTH_PX = 900
@@ -365,13 +346,14 @@ def _show_panel(wb: Workbench, explaining: ExplainedQuestion) -> None:
             st.skeleton(height=height)
     data = _build_data(wb, explaining)
     place.empty()
-    result = load_component("compare/why")(
-        key="why",
-        data=data,
-        on_expect_change=_change_expected,
-        on_turn_change=_change_passage,
-        on_column_change=_change_column,
-        on_open_change=_ignore_event,
+    result = mount(
+        "compare/why",
+        "why",
+        data,
+        "open",
+        expect=lambda: _store_choice("expect", "missed"),
+        turn=lambda: _store_choice("turn", "why"),
+        column=lambda: _store_choice("column", "by"),
     )
     if result.open:
         address.put(cut=result.open["cut"])
@@ -472,31 +454,9 @@ def _get_or_explain(key: Hashable, explain: Callable[[], JsonObject]) -> JsonObj
     return explanations[key]
 
 
-def _change_expected() -> None:
-    """Put the expected document in the URL; "" removes it."""
-    chosen = _read_trigger("expect")
-    if isinstance(chosen, str):
-        address.put(missed=chosen or None)
-
-
-def _change_passage() -> None:
-    """Show another passage in the panel."""
-    passage = _read_trigger("turn")
-    if isinstance(passage, str) and passage:
-        address.put(why=passage)
-
-
-def _change_column() -> None:
-    """Switch the panel to another column's ranking of the passage."""
-    column = _read_trigger("column")
-    if isinstance(column, str) and column:
-        address.put(by=column)
-
-
-def _read_trigger(name: str) -> object:
+def _store_choice(trigger: str, name: str) -> None:
+    """Put the expected document ("" removes it), another passage or another column in the URL."""
     state = st.session_state.get("why")
-    return state.get(name) if isinstance(state, Mapping) else None
-
-
-def _ignore_event() -> None:
-    """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""
+    chosen = state.get(trigger) if isinstance(state, Mapping) else None
+    if isinstance(chosen, str) and (chosen or name == "missed"):
+        address.put(**{name: chosen})

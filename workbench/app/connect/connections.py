@@ -51,11 +51,7 @@ class ClientFile:
     def entry(self, connection: ClientSetup) -> JsonObject:
         """Return the configuration entry with which the client starts this workbench."""
         kind: JsonObject = {"type": "stdio"} if self.is_typed else {}
-        return kind | {
-            "command": connection.command,
-            "args": connection.words,
-            "env": dict(connection.environment),
-        }
+        return kind | {"command": connection.command, "args": connection.words, "env": dict(connection.environment)}
 
 
 CLIENT_FILES: dict[str, ClientFile] = {

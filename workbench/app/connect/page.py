@@ -17,19 +17,21 @@ from mcp_app.arguments import Argument, make_input_schema
 from mcp_app.boundary import Boundary
 from mcp_app.paging import tokens
 from mcp_app.tool import Tool
-from mcp_app.tools import TOOLSETS
+from mcp_app.tools import ALL_TOOLSETS, TOOLSETS
 from workbench.app.connect.clients import CLIENTS, TOKEN_VARIABLE, format_serve_command, make_connection
 from workbench.app.connect.connections import CLIENT_FILES, describe_state
 from workbench.app.shell.navigation import switch_page
 from workbench.app.shell.scope_bar import is_scoped, read_lasting_scope
 from workbench.app.shell.states import show_message
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, note_change, show_value
+from workbench.app.state.shared import OPENING, choose_in_url, note_change, show_value
 from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
-from workbench.app.widgets.promoting import EVERYWHERE_KEY, render_promotion
+from workbench.app.widgets.promoting import render_promotion
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.formatting import count_text
 from workbench.opening import Opening
+from workbench.retrieval.strategies import UNPROMOTED_TOOL_STRATEGY
+from workbench.storage.promotions import EVERYWHERE_KEY
 from workbench.types import Promotion
 
 if TYPE_CHECKING:
@@ -149,9 +151,7 @@ def _format_promotion(promotion: Promotion, default: str) -> str:
 
 
 def _format_default(wb: Workbench, default: str) -> str:
-    from mcp_app.tools.knowledge import DEFAULT_SEARCH_TYPE
-
-    strategy, own = strategy_title(wb.promotions.built_in), strategy_title(DEFAULT_SEARCH_TYPE)
+    strategy, own = strategy_title(wb.promotions.built_in), strategy_title(UNPROMOTED_TOOL_STRATEGY)
     return (
         f"Default for agents: <b>{escape(strategy)}</b>, built in (<b>{escape(own)}</b> in search_knowledge_base) · "
         f"index {escape(default)} (default)"
@@ -182,7 +182,7 @@ def page() -> None:
     wb = OPENING.workbench
     st.title("Connect", anchor=False)
     show_live_strategies(wb)
-    view = _show_choice("View", VIEWS, "view")
+    view = choose_in_url("View", VIEWS, "view", "connect_view")
     if view == "tools":
         show_tools(wb)
     elif view == "calls":
@@ -191,26 +191,9 @@ def page() -> None:
         _show_clients(wb)
 
 
-def _show_choice(label: str, names: dict[str, str], key: str) -> str:
-    """Show a choice whose value is in the URL."""
-    state = f"connect_{key}"
-    show_value(state, address.get(key) if address.get(key) in names else next(iter(names)), names.values())
-    chosen = st.segmented_control(
-        label,
-        list(names),
-        key=state,
-        format_func=make_label_function(names),
-        required=True,
-        label_visibility="collapsed",
-        on_change=lambda: address.put(**{key: st.session_state[state]}),
-    )
-    return str(chosen or next(iter(names)))
-
-
 def _show_clients(wb: Workbench) -> None:
-    from mcp_app.tools import ALL_TOOLSETS, TOOLSETS
-
-    key = _show_choice("Client", {key: client.title for key, client in CLIENTS.items()}, "client")
+    titles = {key: client.title for key, client in CLIENTS.items()}
+    key = choose_in_url("Client", titles, "client", "connect_client")
     client = CLIENTS[key]
     left, right = st.columns([4, 8], gap="large")
     with left:

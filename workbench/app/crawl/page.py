@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -11,13 +11,14 @@ from urllib.parse import unquote, urlsplit
 
 import streamlit as st
 
+from workbench.app.shell.work import Destination, choose_destination
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, note_change
-from workbench.app.widgets.looks import escape_markdown, make_label_function
-from workbench.app.widgets.notices import show_notice, store_warning
+from workbench.app.widgets.looks import escape_markdown
+from workbench.app.widgets.notices import report_errors, show_notice, store_warning
 from workbench.app.widgets.table import Column, make_time_cell, show_table
 from workbench.crawling.messages import outcome_label
-from workbench.errors import NotFound, WorkbenchError
+from workbench.errors import NotFound
 from workbench.formatting import count_text, size_text
 from workbench.storage.crawls import CrawlPage
 from workbench.types import as_integer, as_number, time_left_text
@@ -266,10 +267,8 @@ def _show_buttons(wb: Workbench, job: CrawlJob) -> None:
 
 def _show_button(label: str, icon: str, act: Callable[[], CrawlJob]) -> None:
     def handle_click() -> None:
-        try:
+        with report_errors(st.toast):
             address.put(job=act().id)
-        except WorkbenchError as error:
-            st.toast(escape_markdown(str(error)))
 
     st.button(label, key=f"crawl_{icon}", icon=f":material/{icon}:", on_click=handle_click)
 
@@ -336,22 +335,13 @@ _PREVIEW_KEY = "crawl_dry_run"
 MAX_SAMPLE_CHARS = 1_500  # characters of a sample text
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlTarget:
-    """Where the pages are stored: an existing source, or a new one with its project, folder and tags."""
-
-    source: str | None
-    project: str | None
-    folder: str | None
-    tags: tuple[str, ...]
-
-
 def show_start_form(wb: Workbench) -> None:
     """Show the form, and below it the result of a preview."""
     with st.container(border=True, key="crawl_start"):
         url = st.text_input("Start page", key="crawl_url", placeholder="https://docs.example.com/guide/").strip()
         options = _show_limits()
-        target = _show_target(wb)
+        titles = {source.title: source.title for source in wb.sources.list(source_type="crawl")}
+        target = choose_destination(wb, titles, "crawl", "New source, or enter a name")
         with st.expander("More options"):
             options |= _show_more_options()
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -388,40 +378,6 @@ def _show_limits() -> dict[str, Any]:
     return {"recursive": recursive, "max_pages": int(most), "max_depth": int(depth), "within": within}
 
 
-def _show_target(wb: Workbench) -> CrawlTarget:
-    """Show the destination; project, folder and tags apply to a new source."""
-    titles = [source.title for source in wb.sources.list(source_type="crawl")]
-    projects = {project.id: project.title for project in wb.projects.list()}
-    first, second, third, fourth = st.columns([3, 2, 2, 3])
-    with first:
-        source = st.selectbox(
-            "Into source", titles, index=None, accept_new_options=True, key="crawl_source",
-            placeholder="New source, or enter a name",
-        )  # fmt: skip
-    old = source in titles
-    with second:
-        project = st.selectbox(
-            "Project",
-            ["", *projects],
-            format_func=make_label_function(projects, "No project"),
-            disabled=old,
-            key="crawl_project",
-        )
-    folders = [folder.name for folder in wb.projects.folders(project)] if project and not old else []
-    with third:
-        folder = st.selectbox(
-            "Folder", ["", *folders], format_func=lambda name: name or "None", disabled=not folders, key="crawl_folder"
-        )
-    with fourth:
-        tags = st.multiselect(
-            "Tags", list(wb.sources.tags()), accept_new_options=True, placeholder="None", key="crawl_tags",
-            disabled=old,
-        )  # fmt: skip
-    if old:
-        return CrawlTarget(source, None, None, ())
-    return CrawlTarget(source, project or None, (folder or None) if project else None, tuple(tags))
-
-
 def _show_more_options() -> dict[str, Any]:
     """Show URL filters, rendering and rate limits."""
     left, right = st.columns(2)
@@ -450,25 +406,16 @@ def _show_more_options() -> dict[str, Any]:
 
 
 def _run_preview(wb: Workbench, url: str, options: Mapping[str, Any]) -> None:
-    try:
-        with st.spinner("Loading preview…"):
-            st.session_state[_PREVIEW_KEY] = wb.crawls.dry_run(url, **options) | {"asked": url}
-    except WorkbenchError as error:
-        st.session_state.pop(_PREVIEW_KEY, None)
-        st.error(escape_markdown(str(error)))
-
-
-def _start_crawl(wb: Workbench, url: str, target: CrawlTarget, options: Mapping[str, Any]) -> None:
-    try:
-        job = wb.crawls.start(
-            url, source=target.source, project=target.project, folder=target.folder, tags=target.tags, **options
-        )
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return
     st.session_state.pop(_PREVIEW_KEY, None)
-    address.put(job=job.id)
-    st.rerun()
+    with report_errors(), st.spinner("Loading preview…"):
+        st.session_state[_PREVIEW_KEY] = wb.crawls.dry_run(url, **options) | {"asked": url}
+
+
+def _start_crawl(wb: Workbench, url: str, target: Destination, options: Mapping[str, Any]) -> None:
+    with report_errors():
+        address.put(job=wb.crawls.start(url, **asdict(target), **options).id)
+        st.session_state.pop(_PREVIEW_KEY, None)
+        st.rerun()
 
 
 def show_dry_run(report: DryRun) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 
 from evals.experiments.leaderboard import Change
-from workbench.app.widgets.looks import PALETTE, get_look
+from workbench.app.widgets.looks import PALETTE, get_look, shorten
 from workbench.types import JsonObject, JsonValue, as_integer, as_items, as_object
 
 INK_COLOURS = {"light": "#33302b", "dark": "#e9e5dc"}
@@ -123,7 +123,7 @@ def make_heat_map(
         "tooltip": {"confine": True, "extraCssText": "max-width:420px;white-space:normal"},
         "xAxis": {
             "type": "category",
-            "data": [_shorten(text) for text in questions],
+            "data": [shorten(text, MAX_QUESTION_CHARS) for text in questions],
             "axisLabel": {"show": False},
             "axisTick": {"show": False},
             "splitArea": {"show": False},
@@ -169,7 +169,7 @@ def make_changes_chart(changes: Sequence[Change], texts: Mapping[str, str], them
         "tooltip": {"confine": True, "extraCssText": "max-width:420px;white-space:normal"},
         "xAxis": {
             "type": "category",
-            "data": [_shorten(texts.get(change.question_id, change.question_id)) for change in changes],
+            "data": [shorten(texts.get(one.question_id, one.question_id), MAX_QUESTION_CHARS) for one in changes],
             "axisLabel": {"show": False},
             "axisTick": {"show": False},
             "axisLine": {"onZero": True, "lineStyle": {"color": INK_COLOURS[theme]}},
@@ -202,7 +202,3 @@ def read_selection(state: Mapping[str, JsonValue] | None) -> int | None:
         for place in as_items(as_object(group)["data_indices"]):
             return as_integer(place)
     return None
-
-
-def _shorten(text: str) -> str:
-    return text if len(text) <= MAX_QUESTION_CHARS else text[: MAX_QUESTION_CHARS - 1].rstrip() + "…"

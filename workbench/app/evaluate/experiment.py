@@ -31,9 +31,9 @@ from workbench.app.evaluate.outcome import (
 from workbench.app.evaluate.questions import show_questions
 from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.state import address
-from workbench.app.state.shared import note_change, show_value
-from workbench.app.widgets.looks import escape_markdown, get_look, strategy_title
-from workbench.app.widgets.notices import load_component, run_change
+from workbench.app.state.shared import choose_in_url, note_change
+from workbench.app.widgets.looks import escape_markdown, make_file_name, strategy_look
+from workbench.app.widgets.notices import mount, report_errors, run_change
 from workbench.app.widgets.promoting import (
     LiveStrategy,
     PromotionCandidate,
@@ -42,7 +42,7 @@ from workbench.app.widgets.promoting import (
     load_live_strategy,
     open_promotion,
 )
-from workbench.errors import ScopeError, WorkbenchError
+from workbench.errors import ScopeError
 from workbench.formatting import count_text, size_text
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER
 
@@ -105,18 +105,14 @@ def show_leaderboard(wb: Workbench, outcome: ExperimentOutcome) -> tuple[str, st
     picks = read_picks(outcome)
     low, high, digits = choose_scale(outcome.lines)
     serving = _load_serving(wb, outcome)
-    result = load_component("evaluate/standings")(
-        key="standings",
-        data={
-            "rows": [make_run_row(outcome, place, line, serving) for place, line in enumerate(outcome.lines)],
-            "metric": metric_title(outcome.metric),
-            "scale": [low, high],
-            "digits": digits,
-            "picks": list(picks),
-        },
-        on_promote_change=_ignore_event,
-        on_pick_change=_ignore_event,
-    )
+    data = {
+        "rows": [make_run_row(outcome, place, line, serving) for place, line in enumerate(outcome.lines)],
+        "metric": metric_title(outcome.metric),
+        "scale": [low, high],
+        "digits": digits,
+        "picks": list(picks),
+    }
+    result = mount("evaluate/standings", "standings", data, "promote", "pick")
     if result.pick:
         address.put(
             ab=[*picks[1:], result.pick] if result.pick not in picks else [p for p in picks if p != result.pick]
@@ -151,17 +147,14 @@ def make_run_row(
 ) -> dict[str, object]:
     """Return the data of a run for the component."""
     cell = next(cell for cell in outcome.cells if cell.run_id == line.run_id)
-    appearance = get_look(cell.cell.strategy)
     done = line.status == "done"
     return {
+        **strategy_look(cell.cell.strategy),
         "id": line.run_id,
         "rank": line.rank if done else None,
         "leads": _describe_leader(outcome) if place == 0 and done else "",
         "label": format_run_title(cell),
-        "title": strategy_title(cell.cell.strategy),
         "settings": ", ".join(list_settings(cell)),
-        "hue": appearance.hue,
-        "shape": appearance.shape,
         "status": line.status,
         "promotable": not cell.cell.file_hash,
         "serves": serving is not None and serving.is_run(cell.cell),
@@ -230,10 +223,6 @@ def show_quality_against_latency(outcome: ExperimentOutcome) -> None:
     show_quality_chart(spots, "quality_latency")
 
 
-def _ignore_event() -> None:
-    """Do nothing: Streamlit requires a callback, and triggers are read from the result."""
-
-
 REFRESH_S = 1.0  # seconds between refreshes of a running experiment
 
 
@@ -284,22 +273,15 @@ def _show_running(wb: Workbench, experiment_id: str, shown: int) -> None:
             st.markdown(
                 f"**{_describe_progress(job)}** · {escape_markdown(job.stalled or job.message)}", width="stretch"
             )
-            st.button(
-                "Cancel",
-                icon=":material/stop:",
-                disabled=job.cancel_requested,
-                on_click=cancel_job,
-                args=(wb, job.id),
-            )
+            stop, asked = (wb, job.id), job.cancel_requested
+            st.button("Cancel", icon=":material/stop:", disabled=asked, on_click=cancel_job, args=stop)
         st.progress(job.share)
 
 
 def cancel_job(wb: Workbench, job_id: str) -> None:
     """Cancel a job; show an error if it has already ended."""
-    try:
+    with report_errors(st.toast):
         wb.jobs.cancel(job_id)
-    except WorkbenchError as error:
-        st.toast(escape_markdown(str(error)))
 
 
 def _describe_progress(job: Job) -> str:
@@ -320,12 +302,9 @@ def _show_actions(wb: Workbench, experiment: Experiment, job: Job | None) -> Non
 
 
 def _resume(wb: Workbench, experiment: Experiment) -> None:
-    try:
+    with report_errors():
         enqueue_experiment(wb, experiment.id)
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return
-    st.rerun()
+        st.rerun()
 
 
 @st.dialog("Delete experiment")
@@ -350,7 +329,8 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
     if not outcome.lines:
         return
     with st.container(horizontal=True, vertical_alignment="bottom", key="results_bar"):
-        _choose_metric(outcome)
+        titles = {metric: metric_title(metric) for metric in (experiment.metrics[0], *outcome.metrics)}
+        choose_in_url("Metric", titles, "metric", "metric", labelled=True)
         _show_downloads(outcome)
         if experiment.status != "running":
             _show_run_file_form(wb, experiment)
@@ -383,22 +363,8 @@ def _add_run_file(wb: Workbench, experiment: Experiment, name: str, content: byt
     return " ".join([f"Added run file {added.name}.", *added.notes])
 
 
-def _choose_metric(outcome: ExperimentOutcome) -> None:
-    metrics = outcome.metrics or [outcome.metric]
-    show_value("metric", outcome.metric, metrics)
-    st.segmented_control(
-        "Metric",
-        metrics,
-        key="metric",
-        format_func=metric_title,
-        required=True,
-        width="content",
-        on_change=lambda: address.put(metric=st.session_state["metric"]),
-    )
-
-
 def _show_downloads(outcome: ExperimentOutcome) -> None:
-    name = "".join(char if char.isalnum() else "-" for char in outcome.experiment.title)[:60].strip("-") or "experiment"
+    name = make_file_name(outcome.experiment.title, "experiment")
     st.download_button(
         "CSV",
         to_csv(outcome.lines, outcome.experiment.over),

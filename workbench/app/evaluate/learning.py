@@ -12,15 +12,14 @@ import streamlit as st
 from evals.background import enqueue_learn
 from evals.learning.training import FOLD_COUNT, LEARNED_STRATEGY, MIN_JUDGED_QUESTIONS
 from evals.test_sets.store import TestSetStore
-from workbench.app.evaluate.shared import preselect_test_set, show_running_job
+from workbench.app.evaluate.shared import dismiss_job, preselect_test_set, show_running_job
 from workbench.app.shell.scope_bar import read_lasting_scope
 from workbench.app.shell.states import show_message
 from workbench.app.state import address
 from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
-from workbench.app.widgets.notices import run_change
+from workbench.app.widgets.notices import report_errors, run_change
 from workbench.app.widgets.promoting import PromotionCandidate, list_measured_places, list_places, open_promotion
 from workbench.app.widgets.table import Column, show_table
-from workbench.errors import WorkbenchError
 from workbench.formatting import count_text
 from workbench.retrieval.parameters import DEFAULT_RANKER, RANKER
 from workbench.retrieval.ranker import FEATURES, read_ranker
@@ -79,18 +78,15 @@ def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
             go = st.button("Start training", type="primary", key="learn_go")
             st.caption(f"Trains a linear ranker on your judgments. Scores are {FOLD_COUNT}-fold cross-validated.")
     if go:
-        try:
+        with report_errors():
             enqueue_learn(wb, test_set, index)
-        except WorkbenchError as error:
-            st.error(escape_markdown(str(error)))
-            return
-        st.rerun()
+            st.rerun()
 
 
 def _show_outcome(wb: Workbench, job: Job) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escape_markdown(job.title)}** · {escape_markdown(job.message)}", width="stretch")
-        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_dismiss_job, args=(wb, job.id))
+        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=dismiss_job, args=(wb, job.id))
     if not job.result:
         return
     ranker = read_ranker(as_object(job.result["ranker"]))
@@ -115,12 +111,8 @@ def _show_save_form(wb: Workbench, job: Job, ranker: Ranker) -> None:
         if st.button("Save", key=f"keep_{job.id}", help="Save as a ranker for the strategy Learned"):
             run_change(lambda: _save_ranker(wb, ranker, name))
         if st.button("Save and promote", key=f"promote_{job.id}"):
-            try:
-                kept = _get_or_save(wb, ranker, name)
-            except WorkbenchError as error:
-                st.error(escape_markdown(str(error)))
-            else:
-                _open_promotion(wb, kept, job.message)
+            with report_errors():
+                _open_promotion(wb, _get_or_save(wb, ranker, name), job.message)
 
 
 def _save_ranker(wb: Workbench, ranker: Ranker, name: str) -> str:
@@ -149,10 +141,6 @@ def _open_promotion(wb: Workbench, ranker: Ranker, verdict: str) -> None:
     if len(taught) == 1:
         places = list_measured_places(wb, None if taught[0].source_id else taught[0].scope, read_lasting_scope())
     open_promotion(wb, candidate, places, [escape(verdict)] if verdict else [])
-
-
-def _dismiss_job(wb: Workbench, job_id: str) -> None:
-    wb.jobs.delete(job_id)
 
 
 def _show_rankers(wb: Workbench) -> None:

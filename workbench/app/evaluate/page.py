@@ -23,7 +23,6 @@ from evals.experiments.leaderboard import (
 from evals.experiments.runs import Cell, default_strategies, make_cells
 from evals.measures.metrics import DEFAULT_METRICS, OFFERED_METRICS, metric_title
 from evals.measures.significance import describe_difference
-from evals.test_set import TestSet
 from evals.test_sets.folders import SAMPLE_NAME, load_test_set
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.experiment import show_experiment
@@ -37,15 +36,15 @@ from workbench.app.shell.scope_bar import is_same_scope, read_lasting_scope
 from workbench.app.shell.states import show_message
 from workbench.app.shell.work import show_add_button
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, show_value
-from workbench.app.widgets.looks import escape_markdown, get_look, make_label_function, strategy_title
-from workbench.app.widgets.notices import show_notice, store_warning
+from workbench.app.state.shared import OPENING, choose_in_url
+from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_look, strategy_title
+from workbench.app.widgets.notices import report_errors, show_notice, store_warning
 from workbench.app.widgets.reader import show_reader
 from workbench.app.widgets.table import Column, make_time_cell, show_table
-from workbench.errors import NotFound, WorkbenchError
+from workbench.errors import NotFound
 from workbench.formatting import count_text
 from workbench.retrieval.strategies import COMPARED_STRATEGIES, STRATEGIES
-from workbench.types import Parameter, ParameterValue, Scope
+from workbench.types import JsonObject, Parameter, ParameterValue, Scope
 
 if TYPE_CHECKING:
     from evals.experiments.runs import Experiment
@@ -66,7 +65,8 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
     if not metrics:
         st.info("The two experiments have no metric in common. Run both with the same metric to compare them.")
         return
-    metric = _choose_metric(metrics)
+    titles = {metric: metric_title(metric) for metric in metrics}
+    metric = choose_in_url("Metric", titles, "metric", "beside_metric", labelled=True)
     pairs = pair_runs(
         first.cells, second.cells, metric, paired=_check_same_questions(first.experiment, second.experiment)
     )
@@ -81,17 +81,15 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
     )
     with st.container(horizontal=True):
         for letter, experiment in (("A", first.experiment), ("B", second.experiment)):
-            st.button(escape_markdown(f"Open {letter}: {experiment.title}"), key=f"open_{experiment.id}",
-            type="tertiary",
-                      on_click=_open_experiment, args=(experiment.id,))  # fmt: skip
+            change = {"experiment": experiment.id, "beside": None}
+            label = escape_markdown(f"Open {letter}: {experiment.title}")
+            st.button(label, key=f"open_{experiment.id}", type="tertiary", on_click=address.put, kwargs=change)
 
 
 def _check_same_questions(first: Experiment, second: Experiment) -> bool:
     """Return whether questions and judgments are the same; show a warning about any difference."""
-    try:
+    with report_errors(st.warning):
         check_comparable(first, second)
-    except WorkbenchError as error:
-        st.warning(escape_markdown(str(error)))
     return first.test_set_hash == second.test_set_hash
 
 
@@ -99,16 +97,6 @@ def _describe_experiment(experiment: Experiment) -> str:
     began = experiment.created_at.astimezone().strftime("%-d %b %Y, %H:%M") if experiment.created_at else "–"
     ground = f"{experiment.test_set_title} version {experiment.test_set_version}, corpus: {experiment.over}"
     return f"{experiment.title}, {ground}, {began}"
-
-
-def _choose_metric(metrics: list[str]) -> str:
-    named = address.get("metric")
-    show_value("beside_metric", named if named in metrics else metrics[0], metrics)
-    chosen = st.segmented_control(
-        "Metric", metrics, key="beside_metric", format_func=metric_title, required=True, width="content",
-        on_change=lambda: address.put(metric=st.session_state["beside_metric"]),
-    )  # fmt: skip
-    return chosen or metrics[0]
 
 
 def _make_columns(first: Experiment, second: Experiment) -> tuple[Column, ...]:
@@ -128,12 +116,11 @@ def _find_range(pairs: list[Pair]) -> list[float]:
 
 
 def _make_compared_row(pair: Pair, ends: list[float]) -> dict[str, object]:
-    appearance = get_look(pair.strategy)
     return {
         "id": pair.label,
         "name": pair.label,
         "cells": {
-            "run": {"text": strategy_title(pair.strategy), "hue": appearance.hue, "shape": appearance.shape},
+            "run": strategy_look(pair.strategy) | {"text": strategy_title(pair.strategy)},
             "first": _make_score_cell(pair.first, ends),
             "second": _make_score_cell(pair.second, ends),
             "difference": _difference_cell(pair),
@@ -168,10 +155,6 @@ def _verdict_cell(pair: Pair) -> dict[str, str]:
     return {"state": "done" if difference.difference > 0 else "failed", "text": describe_difference(difference)}
 
 
-def _open_experiment(experiment_id: str) -> None:
-    address.put(experiment=experiment_id, beside=None)
-
-
 def _leave_view() -> None:
     address.put(experiment=None, beside=None, metric=None)
 
@@ -202,11 +185,9 @@ def show_matrix_form(wb: Workbench) -> list[Cell]:
     varied = _choose_values({key: tunable[key] for key in chosen}, names)
     if not strategies or not indexes:
         return []
-    try:
+    with report_errors():
         return make_cells(strategies, indexes, combine_values(varied))
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return []
+    return []
 
 
 def combine_values(varied: Varied) -> dict[str, list[dict[str, ParameterValue]]]:
@@ -343,10 +324,7 @@ def show_planned(wb: Workbench, job_id: str) -> None:
         store_warning("The sample was not loaded. See the job below to resume it.")
         address.put(planned=None)
         st.rerun()
-    show_message(
-        "The experiment starts when the sample is loaded",
-        "Progress is shown below. You can leave this page.",
-    )
+    show_message("The experiment starts when the sample is loaded", "Progress is shown below. You can leave this page.")
 
 
 def _choose_test_set(wb: Workbench) -> str:
@@ -396,12 +374,8 @@ def _describe_size(runs: int, questions: int) -> str:
 
 
 def _count_questions(wb: Workbench, test_set: str, limit: int | None) -> int:
-    answerable = _count_answerable(wb, test_set)
-    return min(answerable, limit or answerable)
-
-
-def _count_answerable(wb: Workbench, test_set: str) -> int:
-    return len(_load_test_set(wb, test_set).answerable)
+    chosen = load_test_set(SAMPLE_NAME) if test_set == SAMPLE_NAME else TestSetStore(wb).load(test_set)
+    return min(len(chosen.answerable), limit or len(chosen.answerable))
 
 
 def _describe_corpus(wb: Workbench, test_set: str) -> str:
@@ -417,14 +391,10 @@ def _describe_corpus(wb: Workbench, test_set: str) -> str:
     )
 
 
-def _load_test_set(wb: Workbench, test_set: str) -> TestSet:
-    return load_test_set(SAMPLE_NAME) if test_set == SAMPLE_NAME else TestSetStore(wb).load(test_set)
-
-
 def _start_experiment(
     wb: Workbench, test_set: str, cells: Sequence[Cell], metrics: Sequence[str], limit: int | None, ragas: str
 ) -> None:
-    try:
+    with report_errors():
         title = st.session_state["build_title"].strip()
         if test_set == SAMPLE_NAME:
             job = enqueue_on_sample(wb, title, cells, metrics=metrics, limit=limit, ragas=ragas)
@@ -432,11 +402,8 @@ def _start_experiment(
             st.rerun()
         experiment = Experiments(wb).create(title, test_set, cells, metrics=metrics, limit_queries=limit)
         enqueue_experiment(wb, experiment.id, ragas=ragas)
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return
-    address.put(experiment=experiment.id, new=None, dataset=None)
-    st.rerun()
+        address.put(experiment=experiment.id, new=None, dataset=None)
+        st.rerun()
 
 
 # The list of experiments
@@ -541,13 +508,12 @@ def _make_row(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple
     }
 
 
-def _strategy_cell(winner: Winner | None) -> dict[str, str] | None:
+def _strategy_cell(winner: Winner | None) -> JsonObject | None:
     if winner is None:
         return None
     if winner.tied > 1:
         return {"text": f"Tie of {winner.tied} runs"}
-    appearance = get_look(winner.strategy)
-    return {"text": strategy_title(winner.strategy), "hue": appearance.hue, "shape": appearance.shape}
+    return strategy_look(winner.strategy) | {"text": strategy_title(winner.strategy)}
 
 
 def _score_cell(winner: Winner | None, ends: tuple[float, float]) -> dict[str, object] | None:
@@ -594,7 +560,7 @@ def _show_view(wb: Workbench) -> None:
     elif address.get("open"):
         show_test_set(wb, address.get("open"))
     else:
-        view = _choose_view()
+        view = choose_in_url("View", VIEWS, "view", "evaluate_view")
         if view == "datasets":
             show_test_sets(wb)
         elif view == "tune":
@@ -603,17 +569,3 @@ def _show_view(wb: Workbench) -> None:
             show_learning(wb)
         else:
             show_experiments(wb)
-
-
-def _choose_view() -> str:
-    show_value("evaluate_view", address.get("view") if address.get("view") in VIEWS else "experiments")
-    chosen = st.segmented_control(
-        "View", list(VIEWS), key="evaluate_view", format_func=VIEWS.__getitem__, required=True,
-        label_visibility="collapsed", on_change=_change_view,
-    )  # fmt: skip
-    return chosen or "experiments"
-
-
-def _change_view() -> None:
-    view = st.session_state["evaluate_view"]
-    address.put(view=None if view == "experiments" else view)

@@ -17,8 +17,8 @@ from workbench.app.evaluate.charts import make_changes_chart, make_heat_map, rea
 from workbench.app.evaluate.outcome import ExperimentOutcome, format_run_title, load_outcome
 from workbench.app.state import address
 from workbench.app.state.shared import current_theme, show_value
-from workbench.app.widgets.looks import escape_markdown, get_look, make_label_function, strip_markdown
-from workbench.app.widgets.notices import load_component
+from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_look, strip_markdown
+from workbench.app.widgets.notices import mount
 from workbench.app.widgets.reader import open_document
 from workbench.app.widgets.table import Column, show_table
 from workbench.errors import NotFound, WorkbenchError
@@ -43,9 +43,7 @@ def show_rankings(wb: Workbench, test_set: TestSet, question_id: str, pair: Sequ
         for letter, cell, other in (("A", pair[0], pair[1]), ("B", pair[1], pair[0]))
     ]
     binary = max(grades.values(), default=0) <= 1
-    result = load_component("evaluate/rankings")(
-        key="rankings", data={"columns": columns, "binary": binary}, on_open_change=_ignore_event
-    )
+    result = mount("evaluate/rankings", "rankings", {"columns": columns, "binary": binary}, "open")
     if result.open:
         open_document(result.open["document"], int(result.open["start"]), int(result.open["end"]))
 
@@ -94,7 +92,6 @@ def _build_column(
     documents: JudgedDocuments,
     metric: str,
 ) -> dict[str, Any]:
-    appearance = get_look(cell.cell.strategy)
     answer = cell.run.answers[question_id] if cell.run and question_id in cell.run.answers else None
     keys = answer.documents[:MAX_HITS_SHOWN] if answer else ()
     elsewhere = other.run.answers[question_id].documents if other.run and question_id in other.run.answers else ()
@@ -103,9 +100,8 @@ def _build_column(
     deep = list(answer.documents) if answer else []
     wanted = [key for key, grade in grades.items() if grade > 0]
     return {
+        **strategy_look(cell.cell.strategy),
         "label": f"{letter} {format_run_title(cell)}",
-        "hue": appearance.hue,
-        "shape": appearance.shape,
         "value": f"{metric_title(metric)} {value:.3f}",
         "hits": [
             _build_hit(rank, key, passages.get(key), grades.get(key), list(elsewhere), documents)
@@ -141,10 +137,6 @@ def _build_hit(
         "end": passage.end if passage else 0,
         "moved": absent if other_rank is None else f"rank {other_rank} in the other",
     }
-
-
-def _ignore_event() -> None:
-    """Do nothing: Streamlit requires a callback, and the trigger is read from the result."""
 
 
 CHANGE_COLUMNS = (
@@ -297,11 +289,7 @@ def _choose_question(question_id: str, chart: str | None) -> None:
 
 
 def _show_question(
-    wb: Workbench,
-    outcome: ExperimentOutcome,
-    test_set: TestSet,
-    pair: Sequence[CellResult],
-    texts: Mapping[str, str],
+    wb: Workbench, outcome: ExperimentOutcome, test_set: TestSet, pair: Sequence[CellResult], texts: Mapping[str, str]
 ) -> None:
     ids, _ = make_grid(outcome)
     named = address.get("ask")

@@ -35,6 +35,11 @@ def _refresh_job(wb: Workbench, job_id: str) -> None:
     st.progress(job.share)
 
 
+def dismiss_job(wb: Workbench, job_id: str) -> None:
+    """Delete a finished job with its result."""
+    wb.jobs.delete(job_id)
+
+
 # The preselected test set
 
 EARLIEST_TIME = datetime.min.replace(tzinfo=UTC)

@@ -18,10 +18,10 @@ from workbench.app.shell.scope_bar import format_scope, read_lasting_scope
 from workbench.app.shell.states import show_message
 from workbench.app.state import address
 from workbench.app.state.shared import note_change
-from workbench.app.widgets.looks import escape_markdown
-from workbench.app.widgets.notices import run_change, store_notice
+from workbench.app.widgets.looks import escape_markdown, make_file_name
+from workbench.app.widgets.notices import report_errors, run_change, store_notice
 from workbench.app.widgets.table import Column, make_time_cell, show_table
-from workbench.errors import InvalidInput, WorkbenchError
+from workbench.errors import InvalidInput
 from workbench.formatting import count_text
 from workbench.models.llm import SETUP_HINT
 
@@ -50,7 +50,10 @@ def show_new_form(wb: Workbench, expanded: bool) -> None:
                 )
                 create = st.form_submit_button("Create", type="primary", key="new_create")
             if create:
-                _create_and_open(lambda: TestSetStore(wb).create(title, scope=scope))
+                with report_errors():
+                    address.put(open=TestSetStore(wb).create(title, scope=scope).id)
+                    note_change()
+                    st.rerun()
         with folder:
             st.caption(
                 "Needs corpus.jsonl, queries.jsonl and qrels.tsv (or qrels/test.tsv). Its corpus is kept separate from "
@@ -68,27 +71,13 @@ def show_new_form(wb: Workbench, expanded: bool) -> None:
 
 def _start_import(wb: Workbench, upload: UploadedFile | None, path: str) -> None:
     """Import in the background; the tray shows progress and a link to the test set."""
-    try:
+    with report_errors():
         if upload is not None:
             job = enqueue_import(wb, archive=(upload.name, upload.getvalue()))
         else:
             job = enqueue_import(wb, path or None)
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return
-    store_notice(f"{job.title} started. A link to the test set appears below when it is ready.")
-    st.rerun()
-
-
-def _create_and_open(make: Callable[[], TestSetInfo]) -> None:
-    try:
-        test_set = make()
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return
-    note_change()
-    address.put(open=test_set.id)
-    st.rerun()
+        store_notice(f"{job.title} started. A link to the test set appears below when it is ready.")
+        st.rerun()
 
 
 def show_add_view(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
@@ -159,24 +148,19 @@ def _add_generated(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> Non
             _report_added(lambda: add_synthetic(wb, store, info.id, count))
         llm = wb.settings.has_llm
         if st.button(
-            "Generate with LLM",
-            key="add_llm",
-            disabled=not llm,
-            help=None if llm else f"Needs an LLM: {SETUP_HINT}.",
+            "Generate with LLM", key="add_llm", disabled=not llm, help=None if llm else f"Needs an LLM: {SETUP_HINT}."
         ):
             with st.spinner("Writing questions…"):
                 _report_added(lambda: add_llm_questions(wb, store, info.id, count, Endpoint.from_workbench(wb)))
 
 
 def _report_added(change: Callable[[], ImportReport]) -> None:
-    try:
+    with report_errors():
         report = change()
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return
-    st.session_state["add_problems"] = report.problems[:20]
-    store_notice(f"{count_text(report.questions, 'question')} and {count_text(report.judgments, 'judgment')} added.")
-    st.rerun()
+        st.session_state["add_problems"] = report.problems[:20]
+        counts = f"{count_text(report.questions, 'question')} and {count_text(report.judgments, 'judgment')}"
+        store_notice(f"{counts} added.")
+        st.rerun()
 
 
 MAX_ROWS = 5_000  # rows in an editor
@@ -331,12 +315,9 @@ def _read_rows(sheet: pandas.DataFrame) -> list[SheetRow]:
 
 
 def _save_changes(change: Callable[[], str]) -> None:
-    try:
+    with report_errors():
         store_notice(change())
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return
-    st.rerun()
+        st.rerun()
 
 
 # The list of test sets, and one of them
@@ -432,7 +413,7 @@ def _show_export(wb: Workbench, store: TestSetStore, info: TestSetInfo) -> None:
         "Version", 1, info.version, info.version, key=f"version_{info.id}_{info.version}", width=160
     )
     test_set = store.load(info.id, int(version))
-    name = f"{''.join(c if c.isalnum() else '-' for c in info.title)[:60].strip('-') or 'test_set'}-v{test_set.version}"
+    name = f"{make_file_name(info.title, 'test_set')}-v{test_set.version}"
     st.markdown(
         f"{count_text(len(test_set.questions), 'question')}, {count_text(len(test_set.judgments), 'judgment')}."
     )

@@ -10,18 +10,18 @@ import streamlit as st
 from evals.background import enqueue_experiment, enqueue_optimise
 from evals.experiments.catalogue import Experiments
 from evals.experiments.runs import Cell
-from evals.experiments.tuning import MIN_TUNING_QUESTIONS, StoredCandidate, StoredFinalist, read_tuning_result
+from evals.experiments.tuning import MIN_TUNING_QUESTIONS, Candidate, Finalist, read_tuning_result
 from evals.measures.metrics import DEFAULT_METRICS, metric_title
-from evals.measures.significance import Difference, describe_difference
+from evals.measures.significance import describe_difference
 from evals.test_sets.store import TestSetStore
 from workbench.app.evaluate.charts import ChartPoint
 from workbench.app.evaluate.outcome import show_quality_chart
-from workbench.app.evaluate.shared import preselect_test_set, show_running_job
+from workbench.app.evaluate.shared import dismiss_job, preselect_test_set, show_running_job
 from workbench.app.shell.states import show_message
 from workbench.app.state import address
 from workbench.app.widgets.looks import escape_markdown, make_label_function, strategy_title
+from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
-from workbench.errors import WorkbenchError
 from workbench.formatting import count_text
 from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import as_text, as_text_or_none
@@ -56,8 +56,7 @@ def show_tuning(wb: Workbench) -> None:
                   kwargs={"view": "datasets"})  # fmt: skip
         return
     _show_form(wb, ready)
-    jobs = wb.jobs.list(kind="optimise", limit=MAX_JOBS_SHOWN)
-    for job in jobs:
+    for job in wb.jobs.list(kind="optimise", limit=MAX_JOBS_SHOWN):
         with st.container(border=True, key=f"tune_{job.id}"):
             if job.is_finished:
                 _show_outcome(wb, job)
@@ -93,20 +92,15 @@ def _show_form(wb: Workbench, ready: Sequence[TestSetInfo]) -> None:
             go = st.button("Start tuning", type="primary", disabled=not strategies, key="tune_go")
             st.caption("Successive halving: bad settings are dropped early; finalists are scored on a held-out half.")
     if go:
-        try:
+        with report_errors():
             enqueue_optimise(wb, test_set, strategies, minutes * 60, metric)
-        except WorkbenchError as error:
-            st.error(escape_markdown(str(error)))
-            return
-        st.rerun()
+            st.rerun()
 
 
 def _resume(wb: Workbench, job_id: str) -> None:
     """Resume a tuning job with its results so far and its remaining time."""
-    try:
+    with report_errors(st.toast):
         wb.jobs.resume(job_id)
-    except WorkbenchError as error:
-        st.toast(escape_markdown(str(error)))
 
 
 def _show_outcome(wb: Workbench, job: Job) -> None:
@@ -118,20 +112,19 @@ def _show_outcome(wb: Workbench, job: Job) -> None:
             _start_experiment(wb, job)
         if job.status in ("cancelled", "failed"):
             st.button("Resume", key=f"resume_{job.id}", on_click=_resume, args=(wb, job.id))
-        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=_dismiss_job, args=(wb, job.id))
+        st.button("Dismiss", key=f"away_{job.id}", type="tertiary", on_click=dismiss_job, args=(wb, job.id))
     result = read_tuning_result(job)
     if result is not None:
         st.caption(
-            f"{metric_title(result['metric'])} on "
-            f"{escape_markdown(result.get('scope', 'all your documents'))}. Tuned on "
-            f"{count_text(result['tuning_questions'], 'question')}, scored on {result['held_out_questions']} held out. "
+            f"{metric_title(result.metric)} on {escape_markdown(result.scope)}. Tuned on "
+            f"{count_text(result.tuning_questions, 'question')}, scored on {result.held_out_questions} held out. "
             "★ = no other setting is both better and faster."
         )
-        show_quality_chart([make_point(finalist) for finalist in result["finalists"]], f"front_{job.id}")
+        show_quality_chart([make_point(finalist) for finalist in result.finalists], f"front_{job.id}")
         show_table(
             f"finalists_{job.id}",
             FINALIST_COLUMNS,
-            [make_finalist_row(n, finalist) for n, finalist in enumerate(result["finalists"])],
+            [make_finalist_row(n, finalist) for n, finalist in enumerate(result.finalists)],
             label="Finalists",
             noun="settings",
             filters=False,
@@ -139,55 +132,46 @@ def _show_outcome(wb: Workbench, job: Job) -> None:
         )
 
 
-def _dismiss_job(wb: Workbench, job_id: str) -> None:
-    wb.jobs.delete(job_id)
-
-
-def make_point(finalist: StoredFinalist) -> ChartPoint:
+def make_point(finalist: Finalist) -> ChartPoint:
     """Return a finalist as a point of the chart."""
-    candidate = finalist["candidate"]
-    name = strategy_title(candidate["strategy"]) + ("" if finalist["is_default"] else ", tuned")
-    return ChartPoint(
-        name, candidate["strategy"], finalist["latency_ms"]["p50"], finalist["held_out"], on_front=finalist["on_front"]
-    )
+    strategy = finalist.candidate.strategy
+    name = strategy_title(strategy) + ("" if finalist.is_default else ", tuned")
+    return ChartPoint(name, strategy, finalist.latency_ms["p50"], finalist.held_out, on_front=finalist.on_front)
 
 
-def make_finalist_row(place: int, finalist: StoredFinalist) -> dict[str, object]:
+def make_finalist_row(place: int, finalist: Finalist) -> dict[str, object]:
     """Return a finalist as a row."""
-    candidate, against = finalist["candidate"], finalist["against_default"]
-    name = strategy_title(candidate["strategy"]) + (", default settings" if finalist["is_default"] else "")
-    verdict = "–"
-    if against:
-        verdict = f"{against['difference']:+.3f}, {describe_difference(Difference(**against))}"
-    low, high = finalist["interval"]
-    p50 = finalist["latency_ms"]["p50"]
+    against = finalist.against_default
+    name = strategy_title(finalist.candidate.strategy) + (", default settings" if finalist.is_default else "")
+    low, high = finalist.interval
+    p50 = finalist.latency_ms["p50"]
     return {
         "id": str(place),
         "name": name,
         "cells": {
             "what": name,
-            "held": {"text": f"{finalist['held_out']:.3f}", "order": finalist["held_out"]},
+            "held": {"text": f"{finalist.held_out:.3f}", "order": finalist.held_out},
             "interval": {"text": f"{low:.3f} to {high:.3f}", "order": low},
-            "tuned": {"text": f"{finalist['tuned']:.3f}", "order": finalist["tuned"]},
-            "verdict": verdict,
-            "ms": {"text": f"{p50:.1f}{' ★' if finalist['on_front'] else ''}", "order": p50},
+            "tuned": {"text": f"{finalist.tuned:.3f}", "order": finalist.tuned},
+            "verdict": f"{against.difference:+.3f}, {describe_difference(against)}" if against else "–",
+            "ms": {"text": f"{p50:.1f}{' ★' if finalist.on_front else ''}", "order": p50},
         },
-        "notes": {} if finalist["is_default"] else {"what": format_changed_parameters(candidate)},
+        "notes": {} if finalist.is_default else {"what": format_changed_parameters(finalist.candidate)},
     }
 
 
-def format_changed_parameters(candidate: StoredCandidate) -> str:
+def format_changed_parameters(candidate: Candidate) -> str:
     """Return a candidate's non-default parameters as text."""
-    defaults = {parameter.name: parameter.default for parameter in STRATEGIES[candidate["strategy"]].parameters}
-    parameters = candidate["parameters"].items()
+    defaults = {parameter.name: parameter.default for parameter in STRATEGIES[candidate.strategy].parameters}
+    parameters = candidate.parameters.items()
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in parameters if value != defaults.get(name))
 
 
 def _start_experiment(wb: Workbench, job: Job) -> None:
     search, index = read_tuning_result(job), as_text_or_none(job.parameters["index"])
     cells = [
-        Cell(finalist["candidate"]["strategy"], finalist["candidate"]["parameters"], index)
-        for finalist in (search["finalists"] if search else ())
+        Cell(finalist.candidate.strategy, finalist.candidate.parameters, index)
+        for finalist in (search.finalists if search else ())
     ]
     test_set = as_text(job.parameters["dataset"])
     experiment = Experiments(wb).create(f"Finalists of {job.title.lower()}", test_set, cells)

@@ -12,7 +12,7 @@ from workbench.app.shell.states import show_error, show_opening
 from workbench.app.shell.work import show_tray
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, clear_run_cache, current_theme
-from workbench.app.widgets.notices import load_component, load_stylesheet
+from workbench.app.widgets.notices import load_stylesheet, mount
 from workbench.errors import WorkbenchError
 
 # Pages. A new page is a folder with page.py, a function here that imports it, and an entry in PAGES.
@@ -96,14 +96,8 @@ def main() -> None:
     except WorkbenchError as error:
         show_error(error)
     address.remember()
-    load_component("shell/shortcuts")(
-        key="shortcuts", data={"theme": current_theme()}, on_theme_change=_rerun_for_theme
-    )
+    mount("shell/shortcuts", "shortcuts", {"theme": current_theme()}, "theme")  # charts get the theme's colours
     OPENING.warm_now()
-
-
-def _rerun_for_theme() -> None:
-    """Do nothing: the callback reruns the page, so that charts get the colours of the new theme."""
 
 
 main()

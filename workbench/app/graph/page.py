@@ -16,8 +16,8 @@ from workbench.app.shell.scope_bar import clear_scope, is_scoped, read_index, re
 from workbench.app.shell.states import show_message
 from workbench.app.shell.work import show_start_buttons
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, current_theme, show_value
-from workbench.app.widgets.looks import PALETTE, escape_markdown
+from workbench.app.state.shared import OPENING, choose_in_url, current_theme, show_value
+from workbench.app.widgets.looks import PALETTE, escape_markdown, shorten
 from workbench.app.widgets.reader import open_document, show_reader
 from workbench.app.widgets.table import Column, show_table
 from workbench.errors import ConfigurationError
@@ -190,11 +190,8 @@ TYPE_LOOKS = (  # hue and shape, most frequent type first; diamonds are answers
 )  # fmt: skip
 TYPE_TITLES = {"pdf": "PDF", "html": "Web page", "csv": "CSV", "json": "JSON", "epub": "EPUB", "": "Other"}
 MAX_NODES_LABELLED = 24  # nodes with a permanent label; others show theirs on hover
-MAX_LABEL_CHARS, MAX_LABEL_CHARS_CROWDED, CROWDED_NODES = (
-    30,
-    18,
-    80,
-)  # characters of a label; of a label in a chart of more than CROWD nodes
+MAX_LABEL_CHARS, MAX_LABEL_CHARS_CROWDED = 30, 18  # characters of a label; in a chart of more than CROWDED_NODES
+CROWDED_NODES = 80
 NARROW_FRAME_PX, NARROW_LABEL_PX = 600, 130  # px: frame width up to which labels have this maximum width
 FONT = "Source Sans 3, sans-serif"  # by which ECharts measures labels, to hide those that would overlap
 MAX_TOOLTIP_CHARS = 90  # characters of a tooltip
@@ -307,15 +304,12 @@ def _make_node(
     place = types.index(node.document_type if node.document_type in types else "")
     return {
         "id": node.id,
-        "name": _shorten(node.title, MAX_TOOLTIP_CHARS),
-        "value": f"{_shorten(node.source_title, 40)}: cited by {node.cited_by}, cites {node.cites}",
+        "name": shorten(node.title, MAX_TOOLTIP_CHARS),
+        "value": f"{shorten(node.source_title, 40)}: cited by {node.cited_by}, cites {node.cites}",
         "category": place,
         "symbol": "diamond" if node.id in chosen else TYPE_LOOKS[place][1],
         "symbolSize": round(size, 1),
-        "label": {
-            "show": node.id in titled,
-            "formatter": _shorten(node.title, longest).replace("{", "("),
-        },
+        "label": {"show": node.id in titled, "formatter": shorten(node.title, longest).replace("{", "(")},
     }
 
 
@@ -341,10 +335,6 @@ def _type_hue(place: int, theme: str) -> str:
     return dark if theme == "dark" else light
 
 
-def _shorten(text: str, longest: int) -> str:
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
-
-
 VIEWS = {"graph": "Graph", "links": "Most cited, orphans, broken", "archive": "Archive search"}
 NUMBERS_HELP = {
     "Links": "Total of the other counts.",
@@ -364,14 +354,11 @@ def page() -> None:
     """Show the view named in the URL."""
     wb = OPENING.workbench
     st.title("Graph", anchor=False)
-    view = _choose_view()
+    view = choose_in_url("View", VIEWS, "view", "graph_view")
     if view == "archive":
         show_archive(wb)
     elif not wb.documents.count():
-        show_message(
-            "No documents yet",
-            "This page shows citations between your documents, and broken links.",
-        )
+        show_message("No documents yet", "This page shows citations between your documents, and broken links.")
         show_start_buttons(wb, "library", "crawl")
     else:
         scope = wb.requests.resolve(read_scope())
@@ -380,15 +367,6 @@ def page() -> None:
         else:
             _show_lists(wb, scope)
     show_reader(wb, read_index())
-
-
-def _choose_view() -> str:
-    show_value("graph_view", address.get("view") if address.get("view") in VIEWS else "graph")
-    chosen = st.segmented_control(
-        "View", list(VIEWS), key="graph_view", format_func=VIEWS.__getitem__, required=True,
-        label_visibility="collapsed", on_change=lambda: address.put(view=st.session_state["graph_view"]),
-    )  # fmt: skip
-    return chosen or "graph"
 
 
 def _show_graph(wb: Workbench, scope: ResolvedScope) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import PurePath
@@ -13,14 +13,29 @@ import streamlit as st
 
 from workbench.app.shell.scope_bar import read_index
 from workbench.app.shell.states import show_message
-from workbench.app.shell.work import JOB_VIEWS, JobView, select_for_tray, show_start_buttons
+from workbench.app.shell.work import (
+    NO_PROJECT,
+    Destination,
+    JobView,
+    choose_destination,
+    list_job_views,
+    select_for_tray,
+    show_start_buttons,
+)
 from workbench.app.state import address
-from workbench.app.state.shared import OPENING, show_value
+from workbench.app.state.shared import OPENING, choose_in_url
 from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
-from workbench.app.widgets.notices import run_change, show_language_offer, show_notice, store_warning
+from workbench.app.widgets.notices import (
+    report_errors,
+    run_change,
+    show_confirmation,
+    show_language_offer,
+    show_notice,
+    store_warning,
+)
 from workbench.app.widgets.reader import open_document, show_reader
 from workbench.app.widgets.table import Column, make_time_cell, show_table
-from workbench.errors import NotFound, UnreadableDocument, WorkbenchError
+from workbench.errors import NotFound, UnreadableDocument
 from workbench.formatting import count_text, sources_text
 from workbench.ingestion.readers.formats import MAX_BYTES, list_format_titles
 from workbench.services.sources import UPLOADS_TITLE, Deletion, LocationNames
@@ -59,7 +74,7 @@ def delete_sources(wb: Workbench, sources: Sequence[Source]) -> None:
         f"This permanently deletes {count_text(len(sources), 'source')} with {count_text(documents, 'document')} and "
         f"{count_text(passages, 'passage')}. Your original files are not affected."
     )
-    _confirm(
+    show_confirmation(
         f"Delete {count_text(len(sources), 'source')}",
         lambda: describe_deletions([wb.sources.delete(source.id) for source in sources]),
     )
@@ -76,18 +91,10 @@ def delete_documents(wb: Workbench, documents: Sequence[Document]) -> None:
     st.markdown(
         f"This permanently deletes {count_text(len(documents), 'document')} and {count_text(passages, 'passage')}."
     )
-    _confirm(
+    show_confirmation(
         f"Delete {count_text(len(documents), 'document')}",
         lambda: describe_deletions([wb.documents.delete(document.id) for document in documents]),
     )
-
-
-def _confirm(label: str, change: Callable[[], str]) -> None:
-    with st.container(horizontal=True):
-        if st.button(label, type="primary", key="confirm_delete"):
-            run_change(change)
-        if st.button("Cancel", key="keep"):
-            st.rerun()
 
 
 @st.dialog("Move sources")
@@ -95,9 +102,7 @@ def move_sources(wb: Workbench, sources: Sequence[Source]) -> None:
     """Ask for the project and folder of sources."""
     projects = {project.id: project.title for project in wb.projects.list()}
     st.text(", ".join(source.title for source in sources[:5]) + (" …" if len(sources) > 5 else ""))
-    project = st.selectbox(
-        "Project", ["", *projects], format_func=make_label_function(projects, "No project (visible in every scope)")
-    )
+    project = st.selectbox("Project", ["", *projects], format_func=make_label_function(projects, NO_PROJECT))
     names = [folder.name for folder in wb.projects.folders(project)] if project else []
     folder = st.selectbox("Folder", ["", *names], format_func=lambda name: name or "None", disabled=not names)
     if not projects:
@@ -254,11 +259,7 @@ def delete_project(wb: Workbench, project: Project) -> None:
         f"This permanently deletes the project, its folders and {sources_text(len(sources), len(families))}: "
         f"{count_text(documents, 'document')} in all. Sources without a project are kept."
     )
-    with st.container(horizontal=True):
-        if st.button("Delete project", type="primary", key="confirm_delete"):
-            run_change(lambda: describe_deletions([wb.projects.delete(project.id)]))
-        if st.button("Cancel", key="keep"):
-            st.rerun()
+    show_confirmation("Delete project", lambda: describe_deletions([wb.projects.delete(project.id)]))
 
 
 @st.dialog("Delete folder")
@@ -267,11 +268,9 @@ def delete_folder(wb: Workbench, project: Project, folder: Folder) -> None:
     st.text(f"{project.title} / {folder.name}")
     sources = sources_text(folder.source_count, folder.family_count)
     st.markdown(f"This deletes the folder. The project keeps its {sources}.")
-    with st.container(horizontal=True):
-        if st.button("Delete folder", type="primary", key="confirm_delete"):
-            run_change(lambda: f'Folder "{wb.projects.delete_folder(project.id, folder.id).name}" deleted.')
-        if st.button("Cancel", key="keep"):
-            st.rerun()
+    show_confirmation(
+        "Delete folder", lambda: f'Folder "{wb.projects.delete_folder(project.id, folder.id).name}" deleted.'
+    )
 
 
 # The upload area
@@ -404,7 +403,7 @@ def ask_files(wb: Workbench, source: Source) -> None:
     def ask() -> None:
         drop = _show_drop_zone()
         if drop is not None and drop.files and _show_add_button(drop):
-            _start_and_rerun(wb, drop, source.id, None, None, ())
+            _start_and_rerun(wb, drop, Destination(source.id))
 
     ask()
 
@@ -437,53 +436,26 @@ def _show_add_button(drop: DroppedFiles) -> bool:
 
 def _show_destination(wb: Workbench, sources: Sequence[Source], drop: DroppedFiles) -> None:
     titles = {source.id: source.title for source in sources}
-    projects = {project.id: project.title for project in wb.projects.list()}
-    preferred = address.get("project") if address.get("project") in projects else ""
-    first, second, third, fourth = st.columns([3, 2, 2, 3])
-    with first:
-        source = st.selectbox(
-            "Into source", list(titles), index=None, format_func=make_label_function(titles),
-            accept_new_options=True, placeholder=f"{drop.title}, or enter a new name", key="upload_source",
-        )  # fmt: skip
-    existing = source in titles
-    with second:
-        project = st.selectbox(
-            "Project", ["", *projects], format_func=make_label_function(projects,
-            "No project (visible in every scope)"),
-            index=["", *projects].index(preferred), disabled=existing, key="upload_project",
-        )  # fmt: skip
-    folders = [folder.name for folder in wb.projects.folders(project)] if project and not existing else []
-    with third:
-        folder = st.selectbox(
-            "Folder", ["", *folders], format_func=lambda name: name or "None", disabled=not folders, key="upload_folder"
-        )
-    with fourth:
-        tags = st.multiselect(
-            "Tags", list(wb.sources.tags()), accept_new_options=True, placeholder="None", key="upload_tags"
-        )
+    placeholder = f"{drop.title}, or enter a new name"
+    target = choose_destination(wb, titles, "upload", placeholder, project=address.get("project"), adds_tags=True)
     if _show_add_button(drop):
-        _start_and_rerun(wb, drop, source or drop.title, None if existing else project or None, folder or None, tags)
+        _start_and_rerun(wb, drop, target)
 
 
-def _start_and_rerun(
-    wb: Workbench, drop: DroppedFiles, source: str, project: str | None, folder: str | None, tags: Sequence[str]
-) -> None:
-    try:
+def _start_and_rerun(wb: Workbench, drop: DroppedFiles, target: Destination) -> None:
+    with report_errors():
         start_upload(
             wb,
             drop.files,
-            source=source,
-            project=project,
-            folder=folder if project else None,
-            tags=tags,
+            source=target.source or drop.title,
+            project=target.project,
+            folder=target.folder,
+            tags=target.tags,
             index=address.get("index") or None,
             left_out=drop.left_out,
         )
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return
-    st.session_state[_DROP_ZONE_KEY] += 1
-    st.rerun()
+        st.session_state[_DROP_ZONE_KEY] += 1
+        st.rerun()
 
 
 # The language of a source
@@ -686,25 +658,15 @@ def _show_opened(wb: Workbench, source_id: str) -> None:
 
 
 def _show_views(wb: Workbench) -> None:
-    show_value("library_view", address.get("view") or "sources")
-    view = st.segmented_control(
-        "View", list(VIEWS), key="library_view", format_func=VIEWS.__getitem__, required=True,
-        label_visibility="collapsed", on_change=lambda: address.put(view=_read_view()),
-    )  # fmt: skip
-    if view == "projects":
+    if choose_in_url("View", VIEWS, "view", "library_view") == "projects":
         show_projects(wb)
         return
     sources = wb.sources.list()
     show_upload_area(wb, sources)
     sources += wb.sources.of_families()  # after the others; distinguished by their type
-    if any(work.job.kind == "ingest" and not work.is_running for work in select_for_tray(JOB_VIEWS.all()).values()):
+    if any(work.job.kind == "ingest" and not work.is_running for work in select_for_tray(list_job_views()).values()):
         show_language_offer(wb)
     _show_sources(wb, sources)
-
-
-def _read_view() -> str | None:
-    view = st.session_state["library_view"]
-    return None if view == "sources" else view
 
 
 def _show_sources(wb: Workbench, sources: Sequence[Source]) -> None:
@@ -715,7 +677,7 @@ def _show_sources(wb: Workbench, sources: Sequence[Source]) -> None:
         show_start_buttons(wb, "crawl")
         return
     actions = st.container(key="source_actions", horizontal=True, vertical_alignment="center", gap="small")
-    if describe_indexing(JOB_VIEWS.all().values()):
+    if describe_indexing(list_job_views().values()):
         chosen = st.fragment(_refresh_table, run_every=REFRESH_S)(wb)
     else:
         chosen = _show_table(wb, sources)
@@ -736,14 +698,14 @@ def _refresh_table(wb: Workbench) -> tuple[str, ...]:
 
 def _show_table(wb: Workbench, sources: Sequence[Source]) -> tuple[str, ...]:
     """Show sources, with the progress of those being indexed; return the ids of the selected ones."""
-    filling = describe_indexing(JOB_VIEWS.all().values())
+    filling = describe_indexing(list_job_views().values())
     projects = {project.id: project.title for project in wb.projects.list()}
     chosen = show_table(
         "sources",
         SOURCE_COLUMNS,
         [
             make_source_row(source, projects, filling.get(source.id, ""))
-            for source in sorted(sources, key=_update_time_key, reverse=True)
+            for source in sorted(sources, key=lambda source: str(source.updated_at or ""), reverse=True)
         ],
         label="Sources",
         noun="sources",
@@ -759,14 +721,10 @@ def _show_table(wb: Workbench, sources: Sequence[Source]) -> tuple[str, ...]:
 def describe_indexing(works: Iterable[JobView]) -> dict[str, str]:
     """Return the progress of sources that are being indexed, by id."""
     return {
-        work.job.source_id: f"Indexing, {work.share:.0%}" if work.share else "Indexing"
+        work.job.source_id: f"Indexing, {work.job.share:.0%}" if work.job.share else "Indexing"
         for work in works
         if work.is_running and work.job.source_id
     }
-
-
-def _update_time_key(source: Source) -> str:
-    return source.updated_at.isoformat() if source.updated_at else ""
 
 
 def _show_actions(wb: Workbench, selected: Sequence[Source]) -> None:

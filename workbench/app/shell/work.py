@@ -14,9 +14,10 @@ import streamlit as st
 from workbench.app.shell.navigation import PageEntry, switch_page
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, note_change
-from workbench.app.widgets.looks import describe_unsupported, escape_markdown
+from workbench.app.widgets.looks import describe_unsupported, escape_markdown, make_label_function
+from workbench.app.widgets.notices import report_errors
 from workbench.app.widgets.table import Column, show_table
-from workbench.errors import StorageError, WorkbenchError
+from workbench.errors import StorageError
 from workbench.formatting import count_text
 from workbench.jobs.worker import STALLED_AFTER_S
 from workbench.storage.job_parts import SETTLED_STATES, FileTally, JobFile
@@ -64,16 +65,6 @@ class JobView:
         return not self.job.is_finished
 
     @property
-    def share(self) -> float:
-        """The progress, 0..1."""
-        return self.job.share
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The estimated seconds left; None if unknown, or if the estimate has passed."""
-        return self.job.seconds_left
-
-    @property
     def quiet_seconds(self) -> float:
         """The seconds since the last heartbeat of its worker if it counts as dead, else 0."""
         if self.job.status != "running" or self.job.updated_at is None:
@@ -82,25 +73,19 @@ class JobView:
         return silence if silence > STALLED_AFTER_S else 0.0
 
 
-class JobViews:
-    """The jobs in view, oldest first: running ones, and finished ones until they are dismissed."""
+def list_job_views() -> dict[str, JobView]:
+    """Return the jobs in view by id, oldest first: running ones, and finished ones until they are dismissed.
 
-    def all(self) -> dict[str, JobView]:
-        """Return the jobs in view by id.
-
-        Raises:
-            StorageError: The database is not available.
-        """
-        jobs, moment = OPENING.workbench.jobs, datetime.now(UTC)
-        view = jobs.in_view()
-        heard = jobs.heard() if any(job.status == "running" for job in view) else {}
-        return {
-            job.id: JobView(job, jobs.tally(job.id) if job.kind == "ingest" else FileTally(), moment, heard.get(job.id))
-            for job in view
-        }
-
-
-JOB_VIEWS = JobViews()
+    Raises:
+        StorageError: The database is not available.
+    """
+    jobs, moment = OPENING.workbench.jobs, datetime.now(UTC)
+    view = jobs.in_view()
+    heard = jobs.heard() if any(job.status == "running" for job in view) else {}
+    return {
+        job.id: JobView(job, jobs.tally(job.id) if job.kind == "ingest" else FileTally(), moment, heard.get(job.id))
+        for job in view
+    }
 
 
 # Buttons to add documents
@@ -120,7 +105,7 @@ def show_add_button(page: str, *, is_chief: bool = False) -> None:
 
 def show_sample_button(wb: Workbench) -> None:
     """Show the button that loads the sample; it is disabled while jobs are running."""
-    loading = any(work.is_running for work in JOB_VIEWS.all().values())
+    loading = any(work.is_running for work in list_job_views().values())
     why = "Available when the running jobs have finished." if loading else None
     if st.button("Load sample", icon=":material/auto_stories:", disabled=loading, help=why, key="to_sample"):
         start_sample(wb)
@@ -133,6 +118,56 @@ def show_start_buttons(wb: Workbench, *pages: str) -> None:
         for page in pages:
             show_add_button(page, is_chief=page == "library")
         show_sample_button(wb)
+
+
+NO_PROJECT = "No project (visible in every scope)"
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where new documents are stored: a source (None for a new one without a title), and what a new one gets."""
+
+    source: str | None
+    project: str | None = None
+    folder: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+def choose_destination(
+    wb: Workbench, sources: Mapping[str, str], key: str, placeholder: str, *, project: str = "", adds_tags: bool = False
+) -> Destination:
+    """Ask for the source of new documents.
+
+    Args:
+        wb: The workbench.
+        sources: Titles of the existing sources.
+        key: Prefix of the widgets' keys.
+        placeholder: Text shown while no source is chosen.
+        project: Project that is preselected, if it exists.
+        adds_tags: True if the tags are also added to an existing source.
+    """
+    projects = {"": NO_PROJECT} | {project.id: project.title for project in wb.projects.list()}
+    first, second, third, fourth = st.columns([3, 2, 2, 3])
+    source = first.selectbox(
+        "Into source", list(sources), index=None, format_func=make_label_function(sources), key=f"{key}_source",
+        accept_new_options=True, placeholder=placeholder,
+    )  # fmt: skip
+    is_old = source in sources
+    chosen = second.selectbox(
+        "Project", list(projects), list(projects).index(project if project in projects else ""), key=f"{key}_project",
+        format_func=make_label_function(projects), disabled=is_old,
+    )  # fmt: skip
+    folders = [folder.name for folder in wb.projects.folders(chosen)] if chosen and not is_old else []
+    folder = third.selectbox(
+        "Folder", ["", *folders], key=f"{key}_folder", format_func=lambda name: name or "None", disabled=not folders
+    )
+    tags = fourth.multiselect(
+        "Tags", list(wb.sources.tags()), key=f"{key}_tags", accept_new_options=True, placeholder="None",
+        disabled=is_old and not adds_tags,
+    )  # fmt: skip
+    if is_old:
+        return Destination(source, tags=tuple(tags) if adds_tags else ())
+    return Destination(source, chosen or None, folder if chosen and folder else None, tuple(tags))
 
 
 # The tray of jobs
@@ -155,7 +190,7 @@ def show_tray(page: PageEntry) -> None:
 
 
 def _list_jobs(page: PageEntry) -> dict[str, JobView]:
-    return {key: work for key, work in JOB_VIEWS.all().items() if work.job.kind not in page.jobs}
+    return {key: work for key, work in list_job_views().items() if work.job.kind not in page.jobs}
 
 
 def _tray_state(works: Mapping[str, JobView]) -> TrayState:
@@ -237,7 +272,7 @@ def _show_job(key: str, work: JobView, detailed: bool) -> None:
                 )
             _show_button("Dismiss", f"away_{key}", lambda: jobs.put_away(key))
     if work.is_running:
-        st.progress(work.share)
+        st.progress(work.job.share)
     if unread := as_texts(work.job.parameters.get("left_out")):
         st.html(f'<p class="wb-kind">{escape(describe_unsupported(unread))}</p>')
     if work.job.error:
@@ -265,10 +300,8 @@ def source_query(source_id: str) -> str:
 
 def _show_button(label: str, key: str, act: Callable[[], Any], disabled: bool = False) -> None:
     def handle_click() -> None:
-        try:
+        with report_errors(st.toast):
             act()
-        except WorkbenchError as error:
-            st.toast(escape_markdown(str(error)))
 
     st.button(label, key=key, type="tertiary", on_click=handle_click, disabled=disabled)
 
@@ -324,7 +357,7 @@ def describe_job(work: JobView) -> str:
         )
     if work.quiet_seconds:
         return f"no heartbeat from its worker for {work.quiet_seconds:.0f} s; another worker will take over"
-    parts = [_describe_progress(work), time_left_text(work.seconds_left), job.message]
+    parts = [_describe_progress(work), time_left_text(work.job.seconds_left), job.message]
     return " · ".join(part for part in parts if part)
 
 
@@ -339,5 +372,5 @@ def _describe_counts(work: JobView) -> str:
 
 def _describe_progress(work: JobView) -> str:
     if work.tally.total:
-        return progress_text(work.share, work.tally.settled_files, work.tally.total)
-    return f"{work.share:.0%}" if work.job.total else ""
+        return progress_text(work.job.share, work.tally.settled_files, work.tally.total)
+    return f"{work.job.share:.0%}" if work.job.total else ""

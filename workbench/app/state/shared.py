@@ -6,11 +6,12 @@ visitor has a session.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from workbench.app.state import address
 from workbench.opening import Opening, warm_model
 from workbench.retrieval.first_import import import_framework
 from workbench.retrieval.strategies import DEFAULT_STRATEGY
@@ -37,6 +38,36 @@ def show_value(key: str, value: object, among: Iterable[str] = ()) -> None:
     if key not in st.session_state or st.session_state[key] != value or st.session_state.get(last) != choices:
         st.session_state[key] = value
     st.session_state[last] = choices
+
+
+def choose_in_url(label: str, titles: Mapping[str, str], name: str, key: str, *, labelled: bool = False) -> str:
+    """Show a choice whose value is in the URL, and return it. The first one is the default, which the URL leaves out.
+
+    Args:
+        label: Its label.
+        titles: Titles of the values.
+        name: Name of the value in the URL.
+        key: Key of the widget.
+        labelled: Show the label.
+    """
+    default, named = next(iter(titles)), address.get(name)
+    show_value(key, named if named in titles else default, titles.values())
+
+    def change() -> None:
+        chosen = st.session_state[key]
+        address.put(**{name: None if chosen == default else chosen})
+
+    chosen = st.segmented_control(
+        label,
+        list(titles),
+        key=key,
+        format_func=titles.__getitem__,
+        required=True,
+        width="content",
+        label_visibility="visible" if labelled else "collapsed",
+        on_change=change,
+    )
+    return chosen or default
 
 
 # Values read once per run of the script

@@ -10,7 +10,7 @@ import streamlit as st
 
 from workbench.app.state.shared import OPENING
 from workbench.app.widgets.looks import escape_markdown
-from workbench.app.widgets.notices import run_change, show_language_offer, show_notice
+from workbench.app.widgets.notices import run_change, show_confirmation, show_language_offer, show_notice
 from workbench.app.widgets.table import Column, show_table
 from workbench.formatting import count_text, parse_assignments, size_text
 from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER
@@ -154,11 +154,7 @@ def confirm_drop(wb: Workbench, name: str) -> None:
         f"Documents are kept, and it "
         "can be rebuilt. Strategies promoted with it fall back to the default index."
     )
-    with st.container(horizontal=True):
-        if st.button(f"Drop {escape_markdown(name)}", type="primary", key="confirm_drop"):
-            run_change(lambda: _drop_index(wb, name))
-        if st.button("Cancel", key="keep_index"):
-            st.rerun()
+    show_confirmation(f"Drop {escape_markdown(name)}", lambda: _drop_index(wb, name))
 
 
 def _drop_index(wb: Workbench, name: str) -> str:

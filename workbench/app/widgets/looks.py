@@ -9,7 +9,7 @@ from typing import Literal
 
 from workbench.formatting import count_text
 from workbench.retrieval.strategies import STRATEGIES
-from workbench.types import Passage
+from workbench.types import JsonObject, Passage
 
 # Labels, which Streamlit reads as Markdown
 
@@ -20,6 +20,7 @@ _LATE_PATTERN = re.compile(
     r"(?<=http)(?=s?://)|(?<=www)(?=\.)|(?<=@)|(?<=:)(?=[\w+/-]+:)|(?<=-)(?=[->])|(?<=<)(?=[-=])|(?<=[>~])(?==)",
     re.IGNORECASE,
 )
+MAX_FILE_NAME_CHARS = 60  # characters of a name of a downloaded file
 MAX_FILES_NAMED = 3  # files listed in a sentence
 _LIST_PATTERN = re.compile(r"^(\d+)\.")
 
@@ -31,9 +32,20 @@ def escape_markdown(text: str, longest: int | None = None) -> str:
     load pictures, add links or use directives.
     """
     line = " ".join(text.split())
-    cut = line if longest is None or len(line) <= longest else line[: longest - 1] + "…"
+    cut = line if longest is None else shorten(line, longest)
     safe = "".join(f"\\{char}" if char in _MARKDOWN_CHARS else char for char in _LATE_PATTERN.sub(_JOINER, cut))
     return _LIST_PATTERN.sub(r"\1\\.", safe)
+
+
+def shorten(text: str, longest: int) -> str:
+    """Return a text of at most ``longest`` characters, with an ellipsis if it was cut."""
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def make_file_name(title: str, otherwise: str) -> str:
+    """Return a file name made from a title's words that is safe on any system; ``otherwise`` if there are none."""
+    words = "".join(char if char.isalnum() else "-" for char in title)
+    return "-".join(part for part in words.split("-") if part)[:MAX_FILE_NAME_CHARS].strip("-") or otherwise
 
 
 def make_label_function(names: Mapping[str, str], otherwise: str | None = None) -> Callable[[str | None], str]:
@@ -51,13 +63,11 @@ def describe_unsupported(names: Sequence[str]) -> str:
         return ""
     if len(names) == 1:
         return f"Unsupported file type: {names[0]}."
-    named, others = (
-        (names, 0)
-        if len(names) <= MAX_FILES_NAMED
-        else (names[: MAX_FILES_NAMED - 1], len(names) - MAX_FILES_NAMED + 1)
-    )
-    last = count_text(others, "other file") if others else named[-1]
-    return f"Unsupported file types: {', '.join(named if others else named[:-1])} and {last}."
+    named, last = names[:-1], names[-1]
+    if len(names) > MAX_FILES_NAMED:
+        named = names[: MAX_FILES_NAMED - 1]
+        last = count_text(len(names) - len(named), "other file")
+    return f"Unsupported file types: {', '.join(named)} and {last}."
 
 
 Hue = Literal[
@@ -136,8 +146,6 @@ def get_look(strategy: str) -> Look:
     """Return a strategy's look; a strategy without one always gets the same spare look."""
     if strategy in LOOKS:
         return LOOKS[strategy]
-    from workbench.retrieval.strategies import STRATEGIES
-
     others = [name for name in STRATEGIES if name not in LOOKS]
     place = others.index(strategy) if strategy in others else len(others)
     return _SPARE_LOOKS[place % len(_SPARE_LOOKS)]
@@ -152,9 +160,9 @@ def make_hue_css() -> str:
 
 def render_mark(strategy: str) -> str:
     """Return a strategy's mark in its hue, as HTML."""
-    appearance = get_look(strategy)
-    light, dark = PALETTE[appearance.hue]
-    return f'<span style="color:light-dark({light},{dark})" aria-hidden="true">{appearance.mark}</span>'
+    look = get_look(strategy)
+    light, dark = PALETTE[look.hue]
+    return f'<span style="color:light-dark({light},{dark})" aria-hidden="true">{look.mark}</span>'
 
 
 # Titles of strategies, parameters and places
@@ -165,6 +173,12 @@ def strategy_title(name: str) -> str:
     strategy, _, index = name.partition("@")
     title = STRATEGIES[strategy].title if strategy in STRATEGIES else strategy
     return f"{title} on {index}" if index else title
+
+
+def strategy_look(name: str) -> JsonObject:
+    """Return the name, title, hue and shape of a strategy, or of "strategy@index", for a component."""
+    look = get_look(name.partition("@")[0])
+    return {"name": name, "title": strategy_title(name), "hue": look.hue, "shape": look.shape}
 
 
 _PARAMETER_TITLES = {

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import streamlit as st
@@ -21,6 +22,8 @@ from workbench.models.registry import BUILT_IN
 from workbench.services.indexes import INSTALL_HINT, OFFERED_MODEL
 
 if TYPE_CHECKING:
+    from streamlit.components.v2.bidi_component.state import ComponentResult
+
     from workbench.workbench import Workbench
 
 # Scripts and styles for the browser
@@ -55,6 +58,33 @@ def load_component(name: str) -> ComponentRenderer:
     return v2.component(f"workbench_{own}", html='<div class="root"></div>', css=style, js=script)
 
 
+def mount(
+    name: str,
+    key: str,
+    data: Mapping[str, object],
+    *triggers: str,
+    default: dict[str, object] | None = None,
+    **callbacks: Callable[[], None],
+) -> ComponentResult:
+    """Mount the component "room/name".
+
+    Args:
+        name: Its name.
+        key: Key of the widget.
+        data: Its data.
+        triggers: Names of its triggers; they rerun the page, which reads them from the result.
+        default: Values of its states before the user changes them.
+        callbacks: Functions that are called before the page reruns, by the name of a state or trigger.
+    """
+    handlers = dict.fromkeys(triggers, _ignore_event) | callbacks
+    options: dict[str, Any] = {f"on_{state}_change": handler for state, handler in handlers.items()}
+    return load_component(name)(key=key, data=dict(data), default=default, **options)
+
+
+def _ignore_event() -> None:
+    """Do nothing: Streamlit requires a callback."""
+
+
 _NOTICE_KEY, _WARNING_KEY = "notice", "warning_of_the_last_visit"
 
 
@@ -77,15 +107,30 @@ def store_warning(sentence: str) -> None:
     st.session_state[_WARNING_KEY] = sentence
 
 
+@contextmanager
+def report_errors(show: Callable[[str], object] = st.error) -> Generator[None]:
+    """Show an error of the block, in a callback with ``st.toast``, and continue after the block."""
+    try:
+        yield
+    except WorkbenchError as error:
+        show(escape_markdown(str(error)))
+
+
 def run_change(change: Callable[[], str]) -> None:
     """Make a change, then close the dialog and show the returned notice, or show the error."""
-    try:
+    with report_errors():
         store_notice(change())
-    except WorkbenchError as error:
-        st.error(escape_markdown(str(error)))
-        return
-    note_change()
-    st.rerun()
+        note_change()
+        st.rerun()
+
+
+def show_confirmation(label: str, change: Callable[[], str]) -> None:
+    """Show the button of a dialog that deletes something, and one that closes the dialog."""
+    with st.container(horizontal=True):
+        if st.button(label, type="primary", key="confirm_delete"):
+            run_change(change)
+        if st.button("Cancel", key="keep"):
+            st.rerun()
 
 
 # Offer of an index for other languages

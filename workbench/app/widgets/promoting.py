@@ -11,8 +11,8 @@ import streamlit as st
 
 from workbench.app.state.shared import load_indexes
 from workbench.app.widgets.looks import escape_markdown, render_mark, strategy_title
-from workbench.app.widgets.notices import run_change
-from workbench.errors import ScopeError, WorkbenchError
+from workbench.app.widgets.notices import report_errors, run_change
+from workbench.errors import ScopeError
 from workbench.retrieval.options import split_strategy
 from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY, check_parameters
 from workbench.storage.promotions import EVERYWHERE_KEY
@@ -129,10 +129,7 @@ class PromotionPlace:
 
 @st.dialog("Promote")
 def open_promotion(
-    wb: Workbench,
-    candidate: PromotionCandidate,
-    places: Sequence[PromotionPlace],
-    evidence: Sequence[str] = (),
+    wb: Workbench, candidate: PromotionCandidate, places: Sequence[PromotionPlace], evidence: Sequence[str] = ()
 ) -> None:
     """Ask for the scope of a promotion.
 
@@ -204,11 +201,7 @@ def find_promotion_key(wb: Workbench, scope: Scope) -> str | None:
 
 def _promote(wb: Workbench, candidate: PromotionCandidate, scope: Scope) -> str:
     promotion = wb.promotions.promote(
-        candidate.strategy,
-        scope=scope,
-        parameters=candidate.parameters,
-        index=candidate.index,
-        note=candidate.note,
+        candidate.strategy, scope=scope, parameters=candidate.parameters, index=candidate.index, note=candidate.note
     )
     return f"{strategy_title(promotion.strategy)} is live (version {promotion.version}) in the app, MCP and Python."
 
@@ -254,12 +247,10 @@ def render_promotion(promotion: Promotion) -> str:
 
 def _undo(wb: Workbench, scope: Scope, version: int) -> None:
     """Undo a version; a second click finds another version and does nothing."""
-    try:
+    with report_errors(st.toast):
         promotion = wb.promotions.find_active(scope)
         if promotion is not None and (promotion.scope, promotion.version) == (wb.promotions.key(scope), version):
             wb.promotions.undo(scope)
-    except WorkbenchError as error:
-        st.toast(escape_markdown(str(error)))
 
 
 # Evidence for a promotion from experiments

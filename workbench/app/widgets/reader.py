@@ -14,7 +14,7 @@ from workbench.app.state.shared import note_change
 from workbench.app.widgets.elements import to_json
 from workbench.app.widgets.looks import escape_markdown
 from workbench.app.widgets.markdown import parse_markdown
-from workbench.app.widgets.notices import load_component
+from workbench.app.widgets.notices import mount
 from workbench.app.widgets.source_places import TintedText, choose_part, split_by_passages
 from workbench.errors import NotFound
 from workbench.ingestion.metadata import left_out_note, scan_note
@@ -146,17 +146,13 @@ def show_reader(wb: Workbench, index: str | None = None) -> None:
         note_change()  # refreshes the results
         st.toast("This document no longer exists.")
         return
-    title, width = escape_markdown(document.title, 120) or "Document", _dialog_width(wb, document)
+    title, width = escape_markdown(document.title, 120) or "Document", 1240 if wb.documents.file(document.id) else 980
     st.dialog(title, width=width, position="right", on_dismiss=close_document)(_show_document)(wb, document, index)
 
 
 def close_document() -> None:
     """Remove the document from the URL."""
     address.put(doc=None, at=None, form=None, part=None)
-
-
-def _dialog_width(wb: Workbench, document: Document) -> int:
-    return 1240 if wb.documents.file(document.id) else 980
 
 
 def _show_document(wb: Workbench, document: Document, index: str | None) -> None:
@@ -172,18 +168,16 @@ def _show_document(wb: Workbench, document: Document, index: str | None) -> None
     ]
     st.html(f'<p class="wb-kind" style="margin:0">{escape(" · ".join(fact for fact in facts if fact))}</p>')
     part = address.get("part")
-    load_component("widgets/reader")(
-        key=_COMPONENT_KEY,
-        data=build_reader_data(
-            document,
-            passages,
-            parse_place(address.get("at")),
-            _original_url(wb, document),
-            form=address.get("form"),
-            wanted=int(part) if part.isdecimal() else None,
-        ),
-        on_form_change=lambda: _store_choice("form"),
-        on_part_change=lambda: _store_choice("part"),
+    data = build_reader_data(
+        document,
+        passages,
+        parse_place(address.get("at")),
+        _original_url(wb, document),
+        form=address.get("form"),
+        wanted=int(part) if part.isdecimal() else None,
+    )
+    mount(
+        "widgets/reader", _COMPONENT_KEY, data, form=lambda: _store_choice("form"), part=lambda: _store_choice("part")
     )
 
 

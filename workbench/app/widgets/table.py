@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from workbench.app.widgets.notices import load_component
+from workbench.app.widgets.notices import mount
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +84,7 @@ def show_table(
         "filters": filters,
         "stacks": stacks,
     }
-    result = load_component("widgets/table")(
-        key=key, data=data, default={"selected": []}, on_selected_change=_ignore_event, on_open_change=_ignore_event
-    )
+    result = mount("widgets/table", key, data, "selected", "open", default={"selected": []})
     ids = {row["id"] for row in rows}
     selected = tuple(item for item in (result.selected or ()) if item in ids)
     return TableChoice(selected, result.open if result.open in ids else None)
@@ -98,7 +96,3 @@ def make_time_cell(at: datetime | None, *, seconds: bool = False) -> dict[str, s
         return {"text": "–", "order": ""}
     form = "%-d %b, %H:%M:%S" if seconds else "%-d %b %Y, %H:%M"
     return {"text": at.astimezone().strftime(form), "order": at.isoformat()}
-
-
-def _ignore_event() -> None:
-    """Do nothing: Streamlit requires a callback, and states and triggers are read from the result."""

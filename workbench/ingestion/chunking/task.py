@@ -54,21 +54,6 @@ def table_caption(text: str, blocks: Sequence[Block], table: Block, running: Col
     return " ".join(" ".join([*reversed(lines), columns]).split())
 
 
-def find_page_head(
-    text: str, blocks: Sequence[Block], start: int, end: int, running: Collection[str]
-) -> tuple[int, str]:
-    """Return the first line of ``text[start:end]`` that is not a running header, if it names the page, and its end."""
-    for index in range(bisect_left(blocks, start, key=lambda block: block.start), len(blocks)):
-        block = blocks[index]
-        raw = text[block.start : block.end].strip()
-        words = heading_text(raw) if block.kind == "heading" else " ".join(MARKUP.sub("", raw).split())
-        if block.start >= end or (words not in running and not _may_name_table(block, raw, headed=False)):
-            break
-        if words not in running and not RULE.fullmatch(raw):
-            return block.end, words
-    return start, ""
-
-
 def find_running_headings(blocks: Sequence[Block], pages: int) -> frozenset[str]:
     """Return the headings that do not distinguish passages.
 

@@ -176,6 +176,21 @@ def test_an_odd_part_of_a_workbook_costs_no_cell(parts: dict[str, tuple[str, str
     assert read(data, "parts.xlsx").text == TABLE
 
 
+def test_the_name_of_a_column_without_values_is_read() -> None:
+    names = [f"name {number}" for number in range(9)]
+    table = ",".join(names) + "\n" + ",".join(f"V{number}" if number % 4 else "" for number in range(9)) + "\n"
+    text = read(table, "wide.csv").text
+    assert text.split("\n\n")[-1] == "Columns without values: name 0, name 4, name 8"
+    assert "name 7: V7" in text and "name 8: " not in text
+
+
+def test_a_cell_without_its_shared_text_is_counted() -> None:
+    shared = ('t="inlineStr"><is><t>Part</t></is>', 't="s"><v>5</v>')
+    document = read(edited(make_book(("Part", 7)), sheet1=shared), "t.xlsx")
+    assert document.text == "## Sheet\n\n7"
+    assert document.metadata["left_out"] == {"cells whose text is missing in the file": 1}
+
+
 def test_a_stray_cell_at_the_end_of_a_sheet_is_read_at_once() -> None:
     book = make_book()
     book.worksheets[0].cell(1_048_576, 16_384, "stray")

@@ -36,15 +36,20 @@ def format_markdown_table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def format_records(rows: Sequence[Sequence[str]]) -> str:
-    """Return one paragraph per row, with a line for each cell that is not empty."""
+    """Return one paragraph per row, with a line for each cell that is not empty, and one for names without cells."""
     names = [name or f"column {number}" for number, name in enumerate(rows[0], 1)]
     parts: list[str] = []
+    unused = set(range(len(names)))
+    for row in rows[1:]:
+        unused -= {column for column in unused if row[column]}
     for start in range(1, len(rows), ROWS_JOINED):  # all paragraphs at once would take twice the memory of the text
         paragraphs = (
             "\n".join(f"{name}: {cell}" for name, cell in zip(names, row, strict=True) if cell)
             for row in rows[start : start + ROWS_JOINED]
         )
         parts.append("\n\n".join(filter(None, paragraphs)))
+    if without := ", ".join(names[column] for column in sorted(unused) if rows[0][column]):
+        parts.append(f"Columns without values: {without}")
     return "\n\n".join(filter(None, parts))
 
 

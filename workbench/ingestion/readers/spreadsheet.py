@@ -428,7 +428,10 @@ def _cell_text(book: _Workbook, cell: XmlElement) -> str:
         return ""
     if kind == "s":
         place = int(value) if value.isdecimal() else -1
-        return format_cell(book.strings[place]) if 0 <= place < len(book.strings) else ""
+        if not 0 <= place < len(book.strings):
+            leave_out("cells whose text is missing in the file")
+            return ""
+        return format_cell(book.strings[place])
     if kind == "b":
         return str(value not in ("0", "false"))
     if kind == "d":

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import psycopg
 import pytest
 
@@ -12,6 +15,8 @@ from tests.jobs.shared_work import embedded_log, embedding_held, embedding_parts
 from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.ingestion.embedding import PART_PASSAGES
+from workbench.jobs.sharing import PROGRESS_INTERVAL_S, Assignment, make_embedding_reporter, share_embedding
+from workbench.types import Progress
 
 SECTIONS = [f"## Part {number}\n\n" + f"word{number} and {number * 7} " * 45 for number in range(1_000)]
 LARGE = {"large.md": "# Large\n\n" + "\n\n".join(SECTIONS)}  # a thousand passages in eight parts
@@ -144,3 +149,24 @@ def test_a_part_that_kills_its_workers_is_given_up_until_the_job_is_resumed(
     resumed = wb.jobs.wait(job.id, timeout=LONG * 3)
     worker.stop()
     assert (resumed.status, wb.documents.count(), embedding_parts(database_url)) == ("completed", 1, 0)
+
+
+def test_a_resumed_job_keeps_its_share_until_it_has_found_what_was_embedded_before(wb: Workbench) -> None:
+    jobs, job = wb.jobs.table, wb.jobs.enqueue("experiment", "Large", {})
+    jobs.progress(job.id, Progress(0, 1, "2 of 4 passages embedded", share=0.5))
+    with jobs.hold("dead"):
+        jobs.embedding.publish(job.id, "dead", "hash", [b"a", b"b"], ["a text", "another"])
+        part = jobs.embedding.take(job.id, "dead", "hash")
+        assert part is not None
+        jobs.embedding.done(part.id, "dead", np.ones((2, 4), np.float32), None)
+    assignment = Assignment(wb.jobs.get(job.id), jobs, threading.Event())
+    with share_embedding(jobs, assignment) as lease:
+        tell = make_embedding_reporter(assignment, lease)
+        tell(Progress(0, 1, "reading large.txt, 0 of about 4 passages embedded", share=0.0))
+        assert (wb.jobs.get(job.id).share, wb.jobs.get(job.id).message) == (
+            0.5,
+            "continuing; 2 passages embedded before",
+        )
+        time.sleep(PROGRESS_INTERVAL_S)
+        tell(Progress(0, 1, "3 of 4 passages embedded", share=0.75))
+        assert (wb.jobs.get(job.id).share, wb.jobs.get(job.id).message) == (0.75, "3 of 4 passages embedded")

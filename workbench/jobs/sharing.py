@@ -214,13 +214,19 @@ def make_progress_reporter(assignment: Assignment, parts: PartsLease, unit: str)
 
 
 def make_embedding_reporter(assignment: Assignment, hands: EmbeddingLease) -> OnProgress:
-    """Return the callback that reports the progress of a job without parts, and how many workers embed."""
-    told, holders = float("-inf"), 0
+    """Return the callback that reports the progress of a job without parts, and how many workers embed.
+
+    A resumed job keeps its share while it reads the texts whose vectors a worker that is gone has stored.
+    """
+    told, holders, kept = float("-inf"), 0, hands.tally().passages_done
 
     def tell(progress: Progress) -> None:
         nonlocal told, holders
         if time.monotonic() - told >= PROGRESS_INTERVAL_S:
             told, holders = time.monotonic(), hands.tally().holders
+        if kept and progress.done_share < assignment.job.share:
+            message = f"continuing; {kept:,} passages embedded before"
+            progress = replace(progress, message=message, share=assignment.job.share, seconds_left=None)
         assignment.progress(replace(progress, message=f"{progress.message}{_workers_text(holders)}"))
 
     return tell

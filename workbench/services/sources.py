@@ -381,9 +381,9 @@ class SourceService:
         self._corpus.sources.delete(source.id, shared)
         return Deletion("source", source.id, source.title, 1, source.documents_count, source.passages_count, citations)
 
-    def tags(self) -> dict[str, int]:
-        """Return every tag with the number of its sources."""
-        return self._corpus.sources.tags()
+    def tags(self, source_ids: Sequence[str] | None = None) -> dict[str, int]:
+        """Return every tag, of all or given sources, with the number of its sources."""
+        return self._corpus.sources.tags(source_ids)
 
     def check_editable(self, source_id: str) -> None:
         """Check that a source is not the corpus of a test set, whose runs must stay comparable.

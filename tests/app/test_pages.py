@@ -41,6 +41,25 @@ def tides(wb, folder):
     wb.ingest(folder({"bread.md": "# Bread\n\nKnead the dough."}, "more"), source="Bread")
 
 
+def test_the_scope_bar_offers_only_what_the_chosen_project_has(visit, wb, tides, folder):
+    """Tags, sources and languages of other projects, and their numbers, do not show in its choices."""
+    wb.projects.create("Bank", id="bank")
+    german = "# Brief\n\nDie Bank hat gestern einen Brief geschrieben, und wir haben ihn noch nicht gelesen."
+    wb.ingest(folder({"brief.md": german}, "bank"), source="Letters", project="bank", tags=["merger", "sea"])
+
+    def offered(**address):
+        app = visit(**address)
+        return {choice.label: choice.options for choice in app.multiselect}
+
+    everything = offered(q="tide")
+    assert everything["Tags (any of)"] == ["merger · 1", "sea · 2"] and "Letters" in everything["Sources"]
+    assert everything["Languages"] == ["English · 3", "German · 1"]
+    harbour = offered(q="tide", project="harbour", kind="project")
+    assert harbour == {"Tags (any of)": ["sea · 1"], "Sources": ["Tides"]}
+    assert offered(project="harbour")["Sources"] == ["Tides", "Bread"]
+    assert offered(source="Bread")["Sources"][-1] == "Bread"
+
+
 def texts(app):
     return " ".join([*(part.value for part in app.markdown), *(part.proto.body for part in app.get("html"))])
 

@@ -388,9 +388,12 @@ class IndexService:
             f"{format_dollars(tokens * price / 1e6)}; stored vectors of the same texts are reused."
         )
 
-    def languages(self, name: str | None = None) -> dict[str, int]:
-        """Return an index's passages by language (None for the default index), most frequent first."""
-        return self._corpus.indexes.languages(self._corpus.index(name).name)
+    def languages(self, name: str | None = None, source_ids: Sequence[str] | None = None) -> dict[str, int]:
+        """Return an index's passages by language (None for the default index), most frequent first.
+
+        With ``source_ids``, only passages of these sources count.
+        """
+        return self._corpus.indexes.languages(self._corpus.index(name).name, source_ids)
 
     def language_offer(self, document_ids: Sequence[str] | None = None) -> IndexOffer | None:
         """Return the offer of a multilingual index if passages are in languages that the default model lacks.

@@ -212,9 +212,13 @@ class Indexes(Table):
             {"index": index, "document_id": document_id, "content_hash": content_hash, "passages": passages},
         )
 
-    def languages(self, name: str) -> dict[str, int]:
-        """Return the number of an index's passages by language (Postgres' names), the most frequent first."""
-        return {row["language"]: int(row["passages"]) for row in self._rows("languages_of_index", {"index": name})}
+    def languages(self, name: str, source_ids: Sequence[str] | None = None) -> dict[str, int]:
+        """Return the number of an index's passages by language (Postgres' names), the most frequent first.
+
+        With ``source_ids``, only passages of these sources count.
+        """
+        values = {"index": name, "source_ids": None if source_ids is None else list(source_ids)}
+        return {row["language"]: int(row["passages"]) for row in self._rows("languages_of_index", values)}
 
     def bytes_on_disk(self, name: str) -> int:
         """Return the size of an index's tables, in bytes."""

@@ -225,9 +225,10 @@ class Sources(Table):
             connection.execute(statement("source_claim" if filled else "source_delete"), key)
         return filled
 
-    def tags(self) -> dict[str, int]:
-        """Return every tag in use with the number of its sources."""
-        return {row["tag"]: int(row["sources"]) for row in self._rows("tags_in_use")}
+    def tags(self, source_ids: Sequence[str] | None = None) -> dict[str, int]:
+        """Return every tag in use, by all or given sources, with the number of its sources."""
+        values = {"source_ids": None if source_ids is None else list(source_ids)}
+        return {row["tag"]: int(row["sources"]) for row in self._rows("tags_in_use", values)}
 
     def any_apart(self) -> bool:
         """Return whether there are sources that only their own tools search: conversations, articles, archives."""

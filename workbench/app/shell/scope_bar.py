@@ -12,7 +12,7 @@ import streamlit as st
 from workbench.app.state import address
 from workbench.app.state.shared import load_indexes, show_value
 from workbench.app.widgets.looks import escape_markdown, make_label_function
-from workbench.errors import NotFound, WorkbenchError
+from workbench.errors import NotFound, ScopeError, WorkbenchError
 from workbench.text import language_title
 from workbench.types import Scope
 
@@ -81,7 +81,8 @@ def show_scope_bar(wb: Workbench) -> None:
     """Show the scope and the index, each in a popover whose label is the current choice."""
     _drop_invalid_dates()
     projects = {project.id: project.title for project in wb.projects.list()}
-    sources = wb.sources.titles()
+    inside = _list_offered_sources(wb)
+    sources = {key: title for key, title in wb.sources.titles().items() if inside is None or key in inside}
     indexes = {index.name: index for index in load_indexes(wb)}
     with st.container(key="scopebar", horizontal=True, gap="small", vertical_alignment="center"):
         with st.popover(
@@ -90,7 +91,7 @@ def show_scope_bar(wb: Workbench) -> None:
             key="scope_popover",
             help="Documents to search",
         ):
-            _show_scope_choices(wb, projects, sources)
+            _show_scope_choices(wb, projects, sources, inside)
         default = next((name for name, index in indexes.items() if index.is_default), "")
         name = _format_value({name: name for name in indexes}, read_index() or default)
         with st.popover(f"**Index** {name}", type="tertiary", key="index_popover", help="Index to search"):
@@ -109,7 +110,20 @@ def _drop_invalid_dates() -> None:
             address.put(**{name: None})
 
 
-def _show_scope_choices(wb: Workbench, projects: Mapping[str, str], sources: Mapping[str, str]) -> None:
+def _list_offered_sources(wb: Workbench) -> Sequence[str] | None:
+    """Return the ids of the sources in the chosen project, folder and kind; None if none of them is chosen."""
+    chosen = read_scope()
+    place = Scope(kind=chosen.kind, project=chosen.project, folder=chosen.folder)
+    try:
+        return None if place == Scope() else wb.requests.resolve(place).source_ids
+    except ScopeError:  # the search reports the unknown name
+        return ()
+
+
+def _show_scope_choices(
+    wb: Workbench, projects: Mapping[str, str], sources: Mapping[str, str], inside: Sequence[str] | None
+) -> None:
+    """Show the choices of a scope; tags, sources and languages are those ``inside`` the chosen project."""
     _show_choice("Project", "project", projects, "All projects", clears=("folder", "kind"))
     chosen = address.get("project")
     if chosen in projects:
@@ -117,10 +131,10 @@ def _show_scope_choices(wb: Workbench, projects: Mapping[str, str], sources: Map
         if folders or address.get("folder"):
             _show_choice("Folder", "folder", folders, "All folders")
     _show_choice("Include", "kind", _list_kinds(chosen), "Project and unassigned sources" if chosen else "All sources")
-    tags = wb.sources.tags()
+    tags = wb.sources.tags(inside)
     _show_choices("Tags (any of)", "tag", {tag: f"{tag} · {count}" for tag, count in tags.items()})
     _show_choices("Sources", "source", sources)
-    _show_choices("Languages", "language", _list_languages(wb))
+    _show_choices("Languages", "language", _list_languages(wb, inside))
     with st.container(horizontal=True):
         _show_date("Since", "since")
         _show_date("Until", "until")
@@ -128,10 +142,10 @@ def _show_scope_choices(wb: Workbench, projects: Mapping[str, str], sources: Map
         st.button("Clear scope", on_click=clear_scope, type="tertiary", icon=":material/close:")
 
 
-def _list_languages(wb: Workbench) -> dict[str, str]:
-    """Return the languages of the current index with passage counts; {} if there is only one."""
+def _list_languages(wb: Workbench, inside: Sequence[str] | None) -> dict[str, str]:
+    """Return the languages of the current index in sources with passage counts; {} if there is only one."""
     try:
-        languages = wb.indexes.languages(read_index())
+        languages = wb.indexes.languages(read_index(), inside)
     except NotFound:  # the search reports the unknown index
         return {}
     titles = {name: f"{language_title(name) or 'Other'} · {count:,}" for name, count in languages.items()}
@@ -165,7 +179,8 @@ def _summarise_scope(projects: Mapping[str, str], sources: Mapping[str, str]) ->
 
 def _format_value(titles: Mapping[str, str], value: str) -> str:
     """Return the title of a value in the URL, or the value marked as not found."""
-    return escape_markdown(titles[value], 48) if value in titles else f"{escape_markdown(value, 48)} :red[(not found)]"
+    known = titles.get(value) or (value if value in titles.values() else None)  # a URL may use a title
+    return escape_markdown(known, 48) if known else f"{escape_markdown(value, 48)} :red[(not found)]"
 
 
 def _show_choice(label: str, name: str, options: Mapping[str, str], nothing: str, clears: Sequence[str] = ()) -> None:
@@ -182,7 +197,8 @@ def _show_choice(label: str, name: str, options: Mapping[str, str], nothing: str
 
 def _show_choices(label: str, name: str, options: Mapping[str, str]) -> None:
     key, values = f"scope_{name}", list(address.get_all(name))
-    labels = dict(options) | {value: f"{value} (not found)" for value in values if value not in options}
+    others = [value for value in values if value not in options]
+    labels = dict(options) | {one: one if one in options.values() else f"{one} (not found)" for one in others}
     if not labels:
         return
     show_value(key, values, labels.values())

@@ -115,9 +115,10 @@ ORDER BY s.id
 -- source_of_types: whether there is a source of one of these types
 SELECT EXISTS (SELECT FROM sources WHERE source_type = ANY(%(types)s)) AS found
 
--- tags_in_use: every tag with the number of its sources
+-- tags_in_use: every tag with the number of its sources; NULL means every source
 SELECT tag, count(*) AS sources FROM sources, unnest(tags) AS tag
-WHERE source_type NOT IN ('dataset', 'workspace', 'articles', 'archive') GROUP BY tag ORDER BY tag
+WHERE source_type NOT IN ('dataset', 'workspace', 'articles', 'archive')
+  AND (%(source_ids)s::text[] IS NULL OR id = ANY(%(source_ids)s)) GROUP BY tag ORDER BY tag
 
 -- document_upsert: insert a document or a new version of one, keeping its id; return whether the version was already stored
 WITH before AS (SELECT content_hash FROM documents WHERE source_id = %(source_id)s AND key = %(key)s)

@@ -49,8 +49,9 @@ ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s
 SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {scope}
 ORDER BY 1 - (p.embedding <=> %(vector)s::halfvec) DESC, p.id LIMIT %(limit)s
 
--- languages_of_index: the languages of an index's passages with their number, most first
+-- languages_of_index: the languages of an index's passages with their number, most first; NULL means every source
 SELECT language, sum(passages)::bigint AS passages FROM index_statistics WHERE index_name = %(index)s AND passages > 0
+  AND (%(source_ids)s::text[] IS NULL OR source_id = ANY(%(source_ids)s))
 GROUP BY language ORDER BY passages DESC, language
 
 -- statistics_of_sources: passages and terms of an index by language, in the sources of a scope

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -92,6 +94,35 @@ def test_an_env_file_that_is_not_utf_8_is_named(
     (tmp_path / ".env").write_bytes(content)
     with pytest.raises(ConfigurationError, match=f"The file {tmp_path / '.env'} is not UTF-8; save it as UTF-8 text"):
         load_settings()
+
+
+def test_an_env_file_with_a_byte_order_mark_or_through_a_pipe_is_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    content = "WORKBENCH_POOL_SIZE=3\n".encode("utf-8-sig")
+    (tmp_path / ".env").write_bytes(content)
+    assert load_settings().pool_size == 3
+    assert Settings(_env_file=None).pool_size != 3  # pyright: ignore[reportCallIssue]
+    (tmp_path / ".env").unlink()
+    os.mkfifo(tmp_path / ".env")  # as a password manager makes it
+    writer = threading.Thread(target=(tmp_path / ".env").write_bytes, args=(content,))
+    writer.start()
+    assert load_settings().pool_size == 3
+    writer.join()
+
+
+def test_a_line_of_an_env_file_that_cannot_be_read_is_named_if_it_is_ours(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".env").write_text("if x; then\nWORKBENCH_POOL_SIZE=3\n")
+    assert (load_settings().pool_size, caplog.text) == (3, "")
+    (tmp_path / ".env").write_text('A=1\nWORKBENCH_LLM_MODEL="open\n')
+    with pytest.raises(ConfigurationError) as refused:
+        load_settings()
+    place = tmp_path / ".env"
+    assert str(refused.value) == f"Line 2 of {place} is not NAME=VALUE with closed quotes; correct it."
 
 
 def test_secrets_do_not_show() -> None:

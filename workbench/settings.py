@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from io import StringIO
 from pathlib import Path
 
 import platformdirs
+from dotenv import dotenv_values
+from dotenv.parser import parse_stream
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings.sources.utils import parse_env_vars
 
 from workbench.errors import ConfigurationError
 
@@ -26,7 +30,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(
         env_prefix="WORKBENCH_",
-        env_file=".env",
+        env_file="",  # .env, which only our own source reads; None for no file
         extra="ignore",
         frozen=True,
         env_ignore_empty=True,
@@ -138,7 +142,8 @@ class Settings(BaseSettings):
         """Read arguments first, then the environment, then the workbench's variables in ``.env``."""
         del file_secret_settings
         assert isinstance(dotenv_settings, DotEnvSettingsSource)
-        return init_settings, env_settings, _OwnDotEnvVariables(settings_cls, dotenv_settings.env_file)
+        file = ".env" if dotenv_settings.env_file == "" else dotenv_settings.env_file
+        return init_settings, env_settings, _OwnDotEnvVariables(settings_cls, file)
 
     @property
     def postgres_dir(self) -> Path:
@@ -160,9 +165,16 @@ class _OwnDotEnvVariables(DotEnvSettingsSource):
     """The workbench's variables in ``.env``: those with its prefix, and SEARCH_DB_PATH if there is any of those."""
 
     def _read_env_file(self, file_path: Path) -> Mapping[str, str | None]:
-        if b"\0" in file_path.read_bytes():  # such as UTF-16 without a byte order mark
+        content = file_path.read_bytes()  # once: a password manager makes it a pipe
+        if b"\0" in content:  # such as UTF-16 without a byte order mark
             raise UnicodeDecodeError("utf-8", b"\0", 0, 1, "a NUL byte")
-        values = super()._read_env_file(file_path)
+        lines = list(parse_stream(StringIO(content.decode("utf-8-sig"))))
+        for line in lines:
+            if line.error and "workbench_" in line.original.string.lower():
+                place = f"Line {line.original.line} of {file_path.absolute()}"
+                raise ConfigurationError(f"{place} is not NAME=VALUE with closed quotes; correct it.")
+        text = "".join(line.original.string for line in lines if not line.error)
+        values = parse_env_vars(dotenv_values(stream=StringIO(text)), ignore_empty=self.env_ignore_empty)
         own = {name: value for name, value in values.items() if name.lower().startswith("workbench_")}
         if own and (path := values.get("search_db_path")):
             own["search_db_path"] = path

@@ -63,7 +63,11 @@ def test_a_call_that_is_stopped_while_the_model_loads_is_not_told_to_request_les
 ) -> None:
     work, loaded = Endless(), threading.Event()
     settings = make_settings(mcp_call_seconds=2.0)
-    opening = Opening(lambda: Workbench.open(settings=settings), lambda wb: loaded.wait(60) and None)
+
+    def load(wb: Workbench) -> None:
+        loaded.wait(60)
+
+    opening = Opening(lambda: Workbench.open(settings=settings), load)
     try:
         server = create_server(opening, toolsets=["all"])
         server.tools["endless"] = work.tool

@@ -64,7 +64,7 @@ def test_a_call_that_is_stopped_while_the_model_loads_is_not_told_to_request_les
     work, loaded = Endless(), threading.Event()
     settings = make_settings(mcp_call_seconds=2.0)
 
-    def load(wb: Workbench) -> None:
+    def load(workbench: object) -> None:
         loaded.wait(60)
 
     opening = Opening(lambda: Workbench.open(settings=settings), load)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from mcp_app.tool import PLAIN_FAMILY as FAMILY
 from mcp_app.tool import Call, Tool, make_schema
 from tests.mcp_app.agent import MODES, Agent
 from workbench import Workbench
+from workbench.opening import Opening
 from workbench.settings import Settings
 
 
@@ -54,6 +56,29 @@ def test_a_call_that_takes_too_long_is_stopped_with_a_sentence(make_settings: Ca
         found = Agent(server).failure("endless")
     assert found["error"] == "endless was stopped after 2 seconds"
     assert work.ended.wait(30)
+
+
+def test_a_call_that_is_stopped_while_the_model_loads_is_not_told_to_request_less(
+    make_settings: Callable[..., Settings],
+) -> None:
+    work, loaded = Endless(), threading.Event()
+    settings = make_settings(mcp_call_seconds=2.0)
+
+    def load(workbench: object) -> None:
+        loaded.wait(60)
+
+    opening = Opening(lambda: Workbench.open(settings=settings), load)
+    try:
+        server = create_server(opening, toolsets=["all"])
+        server.tools["endless"] = work.tool
+        assert "the model is still loading" in Agent(server).failure("endless")["suggestion"]
+        loaded.set()
+        while not opening.is_warm:
+            time.sleep(0.05)
+        assert "Request less" in Agent(server).failure("endless")["suggestion"]
+    finally:
+        loaded.set()
+        opening.close()
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -168,6 +168,9 @@ def test_a_document_outside_the_scope_is_not_named_even_if_the_index_lacks_it(he
     other = herd.sources.create("Other")
     why = herd.explain("goat", document_id=document(herd, "goat"), index="lacking", scope=Scope(sources=(other.id,)))
     assert (why.outcome, why.document_title) == (outcome.NOT_IN_SCOPE, "")
+    passage = herd.documents.passages(document(herd, "goat"))[0].node_id
+    why = herd.explain("goat", passage, scope=Scope(sources=(other.id,)))
+    assert (why.outcome, why.document_id, why.document_title) == (outcome.NOT_IN_SCOPE, "", "")
 
 
 def test_what_cannot_be_explained_is_refused_with_a_sentence(herd: Workbench) -> None:

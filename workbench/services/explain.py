@@ -63,7 +63,7 @@ class ExplainService:
         candidates = self._candidates(traced.query.request, passage_id, document_id)
         if not candidates:
             return self._not_indexed(traced, str(document_id))
-        explained = self._make_explanation(traced, candidates)
+        explained = self._make_explanation(traced, candidates, document_id or "")
         return self._add_other_ranks(explained, self._others(traced.query)) if elsewhere else explained
 
     @retry_read
@@ -168,7 +168,10 @@ class ExplainService:
             steps=trace_unindexed(query.words.totals.passages),
         )
 
-    def _make_explanation(self, traced: _TracedSearch, candidates: list[StoredPassage]) -> Explanation:
+    def _make_explanation(
+        self, traced: _TracedSearch, candidates: list[StoredPassage], document_id: str = ""
+    ) -> Explanation:
+        """Explain the best candidate; ``document_id`` is the document that the caller asked for."""
         from workbench.retrieval.explain.explanation import (
             Explanation,
             LegView,
@@ -182,7 +185,6 @@ class ExplainService:
 
         query, result = traced.query, traced.result
         request = query.request
-        document_id = candidates[0].document_id
         with request.store.reading() as connection:
             inside = filter_passages(
                 connection, request.index.name, request.scope, [passage.id for passage in candidates]

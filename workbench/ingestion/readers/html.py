@@ -601,6 +601,7 @@ def _open_button(element: HtmlElement) -> None:
     if (opens or element.get("role") == "tab") and not is_copy and not ASIDE_NAME.search(names):
         element.tag = "span"
         element.set("role", element.get("role", "button"))  # what follows it may be what it opens
+        element.tail = f" {element.tail or ''}"  # buttons in a row are apart on the screen
 
 
 def _open_formula(element: HtmlElement) -> None:

@@ -40,7 +40,7 @@ worker: $(APP_READY) ## Run the background jobs
 	@$(BIN)/workbench worker $(ARGS)
 
 evals: $(TEST_READY) ## Measure every strategy on the sample questions (ARGS= for other data)
-	@$(BIN)/python -m evals $(ARGS)
+	@$(BIN)/workbench eval $(or $(ARGS),sample --baseline evals/baselines/sample.json --ragas none)
 
 bench: $(TEST_READY) ## Measure speed (ARGS="--passages 100000")
 	@$(BIN)/python -m benchmarks $(ARGS)

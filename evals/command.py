@@ -1,4 +1,4 @@
-"""The commands ``workbench eval`` and ``python -m evals``, which has no scope options."""
+"""The command ``workbench eval`` but for its scope options."""
 
 from __future__ import annotations
 

@@ -33,16 +33,7 @@ from workbench.ingestion.chunking import CHUNKERS, DEFAULT_CHUNKER, complete_opt
 from workbench.ingestion.components import is_component, name_component
 from workbench.models.model_names import has_same_vectors
 from workbench.retrieval.strategies import strategy_named
-from workbench.types import (
-    Index,
-    JsonObject,
-    OnProgress,
-    ParameterValue,
-    ShouldStop,
-    Value,
-    read_parameters,
-    to_plain,
-)
+from workbench.types import Index, JsonObject, OnProgress, ParameterValue, ShouldStop, Value, read_parameters, to_plain
 from workbench.workbench import Workbench
 
 # What a file describes
@@ -598,11 +589,6 @@ def _corpus_hash(test_set: TestSet) -> str:
     return test_set.corpus.hash if test_set.corpus is not None else ""
 
 
-def find_unapplied(wb: Workbench, configuration: Configuration) -> list[Change]:
-    """Return the changes without which the experiments would measure something else than the file describes."""
-    return [change for change, _ in make_plan(wb, configuration) if change.is_needed]
-
-
 # Checks: experiments against their bars, as a table, JUnit XML and Markdown
 
 
@@ -743,7 +729,7 @@ def _check_applied(wb: Workbench, configuration: Configuration) -> None:
     name = configuration.path.name
     if not configuration.experiments:
         raise InvalidInput(f"{name} has no experiments; add a table [experiments.NAME].")
-    if waiting := find_unapplied(wb, configuration):
+    if waiting := [change for change, _ in make_plan(wb, configuration) if change.is_needed]:
         first = ", ".join(f"{change.action} the {change.kind} {change.name!r}" for change in waiting[:5])
         raise InvalidInput(f"{name} is not applied ({first}); run: workbench apply {configuration.path}")
 

@@ -7,7 +7,6 @@ import logging
 import queue
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -30,20 +29,6 @@ _SCOPE_OF_TOOLS: dict[str, JsonObject] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CallNote:
-    """One call to be logged."""
-
-    tool: str
-    given: Mapping[str, object]  # arguments as sent
-    at: datetime
-    seconds: float
-    chars: int  # characters of the answer
-    results: int | None  # items in the answer
-    error: str | None
-    client: str | None
-
-
 class CallLog:
     """Logs calls to the database in a separate thread."""
 
@@ -52,7 +37,7 @@ class CallLog:
         opening: The workbench, whose setting ``mcp_log_calls`` enables the log.
         """
         self._opening = opening
-        self._queue: queue.SimpleQueue[CallNote | threading.Event] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[ToolCall | threading.Event] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._flush_now = threading.Event()
@@ -68,10 +53,26 @@ class CallLog:
         client: str | None = None,
     ) -> None:
         """Queue a call; only the sizes of its arguments, the scope and the query are logged."""
+        from workbench.storage.tool_calls import ToolCall
+
         if self._opening.is_ready and not self._opening.workbench.settings.mcp_log_calls:
             return
         self._start_thread()
-        self._queue.put(CallNote(tool, dict(given), datetime.now(UTC), seconds, chars, results, error, client))
+        query = given.get("query")
+        call = ToolCall(
+            tool=tool,
+            called_at=datetime.now(UTC),
+            duration_ms=round(seconds * 1000, 3),
+            answer_chars=chars,
+            query=query[:MAX_QUERY_CHARS] if isinstance(query, str) else None,
+            argument_sizes={str(name)[:60]: len(json.dumps(value, default=str)) for name, value in given.items()},
+            scope=_SCOPE_OF_TOOLS.get(tool, {})
+            | {name: to_plain(given[name]) for name in _SCOPE_ARGUMENTS if _is_short(given.get(name))},
+            results=results,
+            error=error,
+            client=client[:100] if client else None,
+        )
+        self._queue.put(call)
 
     def flush(self, timeout: float = 5.0) -> None:
         """Wait until the calls recorded so far are written."""
@@ -89,14 +90,14 @@ class CallLog:
                 self._thread.start()
 
     def _write_batches(self) -> None:
-        calls: list[CallNote] = []
+        calls: list[ToolCall] = []
         while True:
             batch = [self._queue.get()]
             self._flush_now.wait(WRITE_DELAY_S)
             self._flush_now.clear()
             while not self._queue.empty():
                 batch.append(self._queue.get())
-            calls = [*calls, *(item for item in batch if isinstance(item, CallNote))][-MAX_QUEUED_CALLS:]
+            calls = [*calls, *(item for item in batch if not isinstance(item, threading.Event))][-MAX_QUEUED_CALLS:]
             if calls and self._opening.is_ready:
                 self._add(calls)
                 calls = []
@@ -104,33 +105,14 @@ class CallLog:
                 if isinstance(item, threading.Event):
                     item.set()
 
-    def _add(self, calls: Sequence[CallNote]) -> None:
+    def _add(self, calls: Sequence[ToolCall]) -> None:
         wb = self._opening.workbench
         if not wb.settings.mcp_log_calls:
             return
         try:
-            wb.tool_calls.add([_to_tool_call(note) for note in calls])
+            wb.tool_calls.add(calls)
         except WorkbenchError as error:
             logger.warning("The call log could not be written: %s", error)
-
-
-def _to_tool_call(note: CallNote) -> ToolCall:
-    from workbench.storage.tool_calls import ToolCall
-
-    query = note.given.get("query")
-    return ToolCall(
-        tool=note.tool,
-        called_at=note.at,
-        duration_ms=round(note.seconds * 1000, 3),
-        answer_chars=note.chars,
-        query=query[:MAX_QUERY_CHARS] if isinstance(query, str) else None,
-        argument_sizes={str(name)[:60]: len(json.dumps(value, default=str)) for name, value in note.given.items()},
-        scope=_SCOPE_OF_TOOLS.get(note.tool, {})
-        | {name: to_plain(note.given[name]) for name in _SCOPE_ARGUMENTS if _is_short(note.given.get(name))},
-        results=note.results,
-        error=note.error,
-        client=note.client[:100] if note.client else None,
-    )
 
 
 def _is_short(value: object) -> bool:

@@ -95,7 +95,7 @@ def tokens(text: str) -> int:
     text = _ESCAPE.sub(" ", text) if escapes else text
     beyond = "".join(_NON_ASCII.findall(text))
     if beyond:
-        count += sum(_tokens_per_char(char) * times for char, times in Counter(beyond).items())
+        count += sum(_COSTS[bisect_right(_STARTS, ord(char)) - 1] * times for char, times in Counter(beyond).items())
         count -= _ISOLATED_ACCENT * len(_ACCENT.findall(text))
     dense = [run for run in _RUN.findall(text) if len(_CHANGE.findall(run)) > _CHANGES_PER_CHAR * len(run)]
     if dense:
@@ -112,10 +112,6 @@ def tokens(text: str) -> int:
     )
     count += len(_NUMBER.findall(text)) + len(_WHITESPACE.findall(text)) + len(_MARKS.findall(text)) / _MARKS_PER_TOKEN
     return int(count + len(_MARK_AND_DIGIT.findall(text)) * (1 - 1 / _MARKS_PER_TOKEN)) + 1
-
-
-def _tokens_per_char(char: str) -> float:
-    return _COSTS[bisect_right(_STARTS, ord(char)) - 1]
 
 
 def fits(text: str, budget: int = TOKEN_BUDGET) -> bool:
@@ -299,7 +295,9 @@ def _cut_items(
             return _render_last_page(answer, parts, items)
         rest = offset + count < whole
         following = format_next_call(name, given, offset=offset + count)
-        next_part = f"{_format_range(offset, count)}{_format_total(total)}. Next: {following}"
+        items_shown = f"Items {offset + 1} to {offset + count}" if count else "No items"
+        of_all = f" of {total}" if isinstance(total, int) else ", and more match"
+        next_part = f"{items_shown}{of_all}. Next: {following}"
         note = next_part if rest and count and (is_close or count < len(items)) else ""
         if parts.bare:  # keep the answer an array of items
             return [*items[: count - 1], _append_note(items[count - 1], note)] if note else items[:count]
@@ -360,14 +358,6 @@ def _read_int(answer: JsonObject, key: str) -> int:
     value = answer[key]
     assert isinstance(value, int), f"{key} must be an integer"
     return value
-
-
-def _format_range(offset: int, count: int) -> str:
-    return f"Items {offset + 1} to {offset + count}" if count else "No items"
-
-
-def _format_total(total: JsonValue) -> str:
-    return f" of {total}" if isinstance(total, int) else ", and more match"
 
 
 def _shorten(value: object) -> object:

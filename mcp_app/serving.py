@@ -15,7 +15,6 @@ from workbench.runtime import exit_now, ignore_signals
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
-    from starlette.types import ASGIApp
 
     from mcp_app.guard import AccessPolicy
     from workbench.settings import Settings
@@ -99,7 +98,7 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
 
     import uvicorn
 
-    from mcp_app.guard import make_access_policy
+    from mcp_app.guard import HostMiddleware, make_access_policy
 
     token = settings.mcp_token.get_secret_value() if settings.mcp_token else None
     gate = make_access_policy(host, port, token, settings.mcp_allowed_hosts, settings.mcp_allowed_origins)
@@ -119,7 +118,7 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
     name = f"[{host}]" if ":" in host and not host.startswith("[") else host
     print(f"Serving MCP at http://{name}:{bound}/mcp", file=sys.stderr, flush=True)
     config = uvicorn.Config(
-        make_http_app(server, gate),
+        HostMiddleware(make_web_app(server, gate), gate),
         log_level="warning",
         access_log=False,
         timeout_graceful_shutdown=5,
@@ -127,13 +126,6 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
         lifespan="on",
     )
     uvicorn.Server(config).run(sockets=[listening])
-
-
-def make_http_app(server: WorkbenchServer, gate: AccessPolicy) -> ASGIApp:
-    """Return the ASGI application: /mcp, /health and the HTTP routes, with access control."""
-    from mcp_app.guard import HostMiddleware
-
-    return HostMiddleware(make_web_app(server, gate), gate)
 
 
 def make_web_app(server: WorkbenchServer, gate: AccessPolicy) -> Starlette:

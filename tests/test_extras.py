@@ -54,12 +54,6 @@ def test_a_command_without_its_extra_names_it_in_one_sentence(command: str, extr
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_measuring_as_a_module_without_its_extra_opens_nothing_and_names_it() -> None:
-    done = without("eval", "from evals.__main__ import main; sys.argv = ['evals', 'sample']; sys.exit(main())")
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "Measuring quality or speed needs the extra 'eval'; run: pip install 'rag-workbench[eval]'.\n"
-
-
 @pytest.mark.parametrize("asked", ["to_pandas", "plot"])
 def test_a_table_or_plot_without_its_extra_names_it(asked: str) -> None:
     script = f"""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from evals.gateway import list_documents, resolve_scope
+from evals.gateway import index_corpus, list_documents, resolve_scope
 from evals.judges.endpoint import Endpoint
 from evals.judges.ragas import INVALID_ANSWER_REASON, judge_llm, ragas, run_judging
 from evals.test_set import Judgment, Question, StoredCorpus, TestSet
@@ -270,7 +270,8 @@ def synthesise(documents: Sequence[Document], keys: Sequence[str], count: int) -
         [
             one
             for one in made
-            if times[one.text.casefold()] == 1 and any(holding[w] <= rare for w in _subject_words(one.text))
+            if times[one.text.casefold()] == 1
+            and any(holding[w] <= rare for w in _split_words(one.text) if w not in STOP_WORDS)
         ]
         for made in rounds
     ]
@@ -330,11 +331,6 @@ def _split_words(text: str) -> list[str]:
     return [word.casefold() for word in LETTER_WORD.findall(text)]
 
 
-def _subject_words(question: str) -> list[str]:
-    """Return the content words of a question."""
-    return [word for word in _split_words(question) if word not in STOP_WORDS]
-
-
 MAX_DOCUMENTS = 500  # documents read; from a larger corpus, a repeatable random sample
 MIN_PASSAGE_CHARS = 200  # minimum length of a passage for a question by an LLM
 SAMPLE_SEED = 7
@@ -371,7 +367,7 @@ def add_llm_questions(wb: Workbench, store: TestSetStore, key: str, count: int, 
     if count < 1:
         raise InvalidInput(f"Invalid number of questions {count}; use a whole number of at least 1.")
     test_set = store.load(key)
-    index = _find_index_name(wb, test_set)
+    index = index_corpus(wb, test_set).index.name
     documents, keys = _load_documents(wb, test_set)
     passages = [
         SourcePassage(name, passage.text, *passage.span)
@@ -407,12 +403,6 @@ def _load_documents(wb: Workbench, test_set: TestSet) -> tuple[list[Document], l
         listed = random.Random(SAMPLE_SEED).sample(listed, MAX_DOCUMENTS)
     documents = [wb.documents.get(entry.id) for entry in listed]
     return documents, [str(document.path) if own else document.id for document in documents]
-
-
-def _find_index_name(wb: Workbench, test_set: TestSet) -> str:
-    from evals.gateway import index_corpus
-
-    return index_corpus(wb, test_set).index.name
 
 
 # Questions written by an LLM

@@ -56,14 +56,10 @@ OFFERED_METRICS = tuple(name for family in FAMILIES.values() if family.provider_
 DEFAULT_METRICS = tuple(family.metric_names[0] for family in FAMILIES.values() if family.by_default)
 
 
-def find_family(metric: str) -> Family | None:
-    """Return the row of a metric such as ``ndcg@10``; None if it no longer exists."""
-    return FAMILIES.get(metric.partition("@")[0])
-
-
 def metric_title(metric: str) -> str:
     """Return a metric's usual spelling: "nDCG@10"."""
-    family, (name, _, cutoff) = find_family(metric), metric.partition("@")
+    name, _, cutoff = metric.partition("@")
+    family = FAMILIES.get(name)  # None if it no longer exists
     title = family.title if family else name.replace("-", " ").capitalize()
     return f"{title}@{cutoff}" if cutoff else title
 

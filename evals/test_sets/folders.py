@@ -81,11 +81,6 @@ QUESTIONS_FILE = "questions.jsonl"
 KNOWN_FIELDS = ("id", "_id", "text", "answer", "document", "pages", "evidence")
 
 
-def is_page_folder(folder: Path) -> bool:
-    """Return whether a folder has questions with judged pages."""
-    return (folder / QUESTIONS_FILE).is_file() and not (folder / "corpus.jsonl").is_file()
-
-
 def read_page_folder(folder: Path) -> TestSet:
     """Return the folder's questions with their relevant pages.
 
@@ -181,7 +176,7 @@ def load_test_set(name: str | Path) -> TestSet:
     folder = questions_dir() if str(name) == SAMPLE_NAME else Path(name)
     if not folder.is_dir():
         raise InvalidInput(f"There is no test set folder {str(name)!r}; give a folder in BEIR format, or 'sample'.")
-    if is_page_folder(folder):
+    if (folder / QUESTIONS_FILE).is_file() and not (folder / "corpus.jsonl").is_file():  # with judged pages
         return read_page_folder(folder)
     corpus = folder / "corpus.jsonl"
     sample = folder.resolve() == questions_dir().resolve()
@@ -199,13 +194,9 @@ def load_test_set(name: str | Path) -> TestSet:
         name=SAMPLE_NAME if sample else folder.resolve().name,
         questions=questions,
         judgments=judgments,
-        corpus=_make_sample_corpus() if sample else _make_corpus(corpus),
+        corpus=FolderCorpus(list_sample_documents) if sample else _make_corpus(corpus),
         read_problems=tuple(problems),
     )
-
-
-def _make_sample_corpus() -> FolderCorpus:
-    return FolderCorpus(list_sample_documents)
 
 
 def _make_corpus(path: Path) -> FolderCorpus:

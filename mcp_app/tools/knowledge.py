@@ -147,7 +147,6 @@ def _shorten(value: JsonValue) -> JsonValue:
 # search_knowledge_base
 
 SEARCH_TYPES = ("vector", "hybrid", "rerank")
-DEFAULT_SEARCH_TYPE = UNPROMOTED_TOOL_STRATEGY
 DEFAULT_COUNT, MIN_SIMILARITY = 10, 0.05
 MAX_RANKED = 200  # passages that one search ranks, offset included
 
@@ -179,7 +178,7 @@ def search_knowledge_base(
         page.limit,
         scope,
         min_similarity=MIN_SIMILARITY if similarity_threshold < 0 else similarity_threshold,
-        built_in=DEFAULT_SEARCH_TYPE,
+        built_in=UNPROMOTED_TOOL_STRATEGY,
     )
     result = call.wb.search_service.search(query, ask)
     passages = list(page.items(result.results))
@@ -267,7 +266,7 @@ SEARCH_KNOWLEDGE_BASE = Tool(
             "string",
             "vector: by meaning. hybrid: by meaning and words. rerank: hybrid, then reranked by token similarity. "
             "Default: the strategy promoted for this scope, else hybrid; the answer names the one used.",
-            DEFAULT_SEARCH_TYPE,
+            UNPROMOTED_TOOL_STRATEGY,
             choices=SEARCH_TYPES,
             unset="",
         ),

@@ -85,9 +85,8 @@ def select_rows(lines: Sequence[Element], words: FindWords) -> list[Element] | N
     ):
         return None
     first, last = _find_table(lines, best)
-    others = sorted(
-        (place for place in range(first, last) if place != best), key=lambda place: _row_sort_key(scores, best, place)
-    )
+    others = [place for place in range(first, last) if place != best]
+    others.sort(key=lambda place: (-scores[place], abs(place - best), place < best))  # equal scores: the nearest first
     shown = sorted([best, *others[: MAX_ROWS - 1]])
     names = [lines[first - 1]] if first and _line_kind(lines[first - 1]) == HEADER_KIND else []
     return [*names, *(lines[place] for place in shown)]
@@ -190,11 +189,6 @@ def _find_table(lines: Sequence[Element], place: int) -> tuple[int, int]:
     while last < len(lines) and _line_kind(lines[last]) == ROW_KIND:
         last += 1
     return first, last
-
-
-def _row_sort_key(scores: Sequence[float], best: int, place: int) -> tuple[float, int, bool]:
-    """Return the sort key of a further row: highest score first, then closest to the best row."""
-    return -scores[place], abs(place - best), place < best
 
 
 def _select_columns(rows: Sequence[Element], words: FindWords) -> list[int]:

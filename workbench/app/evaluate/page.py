@@ -13,7 +13,6 @@ from evals.background import enqueue_experiment, enqueue_on_sample
 from evals.experiments.catalogue import Experiments
 from evals.experiments.leaderboard import (
     Pair,
-    Score,
     Winner,
     check_comparable,
     find_shared_metrics,
@@ -121,8 +120,8 @@ def _make_compared_row(pair: Pair, ends: list[float]) -> dict[str, object]:
         "name": pair.label,
         "cells": {
             "run": strategy_look(pair.strategy) | {"text": strategy_title(pair.strategy)},
-            "first": _make_score_cell(pair.first, ends),
-            "second": _make_score_cell(pair.second, ends),
+            "first": pair.first and _make_score_cell(pair.first.mean, pair.first.interval, ends),
+            "second": pair.second and _make_score_cell(pair.second.mean, pair.second.interval, ends),
             "difference": _difference_cell(pair),
             "verdict": _verdict_cell(pair),
         },
@@ -130,10 +129,8 @@ def _make_compared_row(pair: Pair, ends: list[float]) -> dict[str, object]:
     }
 
 
-def _make_score_cell(score: Score | None, ends: list[float]) -> dict[str, object] | None:
-    if score is None:
-        return None
-    return {"value": score.mean, "low": score.interval[0], "high": score.interval[1], "ends": ends}
+def _make_score_cell(mean: float, interval: tuple[float, float], ends: Sequence[float]) -> dict[str, object]:
+    return {"value": mean, "low": interval[0], "high": interval[1], "ends": list(ends)}
 
 
 def _difference_cell(pair: Pair) -> dict[str, object]:
@@ -499,7 +496,7 @@ def _make_row(experiment: Experiment, winners: Mapping[str, Winner], ends: tuple
         "cells": {
             "title": experiment.title,
             "winner": _strategy_cell(winner),
-            "score": _score_cell(winner, ends),
+            "score": winner and _make_score_cell(winner.score, winner.interval, ends),
             "trend": _trend_cell(winner, winners),
             "status": {"state": STATUS_STATES[experiment.status], "text": experiment.status},
             "began": make_time_cell(experiment.created_at),
@@ -514,12 +511,6 @@ def _strategy_cell(winner: Winner | None) -> JsonObject | None:
     if winner.tied > 1:
         return {"text": f"Tie of {winner.tied} runs"}
     return strategy_look(winner.strategy) | {"text": strategy_title(winner.strategy)}
-
-
-def _score_cell(winner: Winner | None, ends: tuple[float, float]) -> dict[str, object] | None:
-    if winner is None:
-        return None
-    return {"value": winner.score, "low": winner.interval[0], "high": winner.interval[1], "ends": list(ends)}
 
 
 def _trend_cell(winner: Winner | None, winners: Mapping[str, Winner]) -> dict[str, object] | None:

@@ -248,7 +248,7 @@ def edit_judgments(wb: Workbench, store: TestSetStore, info: TestSetInfo, test_s
             "Question": texts.get(j.question_id, j.question_id),
             "Document": documents.name(j.document),
             "Grade": _grade_name(j.grade),
-            "Part": _describe_part(j),
+            "Part": (j.quote or f"characters {j.start} to {j.end}") if j.is_span else "whole document",
         }
         for place, j in enumerate(listed)
     ]
@@ -293,12 +293,6 @@ def _grade_name(grade: int) -> str:
 
 def _grade(name: str) -> int:
     return next((grade for grade, title in GRADE_NAMES.items() if title == name), GRADE_VALUES["relevant"])
-
-
-def _describe_part(judgment: Judgment) -> str:
-    if not judgment.is_span:
-        return "whole document"
-    return judgment.quote or f"characters {judgment.start} to {judgment.end}"
 
 
 def _make_frame(rows: Sequence[SheetRow], texts: Sequence[str], numbers: Sequence[str]) -> pandas.DataFrame:

@@ -228,7 +228,7 @@ def make_chart(graph: Graph, theme: str, chosen: Sequence[str] = ()) -> JsonObje
                 "draggable": True,
                 "selectedMode": "single",
                 "categories": [
-                    {"name": title, "itemStyle": {"color": _type_hue(place, theme)}}
+                    {"name": title, "itemStyle": {"color": PALETTE[TYPE_LOOKS[place][0]][theme == "dark"]}}
                     for place, title in enumerate(types.values())
                 ],
                 "data": dots,
@@ -328,11 +328,6 @@ def _make_edges(graph: Graph) -> list[JsonObject]:
 def _node_scale(crowd: int) -> float:
     """Return the size factor for nodes, given their number."""
     return next(scale for most, scale in ((12, 1.4), (40, 1.05), (80, 0.9), (10**9, 0.7)) if crowd <= most)
-
-
-def _type_hue(place: int, theme: str) -> str:
-    light, dark = PALETTE[TYPE_LOOKS[place][0]]
-    return dark if theme == "dark" else light
 
 
 VIEWS = {"graph": "Graph", "links": "Most cited, orphans, broken", "archive": "Archive search"}

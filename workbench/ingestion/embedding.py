@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workbench.errors import Cancelled, WorkbenchError
 from workbench.formatting import MB
 from workbench.models.encoder import Encoder, OnBatch
-from workbench.storage.job_parts import MAX_ATTEMPTS, POLL_INTERVAL_S, EmbeddingLease, EmbeddingPart, PartLost
+from workbench.storage.job_parts import GIVEN_UP, POLL_INTERVAL_S, EmbeddingLease, EmbeddingPart, PartLost
 from workbench.storage.passages import NewPassage
 from workbench.storage.store import PassageStore
 from workbench.types import ShouldStop, mark_slow_step
@@ -240,10 +240,7 @@ class SharedEmbedding:
             raise PartLost("its parts are gone")
         for standing in standings:
             if standing.given_up:
-                raise WorkbenchError(
-                    f"Workers died {MAX_ATTEMPTS} times on a part of the job; check the machine's memory, then "
-                    "resume the job."
-                )
+                raise WorkbenchError(GIVEN_UP)
             if standing.done:
                 self._waiting.discard(standing.id)
                 self._computed += standing.passages

@@ -303,7 +303,7 @@ def _file_item(path: Path, key: str, commit_dates: Mapping[Path, date]) -> Inges
     return IngestItem(
         key=key,
         name=name,
-        load=_file_loader(path),
+        load=partial(_load_file, path),
         path=key,
         keep_file=keeps_original(name),
         size=_file_size(path),
@@ -384,17 +384,16 @@ def _file_size(path: Path) -> int:
         return 0
 
 
-def _file_loader(path: Path) -> Callable[[], bytes]:
-    def load() -> bytes:
-        try:
-            size = path.stat().st_size
-            if size > MAX_BYTES:
-                raise UnreadableDocument(f"It is {size_text(size)}; the limit is {size_text(MAX_BYTES)}.")
-            return path.read_bytes()
-        except OSError as error:
-            raise UnreadableDocument(f"Opening failed ({error.strerror or error}). Check its permissions.") from error
-
-    return load
+def _load_file(path: Path) -> bytes:
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise UnreadableDocument(f"'{path.name}' is {size_text(size)}; the limit is {size_text(MAX_BYTES)}.")
+        return path.read_bytes()
+    except OSError as error:
+        raise UnreadableDocument(
+            f"Failed to open '{path.name}' ({error.strerror or error}). Check its permissions."
+        ) from error
 
 
 # --- Archives on disk: dated research notes and saved pages, with metadata from their paths and first lines ---
@@ -534,25 +533,16 @@ def _read_text(conversation: Conversation, files: list[Path]) -> bytes:
     if not files:
         raise UnreadableDocument(f"'{conversation.key}' contains no readable file.")
     if len(files) == 1:
-        return _read_bytes(files[0])
+        return _load_file(files[0])
     pieces, failures = [], []
     for file in files:
         try:
-            pieces.append(f"## {file.name}\n\n{read_bytes(_read_bytes(file), file.name).text}")
+            pieces.append(f"## {file.name}\n\n{read_bytes(_load_file(file), file.name).text}")
         except UnreadableDocument as error:
             failures.append(str(error))
     if not pieces:
         raise UnreadableDocument(failures[0])
     return "\n\n".join(pieces).encode("utf-8", "replace")
-
-
-def _read_bytes(file: Path) -> bytes:
-    try:
-        if file.stat().st_size > MAX_BYTES:
-            raise UnreadableDocument(f"'{file.name}' is larger than the limit of {size_text(MAX_BYTES)}.")
-        return file.read_bytes()
-    except OSError as error:
-        raise UnreadableDocument(f"Failed to open '{file.name}' ({error.strerror}).") from error
 
 
 def _item_suffix(files: list[Path]) -> str:

@@ -20,8 +20,8 @@ CLOSE_TIMEOUT_S = 0.5  # seconds
 CANCEL_CHECK_INTERVAL_S = 0.1  # seconds between checks for cancellation
 
 
-def prefetch(items: Iterable[T], depth: int = 256, ask: Callable[[], None] | None = None) -> Generator[T, None, None]:
-    """Yield items in order while a thread computes up to ``depth`` more; exceptions are also raised in order.
+def prefetch(items: Iterable[T], ask: Callable[[], None] | None = None) -> Generator[T, None, None]:
+    """Yield items in order while a thread computes the next ones; exceptions are also raised in order.
 
     ``ask`` is called repeatedly while waiting and may raise to stop. Closing the generator stops the thread after its
     current item, but waits only briefly, as that may be a large document.

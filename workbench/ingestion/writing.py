@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
+from typing import Any
 
 from workbench.ingestion.chunking import ChunkInput, CutPassage, Spans, Tokenize, cut_spans
+from workbench.ingestion.chunking.spans import LazySequence
 from workbench.ingestion.components import BuildCost, IndexComponents, is_component
 from workbench.ingestion.embedding import (
     MIN_SHARED_PASSAGES,
@@ -31,8 +32,8 @@ from workbench.types import Index, Span
 
 
 @dataclass(frozen=True, slots=True)
-class Passages(Sequence[NewPassage]):
-    """The passages of one document, in order, each created on access, because a book has tens of thousands."""
+class Passages(LazySequence[NewPassage]):
+    """The passages of one document, in order."""
 
     document_id: str  # id of the document
     source_id: str  # id of its source
@@ -44,18 +45,8 @@ class Passages(Sequence[NewPassage]):
     def __len__(self) -> int:
         return len(self.spans)
 
-    @overload
-    def __getitem__(self, place: int) -> NewPassage: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[NewPassage]: ...
-    def __getitem__(self, place: int | slice) -> NewPassage | list[NewPassage]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(*place.indices(len(self)))]
-        if place < 0:
-            place += len(self)
-        return self._passage(place, self.spans[place])
-
-    def _passage(self, ordinal: int, span: CutPassage) -> NewPassage:
+    def _make_item(self, place: int) -> NewPassage:
+        span = self.spans[place]
         noted: dict[str, Any] = dict(span.metadata) | {"kind": span.kind} | dict(span.added)
         if span.heading_path:
             noted["heading_path"] = list(span.heading_path)
@@ -73,7 +64,7 @@ class Passages(Sequence[NewPassage]):
             context=span.header,
             start=span.start,
             end=span.end,
-            ordinal=ordinal,
+            ordinal=place,
             language=self.language,
             metadata=noted,
         )

@@ -19,6 +19,7 @@ from workbench.types import JsonObject, JsonValue, Value
 # Embedding parts: texts that several workers embed for the one that stores them
 
 MAX_ATTEMPTS = 10  # times that a part is taken at most: it then kills its workers
+GIVEN_UP = f"Workers died {MAX_ATTEMPTS} times on a part of the job; check the machine's memory, then resume the job."
 Vectors = tuple[NDArray[np.float32], bytes | None]  # of one text: its vector, and its token bits if there are any
 
 
@@ -442,10 +443,7 @@ class PartsLease:
             if not self.leads or tally.done == tally.parts:
                 return
             if tally.given_up:
-                raise WorkbenchError(
-                    f"Workers died {MAX_ATTEMPTS} times on a part of the job; check the machine's memory, then "
-                    "resume the job."
-                )
+                raise WorkbenchError(GIVEN_UP)
             yield None
             if self.tally().done < tally.parts:  # excludes what this holder was writing
                 time.sleep(POLL_INTERVAL_S)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import overload
 
-from workbench.ingestion.chunking.spans import BlockKind, TokenCounter, strip_span
+from workbench.ingestion.chunking.spans import BlockKind, LazySequence, TokenCounter, strip_span
 from workbench.text import sentence_spans
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -47,8 +46,8 @@ class Line:
         return not self.text or self.text.isspace()
 
 
-class TextLines(Sequence[Line]):
-    """The lines of a text, created on access because a book has hundreds of thousands of them."""
+class TextLines(LazySequence[Line]):
+    """The lines of a text."""
 
     __slots__ = ("_starts", "_text")
 
@@ -64,17 +63,7 @@ class TextLines(Sequence[Line]):
     def __len__(self) -> int:
         return len(self._starts) - 1
 
-    @overload
-    def __getitem__(self, place: int) -> Line: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Line]: ...
-    def __getitem__(self, place: int | slice) -> Line | list[Line]:
-        if isinstance(place, slice):
-            return [self[index] for index in range(*place.indices(len(self)))]
-        if place < 0:
-            place += len(self)
-        if not 0 <= place < len(self):
-            raise IndexError(place)
+    def _make_item(self, place: int) -> Line:
         start, end = self._starts[place], self._starts[place + 1] - 1
         return Line(start, end, self._text[start:end])
 

@@ -7,10 +7,9 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import ceil
-from typing import overload
 
 from workbench.ingestion.chunking.blocks import Atom, Block, heading_text
-from workbench.ingestion.chunking.spans import BlockKind, CutPassage, Piece, TokenCounter, strip_span
+from workbench.ingestion.chunking.spans import BlockKind, CutPassage, LazySequence, Piece, TokenCounter, strip_span
 from workbench.ingestion.chunking.task import CuttingTask
 
 # --- Packing atoms into passages ---
@@ -165,8 +164,8 @@ def _fit_piece(task: CuttingTask, piece: Piece) -> Iterator[Piece]:
     yield replace(piece, start=start, end=end)
 
 
-class Spans(Sequence[CutPassage]):
-    """The spans of one document, each created on access; only the positions of cuts stay in memory."""
+class Spans(LazySequence[CutPassage]):
+    """The spans of one document, of which only the positions of the cuts are in memory."""
 
     def __init__(self, task: CuttingTask, pieces: Sequence[Piece]) -> None:
         """Args:
@@ -180,16 +179,8 @@ class Spans(Sequence[CutPassage]):
     def __len__(self) -> int:
         return len(self._pieces)
 
-    @overload
-    def __getitem__(self, place: int) -> CutPassage: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[CutPassage]: ...
-    def __getitem__(self, place: int | slice) -> CutPassage | list[CutPassage]:
-        if isinstance(place, slice):
-            return [self._span(piece) for piece in self._pieces[place]]
-        return self._span(self._pieces[place])
-
-    def _span(self, piece: Piece) -> CutPassage:
+    def _make_item(self, place: int) -> CutPassage:
+        piece = self._pieces[place]
         blocks = self._blocks(piece.start, piece.end)
         path = _common_path(blocks)
         table = self._table(blocks, piece)

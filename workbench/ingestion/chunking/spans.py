@@ -6,7 +6,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar, overload
 
 from workbench.ingestion.metadata import About
 
@@ -28,6 +28,29 @@ class lock_free_cached_property(Generic[Owner, Computed]):
         computed = self._compute(owner)
         owner.__dict__[self._name] = computed
         return computed
+
+
+# --- Sequence whose items are not in memory ---
+
+Item = TypeVar("Item")
+
+
+class LazySequence(Sequence[Item]):
+    """A sequence that creates its items on access, because a book has tens of thousands of them."""
+
+    __slots__ = ()
+
+    def _make_item(self, place: int) -> Item:
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, place: int) -> Item: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Item]: ...
+    def __getitem__(self, place: int | slice) -> Item | list[Item]:
+        if isinstance(place, slice):
+            return [self._make_item(index) for index in range(len(self))[place]]
+        return self._make_item(range(len(self))[place])
 
 
 # --- Input and output of a chunker ---

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from workbench import Workbench
 
@@ -47,3 +48,12 @@ def test_a_hybrid_search_takes_three_statements(
     assert [(hit.passage_id, hit.score) for hit in again] == [(hit.passage_id, hit.score) for hit in found]
     named = wb.search("the goats of the hill", "hybrid")
     assert named[0].document_title == "goats of the hill" and named[0].attribution["document"].contribution > 0
+
+
+def test_the_plans_of_a_hybrid_search_are_kept(wb: Workbench, folder: Callable[..., Path]) -> None:
+    wb.ingest(folder({"sheep.md": "Sheep graze.", "goats.md": "Goats climb."}))
+    for _ in range(40):  # the driver prepares what a connection of the pool has sent five times
+        wb.search("which sheep graze", "hybrid")
+    prepared = wb.corpus.database.rows(sql.SQL("SELECT statement FROM pg_prepared_statements"))
+    texts = [row["statement"] for row in prepared]
+    assert any("is_near" in text for text in texts), texts  # the vector leg's

@@ -627,14 +627,14 @@ def _statements() -> dict[str, str]:
 
 
 @cache
-def statement(name: str, index: str | None = None, **parts: str) -> sql.SQL:
+def statement(name: str, index: str | None = None, **parts: str | int) -> sql.SQL:
     """Return a named statement with the tables of ``index`` and nested statements filled in.
 
     Args:
         name: Name of the statement.
         index: Name of the index whose tables it uses.
         parts: Names of statements that replace ``{keyword}``, such as a scope's predicate. A part may contain later
-            ones.
+            ones. A number is inserted as it is, if the plan depends on it.
     """
     tables = {}
     if index is not None:
@@ -645,7 +645,9 @@ def statement(name: str, index: str | None = None, **parts: str) -> sql.SQL:
         tables["vector_index"] = sql.Identifier(f"data_{index}_embedding_idx")
     names = list(parts)
     nested = {
-        name: statement(parts[name], index, **{later: parts[later] for later in names[place + 1 :]})
+        name: sql.SQL(str(part))  # pyright: ignore[reportArgumentType] - a number
+        if isinstance(part := parts[name], int)
+        else statement(part, index, **{later: parts[later] for later in names[place + 1 :]})
         for place, name in enumerate(names)
     }
     composed = sql.SQL(_statements()[name]).format(**tables, **nested)  # pyright: ignore[reportArgumentType]

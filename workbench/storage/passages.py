@@ -197,11 +197,17 @@ class TermWeights:
 
 
 def fetch_rows(
-    connection: Connection, index: str, name: str, parameters: Mapping[str, object], /, **parts: str
+    connection: Connection,
+    index: str,
+    name: str,
+    parameters: Mapping[str, object],
+    /,
+    **parts: str | int,
 ) -> list[Row]:
     """Run a named statement over the tables of an index and return its rows; ``parts`` as in ``statement``."""
-    # Planned for its values: scopes contain ten passages or a million, and the graph only pays for few results.
-    prepare = False if parts.keys() & {"scope", "breadth"} else None
+    # Planned for its values, because a scope contains ten passages or a million. The graph only pays for few results,
+    # so the limit of its walk is part of the text, and the plan can be kept: planning took a quarter of the statement.
+    prepare = None if parts.get("scope", "scope_everything") == "scope_everything" else False
     return connection.execute(statement(name, index, **parts), clean_parameters(parameters), prepare=prepare).fetchall()
 
 
@@ -259,7 +265,7 @@ def scope_parameters(scope: ResolvedScope) -> dict[str, object]:
 
 
 _COLUMN_PARTS = {"passage": "passage_columns", "document": "document_columns"}
-NO_PARTS: Mapping[str, str] = {}
+NO_PARTS: Mapping[str, str | int] = {}
 HUBNESS_SAMPLE_SIZE = 2000  # passages whose mean represents an index
 
 
@@ -279,9 +285,9 @@ def find_nearest_passages(
     It combines ``ranking.nearest`` and ``fetch_passages`` in one statement; ``same_as`` as in the latter.
     """
     values = {"vector": bind_vector(vector), "limit": limit, "index": index.name}
-    name, parts = (
-        ("nearest_passages", {"breadth": "breadth_by_size"}) if index.has_graph else ("nearest_passages_exact", {})
-    )
+    name, parts = "nearest_passages_exact", dict[str, str | int]()
+    if index.has_graph:
+        name, parts = "nearest_passages", {"breadth": "breadth_by_size", "limit": limit}
     rows = _fetch_shown(connection, index.name, name, values, same_as, parts)
     rows.sort(key=lambda row: (-row["score"], row["id"]))  # cheaper than planning a sort node
     scores = [float(row.pop("score")) for row in rows]
@@ -379,7 +385,7 @@ def _fetch_shown(
     name: str,
     parameters: Mapping[str, object],
     same_as: Index | None,
-    parts: Mapping[str, str] = NO_PARTS,
+    parts: Mapping[str, str | int] = NO_PARTS,
 ) -> list[Row]:
     if same_as is None:
         return fetch_rows(connection, index, name, parameters, **_COLUMN_PARTS, **parts, condition="any_index")
@@ -391,5 +397,5 @@ def _fetch_shown(
         "has_graph": same_as.has_graph,
         **SERVING_PARAMETERS,
     }
-    named = {**_COLUMN_PARTS, **parts, "condition": "same_index", "graph_serves": "graph_serves"}
+    named: dict[str, str | int] = {**_COLUMN_PARTS, **parts, "condition": "same_index", "graph_serves": "graph_serves"}
     return fetch_rows(connection, index, name, {**parameters, **row}, **named)

@@ -146,7 +146,8 @@ def _nearest_rows(
     predicate = choose_scope_predicate(scope)
 
     def read(nearest: str) -> Rows:
-        parts = {"nearest": nearest, "breadth": "breadth_by_size", "scope": predicate}
+        parts: dict[str, str | int] = {"nearest": nearest, "breadth": "breadth_by_size", "scope": predicate}
+        parts |= {"limit": limit} if nearest == "vector_everything" else {}
         return fetch_rows(connection, index, "nearest_and_given", parameters, **parts)
 
     if size <= EXACT_UP_TO:

@@ -39,7 +39,7 @@ SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec), false FRO
 
 -- vector_everything: nearest passages by HNSW
 SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth}
-ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s
+ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT {limit}
 
 -- vector_filtered: nearest passages within a large scope, HNSW scanned until the limit is reached
 SELECT p.id, p.document_id, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth} AND {scope}
@@ -173,7 +173,7 @@ WHERE p.id = ANY(%(ids)s) AND {condition}
 -- nearest_passages: nearest passages by HNSW with their documents, in any order
 SELECT n.*, o.* FROM (
     SELECT {passage}, 1 - (p.embedding <=> %(vector)s::halfvec) AS score FROM {data} p WHERE {breadth}
-    ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT %(limit)s) AS n,
+    ORDER BY p.embedding <=> %(vector)s::halfvec LIMIT {limit}) AS n,
     LATERAL (SELECT {document} FROM documents d WHERE d.id = n.document_id OFFSET 0) AS o
 WHERE {condition}
 

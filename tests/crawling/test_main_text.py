@@ -240,8 +240,8 @@ def test_text_that_no_reader_sees_or_that_is_next_to_the_page_is_not_read(part: 
 def test_the_names_of_tabs_in_a_row_stay_apart() -> None:
     tabs = "".join(f"<button role=tab aria-controls={name}>{name}</button>" for name in ("Mac", "Linux", "BSD"))
     panes = "".join(f"<div role=tabpanel id={name} hidden>For {name}.</div>" for name in ("Mac", "Linux", "BSD"))
-    assert "Mac Linux BSD" in text_of(f"<html><body><div role=tablist>{tabs}</div>{panes}</body></html>")
-    assert "# Why?\n" in text_of("<body><h1><button aria-expanded=false>Why?</button></h1><p>So.</p></body>")
+    assert "Mac Linux BSD" in read_text(f"<html><body><div role=tablist>{tabs}</div>{panes}</body></html>")
+    assert "# Why?\n" in read_text("<body><h1><button aria-expanded=false>Why?</button></h1><p>So.</p></body>")
 
 
 CODE = "first: 1\n  second: 2\nthird: 3"

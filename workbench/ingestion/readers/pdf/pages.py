@@ -6,7 +6,7 @@ import pickle
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.errors import UnreadableDocument
@@ -24,102 +24,7 @@ from workbench.ingestion.readers.pdf.layout import (
 
 if TYPE_CHECKING:
     from liteparse.parser import LiteParse
-    from liteparse.types import DocumentMetadata, LayoutBlock, ParsedPage, ParseResult
-
-# --- Heading levels that are the same in all windows ---
-
-SIZE_TOLERANCE_PT = 0.5  # points by which heading sizes differ from body text and from each other
-LOWEST_HEADING_LEVEL = 6
-HEADING_MARK = re.compile(r"#{1,6}(?= )")
-
-
-@dataclass(frozen=True, slots=True)
-class HeadingSizes:
-    """Font sizes of a window of pages, in points.
-
-    Attributes:
-        usual: Size of body text.
-        of_headings: Sizes of headings by page number and text.
-    """
-
-    usual: float = 0.0
-    of_headings: Mapping[tuple[int, str], float] = field(default_factory=dict[tuple[int, str], float])
-
-    def larger(self) -> list[float]:
-        """Return the sizes of headings that are larger than body text."""
-        return [size for size in self.of_headings.values() if size > self.usual + SIZE_TOLERANCE_PT]
-
-
-def measure_headings(pages: Sequence[ParsedPage]) -> HeadingSizes:
-    """Return the font sizes of a window of pages that were parsed with their blocks."""
-    letters = Counter[float]()
-    for page in pages:
-        for item in page.text_items:
-            letters[round(item.font_size or 0.0, 1)] += len(item.text)
-    usual = max(letters, key=lambda size: letters[size], default=0.0)
-    return HeadingSizes(usual, {key: size for page in pages for key, size in _iterate_headings(page)})
-
-
-def unify_heading_levels(
-    windows: Sequence[Sequence[PageTexts]], sizes: Sequence[HeadingSizes]
-) -> list[list[PageTexts]]:
-    """Return the pages of all windows with heading levels that have the same meaning in each."""
-    distinct = _distinct_sizes([size for window in sizes for size in window.larger()])
-    return [
-        [_set_levels(page, window_sizes, distinct) for page in window]
-        for window, window_sizes in zip(windows, sizes, strict=True)
-    ]
-
-
-def _iterate_headings(page: ParsedPage) -> Iterator[tuple[tuple[int, str], float]]:
-    for block in page.blocks or ():
-        if block.kind == "heading" and block.text and (size := _block_size(page, block)):
-            yield (page.page_num, _keep_letters(block.text)), size
-
-
-def _block_size(page: ParsedPage, block: LayoutBlock) -> float:
-    """Return the most common font size in a block's box, or 0 if unknown."""
-    box = block.bbox
-    sizes = Counter[float]()
-    for item in page.text_items if box is not None else ():
-        middle = item.y + item.height / 2
-        if box is not None and box.y <= middle <= box.y + box.height and box.x - 1 <= item.x <= box.x + box.width:
-            sizes[item.font_size or 0.0] += len(item.text.strip())
-    return max(sizes, key=lambda size: sizes[size], default=0.0)
-
-
-def _distinct_sizes(sizes: Sequence[float]) -> list[float]:
-    """Return the distinct sizes, largest first; nearly equal sizes are merged."""
-    kept: list[float] = []
-    for size in sorted(sizes, reverse=True):
-        if not kept or kept[-1] - size > SIZE_TOLERANCE_PT:
-            kept.append(size)
-    return kept
-
-
-def _set_levels(page: PageTexts, sizes: HeadingSizes, distinct: Sequence[float]) -> PageTexts:
-    own = len(_distinct_sizes(sizes.larger()))
-
-    def level(text: str) -> str:
-        mark = HEADING_MARK.match(text)
-        size = sizes.of_headings.get((page.number, _keep_letters(text)))
-        if mark is None or size is None:
-            return text
-        if size > sizes.usual + SIZE_TOLERANCE_PT:
-            rank = sum(larger > size + SIZE_TOLERANCE_PT for larger in distinct) + 1
-        elif len(mark[0]) == 1 and own:  # listed in the file's outline, as parts and items are
-            rank = 1
-        else:
-            rank = len(distinct) + 1
-        return "#" * min(rank, LOWEST_HEADING_LEVEL) + text[mark.end() :]
-
-    margins = tuple(replace(line, text=level(line.text)) for line in page.margins)
-    return PageTexts(page.number, tuple(level(text) for text in page.blocks), margins)
-
-
-def _keep_letters(text: str) -> str:
-    return "".join(character for character in text if character.isalnum())
-
+    from liteparse.types import DocumentMetadata, ParsedPage, ParseResult
 
 # --- Page labels: from the file, or printed on its pages ---
 
@@ -282,8 +187,7 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
     Raises:
         UnreadableDocument: The file is encrypted or damaged.
     """
-    packed: list[list[bytes]] = []
-    sizes: list[HeadingSizes] = []
+    packed: list[bytes] = []
     failed = set(left_out)
     turned: dict[int, int] = {}
     total, facts = 0, None
@@ -299,20 +203,9 @@ def read_pages(data: bytes, name: str, left_out: Collection[int] = (), window: i
             turned |= on_side
         pages, odd = _pack_pages(result, _find_raised_words(result, data, turned))
         failed.update(odd)
-        packed.append(pages)
-        if total > window:
-            sizes.append(measure_headings(result.pages))
+        packed += pages
         del result  # frees its memory before the next window is parsed
-    windows: list[list[PdfPage]] = [[pickle.loads(page) for page in window_pages] for window_pages in packed]
-    if len(windows) > 1:
-        levelled = unify_heading_levels([[page.texts for page in pages] for pages in windows], sizes)
-        windows = [
-            [replace(page, texts=texts) for page, texts in zip(*pair, strict=True)]
-            for pair in zip(windows, levelled, strict=True)
-        ]
-    return PdfPages(
-        tuple(page for pages in windows for page in pages), total, tuple(sorted(failed)), facts, turned, xfa
-    )
+    return PdfPages(tuple(map(pickle.loads, packed)), total, tuple(sorted(failed)), facts, turned, xfa)
 
 
 def parse_trial_pages(data: bytes, name: str, first: int, last: int) -> int:

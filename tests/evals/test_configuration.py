@@ -384,7 +384,7 @@ def test_own_strategies_of_the_data_folder_are_in_every_process(wb: Workbench, w
         STRATEGIES.declare("another process", other.strategies._read_declared)  # pyright: ignore[reportPrivateUsage]
         assert other.strategies.get("mine").own is not None
     (wb.settings.home / "workbench.toml").write_text('[strategies.mine]\nuse = "own_retrieval:other"\n')
-    with pytest.raises(WorkbenchError, match="declares the strategy 'mine' in another way; change it there"):
+    with pytest.raises(WorkbenchError, match="declares the strategy 'mine' differently; change it there"):
         wb.apply(write())
 
 

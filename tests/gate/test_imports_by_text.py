@@ -21,7 +21,7 @@ def imports_by_text(source: str) -> Iterator[int]:
 
 def test_no_module_is_imported_with_the_built_in_function() -> None:
     told = [
-        f"{path.relative_to(ROOT)}:{line}: import by name; a text hides the import from the layers"
+        f"{path.relative_to(ROOT)}:{line}: import by name; a name in a string hides the import from the layers"
         for folder in FOLDERS
         for path in sorted((ROOT / folder).rglob("*.py"))
         for line in imports_by_text(path.read_text(encoding="utf-8"))

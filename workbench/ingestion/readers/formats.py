@@ -15,6 +15,7 @@ from workbench.ingestion.ocr.document import INSTALL_ADVICE, OnPage, is_ocr_inst
 from workbench.ingestion.raw import Draft, RawDocument, join_pages, place_scans, to_json_metadata
 from workbench.ingestion.readers.html import read_html
 from workbench.ingestion.readers.isolation import DEFAULT_OPTIONS, ParserProcess, ReadingOptions
+from workbench.ingestion.readers.mail import read_mail
 from workbench.ingestion.readers.office import read_docx, read_epub, read_pptx
 from workbench.ingestion.readers.pdf.reader import read_pdf
 from workbench.ingestion.readers.picture import read_picture
@@ -98,6 +99,7 @@ ALL_READERS = (
     Reader("json", read_json_lines, (".jsonl", ".ndjson"), title="JSON"),
     Reader("json", read_json, (".json",), title="JSON", media_types=("application/json",)),
     Reader("notebook", read_notebook, (".ipynb",), title="notebooks"),
+    Reader("mail", read_mail, (".eml",), title="mail", media_types=("message/rfc822",)),
     Reader(
         "pdf",
         read_pdf,

@@ -1,0 +1,69 @@
+"""Mail messages (.eml): subject, people, date and body; attachments are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage, MIMEPart
+from email.utils import parsedate_to_datetime
+from typing import cast
+
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.raw import Draft
+from workbench.ingestion.readers.html import convert_fragment, find_charset
+from workbench.ingestion.text import decode_text, leave_out
+
+SHOWN_HEADERS = ("From", "To", "Cc")  # as lines above the body; the date is metadata as well
+BODY_KINDS = ("plain", "html")  # the first that a message has is read
+
+
+def read_mail(data: bytes, name: str) -> Draft:
+    """Return a message as headers and body, and forwarded messages below it. The title is the subject.
+
+    Raises:
+        UnreadableDocument: The file has no mail headers.
+    """
+    message = cast("EmailMessage", message_from_bytes(data.lstrip(), policy=policy.default))
+    if not any(message.get(header) for header in ("From", "To", "Date", "Subject")):
+        raise UnreadableDocument(f"'{name}' is not a mail message: it has no From, To, Date or Subject.")
+    metadata = {"author": _read_header(message, "From"), "date": _read_date(message)}
+    text = "\n\n".join(_read_message(message, name))
+    return Draft(text, _read_header(message, "Subject"), {key: value for key, value in metadata.items() if value})
+
+
+def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
+    """Yield the headers and the body of a message, then those of the messages attached to it."""
+    headers = {header: _read_header(message, header) for header in (*SHOWN_HEADERS, "Date")}
+    yield f"# {_read_header(message, 'Subject') or 'No subject'}"
+    yield "\n".join(f"{header}: {value}  " for header, value in headers.items() if value)
+    body = message.get_body(BODY_KINDS)
+    if body is not None:
+        yield _read_body(cast("MIMEPart", body), name)
+    for part in message.iter_attachments() if message.is_multipart() else ():
+        if part.get_content_type() == "message/rfc822":
+            yield from _read_message(cast("EmailMessage", part.get_payload(0)), name)
+        else:
+            leave_out("attachments")
+
+
+def _read_body(part: MIMEPart, name: str) -> str:
+    content = part.get_payload(decode=True)
+    data = content if isinstance(content, bytes) else b""
+    charset = part.get_content_charset()
+    if part.get_content_subtype() == "html":
+        return convert_fragment(decode_text(data, name, charset or find_charset(data)))
+    return decode_text(data, name, charset)
+
+
+def _read_header(message: EmailMessage, header: str) -> str:
+    try:
+        return " ".join(str(message.get(header, "")).split())
+    except (ValueError, IndexError, AttributeError):  # the standard library's parser fails on some malformed headers
+        return ""
+
+
+def _read_date(message: EmailMessage) -> str:
+    try:
+        return parsedate_to_datetime(_read_header(message, "Date")).date().isoformat()
+    except ValueError:
+        return ""

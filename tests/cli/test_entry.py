@@ -58,6 +58,15 @@ def test_help_and_mistakes_load_nothing_heavy(words: tuple[str, ...]) -> None:
     assert list_imports(*words) == set()
 
 
+def test_a_search_loads_no_reader_of_files() -> None:
+    script = (
+        "import sys, workbench.workbench; from workbench.services.corpus import import_framework; import_framework(); "
+        "print(*sorted(name for name in sys.modules if name.startswith('workbench.ingestion.readers')))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == []
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

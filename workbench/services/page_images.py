@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import NotFound
 from workbench.ingestion.ocr.images import PDF_MEDIA_TYPE
-from workbench.ingestion.readers.pdf.pages import page_rotation, trim_preamble
-from workbench.ingestion.readers.pdf.words import PageBox, PageLine
 from workbench.services.checks import check_key
 from workbench.services.corpus import Corpus
 from workbench.types import Span, as_items
@@ -19,6 +17,7 @@ from workbench.types import Span, as_items
 if TYPE_CHECKING:
     from PIL.Image import Image
 
+    from workbench.ingestion.readers.pdf.words import PageBox, PageLine
     from workbench.types import Passage, ScannedPage
 
 
@@ -172,6 +171,7 @@ class PageImages:
             UnreadableDocument: No such page, or rendering failed.
         """
         from workbench.ingestion.ocr.images import render_page
+        from workbench.ingestion.readers.pdf.pages import page_rotation, trim_preamble
 
         check_key("document", document_id)
         original = self._corpus.documents.file(document_id)
@@ -200,6 +200,7 @@ class PageImages:
 
         Words that OCR found in pictures do not belong to a line.
         """
+        from workbench.ingestion.readers.pdf.pages import page_rotation
         from workbench.ingestion.readers.pdf.words import read_page_lines
 
         record = self._corpus.documents.record(document_id)

@@ -97,7 +97,7 @@ START_PAGES = {
 
 
 def show_add_button(page: str, *, is_chief: bool = False) -> None:
-    """Show the button to a page that adds documents."""
+    """Show the button that opens a page for adding documents."""
     label, icon = START_PAGES[page]
     if st.button(label, icon=icon, type="primary" if is_chief else "secondary", key=f"to_{page}"):
         switch_page(page)

@@ -23,7 +23,7 @@ def read_mail(data: bytes, name: str) -> Draft:
     Raises:
         UnreadableDocument: The file has no mail headers.
     """
-    message = cast("EmailMessage", message_from_bytes(data.lstrip(), policy=policy.default))
+    message = message_from_bytes(data.lstrip(), policy=policy.default)
     if not any(message.get(header) for header in ("From", "To", "Date", "Subject")):
         raise UnreadableDocument(f"'{name}' is not a mail message: it has no From, To, Date or Subject.")
     metadata = {"author": _read_header(message, "From"), "date": _read_date(message)}
@@ -38,7 +38,7 @@ def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
     yield "\n".join(f"{header}: {value}  " for header, value in headers.items() if value)
     body = message.get_body(BODY_KINDS)
     if body is not None:
-        yield _read_body(cast("MIMEPart", body), name)
+        yield _read_body(body, name)
     for part in message.iter_attachments() if message.is_multipart() else ():
         if part.get_content_type() == "message/rfc822":
             yield from _read_message(cast("EmailMessage", part.get_payload(0)), name)

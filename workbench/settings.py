@@ -13,7 +13,6 @@ from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic import AliasChoices, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
-from pydantic_settings.sources.utils import parse_env_vars
 
 from workbench.errors import ConfigurationError
 
@@ -174,7 +173,7 @@ class _OwnDotEnvVariables(DotEnvSettingsSource):
                 place = f"Line {line.original.line} of {file_path.absolute()}"
                 raise ConfigurationError(f"{place} is not NAME=VALUE with closed quotes; correct it.")
         text = "".join(line.original.string for line in lines if not line.error)
-        values = parse_env_vars(dotenv_values(stream=StringIO(text)), ignore_empty=self.env_ignore_empty)
+        values = {name.lower(): value for name, value in dotenv_values(stream=StringIO(text)).items() if value}
         own = {name: value for name, value in values.items() if name.lower().startswith("workbench_")}
         if own and (path := values.get("search_db_path")):
             own["search_db_path"] = path

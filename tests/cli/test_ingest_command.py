@@ -30,6 +30,20 @@ def test_again_changes_nothing(workbench: Callable[..., Ran], animals: Path) -> 
     assert again["embedded"] == 0
 
 
+def test_documents_that_the_folder_lacks_are_reported(workbench: Callable[..., Ran], animals: Path) -> None:
+    workbench("ingest", str(animals), "--source", "Animals")
+    first, second, *_ = sorted(animals.iterdir())
+    first.rename(animals / "renamed.md")
+    second.unlink()
+    ran = workbench("ingest", str(animals), "--source", "Animals", "--json").json
+    note = f"2 other documents of this source are not in the folder: {first.name}, {second.name}."
+    assert ran["notes"] == [note] and ran["documents"]["added"] == 1
+    (animals / "renamed.md").rename(first)
+    second.write_text("A dog.")
+    again = workbench("ingest", str(animals / first.name), "--source", "Animals", "--json").json
+    assert again["notes"] == []  # only folders are compared
+
+
 def test_unreadable_files_are_listed_and_the_rest_is_ingested(workbench: Callable[..., Ran], animals: Path) -> None:
     (animals / "broken.pdf").write_bytes(b"%PDF-1.7 nothing")
     ran = workbench("ingest", str(animals), str(animals / "missing.md"), "--json")

@@ -46,6 +46,16 @@ def test_a_job_reports_what_it_left_out(wb: Workbench, worker: WorkerHandle, fol
     assert job.message.endswith("1 file skipped (unsupported type): .xyz (1).")
 
 
+def test_a_job_reports_the_documents_that_its_folder_lacks(
+    wb: Workbench, worker: WorkerHandle, folder: Callable[..., Path]
+) -> None:
+    wb.ingest(folder(DOCS, "before"), source="Animals")
+    job = wb.jobs.wait(
+        wb.jobs.enqueue_ingest([folder({"owls.md": "Owls"}, "after")], source="Animals").id, timeout=LONG
+    )
+    assert job.message.endswith("2 other documents of this source are not in the folder: cats.md, dogs.md.")
+
+
 def test_uploads_travel_through_the_database(wb: Workbench, worker: WorkerHandle) -> None:
     files = [("a.md", b"# A\n\nApples."), ("broken.pdf", b"%PDF-1.7 broken")]
     job = wb.jobs.wait(wb.jobs.enqueue_ingest(files=files).id, timeout=LONG)

@@ -245,6 +245,7 @@ def _store_files(
     try:
         options = IngestOptions(
             index=as_text_or_none(assignment.job.parameters["index"]),
+            paths=as_texts(assignment.job.parameters["paths"]),
             failures=files.failures,
             on_progress=on_progress,
             should_stop=assignment.should_stop,

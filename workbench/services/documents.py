@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.errors import InvalidInput, ModelError, UnreadableDocument
+from workbench.formatting import count_text
 from workbench.retrieval.first_import import import_framework
 from workbench.services.checks import check_key, check_title, check_url
 from workbench.services.corpus import Corpus
@@ -47,6 +48,7 @@ class IngestOptions:
     """Options for ingesting items into a source."""
 
     index: str | None = None  # None for the default index; promoted indexes are then updated too
+    paths: Sequence[Path | str] = ()  # files and folders of the items; documents that the folders lack are reported
     failures: Iterable[IngestFailure] = ()  # of items that could not be read; included in the report
     on_progress: OnProgress | None = None
     should_stop: ShouldStop | None = None
@@ -101,6 +103,7 @@ class WriteResult(Value):
 
 
 DEFAULT_DESTINATION, DEFAULT_OPTIONS = Destination(), IngestOptions()
+MAX_NAMES_SHOWN = 3  # file names in a sentence
 LOCK_COUNT = 64  # so that equal texts created at the same time become one document
 
 
@@ -160,7 +163,7 @@ class DocumentService:
         )
         with self._sources.fill(target.id):
             files = list_files(places)
-            report = self.ingest_items(target.id, files.items, replace(options, failures=files.failures))
+            report = self.ingest_items(target.id, files.items, replace(options, paths=places, failures=files.failures))
         stands = bool(report.document_ids) or self._sources.stands(target.id)
         return replace(report, left_out=files.left_out, source_id=target.id if stands else "")
 
@@ -174,8 +177,22 @@ class DocumentService:
             report = self._run_pipeline(source_id, items, index, pace, options)
             if options.shared is None or options.shared.parts.leads:
                 report = self._complete(report, len(items), index, options)
+                report = replace(report, notes=(*report.notes, *self._describe_others(source_id, options.paths)))
             span.tell(**report.counts)
         return report
+
+    def _describe_others(self, source_id: str, paths: Sequence[Path | str]) -> tuple[str, ...]:
+        """Return a sentence on the source's documents that the ingested folders lack, such as deleted files."""
+        folders = [Path(path) for path in paths]
+        if not folders or not all(folder.is_dir() for folder in folders):
+            return ()
+        names = [document.path or document.title for document in self._corpus.documents.list(source_id=source_id)]
+        others = [name for name in names if not any((folder / name).exists() for folder in folders)]
+        if not others:
+            return ()
+        shown = ", ".join(others[:MAX_NAMES_SHOWN]) + (", …" if others[MAX_NAMES_SHOWN:] else "")
+        are = "is" if len(others) == 1 else "are"
+        return (f"{count_text(len(others), 'other document')} of this source {are} not in the folder: {shown}.",)
 
     def _show_forecast(self, items: Sequence[IngestItem], on_progress: OnProgress | None) -> float | None:
         """Report the size and expected duration of the work; return the assumed pace."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 RENDERED, RAW = "rendered", "raw"
 # Types whose text is Markdown, as written or as made by their reader.
-_MARKDOWN_TYPES = {"markdown", "html", "docx", "epub", "notebook", "pptx", "xlsx", "csv"}
+_MARKDOWN_TYPES = {"markdown", "html", "docx", "epub", "notebook", "pptx", "xlsx", "csv", "mail"}
 PDF_TYPE = "pdf"
 _RENDERED_TYPES = _MARKDOWN_TYPES | {
     PDF_TYPE

@@ -1,0 +1,54 @@
+"""Mail messages: what is read of them, and what is counted."""
+
+from __future__ import annotations
+
+from email.message import EmailMessage
+
+import pytest
+
+from workbench.errors import UnreadableDocument
+from workbench.ingestion.raw import RawDocument
+from workbench.ingestion.readers.formats import read_bytes
+
+
+def read(data: bytes) -> RawDocument:
+    return read_bytes(data, "letter.eml")
+
+
+def test_a_message_is_its_headers_and_body_with_forwarded_ones_below() -> None:
+    forwarded = EmailMessage()
+    forwarded["Subject"], forwarded["From"] = "Float", "b@example.org"
+    forwarded.set_content("The float sticks.")
+    message = EmailMessage()
+    message["Subject"], message["From"], message["To"] = "Prüfung des Pegels", "Jörg <j@example.org>", "a@example.org"
+    message["Date"] = "Tue, 05 Mar 2030 23:30:00 +0100"
+    message.set_content("Grüße vom Pegel.", charset="iso-8859-1")
+    message.add_alternative("<p>Not this form.</p>", subtype="html")
+    message.add_attachment(b"x", maintype="application", subtype="pdf", filename="a.pdf")
+    message.add_attachment(forwarded)
+    document = read(bytes(message))
+    assert (document.title, document.document_type) == ("Prüfung des Pegels", "mail")
+    assert document.metadata["date"] == "2030-03-05" and document.metadata["author"] == "Jörg <j@example.org>"
+    assert document.metadata["left_out"] == {"attachments": 1}
+    lines = [line.strip() for line in document.text.splitlines() if line.strip()]
+    date = "Date: Tue, 05 Mar 2030 23:30:00 +0100"
+    assert lines[:4] == ["# Prüfung des Pegels", "From: Jörg <j@example.org>", "To: a@example.org", date]
+    assert lines[4:] == ["Grüße vom Pegel.", "# Float", "From: b@example.org", "The float sticks."]
+
+
+@pytest.mark.parametrize(
+    ("label", "codec"),
+    [("cp1251", "windows-1251"), ("x-cp1251", "windows-1251"), ("koi8", "koi8-r"), ("cyrillic", "iso-8859-5")],
+)
+def test_charsets_have_the_labels_of_the_web(label: str, codec: str) -> None:
+    head = f"From: x@example.org\nSubject: =?koi8-r?B?8NLJ18XU?=\nContent-Type: text/html; charset={label}\n\n"
+    document = read((head + "<p>Привет, мир</p>").encode(codec))
+    assert document.title == "Привет" and "Привет, мир" in document.text
+
+
+def test_malformed_messages_are_read_as_far_as_possible() -> None:
+    head = "From: x@example.org\nSubject: Gauge\nDate: last week\nContent-Type: multipart/mixed; boundary=q\n\n"
+    document = read(f"{head}--q\nContent-Type: text/plain; charset=x-unknown\n\nThe gauge.\n--q\n\n".encode())
+    assert "The gauge." in document.text and "date" not in document.metadata
+    with pytest.raises(UnreadableDocument, match="is not a mail message: it has no From, To, Date or Subject"):
+        read(b"Just some text.")

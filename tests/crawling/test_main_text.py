@@ -288,6 +288,12 @@ def test_code_in_a_table_keeps_its_lines_and_the_name_of_its_file() -> None:
     assert f"```\n{CODE}\n```" in read_text(f"<p>x</p>{options}")
 
 
+def test_the_language_of_code_in_a_figure_is_kept() -> None:
+    numbers, code = '<td class="gutter"><pre>1<br>2</pre></td>', '<td class="code"><pre>a = 1<br>b = 2</pre></td>'
+    table = f'<figure class="highlight python"><table><tr>{numbers}{code}</tr></table></figure>'
+    assert "```python\na = 1\nb = 2\n```" in read_text(f"<body><p>Set both values.</p>{table}</body>")
+
+
 def test_code_with_blank_lines_and_with_fences_stays_one_block() -> None:
     assert "````\necho ```\nx\n```\n````" in read_text("<pre><code>echo ```\nx\n```\n</code></pre>")
     assert "```\na\n\n\nb\n```" in read_text("<p>x</p><pre><code>a\n\n\nb</code></pre>")

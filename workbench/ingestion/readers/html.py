@@ -36,6 +36,7 @@ BLOCK_STYLE = re.compile(r"display\s*:\s*block", re.IGNORECASE)
 MONOSPACE_STYLE = re.compile(r"font-family\s*:[^;]*(?:mono|courier|consolas|menlo)", re.IGNORECASE)
 INVISIBLE_CHARACTERS = str.maketrans({"\u00a0": " ", "\u200b": None, "\u00ad": None, "\ufeff": None, "\u2060": None})
 LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-)([\w+#.-]+)")
+HEXO_LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|highlight\s+)([\w+#.-]+)")  # <figure class="highlight python">
 BACKTICKS = re.compile(r"`+")
 
 
@@ -213,7 +214,8 @@ def _read_language(block: HtmlElement) -> str:
         if element is None:
             continue
         named = element.get("data-language") or element.get("data-lang")
-        match = LANGUAGE_CLASS.search(element.get("class", ""))
+        pattern = HEXO_LANGUAGE_CLASS if element.tag == "figure" else LANGUAGE_CLASS
+        match = pattern.search(element.get("class", ""))
         if named or match:
             return (named or (match.group(1) if match else "")).lower()
     return ""

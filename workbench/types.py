@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import Counter
@@ -596,6 +597,9 @@ class IngestReport(Value):
         printer.text(report_text(self))
 
 
+MAX_OPEN_SHARE = 0.99  # share shown while a step of unknown duration ends the work
+
+
 @dataclass(frozen=True, slots=True)
 class Progress(Value):
     """A step of long-running work."""
@@ -604,7 +608,7 @@ class Progress(Value):
     total: int  # 0 if unknown
     message: str = ""  # what is happening now
     part: float = 0.0  # finished share (0..1) of the items in progress, which are not counted in ``done``
-    seconds_left: float | None = None  # None if unknown
+    seconds_left: float | None = None  # None if unknown; inf if it does not follow from the pace so far
     under_way: int = 1  # items in progress at the same time
     share: float | None = None  # finished share (0..1) of all work by its slowest stage; None if done/total is exact
 
@@ -662,7 +666,7 @@ class Countdown:
     def seconds_left(self) -> float | None:
         """Seconds left now; None if unknown, or if the estimate has passed."""
         left = None if self._ends is None else self._ends - time.monotonic()
-        return left if left is not None and left > 0 else None
+        return left if left is not None and 0 < left < math.inf else None
 
 
 class SlowSteps:

@@ -13,6 +13,7 @@ from tests.jobs.test_jobs import LONG, worker_process
 from workbench import Workbench
 from workbench.jobs.sharing import Assignment, Outcome, make_progress_reporter
 from workbench.jobs.worker import start_worker
+from workbench.services.indexes import report_graph_progress
 from workbench.storage.job_parts import MAX_ATTEMPTS, EmbeddingLease, PartLost, PartsLease
 from workbench.types import Progress
 
@@ -166,6 +167,9 @@ def test_a_step_after_the_last_part_is_reported_in_its_own_words(wb: Workbench, 
     tell = make_progress_reporter(assignment, hands(wb, job_id, "leader", leads=True), "documents")
     assert tell is not None
     tell(Progress(3, 4, "3 of 4 documents"))
-    tell(Progress(0, 0, "building the graph"))
+    say = report_graph_progress(tell, 4)
+    assert say is not None
+    say("building the graph: 40%")
     job = wb.jobs.get(job_id)
-    assert (job.message, job.done, job.total, job.share) == ("building the graph", 4, 4, 1.0)
+    assert (job.message, job.done, job.total) == ("building the graph: 40%", 4, 4)
+    assert (job.share, job.seconds_left) == (0.99, None)  # not over, and its pace is not that of the documents

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -118,6 +119,16 @@ def test_a_graph_that_loses_passages_is_rebuilt_with_more_links(wb: Workbench, m
     assert index.has_graph == state.is_sound  # if chance leaves even the largest shape poor, searches are exact
     assert index.has_graph or _lost(wb, index) == 0
     assert said[0].startswith("building the graph of 1,000 passages (m 2,") and len(said) > 2, said
+
+
+def test_a_long_build_reports_how_far_it_is(wb: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(SERVING_PARAMETERS, "exact_up_to", 600)
+    monkeypatch.setattr(graph, "WATCH_INTERVAL_S", 0.01)
+    index = _store(wb, _vectors(wb, [(3_000, 1.0)]))
+    said: list[str] = []
+    wb.corpus.store(index).maintain_graph(said.append)
+    shares = [int(found[1]) for text in said if (found := re.search(r"building the graph of .*: (\d+)%$", text))]
+    assert shares and shares == sorted(shares) and shares[0] < 100, said
 
 
 def test_a_graph_is_measured_again_after_a_large_ingest_and_unused_after_most_was_deleted(

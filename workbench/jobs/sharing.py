@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Generator
@@ -12,7 +13,7 @@ from workbench.errors import StorageError
 from workbench.storage.database import new_id
 from workbench.storage.job_parts import EmbeddingLease, EmbeddingTally, PartsLease
 from workbench.storage.jobs import Job, Jobs
-from workbench.types import SLOW_STEPS, JsonObject, OnProgress, Progress, SlowSteps
+from workbench.types import MAX_OPEN_SHARE, SLOW_STEPS, JsonObject, OnProgress, Progress, SlowSteps
 
 # A running job and its outcome
 
@@ -83,6 +84,9 @@ class Assignment:
                 return
             self._last_note = time.monotonic()
         share = progress.done_share
+        if progress.seconds_left == math.inf:
+            self._jobs.progress(self.job.id, replace(progress, share=min(share, MAX_OPEN_SHARE), seconds_left=None))
+            return
         left = progress.seconds_left if progress.seconds_left is not None else self._left_at_pace(share)
         self._jobs.progress(self.job.id, replace(progress, share=share, seconds_left=left))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -16,7 +17,7 @@ from workbench.storage.indexes import check_index_name
 from workbench.storage.job_parts import EmbeddingLease, JobParts, PartsLease
 from workbench.telemetry import BUILD, measure
 from workbench.text import CONFIGURATIONS, language_title
-from workbench.types import Index, OnProgress, ParameterValue, Progress, ShouldStop
+from workbench.types import MAX_OPEN_SHARE, Index, OnProgress, ParameterValue, Progress, ShouldStop
 
 if TYPE_CHECKING:
     from workbench.ingestion.components import BuildCost
@@ -415,4 +416,4 @@ def report_graph_progress(on_progress: OnProgress | None, done: int) -> Callable
     """Return a callback that reports graph maintenance as part of a job that has completed ``done`` items."""
     if on_progress is None:
         return None
-    return lambda text: on_progress(Progress(done, done, text))
+    return lambda text: on_progress(Progress(done, done, text, seconds_left=math.inf, share=MAX_OPEN_SHARE))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from workbench.errors import StorageError
 from workbench.storage.database import Connection, Database, bind_json, fetch_one, statement
 from workbench.types import Value, mark_slow_step
 
@@ -14,6 +17,7 @@ from workbench.types import Value, mark_slow_step
 EXACT_UP_TO = 10_000
 MIN_RECALL = 0.995
 SAMPLE_SIZE = 2_000  # passages whose own vectors are searched for, which takes 1 or 2 s on a quiet core
+WATCH_INTERVAL_S = 2.0  # seconds between reports of a build
 MIN_GROWTH = 0.1  # relative change of an index after which its graph is measured again
 
 SERVING_PARAMETERS = {
@@ -121,12 +125,34 @@ def _ensure_recall(database: Database, index: str, state: GraphState | None, pas
 
 def _build(database: Database, index: str, shape: GraphShape, passages: int, say: Say) -> None:
     """Build a graph next to the old one, if there is one, and replace it."""
-    say(f"building the graph of {passages:,} passages (m {shape.m}, ef_construction {shape.ef_construction})")
-    with mark_slow_step(), database.transaction() as connection:
+    text = f"building the graph of {passages:,} passages (m {shape.m}, ef_construction {shape.ef_construction})"
+    say(text)
+    with mark_slow_step(), database.transaction() as connection, _watch_build(database, connection, text, say):
         values = {"index": index, "passages": passages, "m": shape.m, "ef_construction": shape.ef_construction}
         connection.execute(statement("graph_memory"), values)
         connection.execute(statement("graph_build"), values)
     database.rows(statement("graph_replace"), {"index": index})
+
+
+@contextmanager
+def _watch_build(database: Database, connection: Connection, text: str, say: Say) -> Generator[None]:
+    """Report the percentage of the table that a build on a connection has read."""
+    ended, values = threading.Event(), {"pid": connection.info.backend_pid}
+
+    def watch() -> None:
+        while not ended.wait(WATCH_INTERVAL_S):
+            with suppress(StorageError):
+                row = database.row(statement("graph_progress"), values)
+                if row is not None and not ended.is_set():
+                    say(f"{text}: {row['percent']}%")
+
+    watcher = threading.Thread(target=watch, name="graph-progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def _measure(database: Database, index: str, shape: GraphShape, passages: int, say: Say) -> GraphState:

@@ -20,6 +20,10 @@ FROM indexes WHERE name = %(index)s
 -- graph_build: a new graph, not searched yet
 SELECT workbench_build_graph(%(index)s, %(m)s, %(ef_construction)s)
 
+-- graph_progress: the percentage of the table that a build of a graph has read
+SELECT 100 * blocks_done / blocks_total AS percent FROM pg_stat_progress_create_index
+WHERE pid = %(pid)s AND blocks_total > 0
+
 -- graph_drop_new: remove the new graph of a killed process
 SELECT workbench_drop_new_graph(%(index)s)
 

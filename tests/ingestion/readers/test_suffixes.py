@@ -24,7 +24,7 @@ from workbench.services import article_files
 KEPT_IN_LINKS = frozenset(
     (
         ".mdown", ".text", ".log", ".adoc", ".tex", ".org", ".xhtml", ".csv", ".tsv", ".json", ".jsonl", ".ndjson",
-        ".pptx", ".xlsx", ".epub", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp",
+        ".pptx", ".xlsx", ".epub", ".eml", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".webp",
     )
 )  # fmt: skip
 
@@ -58,14 +58,12 @@ def test_the_suffixes_of_conversations_and_articles_are_some_of_the_readers() ->
 
 def test_every_format_is_reported_whether_a_link_may_leave_out_its_ending() -> None:
     for suffix in addresses.PAGE_SUFFIXES:
-        assert suffix in READERS_BY_SUFFIX, (
-            f"Take {suffix!r} out of ENDINGS in ingestion/addresses.py: no reader reads it."
-        )
+        assert suffix in READERS_BY_SUFFIX, f"Take {suffix!r} out of ENDINGS in ingestion/links.py: no reader reads it."
     for reader in INSTALLED_READERS:
         for suffix in reader.suffixes if reader.document_type != "code" else ():
             told = (suffix in addresses.PAGE_SUFFIXES) != (suffix in KEPT_IN_LINKS)
             assert told, (
-                f"Put {suffix!r} into ENDINGS in ingestion/addresses.py, where links leave that ending out, "
+                f"Put {suffix!r} into ENDINGS in ingestion/links.py, where links leave that ending out, "
                 "else into KEPT_IN_LINKS of this test."
             )
 

@@ -208,7 +208,9 @@ def search_knowledge_base(
 
 
 def infer_search_type(strategy: str) -> str:
-    """Return the search type closest to a strategy; a promoted one may match none exactly."""
+    """Return the search type closest to a promoted strategy, or the name of a strategy of the user's own."""
+    if STRATEGIES[strategy].own is not None:
+        return strategy
     legs = STRATEGIES[strategy].legs
     if not RERANKERS.isdisjoint(legs):
         return "rerank"

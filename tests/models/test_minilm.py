@@ -126,7 +126,7 @@ def test_threads_that_start_together_open_one_session(models_dir: Path, minilm: 
 
     def encode(_: int) -> tuple[int, NDArray[np.float32]]:
         start.wait()
-        session = fresh._query_pass  # pyright: ignore[reportPrivateUsage]
+        session = fresh._passes.queries  # pyright: ignore[reportPrivateUsage]
         return id(session), fresh.encode_query("same").vector
 
     with ThreadPoolExecutor(4) as pool:

@@ -74,7 +74,7 @@ def exit_on_closed_input(is_enabled: bool = True) -> Generator[None]:
 
     For slow imports, after which no client would be left. Nothing may be open that has to be closed.
     """
-    if not (is_enabled and hasattr(select, "poll")):  # Windows has none
+    if sys.platform == "win32" or not is_enabled:  # Windows has no poll
         yield
         return
     import fcntl

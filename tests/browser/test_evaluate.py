@@ -79,6 +79,7 @@ def test_a_run_file_of_another_system_is_added_to_the_leaderboard(
     expect(row).to_contain_text("0.750")
     expect(row).not_to_contain_text("0.0")  # a run file has no times
     expect(row.get_by_role("button", name="Promote theirs")).to_have_count(0)
+    expect(page.get_by_role("button", name="Add to leaderboard")).to_have_count(0)  # the form has closed
     keep("evaluate_run_file")
 
 

@@ -351,9 +351,18 @@ def _show_results(wb: Workbench, experiment: Experiment) -> None:
 
 def _show_run_file_form(wb: Workbench, experiment: Experiment) -> None:
     """Offer to add the ranking of another system, read from a file, to the leaderboard."""
-    with st.popover("Add run file", icon=":material/upload:", help="Compare the ranking of another system"):
-        upload = st.file_uploader("TREC run or CSV with query, document, score", type=RUN_FILE_TYPES, key="run_file")
-        name = st.text_input("Name", placeholder="Defaults to the file's name", key="run_file_name")
+    added = "-".join(
+        cell.file_hash[:8] for cell in experiment.cells if cell.file_hash
+    )  # the form is empty and closed once it changes
+    with st.popover(
+        "Add run file",
+        icon=":material/upload:",
+        help="Compare the ranking of another system",
+        key=f"run_file_form_{added}",
+    ):
+        label = "TREC run or CSV with query, document, score"
+        upload = st.file_uploader(label, type=RUN_FILE_TYPES, key=f"run_file_{added}")
+        name = st.text_input("Name", placeholder="Defaults to the file's name", key=f"run_file_name_{added}")
         if upload and st.button("Add to leaderboard", type="primary", key="add_run_file"):
             run_change(lambda: _add_run_file(wb, experiment, name.strip() or Path(upload.name).stem, upload.getvalue()))
 

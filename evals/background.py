@@ -138,10 +138,10 @@ def run_import_and_plan(wb: Workbench, assignment: Assignment) -> Outcome:
     If the worker died and the job resumes, an experiment that it had already created is reused.
     """
     outcome = run_import(wb, assignment)
-    told = assignment.job.parameters.get("experiment")
-    if told is None:
+    planned = assignment.job.parameters.get("experiment")
+    if planned is None:
         return outcome
-    plan = as_object(told)
+    plan = as_object(planned)
     limit = None if plan["limit"] is None else as_integer(plan["limit"])
     experiment_id = assignment.job.id.replace("job_", "exp_")  # a second attempt finds what the first one created
     try:

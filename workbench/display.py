@@ -249,10 +249,12 @@ def _cell(passage: Passage, query: str, before: dict[str, int], column: int) -> 
     moved = movement_text(before.get(passage.passage_id), passage.rank)
     badge = f"<span class=m>{moved}</span>" if column else ""
     table = table_excerpt(query, passage.text)
-    said = "\n".join(table.lines()[:1]) if table else excerpt(query, remove_rows(passage.text), COLUMN_EXCERPT_CHARS)
+    shown_text = (
+        "\n".join(table.lines()[:1]) if table else excerpt(query, remove_rows(passage.text), COLUMN_EXCERPT_CHARS)
+    )
     return (
         f"<td>{_title(passage)}{badge}{_bar(passage.score)}"
-        f"<div>{_highlight(query, said)}</div>{_copies_html(passage)}</td>"
+        f"<div>{_highlight(query, shown_text)}</div>{_copies_html(passage)}</td>"
     )  # fmt: skip
 
 

@@ -132,9 +132,9 @@ def _escape_markdown(text: str) -> str:
 def _scope(scope: Scope) -> str:
     """Return the scope as Python code, with only the fields that are set."""
     empty = Scope()
-    told = [
+    arguments = [
         f"{item.name}={getattr(scope, item.name)!r}"
         for item in fields(scope)
         if getattr(scope, item.name) != getattr(empty, item.name)
     ]
-    return f"Scope({', '.join(told)})"
+    return f"Scope({', '.join(arguments)})"

@@ -158,8 +158,8 @@ class TableExcerpt:
 
     def is_figures(self, column: int) -> bool:
         """Return whether all non-empty cells of a column are figures, which are right-aligned."""
-        said = [row[column] for row in self.rows if row[column]]
-        return bool(said) and all(map(FIGURE.fullmatch, said))
+        filled = [row[column] for row in self.rows if row[column]]
+        return bool(filled) and all(map(FIGURE.fullmatch, filled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,8 +217,8 @@ def table_excerpt(query: str, text: str, header: str = "") -> TableExcerpt | Non
 def remove_rows(text: str) -> str:
     """Return a passage without its table rows; all of it if there is nothing else."""
     prose = ROW.sub("", text)
-    said = "".join(line for line in prose.splitlines() if not HEADING.match(line))
-    return prose if _has_prose(said) else text
+    prose_lines = "".join(line for line in prose.splitlines() if not HEADING.match(line))
+    return prose if _has_prose(prose_lines) else text
 
 
 def _has_prose(prose: str) -> bool:
@@ -231,8 +231,8 @@ def _lines(query: str, text: str, header: str) -> list[_Line]:
     found: list[_Line] = []
     names, lead = tuple(split_cells(next(iter(header.strip().splitlines()), ""))), ""
     table = 0
-    said = [line for line in text.splitlines() if line.strip() and not HEADING.match(line)]
-    for line, following in pairwise([*said, ""]):
+    lines = [line for line in text.splitlines() if line.strip() and not HEADING.match(line)]
+    for line, following in pairwise([*lines, ""]):
         if RULE.match(line):
             continue
         if not ROW.match(line):
@@ -258,17 +258,17 @@ def _pad_row(row: Sequence[str], width: int) -> list[str]:
 
 def _columns(query: str, rows: Sequence[Sequence[str]]) -> list[int]:
     """Return the columns to show: labels, columns that contain question words, and their neighbours."""
-    said = [place for place in range(len(rows[0])) if not place or any(row[place] for row in rows[1:])]
-    asked = [place for place in said if place and any(_words(query, row[place]) for row in rows)]
+    columns = [place for place in range(len(rows[0])) if not place or any(row[place] for row in rows[1:])]
+    asked = [place for place in columns if place and any(_words(query, row[place]) for row in rows)]
 
     def far(place: int) -> tuple[bool, int, int]:
         return place > 0, min((abs(place - one) for one in asked), default=0), place
 
-    return sorted(sorted(said, key=far)[:MAX_COLUMNS_SHOWN])
+    return sorted(sorted(columns, key=far)[:MAX_COLUMNS_SHOWN])
 
 
 def _line(names: Sequence[str], row: Sequence[str]) -> str:
     """Return a row's label, followed by each further cell with its column name."""
-    told = [f"{name}: {cell}" if name else cell for name, cell in zip(names[1:], row[1:], strict=True) if cell]
-    between = (", " if names[1:] and names[1] else ": ") if row[0] and told else ""
-    return f"{row[0]}{between}{' · '.join(told)}"
+    cells = [f"{name}: {cell}" if name else cell for name, cell in zip(names[1:], row[1:], strict=True) if cell]
+    between = (", " if names[1:] and names[1] else ": ") if row[0] and cells else ""
+    return f"{row[0]}{between}{' · '.join(cells)}"

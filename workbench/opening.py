@@ -54,21 +54,21 @@ class Opening:
         self._warm = threading.Event()
 
     @classmethod
-    def from_open_workbench(cls, workbench: Workbench) -> Opening:
+    def from_open_workbench(cls, wb: Workbench) -> Opening:
         """Return an opening that serves an open workbench."""
         opening = cls()
-        opening.use(workbench)
+        opening.use(wb)
         return opening
 
     def configure(self, opener: Opener) -> None:
         """Set the opener; call it before ``start``."""
         self._opener = opener
 
-    def use(self, workbench: Workbench) -> None:
+    def use(self, wb: Workbench) -> None:
         """Serve a workbench that is already open and warm."""
         with self._lock:
             self._future = Future()
-            self._future.set_result(workbench)
+            self._future.set_result(wb)
             self._warm.set()
             self._may_warm.clear()
 
@@ -152,10 +152,10 @@ class Opening:
 
     def work_jobs(self) -> None:
         """Keep a child process that runs jobs when there are any, if the settings allow it."""
-        workbench = self.workbench
+        wb = self.workbench
         with self._lock:  # two calls at once must not start two workers
-            if workbench.settings.run_worker:
-                workbench.work_beside()
+            if wb.settings.run_worker:
+                wb.start_worker_process()
 
     def close(self, *, waits: bool = True) -> bool:
         """Close the workbench if it was opened; if it is still opening, wait for that first.
@@ -191,16 +191,16 @@ class Opening:
 
     def _open(self, future: Future[Workbench]) -> None:
         try:
-            workbench = self._opener()
+            wb = self._opener()
         except BaseException as error:  # noqa: BLE001 - waiting callers receive it
             future.set_exception(error)
             return
-        future.set_result(workbench)
+        future.set_result(wb)
         self._may_warm.wait(self._patience)
         if self._future is not future:  # closed in the meantime
             return
         try:
-            self._warmer(workbench)
+            self._warmer(wb)
         except WorkbenchError as error:  # calls that need the model raise it again; others can be served
             if self._future is future:  # else the close caused it
                 logger.warning("%s", error)
@@ -225,10 +225,10 @@ def open_configured(
     with pause_gc():
         from workbench.workbench import Workbench
 
-    workbench = Workbench.open(settings=chosen)
-    if workbench.settings.run_worker:
-        workbench.work_beside()
-    return workbench
+    wb = Workbench.open(settings=chosen)
+    if wb.settings.run_worker:
+        wb.start_worker_process()
+    return wb
 
 
 def start_database(settings: Settings) -> None:
@@ -239,13 +239,13 @@ def start_database(settings: Settings) -> None:
         start_in_background(settings.postgres_dir)
 
 
-def warm_model(workbench: Workbench) -> None:
+def warm_model(wb: Workbench) -> None:
     """Load the workbench's embedding model.
 
     Raises:
         ModelError: The model's files are missing or damaged, or its endpoint failed.
     """
-    workbench.warm()
+    wb.warm()
 
 
 def _has_failed(future: Future[Workbench]) -> bool:

@@ -76,7 +76,7 @@ class Measurement:
         self._span = span
         self.outcome: dict[str, str] = {}  # the attribute ``error.type`` of span and metric, if it did not succeed
 
-    def tell(self, **attributes: AttributeValue) -> None:
+    def add_attributes(self, **attributes: AttributeValue) -> None:
         """Add attributes to the span, not to the metric."""
         self._span.set_attributes({ATTRIBUTE_PREFIX + name: value for name, value in attributes.items()})
 

@@ -155,7 +155,7 @@ class Workbench:
         """Use ``Workbench.open``."""
         self.settings = settings
         self._worker: WorkerHandle | None = None
-        self.beside: WorkerProcess | None = None
+        self.worker_process: WorkerProcess | None = None
         self.corpus, self.pages = corpus, PageImages(corpus)
         self.strategies = declare_strategies(settings)
         self.requests = Requests(corpus, self.pages.of_passage)
@@ -217,15 +217,15 @@ class Workbench:
             self._worker = self.start_worker(further)
         return self._worker
 
-    def work_beside(self) -> None:
+    def start_worker_process(self) -> None:
         """Run a worker process alongside this one until the workbench is closed; it starts when jobs are queued."""
         from workbench.jobs.worker import WorkerProcess
         from workbench.settings import make_environment
 
-        if self.beside is None:
+        if self.worker_process is None:
             command = [sys.executable, "-m", "workbench.cli", "worker", "--until-input-ends"]
-            self.beside = WorkerProcess(command, make_environment(self.settings), self.jobs.table.any_waiting)
-            self.beside.start()
+            self.worker_process = WorkerProcess(command, make_environment(self.settings), self.jobs.table.any_waiting)
+            self.worker_process.start()
 
     def start_worker(self, further: Runners | None = None, **options: Unpack[WorkerOptions]) -> WorkerHandle:
         """Start a worker that the caller stops.
@@ -256,9 +256,9 @@ class Workbench:
         Args:
             waits: False to let the worker process finish on its own, shortly after this one.
         """
-        if self.beside is not None:
-            self.beside.stop(waits=waits)
-            self.beside = None
+        if self.worker_process is not None:
+            self.worker_process.stop(waits=waits)
+            self.worker_process = None
         if self._worker is not None:
             self._worker.stop()
             self._worker = None

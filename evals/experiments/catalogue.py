@@ -219,8 +219,8 @@ def _summarise(experiment: Experiment, outcomes: Sequence[ShareOutcome]) -> str:
     """Report the numbers of new, stored and failed answers."""
     failed = len({outcome.cell for outcome in outcomes if outcome.failed})
     asked, stored = (sum(getattr(outcome, name) for outcome in outcomes) for name in ("asked", "stored"))
-    told = f"{failed} of {len(experiment.cells)} runs failed. " if failed else ""
-    return f"{told}{asked:,} questions run, {stored:,} cached."
+    failures = f"{failed} of {len(experiment.cells)} runs failed. " if failed else ""
+    return f"{failures}{asked:,} questions run, {stored:,} cached."
 
 
 # Experiments as shared jobs
@@ -248,11 +248,11 @@ def _run_shares(
     wb: Workbench, experiment: Experiment, test_set: TestSet, assignment: Assignment
 ) -> Sequence[ShareOutcome]:
     """Run the shares that this worker claims, and return the outcomes of all finished shares."""
-    tell: OnProgress | None = assignment.progress if assignment.leads else None
+    report: OnProgress | None = assignment.progress if assignment.leads else None
 
     def on_progress(progress: Progress) -> None:
-        if tell is not None:
-            tell(progress)
+        if report is not None:
+            report(progress)
 
     runs = CellRuns(wb, experiment, test_set, on_progress, assignment.should_stop)
 
@@ -264,7 +264,7 @@ def _run_shares(
         wb.jobs.table.parts.plan(assignment.job.id, parts)
 
     with share_parts(wb.jobs.table, assignment, plan) as in_hand:
-        tell = make_progress_reporter(assignment, in_hand, "questions")
+        report = make_progress_reporter(assignment, in_hand, "questions")
         for part in in_hand.all_taken():
             runs.look()
             if part is None:
@@ -279,8 +279,8 @@ def _run_shares(
 
 
 def _parse_share(content: JsonValue) -> Share:
-    told = as_object(content)
-    return Share(as_integer(told["cell"]), as_integer(told["first"]), as_integer(told["last"]))
+    share = as_object(content)
+    return Share(as_integer(share["cell"]), as_integer(share["first"]), as_integer(share["last"]))
 
 
 def _parse_outcome(result: JsonObject) -> ShareOutcome:

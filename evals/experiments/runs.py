@@ -454,9 +454,9 @@ def make_cells(
     return cells
 
 
-def parse_cells(told: JsonValue) -> list[Cell]:
+def parse_cells(cells: JsonValue) -> list[Cell]:
     """Return cells from JSON, a list of objects with the fields of ``Cell``."""
-    return [Cell(**cell) for cell in cast("list[dict[str, Any]]", told)]
+    return [Cell(**cell) for cell in cast("list[dict[str, Any]]", cells)]
 
 
 def list_asked_cells(cells: Sequence[Cell]) -> list[int]:

@@ -71,7 +71,7 @@ def _import_folder(
 ) -> tuple[TestSetInfo, int]:
     """Import a folder; return the test set and the number of problems in its files."""
 
-    def tell(progress: Progress) -> None:
+    def report(progress: Progress) -> None:
         assignment.progress(
             progress.count_active_items()
         )  # a small corpus is a single batch, so count its parts in progress
@@ -79,7 +79,7 @@ def _import_folder(
     test_set = load_test_set(folder)
     for problem in test_set.problems:
         assignment.log(problem, "warning")
-    info = TestSetStore(wb).add(test_set, title, on_progress=tell, should_stop=assignment.should_stop)
+    info = TestSetStore(wb).add(test_set, title, on_progress=report, should_stop=assignment.should_stop)
     return info, len(test_set.problems)
 
 

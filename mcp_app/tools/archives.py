@@ -102,13 +102,13 @@ def search_local_archives(
     given |= {"citationDepth": citationDepth, "limit": limit, "offset": offset or None}
     asked = ArchiveQuery(given, citationOffset)
     titles = fetch_titles(call, result) if includeCitations else {}
-    beside: JsonObject = {"more": offset + len(result.results) < len(ranked)}
-    beside |= page.end(ranked) | left
-    answers = [answer_json(result, titles, metadata, DETAIL_LEVELS[0], asked) | beside]
+    extra: JsonObject = {"more": offset + len(result.results) < len(ranked)}
+    extra |= page.end(ranked) | left
+    answers = [answer_json(result, titles, metadata, DETAIL_LEVELS[0], asked) | extra]
     for detail in DETAIL_LEVELS[1:] if includeCitations else ():
         if fits(dump_json(answers[-1])):
             break
-        answers.append(answer_json(result, titles, metadata, detail, asked) | beside)
+        answers.append(answer_json(result, titles, metadata, detail, asked) | extra)
     return answers[-1]
 
 

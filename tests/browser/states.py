@@ -130,7 +130,7 @@ STATES = {
     "thousand-rows": State("/library?open={thousand}", ".pager"),
     "new-index": State("/system", "[role=dialog] input", press("New index")),
     "side-by-side": State(
-        "/evaluate?experiment={measured}&beside={narrow}", 'table[aria-label="Runs of both experiments"] tbody tr'
+        "/evaluate?experiment={measured}&second={narrow}", 'table[aria-label="Runs of both experiments"] tbody tr'
     ),
     "promote": State(
         "/evaluate?experiment={measured}", "[role=dialog] table, [role=dialog] p", press("Promote Keyword", exact=False)

@@ -49,8 +49,8 @@ def test_a_language_models_answer_cites_its_passages(page, serve, filled, browse
     page.goto(f"{address}/?q={QUESTION}&answer=1&s=keyword&s=hybrid")
     answer = page.get_by_role("region", name="Answer")
     expect(answer.get_by_role("status")).to_contain_text("Written by plain", timeout=200_000)
-    expect(answer.locator(".said")).to_contain_text(re.compile(r"A stilling well keeps waves from the record; .+"))
-    assert "99" not in answer.locator(".said").inner_text()
+    expect(answer.locator(".extracted")).to_contain_text(re.compile(r"A stilling well keeps waves from the record; .+"))
+    assert "99" not in answer.locator(".extracted").inner_text()
     expect(answer).to_contain_text("from Keyword")  # the serving strategy is not among the columns: the first answers
     keep("answer-llm-1440-dark")
     answer.locator("button.cite").first.click()

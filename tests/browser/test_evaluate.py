@@ -176,7 +176,7 @@ def test_the_list_reports_who_won_and_two_experiments_are_side_by_side(
     expect(beside.locator("tbody tr")).to_have_count(4)
     expect(beside.locator('tr[data-id="keyword"]')).to_contain_text("tie: equal on all 4 questions")
     expect(beside.locator('tr[data-id="fuzzy"]')).to_contain_text("only in B")
-    assert f"experiment={measured}" in page.url and f"beside={narrow.id}" in page.url
+    assert f"experiment={measured}" in page.url and f"second={narrow.id}" in page.url
     keep("evaluate_side_by_side")
     expect(page.get_by_role("button", name="Open A: Words or vectors")).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 844})

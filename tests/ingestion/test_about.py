@@ -30,7 +30,7 @@ def test_each_thing_is_stated_once() -> None:
     assert about_document("The slice function", "slice.md", {}) == About("", "The slice function", "")
     assert about_document("3M_2018_10K", "3M_2018_10K.pdf", {}) == About("3M 2018 10K", "", "")
     metadata = {"description": "Returns a part.", "summary": "returns a PART", "keywords": ["first", "rest"], "x": "y"}
-    assert about_document("Slices", None, metadata).says == "Returns a part. · first, rest"
+    assert about_document("Slices", None, metadata).description == "Returns a part. · first, rest"
 
 
 def test_every_passage_reports_which_file_it_is_from_and_what_its_author_reports_of_it() -> None:

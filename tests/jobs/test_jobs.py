@@ -242,11 +242,11 @@ def test_the_queue_schema_is_noted_and_applied_once(database_url: str) -> None:
 
 
 def test_jobs_run_in_a_process_next_to_this_one_which_ends_with_it(wb: Workbench) -> None:
-    wb.work_beside()
+    wb.start_worker_process()
     job = wb.jobs.wait(wb.jobs.enqueue_ingest(files=[("a.md", b"# A\n\nApples.")]).id, timeout=LONG)
     assert job.status == "completed", job.error
-    assert wb.beside is not None
-    number = wb.beside.pid
+    assert wb.worker_process is not None
+    number = wb.worker_process.pid
     assert number is not None and number != os.getpid()
     wb.close()
     with pytest.raises(ProcessLookupError):

@@ -42,7 +42,7 @@ def document(wb: Workbench, title: str) -> str:
 def test_a_hit_is_taken_apart_into_legs_terms_and_words(herd: Workbench) -> None:
     hit = herd.search("goat climbs", limit=1)[0]
     why = herd.explain("goat climbs", hit.passage_id, limit=1)
-    assert (why.outcome, why.rank, why.score) == (outcome.FOUND, 1, pytest.approx(hit.score))
+    assert (why.outcome, why.rank, why.score) == (outcome.IS_FOUND, 1, pytest.approx(hit.score))
     assert why.legs["vector"].rank == why.legs["keyword"].rank == 1
     assert sum(leg.contribution or 0 for leg in why.legs.values()) == pytest.approx(hit.score)
     assert {term.term for term in why.terms} == {"goat", "climb"}
@@ -112,7 +112,7 @@ def test_a_passage_shown_within_another_is_reported_as_such(herd: Workbench) -> 
     best = herd.search("llama", "window", 1)[0]
     inner = next(p.node_id for p in herd.documents.passages(best.document_id) if p.node_id != best.passage_id)
     why = herd.explain("llama", inner, strategy="window", limit=1, parameters={"neighbours": 10}, elsewhere=False)
-    assert why.outcome == outcome.SHOWN and "within rank 1" in why.reason
+    assert why.outcome == outcome.IS_SHOWN_WITHIN and "within rank 1" in why.reason
 
 
 def find_drop(why: Explanation) -> str | None:
@@ -140,7 +140,7 @@ def test_the_trace_counts_the_passages_and_the_rank_after_each_step(herd: Workbe
     assert list(steps) == ["index", "scope", "legs", "fused", "late", "cluster", "Pages", "shown"]
     assert steps["index"].count == steps["scope"].count == sum(item.passages_count for item in herd.documents.list())
     assert (steps["shown"].count, steps["shown"].rank, steps["cluster"].rank) == (5, None, 31)
-    assert "ank " in steps["legs"].said
+    assert "ank " in steps["legs"].detail
     found = herd.explain("sheep", document_id=lost, limit=40, elsewhere=False)
     assert found.steps[-1].rank == found.rank == 31 and found.steps[-2].rank == 31
 

@@ -200,7 +200,7 @@ def test_settings_of_the_role_and_variables_of_its_clients_change_nothing(
         source = wb.sources.list()[0]
         assert source.title == "Vögel" and source.updated_at is not None
         assert abs((source.updated_at - datetime.now(UTC)).total_seconds()) < 60
-        wb.work_beside()
+        wb.start_worker_process()
         job = wb.jobs.enqueue_ingest([folder({"owls.md": "# Owls"}, "more")], source="Owls")
         assert wb.jobs.wait(job.id).status == "completed"
     with psycopg.connect(server_url, dbname=empty) as connection:

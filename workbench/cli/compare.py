@@ -117,8 +117,8 @@ def _make_cell(passage: Passage, query: str, own: str, ranks: dict[str, dict[str
     if place:
         cell.append(f"\n{strip_control_chars(place)}", style="not bold dim")
     table = table_excerpt(query, passage.text)
-    said = "\n".join(table.lines()) if table else excerpt(query, remove_rows(passage.text), EXCERPT_CHARS)
-    text = highlight_words(query, said)
+    shown_text = "\n".join(table.lines()) if table else excerpt(query, remove_rows(passage.text), EXCERPT_CHARS)
+    text = highlight_words(query, shown_text)
     text.stylize_before("not bold")
     return Text.assemble(cell, "\n", text, "\n")
 

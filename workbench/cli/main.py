@@ -99,7 +99,7 @@ COMMANDS: dict[str, tuple[CommandModule, str]] = {
 }
 
 
-SUCCESS, FAILURE, USAGE_ERROR, INTERRUPTED = 0, 1, 2, 130
+SUCCESS, FAILURE, USAGE_ERROR, INTERRUPTED_EXIT_CODE = 0, 1, 2, 130
 _OUTPUT_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF)
 _USAGE_ERRORS = (InvalidInput, NotFound, ScopeError)
 
@@ -152,9 +152,9 @@ def catch_errors(work: Callable[[], int], *, as_json: bool, debug: bool) -> int:
     except SystemExit:  # the same, raised by rich after it closed stdout
         return SUCCESS
     except KeyboardInterrupt:
-        return report("Interrupted; documents stored so far are kept.", INTERRUPTED)
+        return report("Interrupted; documents stored so far are kept.", INTERRUPTED_EXIT_CODE)
     except Cancelled as error:
-        return report(str(error), INTERRUPTED)
+        return report(str(error), INTERRUPTED_EXIT_CODE)
     except _USAGE_ERRORS as error:
         return report(str(error), USAGE_ERROR)
     except WorkbenchError as error:

@@ -166,8 +166,8 @@ async def _host_loads(site: Site, frontier: Frontier, visited: list[tuple[Entry,
     loads: list[HostLoad] = []
     for host, count in Counter(map(url_host, pages)).items():
         turnstile = await site.turnstile(next(url for url in pages if url_host(url) == host))
-        beside = max(0, turnstile.turns - looks[host])
-        loads.append(HostLoad(count + beside, turnstile.interval, turnstile.concurrency))
+        others = max(0, turnstile.turns - looks[host])
+        loads.append(HostLoad(count + others, turnstile.interval, turnstile.concurrency))
     return loads
 
 

@@ -34,7 +34,7 @@ class About:
 
     name: str = ""  # words of its file name, or ""
     title: str = ""  # its title, or ""
-    says: str = ""  # its author's description, or ""
+    description: str = ""  # its author's description, or ""
 
 
 def about_document(title: str, path: str | None, metadata: Mapping[str, object]) -> About:

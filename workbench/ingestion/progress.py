@@ -231,7 +231,7 @@ class IngestProgress:
         self._ids: list[str] = []
         self._notes: list[DocumentNotes] = []
         self._forecast = Forecast(sizes, pace)
-        self._told = float("-inf")
+        self._last_report = float("-inf")
         self._lock = threading.Lock()
 
     @property
@@ -254,7 +254,7 @@ class IngestProgress:
 
     def report_reading(self, name: str) -> None:
         """Report from time to time that an item is being read, while no batch is being embedded."""
-        if not self._batch and time.monotonic() - self._told > MESSAGE_INTERVAL_S:
+        if not self._batch and time.monotonic() - self._last_report > MESSAGE_INTERVAL_S:
             self._tell(f"reading {name}, {self._of_passages(self._vectors)} embedded")
 
     def report_page(self, name: str, page: int, pages: int, seconds: float) -> None:
@@ -352,5 +352,5 @@ class IngestProgress:
             under_way = sum(batch.items for batch in self._batches.values()) or 1
             part = sum(batch.items * batch.part for batch in self._batches.values()) / under_way
             left, share = self._forecast.seconds_left, self._forecast.share
-            self._told = time.monotonic()
+            self._last_report = time.monotonic()
         self._on_progress(Progress(done, self._total, message, part, left, under_way, share))

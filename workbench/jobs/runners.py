@@ -192,8 +192,8 @@ def _ingest_alone(
 ) -> IngestReport:
     """Ingest all files without parts; other workers may still embed their passages."""
     with share_embedding(jobs, assignment) as hands:
-        tell = make_embedding_reporter(assignment, hands)
-        return _store_files(documents, jobs, assignment, files, source_id, tell, hands=hands)
+        report_progress = make_embedding_reporter(assignment, hands)
+        return _store_files(documents, jobs, assignment, files, source_id, report_progress, hands=hands)
 
 
 def _ingest_parts(
@@ -323,16 +323,16 @@ def run_document(documents: DocumentService, files: JobFiles, assignment: Assign
     text = None if path is not None else files.bytes(assignment.job.id, 0).decode()
     title, url = as_text_or_none(about["title"]), as_text_or_none(about["url"])
     metadata, document_id = as_object(about["metadata"]), as_text_or_none(parameters.get("update"))
-    tell, should_stop = assignment.progress, assignment.should_stop
+    report_progress, should_stop = assignment.progress, assignment.should_stop
     if document_id:
         written = documents.update(
-            document_id, path=path, text=text, title=title, url=url, metadata=metadata, on_progress=tell,
+            document_id, path=path, text=text, title=title, url=url, metadata=metadata, on_progress=report_progress,
             should_stop=should_stop,
         )  # fmt: skip
     else:
         written = documents.create(
             path=path, text=text, source=as_text_or_none(parameters["source"]), title=title, url=url, metadata=metadata,
-            on_progress=tell, should_stop=should_stop,
+            on_progress=report_progress, should_stop=should_stop,
         )  # fmt: skip
     files.forget_bytes(assignment.job.id)
     document = written.document
@@ -410,8 +410,8 @@ def run_index_build(indexes: IndexService, jobs: Jobs, assignment: Assignment) -
     """Build an index; documents that it already contains are skipped."""
     name = as_text(assignment.job.parameters["index"])
     with share_parts(jobs, assignment, lambda: indexes.plan(name, jobs.parts, assignment.job.id)) as parts:
-        tell = make_progress_reporter(assignment, parts, "documents")
-        index = indexes.build(name, on_progress=tell, should_stop=assignment.should_stop, parts=parts)
+        report_progress = make_progress_reporter(assignment, parts, "documents")
+        index = indexes.build(name, on_progress=report_progress, should_stop=assignment.should_stop, parts=parts)
         if not assignment.leads:
             indexes.embed_waiting(parts.embedding, assignment.should_stop)
     message = f"{index.name} has {index.documents_count:,} documents in {index.passages_count:,} passages."

@@ -193,15 +193,15 @@ def make_progress_reporter(assignment: Assignment, parts: PartsLease, unit: str)
     """
     if not assignment.leads:
         return None
-    told = float("-inf")
+    last_report = float("-inf")
     farthest = 0.0  # the share falls when a part is taken, although nothing was undone
     pace = EmbeddingRate()
 
-    def tell(progress: Progress) -> None:
-        nonlocal told, farthest
-        if time.monotonic() - told < PROGRESS_INTERVAL_S and progress.done != progress.total:
+    def report(progress: Progress) -> None:
+        nonlocal last_report, farthest
+        if time.monotonic() - last_report < PROGRESS_INTERVAL_S and progress.done != progress.total:
             return
-        told = time.monotonic()
+        last_report = time.monotonic()
         tally = parts.tally()
         embedding = parts.embedding.tally()
         part = embedding.passages_done / embedding.passages if embedding.passages else progress.part
@@ -214,7 +214,7 @@ def make_progress_reporter(assignment: Assignment, parts: PartsLease, unit: str)
         left = None if tally.waiting else pace.seconds_left(embedding)
         assignment.progress(Progress(tally.items_done, tally.items, message, part, left, share=farthest))
 
-    return tell
+    return report
 
 
 def make_embedding_reporter(assignment: Assignment, hands: EmbeddingLease) -> OnProgress:
@@ -222,18 +222,18 @@ def make_embedding_reporter(assignment: Assignment, hands: EmbeddingLease) -> On
 
     A resumed job keeps its share while it reads the texts whose vectors a worker that is gone has stored.
     """
-    told, holders, kept = float("-inf"), 0, hands.tally().passages_done
+    last_report, holders, kept = float("-inf"), 0, hands.tally().passages_done
 
-    def tell(progress: Progress) -> None:
-        nonlocal told, holders
-        if time.monotonic() - told >= PROGRESS_INTERVAL_S:
-            told, holders = time.monotonic(), hands.tally().holders
+    def report(progress: Progress) -> None:
+        nonlocal last_report, holders
+        if time.monotonic() - last_report >= PROGRESS_INTERVAL_S:
+            last_report, holders = time.monotonic(), hands.tally().holders
         if kept and progress.done_share < assignment.job.share:
             message = f"continuing; {kept:,} passages embedded before"
             progress = replace(progress, message=message, share=assignment.job.share, seconds_left=None)
         assignment.progress(replace(progress, message=f"{progress.message}{_workers_text(holders)}"))
 
-    return tell
+    return report
 
 
 class EmbeddingRate:

@@ -92,9 +92,9 @@ def _run(jobs: Jobs, runner: Runner, job: Job, stopping: threading.Event) -> Non
     try:
         if assignment.should_stop():
             raise Cancelled("Stopped.")
-        with measure(JOB, job.kind, job=job.id, leads=True) as told, assignment.send_heartbeats():
+        with measure(JOB, job.kind, job=job.id, leads=True) as span, assignment.send_heartbeats():
             outcome = runner(assignment)
-            told.tell(with_errors=outcome.with_errors)
+            span.add_attributes(with_errors=outcome.with_errors)
     except PartLost:  # the connection was interrupted; finished parts are kept
         jobs.release(job.id)
         raise WorkerStopped from None

@@ -200,9 +200,9 @@ class _UniversalGraph(GraphBlocks):
         size = len(branch.first.bias)
         start, end, axis = (self.constant(np.array([number])) for number in (place * size, (place + 1) * size, 2))
         own = self.node("Slice", [inward, start, end, axis])
-        return self.beside(branch.second, branch.width, self.beside(branch.first, branch.width, own))
+        return self.concatenate(branch.second, branch.width, self.concatenate(branch.first, branch.width, own))
 
-    def beside(self, dense: Dense, width: int, hidden: str) -> str:
+    def concatenate(self, dense: Dense, width: int, hidden: str) -> str:
         """Add a dense layer over each token and its neighbours, ReLU, and the input."""
         before = (width - 1) // 2
         ends = self.constant(np.array([0, before, 0, 0, width - 1 - before, 0]))

@@ -118,8 +118,8 @@ def list_preferred_names(query: Query) -> tuple[DocumentName, ...]:
     if query.names is None:
         return ()
     titles = [DocumentName(title.name, "title") for title in (query.titles or ())[:MAX_TITLES_SHOWN]]
-    told = {name.text.casefold(): name for name in [*(mention.name for mention in query.names.mentions), *titles]}
-    return tuple(told.values())
+    names = {name.text.casefold(): name for name in [*(mention.name for mention in query.names.mentions), *titles]}
+    return tuple(names.values())
 
 
 def restrict_to_named(query: Query) -> Query:

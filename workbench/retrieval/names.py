@@ -90,17 +90,17 @@ class DocumentValues:
     """
 
     values: list[tuple[str, str]]
-    told: frozenset[str]
+    label_periods: frozenset[str]
 
 
 def collect_values(document: DocumentNames) -> DocumentValues:
     """Return the values that can identify a document: title and file name, their periods, and the remaining parts."""
     labels = {text: find_periods(text) for text in (document.title, document.file) if _is_short(text)}
-    told = [period for periods in labels.values() for period in periods]
+    periods = [period for periods in labels.values() for period in periods]
     values = [part for text, periods in labels.items() if periods for part in _iter_label_parts(text, periods)]
     values += [("title", text) for text in labels]
-    values += [(period.kind, period.text) for period in told or _metadata_periods(document.metadata)]
-    return DocumentValues(values, frozenset(period.text for period in told))
+    values += [(period.kind, period.text) for period in periods or _metadata_periods(document.metadata)]
+    return DocumentValues(values, frozenset(period.text for period in periods))
 
 
 def _is_short(text: str) -> bool:
@@ -118,15 +118,15 @@ def _iter_label_parts(label: str, periods: Sequence[Period]) -> Iterator[tuple[s
 
 def _metadata_periods(metadata: Mapping[str, JsonValue]) -> list[Period]:
     """Return the periods in metadata, used if no label has any; else those of its date."""
-    told: list[Period] = []
+    periods: list[Period] = []
     for key, value in metadata.items():
         if PERIOD_KEYS.search(key) and isinstance(value, str | int) and not isinstance(value, bool):
             is_number = "quarter" in key.casefold() and str(value) in ("1", "2", "3", "4")
-            told += find_periods(f"Q{value}" if is_number else str(value))
-    for key in DATE_KEYS if not told else ():
+            periods += find_periods(f"Q{value}" if is_number else str(value))
+    for key in DATE_KEYS if not periods else ():
         if key in metadata:
-            told += _date_periods(metadata[key])
-    return told
+            periods += _date_periods(metadata[key])
+    return periods
 
 
 def _date_periods(value: JsonValue) -> list[Period]:
@@ -189,21 +189,21 @@ class NamesTable:
     def __init__(self, documents: Iterable[DocumentNames]) -> None:
         """Collect the documents' values."""
         self._entries: dict[str, _Entry] = {}
-        self._periods_told: dict[str, frozenset[str]] = {}
+        self._label_periods: dict[str, frozenset[str]] = {}
         self._within: frozenset[str] | None = None
         self.documents = 0
         for document in documents:
             self.documents += 1
-            said = collect_values(document)
-            if said.told:
-                self._periods_told[document.id] = said.told
-            for kind, text in said.values:
+            found = collect_values(document)
+            if found.label_periods:
+                self._label_periods[document.id] = found.label_periods
+            for kind, text in found.values:
                 self._add(kind, text, document.id)
 
     def within(self, documents: frozenset[str]) -> NamesTable:
         """Return the table for a subset of its documents, without any name, text or count from others."""
         table = NamesTable(())
-        table._entries, table._periods_told, table._within = self._entries, self._periods_told, documents
+        table._entries, table._label_periods, table._within = self._entries, self._label_periods, documents
         table.documents = len(documents)
         return table
 
@@ -213,21 +213,21 @@ class NamesTable:
             return 0.0
         return min(1.0, math.log(self.documents / name.documents) / math.log(self.documents))
 
-    def mentions(self, question: str, telling: Collection[str]) -> list[Mention]:
+    def mentions(self, question: str, significant_words: Collection[str]) -> list[Mention]:
         """Return the names in a question, in order; a longer name replaces those within it.
 
-        ``telling`` are the folded words of the question that are not stop words: a one-word name must be one of them. A
-        proper noun only matches capitalised words, unless the question has none. A name shared by more than half of the
-        documents is omitted.
+        ``significant_words`` are the folded words of the question that are not stop words: a one-word name must be one
+        of them. A proper noun only matches capitalised words, unless the question has none. A name shared by more than
+        half of the documents is omitted.
         """
         lower = question == question.lower()
-        said = [
+        found = [
             mention
-            for mention in (*self._periods(question), *self._phrases(question, telling, lower))
+            for mention in (*self._periods(question), *self._phrases(question, significant_words, lower))
             if mention.name.documents * 2 <= self.documents
         ]
         apart: list[Mention] = []
-        for mention in sorted(said, key=lambda mention: (mention.start - mention.end, mention.start)):
+        for mention in sorted(found, key=lambda mention: (mention.start - mention.end, mention.start)):
             if all(mention.end <= other.start or other.end <= mention.start for other in apart) or any(
                 (mention.start, mention.end) == (other.start, other.end) and mention.name.kind != other.name.kind
                 for other in apart
@@ -240,21 +240,23 @@ class NamesTable:
 
         These are labels with a quarter if the question has only a year, and labels without its quarters or years.
         """
-        said = find_periods(question)
-        if not said or not self._periods_told:
+        asked = find_periods(question)
+        if not asked or not self._label_periods:
             return frozenset()
-        quarters = {period.text for period in said if period.kind == "quarter"}
-        years = {period.text for period in said if period.kind == "year"}
+        quarters = {period.text for period in asked if period.kind == "quarter"}
+        years = {period.text for period in asked if period.kind == "year"}
 
-        def is_other(told: frozenset[str]) -> bool:
-            own = {text for text in told if text.startswith("Q")}
-            return (not quarters & own if quarters else bool(own)) or bool(years and told - own and not years & told)
+        def is_other(periods: frozenset[str]) -> bool:
+            own = {text for text in periods if text.startswith("Q")}
+            return (not quarters & own if quarters else bool(own)) or bool(
+                years and periods - own and not years & periods
+            )
 
         within = self._within
         return frozenset(
             document
-            for document, told in self._periods_told.items()
-            if (within is None or document in within) and is_other(told)
+            for document, periods in self._label_periods.items()
+            if (within is None or document in within) and is_other(periods)
         )
 
     def _add(self, kind: str, text: str, document: str) -> None:
@@ -272,15 +274,15 @@ class NamesTable:
                 name = DocumentName(period.text, period.kind, len(entry.written))
                 yield Mention(name, frozenset(entry.written), period.start, period.end)
 
-    def _phrases(self, question: str, telling: Collection[str], lower: bool) -> Iterable[Mention]:
+    def _phrases(self, question: str, significant_words: Collection[str], lower: bool) -> Iterable[Mention]:
         words = find_words(question)
         for first in range(len(words)):
             key = ""
             for last in range(first, min(len(words), first + MAX_NAME_WORDS)):
                 key += words[last][0].casefold()
                 entry = self._entry(key)
-                said = [word[0] for word in words[first : last + 1]]
-                if entry is None or not _can_name(said, entry, telling, lower):
+                phrase = [word[0] for word in words[first : last + 1]]
+                if entry is None or not _can_name(phrase, entry, significant_words, lower):
                     continue
                 start, end = words[first].start(), words[last].end()
                 name = DocumentName(_display_name(entry, question[start:end]), entry.kind, len(entry.written))
@@ -396,15 +398,15 @@ def _weigh(text: str, terms: Sequence[str], weights: Mapping[str, float]) -> Wei
     return WeightedName(text, own, sum(own.values()))
 
 
-def _can_name(said: Sequence[str], entry: _Entry, telling: Collection[str], lower: bool) -> bool:
+def _can_name(phrase: Sequence[str], entry: _Entry, significant_words: Collection[str], lower: bool) -> bool:
     """Return whether words of a question are a name, rather than ordinary words.
 
     A one-word title is often the subject of many documents; matched shares of titles are computed separately.
     """
-    told = sum(word.casefold() in telling for word in said)
-    if told < (2 if entry.kind == "title" else 1) or len("".join(said)) < 2:
+    significant = sum(word.casefold() in significant_words for word in phrase)
+    if significant < (2 if entry.kind == "title" else 1) or len("".join(phrase)) < 2:
         return False
-    return lower or not entry.proper or _is_proper(" ".join(said))
+    return lower or not entry.proper or _is_proper(" ".join(phrase))
 
 
 def _is_proper(text: str) -> bool:
@@ -413,9 +415,9 @@ def _is_proper(text: str) -> bool:
     return all(word[:1].isupper() for word in words if len(word) >= MIN_CAPITAL_LETTERS or len(words) == 1)
 
 
-def _display_name(entry: _Entry, said: str) -> str:
+def _display_name(entry: _Entry, phrase: str) -> str:
     """Return a name for display: as in the question, if the document joins its words."""
-    return " ".join(said.split()) if entry.kind == "name" else entry.text
+    return " ".join(phrase.split()) if entry.kind == "name" else entry.text
 
 
 # Names in a question

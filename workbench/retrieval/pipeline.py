@@ -190,7 +190,7 @@ def run_search(query: Query) -> SearchResult:
     request = query.request
     with measure(SEARCH, request.strategy.name, index=request.index.name, limit=request.limit) as search:
         result = _search(query)
-        search.tell(results=len(result), notes=len(result.degraded))
+        search.add_attributes(results=len(result), notes=len(result.degraded))
         return result
 
 

@@ -47,7 +47,7 @@ FEATURES = (
     Feature("start", "Near the beginning", "1 / position in the document"),
     Feature("length", "Length", "logarithm of the number of characters"),
     Feature("agreement", "Agreement", "the combined ranks of the legs"),
-    Feature("beside", "Neighbouring passages", "the best score of its two neighbours"),
+    Feature("neighbours", "Neighbouring passages", "the best score of its two neighbours"),
     Feature("elsewhere", "Rest of the document", "best score of the document's other passages"),
     Feature("language", "Language", "probability that the question is in its language"),
 )
@@ -71,24 +71,24 @@ def dump_ranker(ranker: Ranker) -> str:
 def parse_ranker(text: str) -> Ranker:
     """Parse a ranker file. Raises InvalidInput."""
     try:
-        told = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"The file is not JSON ({error}); use a file from 'workbench rankers export'.") from None
-    if not isinstance(told, dict) or told.get("form") != FILE_FORMAT:
+    if not isinstance(content, dict) or content.get("form") != FILE_FORMAT:
         raise InvalidInput(
             f"The file is not a ranker: 'form' must be {FILE_FORMAT!r}, as in files from 'workbench rankers export'."
         )
-    return read_ranker(told)
+    return read_ranker(content)
 
 
-def read_ranker(told: Mapping[str, JsonValue]) -> Ranker:
+def read_ranker(content: Mapping[str, JsonValue]) -> Ranker:
     """Return a ranker from its JSON form. Raises InvalidInput."""
-    texts = {name: _read_text(name, told.get(name, "")) for name in _TEXTS}
-    counts = {name: _read_count(name, told.get(name, 0)) for name in _COUNTS}
-    figures = {str(name): _read_number("figures", value) for name, value in _read_object("figures", told).items()}
+    texts = {name: _read_text(name, content.get(name, "")) for name in _TEXTS}
+    counts = {name: _read_count(name, content.get(name, 0)) for name in _COUNTS}
+    figures = {str(name): _read_number("figures", value) for name, value in _read_object("figures", content).items()}
     return Ranker(
-        name=check_name(told.get("name")),
-        weights=check_weights(_read_object("weights", told)),
+        name=check_name(content.get("name")),
+        weights=check_weights(_read_object("weights", content)),
         trained_on=texts["trained_on"],
         version=counts["version"],
         index=texts["index"],
@@ -126,8 +126,8 @@ def load_default_ranker() -> Ranker:
     return ranker
 
 
-def _read_object(name: str, told: Mapping[str, JsonValue]) -> JsonObject:
-    entries = told.get(name, {})
+def _read_object(name: str, content: Mapping[str, JsonValue]) -> JsonObject:
+    entries = content.get(name, {})
     if not isinstance(entries, dict):
         raise InvalidInput(f"{name!r} of the ranker must be an object, not {entries!r}.")
     return dict(entries)
@@ -178,8 +178,8 @@ def scale_features(raw: FeatureArray, votes: Sequence[float]) -> FeatureArray:
     """Scale each column to 0..1 over the rows, then multiply by its leg's confidence; a constant column becomes 0."""
     low, high = raw.min(axis=0), raw.max(axis=0)
     width = high - low
-    told = width > 1e-12
-    return np.where(told, (raw - low) / np.where(told, width, 1.0), 0.0) * np.asarray(votes, dtype=np.float64)
+    varies = width > 1e-12
+    return np.where(varies, (raw - low) / np.where(varies, width, 1.0), 0.0) * np.asarray(votes, dtype=np.float64)
 
 
 def make_weight_row(weights: Mapping[str, float]) -> FeatureArray:

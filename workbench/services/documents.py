@@ -164,8 +164,8 @@ class DocumentService:
         with self._sources.fill(target.id):
             files = list_files(places)
             report = self.ingest_items(target.id, files.items, replace(options, paths=places, failures=files.failures))
-        stands = bool(report.document_ids) or self._sources.stands(target.id)
-        return replace(report, left_out=files.left_out, source_id=target.id if stands else "")
+        is_kept = bool(report.document_ids) or self._sources.is_kept(target.id)
+        return replace(report, left_out=files.left_out, source_id=target.id if is_kept else "")
 
     def ingest_items(
         self, source_id: str, items: Sequence[IngestItem], options: IngestOptions = DEFAULT_OPTIONS
@@ -178,7 +178,7 @@ class DocumentService:
             if options.shared is None or options.shared.parts.leads:
                 report = self._complete(report, len(items), index, options)
                 report = replace(report, notes=(*report.notes, *self._describe_others(source_id, options.paths)))
-            span.tell(**report.counts)
+            span.add_attributes(**report.counts)
         return report
 
     def _describe_others(self, source_id: str, paths: Sequence[Path | str]) -> tuple[str, ...]:

@@ -274,10 +274,10 @@ class ExplainService:
 
         if hit is not None:
             if hit.passage_id == passage.node_id:
-                return outcome.FOUND, f"It has rank {hit.rank}."
+                return outcome.IS_FOUND, f"It has rank {hit.rank}."
             if passage.node_id in {copy.passage_id for copy in hit.copies}:
                 return outcome.COPY, f"It is a copy of rank {hit.rank}, {hit.passage_id}."
-            return outcome.SHOWN, f"Its text is shown within rank {hit.rank}, {hit.passage_id}."
+            return outcome.IS_SHOWN_WITHIN, f"Its text is shown within rank {hit.rank}, {hit.passage_id}."
         return outcome.find_outcome(passage.id, traced.way, legs)
 
     def _make_steps(

@@ -286,9 +286,9 @@ class IndexService:
         if index.is_attached:
             leads = parts is None or parts.leads
             return self.sync(name, on_progress=on_progress, should_stop=should_stop) if leads else index
-        with measure(BUILD, index.name) as told:
+        with measure(BUILD, index.name) as span:
             done = self._build(index, on_progress, should_stop, parts)
-            told.tell(documents=done)
+            span.add_attributes(documents=done)
         return self._corpus.indexes.with_counts(name)
 
     def _build(

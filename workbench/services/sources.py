@@ -240,7 +240,7 @@ class SourceService:
             raise
         self._corpus.sources.settle(source_id)
 
-    def stands(self, source_id: str) -> bool:
+    def is_kept(self, source_id: str) -> bool:
         """Return whether a source exists."""
         try:
             return bool(self._corpus.sources.get(source_id))

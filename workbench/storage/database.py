@@ -113,8 +113,8 @@ def _connection_sentence(url: str, error: psycopg.Error) -> str:
     """Return the sentence for a connection that failed or was lost; it ends with the server's last line, if any."""
     text, place = str(error).lower(), describe_url(url)
     line = last_line(str(error)) if re.search(r"\b(FATAL|PANIC|ERROR):", str(error)) else ""
-    if told := describe_rejection(url, line):
-        return told
+    if reason := describe_rejection(url, line):
+        return reason
     end = quote_last_line(line)
     if "unsupported startup parameter" in text:
         return f"The pooler at {place} rejects the URL's parameters; remove them from the URL ({error})."

@@ -492,10 +492,10 @@ def _start(folder: Path, installed: Path, account: _Account) -> _Server:
         if server is not None and server.is_ready:
             return server
         if child is not None and server is None and _has_ended(child):
-            said = _read_tail(log, began)
+            log_text = _read_tail(log, began)
             refusals += 1
-            if refusals > _MAX_REFUSALS or not re.search("shared memory block|lock file", said):
-                raise StorageError(_failure_text(folder, said))
+            if refusals > _MAX_REFUSALS or not re.search("shared memory block|lock file", log_text):
+                raise StorageError(_failure_text(folder, log_text))
             time.sleep(_REFUSAL_DELAY_S)
             child = None
         if child is None and server is None:
@@ -736,9 +736,9 @@ _REMEDIES: Sequence[tuple[str, str]] = (  # the first match in Postgres' output 
 )  # fmt: skip
 
 
-def _failure_text(folder: Path, said: str, happened: str = "did not start") -> str:
+def _failure_text(folder: Path, log_text: str, happened: str = "did not start") -> str:
     """Return the message for a server that failed: what to do, and Postgres' last line."""
-    line = last_line(said)
+    line = last_line(log_text)
     fallback = "see {0}/log" if line else "it did not answer in time: see {0}/log, then try again"
     remedy = next((remedy for sign, remedy in _REMEDIES if re.search(sign, line, re.IGNORECASE)), fallback)
     return (
@@ -775,9 +775,9 @@ def quote_last_line(line: str) -> str:
     return f" Postgres' last line: {line}" if line else ""
 
 
-def last_line(said: str) -> str:
+def last_line(log_text: str) -> str:
     """Return the output line that gives the reason for a failure, with its detail; otherwise the last line."""
-    lines = [re.sub(rf"^.*?(?={_SEVERITY})", "", line, count=1).strip() for line in said.splitlines()]
+    lines = [re.sub(rf"^.*?(?={_SEVERITY})", "", line, count=1).strip() for line in log_text.splitlines()]
     lines = [line for line in lines if line]
     causes = [line for line in lines if re.search("No space left|quota exceeded|Cannot allocate memory", line)]
     if causes:  # later lines are consequences

@@ -70,9 +70,9 @@ def select_rows(lines: Sequence[Element], words: FindWords) -> list[Element] | N
     Returns:
         The header and rows, or None if no row contains a question word or if a line outside the table scores higher.
     """
-    said = [words(line) for line in lines]
-    holding = Counter(word for line in said for word in line)
-    scores = [sum(1 / holding[word] for word in line) for line in said]
+    words_by_line = [words(line) for line in lines]
+    holding = Counter(word for line in words_by_line for word in line)
+    scores = [sum(1 / holding[word] for word in line) for line in words_by_line]
     rows = [place for place, line in enumerate(lines) if _line_kind(line) == ROW_KIND and scores[place]]
     if not rows:
         return None
@@ -217,8 +217,8 @@ def _shorten_names(names: Sequence[Element]) -> list[Element]:
     texts = [plain_text(name.children).split(" ") for name in names]
     made: list[Element] = []
     for place, name in enumerate(names):
-        beside = [texts[other] for other in (place - 1, place + 1) if 0 <= other < len(texts)]
-        alike = max((_count_common_words(texts[place], other) for other in beside), default=0)
+        neighbours = [texts[other] for other in (place - 1, place + 1) if 0 <= other < len(texts)]
+        alike = max((_count_common_words(texts[place], other) for other in neighbours), default=0)
         run = name.children[0] if len(name.children) == 1 else None
         if alike >= MIN_COMMON_WORDS and isinstance(run, TextRun):
             at = len(" ".join(texts[place][:alike])) + 1

@@ -167,7 +167,7 @@ def build_panel_data(
         document_type: Markdown types are rendered.
         table_header: Markdown header of a table that starts before the passage.
     """
-    from workbench.retrieval.explain.outcome import FOUND, SHOWN  # imports the framework
+    from workbench.retrieval.explain.outcome import IS_FOUND, IS_SHOWN_WITHIN  # imports the framework
 
     language = compared.language if compared else "english"
     context, text = split_text(compared) if compared else ([], [])
@@ -178,8 +178,8 @@ def build_panel_data(
         "end": why.end,
         "rank": why.rank,
         "score": None if why.score is None else f"{why.score:.3f}",
-        "found": why.outcome in (FOUND, SHOWN),
-        "reason": "" if why.outcome == FOUND else why.reason,
+        "found": why.outcome in (IS_FOUND, IS_SHOWN_WITHIN),
+        "reason": "" if why.outcome == IS_FOUND else why.reason,
         "steps": [step.to_dict() for step in why.steps],
         "legs": _list_legs(why),
         "bars": to_plain(_list_bars(why, neighbours)),

@@ -152,9 +152,8 @@ def _render_label(node: TreeNode) -> str:
     mark, tone = MARKS[page_outcome(page)]
     outcome = escape(outcome_label(page_outcome(page)) + (f": {page.reason}" if page.reason else ""))
     title = f" <i>{escape(page.title[:80])}</i>" if page.title else ""
-    return (
-        f'<span class="{tone}" title="{outcome}"><b>{mark}</b> {name}{title}<span class="said"> {outcome}</span></span>'
-    )
+    detail = f'<span class="detail"> {outcome}</span>'
+    return f'<span class="{tone}" title="{outcome}"><b>{mark}</b> {name}{title}{detail}</span>'
 
 
 REFRESH_S = 1.0  # seconds between refreshes of a running crawl

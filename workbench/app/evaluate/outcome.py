@@ -76,10 +76,8 @@ def load_outcome(wb: Workbench, experiment_id: str, metric: str) -> ExperimentOu
 @st.cache_resource(
     max_entries=MAX_OUTCOMES_CACHED, show_spinner=False, hash_funcs={Experiment: lambda experiment: experiment.id}
 )
-def _load_cached(
-    _workbench: Workbench, experiment: Experiment, state: Mapping[str, str], metric: str
-) -> ExperimentOutcome:
-    cells = Experiments(_workbench).results(experiment.id)
+def _load_cached(_wb: Workbench, experiment: Experiment, state: Mapping[str, str], metric: str) -> ExperimentOutcome:
+    cells = Experiments(_wb).results(experiment.id)
     measured = [cell.run for cell in cells if cell.run is not None]
     if metric not in (measured[0].values if measured else ()):
         metric = experiment.metrics[0]

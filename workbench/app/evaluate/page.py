@@ -70,7 +70,7 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
         first.cells, second.cells, metric, paired=_check_same_questions(first.experiment, second.experiment)
     )
     show_table(
-        "beside",
+        "second",
         _make_columns(first.experiment, second.experiment),
         [_make_compared_row(pair, _find_range(pairs)) for pair in pairs],
         label="Runs of both experiments",
@@ -80,7 +80,7 @@ def show_side_by_side(wb: Workbench, first_id: str, second_id: str) -> None:
     )
     with st.container(horizontal=True):
         for letter, experiment in (("A", first.experiment), ("B", second.experiment)):
-            change = {"experiment": experiment.id, "beside": None}
+            change = {"experiment": experiment.id, "second": None}
             label = escape_markdown(f"Open {letter}: {experiment.title}")
             st.button(label, key=f"open_{experiment.id}", type="tertiary", on_click=address.put, kwargs=change)
 
@@ -153,7 +153,7 @@ def _verdict_cell(pair: Pair) -> dict[str, str]:
 
 
 def _leave_view() -> None:
-    address.put(experiment=None, beside=None, metric=None)
+    address.put(experiment=None, second=None, metric=None)
 
 
 # The form of a new experiment
@@ -467,7 +467,7 @@ def _show_buttons(selected: Sequence[str]) -> None:
     if not address.get("new"):
         st.button("New experiment", type="primary", icon=":material/add:", on_click=lambda: address.put(new="1"))
     if len(selected) == COMPARED_EXPERIMENTS and st.button("Compare selected", icon=":material/compare_arrows:"):
-        address.put(experiment=selected[0], beside=selected[1], new=None)
+        address.put(experiment=selected[0], second=selected[1], new=None)
         st.rerun()
 
 
@@ -538,14 +538,14 @@ def page() -> None:
         _show_view(wb)
     except NotFound as error:  # a wrong URL, or deleted in another tab
         store_warning(str(error))
-        address.put(experiment=None, beside=None, open=None, planned=None)
+        address.put(experiment=None, second=None, open=None, planned=None)
         st.rerun()
     show_reader(wb)
 
 
 def _show_view(wb: Workbench) -> None:
-    if address.get("experiment") and address.get("beside"):
-        show_side_by_side(wb, address.get("experiment"), address.get("beside"))
+    if address.get("experiment") and address.get("second"):
+        show_side_by_side(wb, address.get("experiment"), address.get("second"))
     elif address.get("experiment"):
         show_experiment(wb, address.get("experiment"))
     elif address.get("open"):

@@ -48,7 +48,7 @@ def show_archive(wb: Workbench) -> None:
         show_message(
             "No archives configured",
             "Archives are research notes and saved pages in a folder on this machine.",
-            said=str(error),
+            detail=str(error),
         )
         return
     show_value("archive_question", address.get("q"))

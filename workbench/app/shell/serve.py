@@ -99,7 +99,7 @@ input,button{{font:inherit;width:100%;box-sizing:border-box;padding:.5rem;margin
 <main><h1>RAG Workbench</h1>
 <form method="post" action="{action}"><label>Password
 <input type="password" name="password" autocomplete="current-password" required autofocus></label>
-<button>Open</button><p role="alert">{said}</p></form></main></html>"""
+<button>Open</button><p role="alert">{message}</p></form></main></html>"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +122,11 @@ class Password:
         known = hmac.compare_digest(signature, self._signature(until))
         return known and until.isdigit() and int(until) > time.time()
 
-    def form(self, said: str = "", *, wanted: str = "/") -> Response:
+    def form(self, message: str = "", *, wanted: str = "/") -> Response:
         """Return the login page; ``wanted`` is the page to open after login."""
         action = f"{self.base_path}/login?{urlencode({PAGE_PARAMETER: wanted})}"
-        page = _LOGIN_HTML.format(action=escape(action), said=escape(said))
-        return HTMLResponse(page, 401 if said else 200, {"cache-control": "no-store"})
+        page = _LOGIN_HTML.format(action=escape(action), message=escape(message))
+        return HTMLResponse(page, 401 if message else 200, {"cache-control": "no-store"})
 
     def accept_login(self, *, wanted: str = "/", secure: bool) -> Response:
         """Return the response to the right password: the cookie, and a redirect to the wanted page.
@@ -324,7 +324,7 @@ def _run_prepare(wb: Workbench, prepare: Prepare | None, should_stop: ShouldStop
 
 
 def _make_application(
-    base_path: str, middleware: list[Middleware], beside: Callable[[], AbstractAsyncContextManager[None]]
+    base_path: str, middleware: list[Middleware], lifespan: Callable[[], AbstractAsyncContextManager[None]]
 ) -> st.App:
     """Return the Streamlit application with its routes, middleware and an additional lifespan."""
     import streamlit as st
@@ -338,7 +338,7 @@ def _make_application(
         """Open the workbench once the server is listening; importing in two threads would delay the first response."""
         del app
         asyncio.get_running_loop().call_later(OPENING_DELAY_S, OPENING.start)
-        async with beside():
+        async with lifespan():
             yield
 
     own = [*originals.ORIGINAL_ROUTES, *originals.PAGE_IMAGE_ROUTES, *finder.ROUTES]

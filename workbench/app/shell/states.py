@@ -25,10 +25,10 @@ _HEADINGS: dict[type[Exception], str] = {
 }
 
 
-def show_message(heading: str, *sentences: str, said: str = "") -> None:
-    """Show a heading with sentences under it; ``said`` is an error message, shown verbatim."""
+def show_message(heading: str, *sentences: str, detail: str = "") -> None:
+    """Show a heading with sentences under it; ``detail`` is an error message, shown verbatim."""
     body = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
-    quoted = f'<p class="said">{escape(said)}</p>' if said else ""
+    quoted = f'<p class="detail">{escape(detail)}</p>' if detail else ""
     st.html(f'<div class="wb-state"><h2>{escape(heading)}</h2>{quoted}{body}</div>')
 
 
@@ -36,7 +36,7 @@ def show_error(error: Exception, remedies: Mapping[str, Callable[[], None]] | No
     """Show an error and a button for each remedy, or a "Try again" button."""
     heading = next((text for kind, text in _HEADINGS.items() if isinstance(error, kind)), "Something went wrong")
     with st.container(key="failed"):
-        show_message(heading, said=str(error))
+        show_message(heading, detail=str(error))
         if isinstance(error, ScopeError):  # trying again would not help
             st.button("Clear scope", on_click=clear_scope, icon=":material/close:")
             return

@@ -217,4 +217,4 @@ class CuttingTask:
         parts = [about.name, about.title or ("" if about.name else self.document.title), *headings, table]
         first, *others = [part for part in parts if part] or [""]
         header = context_header(first, others, self.header_characters)
-        return append_description(header, about.says, self.header_characters)
+        return append_description(header, about.description, self.header_characters)

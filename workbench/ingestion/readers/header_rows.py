@@ -114,8 +114,8 @@ def _is_marked(cell: str) -> bool:
 
 
 def _are_amounts(cells: Sequence[str]) -> bool:
-    said = [cell for cell in cells if cell.strip("-–— ")]
-    return len(said) >= MIN_ALIKE_ROWS and all(is_amount(cell) for cell in said)
+    filled = [cell for cell in cells if cell.strip("-–— ")]
+    return len(filled) >= MIN_ALIKE_ROWS and all(is_amount(cell) for cell in filled)
 
 
 def clear_data_headers(markdown: str) -> str:

@@ -1096,8 +1096,8 @@ def _expand_spans(cells: list[list[HtmlElement]]) -> list[list[HtmlElement | Non
             while column in grid[place]:
                 column += 1
             for below in range(place, min(len(grid), place + _cell_span(cell, "rowspan"))):
-                for beside in range(_cell_span(cell, "colspan")):
-                    grid[below][column + beside] = None if beside else cell
+                for offset in range(_cell_span(cell, "colspan")):
+                    grid[below][column + offset] = None if offset else cell
     width = max((column + 1 for row in grid for column in row), default=0)
     return [[row.get(column) for column in range(width)] for row in grid]
 

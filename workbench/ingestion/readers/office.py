@@ -647,7 +647,7 @@ def _is_set(element: XmlElement | None) -> bool:
 
 # --- Form fields, drawings and superscripts ---
 
-CHECKED, UNCHECKED = "☒", "☐"
+CHECKED_BOX, UNCHECKED_BOX = "☒", "☐"
 
 
 def _write_form_fields(root: XmlElement) -> None:
@@ -660,7 +660,7 @@ def _write_form_fields(root: XmlElement) -> None:
         if content is not None and not _text(content) and content.find(f".//{WORD}sym") is None:
             state = box.find(WORD_2010 + "checked")
             checked = state is not None and state.get(WORD_2010 + "val") not in ("0", "false")
-            run = make_run(CHECKED if checked else UNCHECKED)
+            run = make_run(CHECKED_BOX if checked else UNCHECKED_BOX)
             content.append(run if _find_outer(content, "p") is not None else make_element("p", run))
     for data in list(root.iter(WORD + "ffData")):
         run = _find_outer(data, "r")
@@ -669,7 +669,7 @@ def _write_form_fields(root: XmlElement) -> None:
             continue
         if box is not None:
             state = box.find(WORD + "checked")
-            text = CHECKED if _is_set(box.find(WORD + "default") if state is None else state) else UNCHECKED
+            text = CHECKED_BOX if _is_set(box.find(WORD + "default") if state is None else state) else UNCHECKED_BOX
         else:
             names = [_value(entry) for entry in data.iter(WORD + "listEntry")]
             chosen = int(_value(data.find(f"{WORD}ddList/{WORD}result"), "0"))

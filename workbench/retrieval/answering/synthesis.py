@@ -121,10 +121,10 @@ def _row_sentence(row: list[str], columns: list[str], sign: str, after_label: st
     label, *values = row
     names = columns[1:] if len(columns) == len(row) else [""] * len(values)
     kept = [(name, value) for name, value in zip(names, values, strict=True) if value and not _SIGN.fullmatch(value)]
-    told = [f"{name.rstrip(': ') if sign else name}{sign} {value}" if name else value for name, value in kept]
-    says = any(names) or any(char.isdigit() for value in told for char in value)
+    pairs = [f"{name.rstrip(': ') if sign else name}{sign} {value}" if name else value for name, value in kept]
+    is_informative = any(names) or any(char.isdigit() for value in pairs for char in value)
     behind = after_label if kept and kept[0][0] else ": "
-    return f"{label}{behind}{' · '.join(told)}" if label and told and says else ""
+    return f"{label}{behind}{' · '.join(pairs)}" if label and pairs and is_informative else ""
 
 
 # Sentences that can be quoted

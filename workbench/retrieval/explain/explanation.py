@@ -93,7 +93,7 @@ class Step(Value):
     """One step of a strategy, as it affects one passage.
 
     ``count`` is the number of passages after it (None if too many to count), ``rank`` the passage's rank, ``kept``
-    whether the passage was kept; ``said`` is an additional sentence.
+    whether the passage was kept; ``detail`` is an additional sentence.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Step(Value):
     count: int | None = None
     rank: int | None = None
     kept: bool = True
-    said: str = ""
+    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True)

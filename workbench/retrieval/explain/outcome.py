@@ -15,8 +15,8 @@ from workbench.types import KEYWORD, LEARNED, VECTOR
 
 # Outcomes, by name
 
-FOUND = "found"
-SHOWN = "shown within another"
+IS_FOUND = "found"
+IS_SHOWN_WITHIN = "shown within another"
 COPY = "a copy of another"
 NOT_INDEXED = "not in the index"
 NOT_IN_SCOPE = "not in scope"
@@ -148,14 +148,21 @@ def trace_stages(passage: int, way: PipelineTrace, standing: FinalRank, sizes: S
         *([] if sizes.index is None else [Step(INDEXED_STEP, _TITLES[INDEXED_STEP], sizes.index)]),
         Step(SCOPE_STEP, _TITLES[SCOPE_STEP], sizes.scope),
         *_stage_steps(passage, way, standing),
-        Step(SHOWN_STEP, _TITLES[SHOWN_STEP], sizes.shown, standing.rank, said=f"The first {way.limit} are returned."),
+        Step(
+            SHOWN_STEP, _TITLES[SHOWN_STEP], sizes.shown, standing.rank, detail=f"The first {way.limit} are returned."
+        ),
     ]
     lost = _find_dropping_step(passage, way, standing)
     names = [step.name for step in steps]
     kept_steps = names.index(lost) if lost in names else len(steps)
     return tuple(
         Step(
-            step.name, step.title, step.count, step.rank if place <= kept_steps else None, place < kept_steps, step.said
+            step.name,
+            step.title,
+            step.count,
+            step.rank if place <= kept_steps else None,
+            place < kept_steps,
+            step.detail,
         )
         for place, step in enumerate(steps)
     )
@@ -174,18 +181,20 @@ def trace_out_of_scope(scope_passages: int | None) -> tuple[Step, ...]:
 def _stage_steps(passage: int, way: PipelineTrace, standing: FinalRank) -> list[Step]:
     passed = dict(way.passed)
     retrieved = passed.pop(RETRIEVED_STEP, ())
-    said = f"{describe_leg_ranks(standing.legs)}; {describe_pool(way)}."
-    steps = [Step(LEGS_STEP, _TITLES[LEGS_STEP], len(way.fused or retrieved), said=said)]
+    detail = f"{describe_leg_ranks(standing.legs)}; {describe_pool(way)}."
+    steps = [Step(LEGS_STEP, _TITLES[LEGS_STEP], len(way.fused or retrieved), detail=detail)]
     if way.fused:
-        said = f"The first {len(retrieved)} of {len(way.fused)} continue." if len(retrieved) < len(way.fused) else ""
-        steps.append(Step(FUSED_STEP, _TITLES[FUSED_STEP], len(retrieved), _find_rank(passage, way.fused), said=said))
+        detail = f"The first {len(retrieved)} of {len(way.fused)} continue." if len(retrieved) < len(way.fused) else ""
+        steps.append(
+            Step(FUSED_STEP, _TITLES[FUSED_STEP], len(retrieved), _find_rank(passage, way.fused), detail=detail)
+        )
     return [*steps, *(_stage_step(passage, way.limit, name, order) for name, order in passed.items())]
 
 
 def _stage_step(passage: int, limit: int, name: str, order: tuple[int, ...]) -> Step:
     rank = _find_rank(passage, order)
-    said = f"Only the first {limit} are returned." if rank is not None and rank > limit else ""
-    return Step(name, _step_title(name), len(order), rank, said=said)
+    detail = f"Only the first {limit} are returned." if rank is not None and rank > limit else ""
+    return Step(name, _step_title(name), len(order), rank, detail=detail)
 
 
 def _step_title(name: str) -> str:
@@ -200,7 +209,7 @@ def _find_rank(passage: int, order: tuple[int, ...]) -> int | None:
 
 def _find_dropping_step(passage: int, way: PipelineTrace, standing: FinalRank) -> str | None:
     """Return the name of the step that dropped a passage."""
-    if standing.outcome in (FOUND, SHOWN):
+    if standing.outcome in (IS_FOUND, IS_SHOWN_WITHIN):
         return None
     if standing.outcome == NOT_IN_SCOPE:
         return SCOPE_STEP

@@ -44,8 +44,10 @@ def measure_features(query: Query, nodes: Sequence[NodeWithScore]) -> FeatureShe
     least = _weakest_token_similarities(query.token_similarities)
     around = _neighbour_scores(hits, passages)
     likely = _language_probabilities(query.text, passages)
-    said = _TextCoverage(asked)
-    rows = [_measure(hit, passage, said, likely, least, around) for hit, passage in zip(hits, passages, strict=True)]
+    coverage = _TextCoverage(asked)
+    rows = [
+        _measure(hit, passage, coverage, likely, least, around) for hit, passage in zip(hits, passages, strict=True)
+    ]
     raw = np.array([[row[name] for name in NAMES] for row in rows])
     by_leg = leg_confidences(query)
     return FeatureSheet(
@@ -74,13 +76,13 @@ class _TextCoverage:
 def _measure(
     hit: Hit,
     passage: StoredPassage,
-    said: _TextCoverage,
+    coverage: _TextCoverage,
     likely: Mapping[str, float],
     least: Mapping[int, float],
     around: Mapping[int, tuple[float, float]],
 ) -> dict[str, float]:
-    covered, together = compute_coverage_and_closeness(passage.text.lower(), said.asked)
-    beside, elsewhere = around[hit.id]
+    covered, together = compute_coverage_and_closeness(passage.text.lower(), coverage.asked)
+    nearby, elsewhere = around[hit.id]
     headings = " / ".join(map(str, as_items(passage.metadata.get("heading_path"))))
     return {
         "before": hit.score,
@@ -91,12 +93,12 @@ def _measure(
         "late": _leg_score(hit, LATE),
         "least": least.get(hit.id, 0.0),
         "document": _leg_score(hit, DOCUMENT),
-        "title": said.share(passage.title),
-        "headings": said.share(headings),
+        "title": coverage.share(passage.title),
+        "headings": coverage.share(headings),
         "start": 1 / (1 + passage.ordinal),
         "length": math.log(1 + len(passage.text)),
         "agreement": _rank_agreement(hit),
-        "beside": beside,
+        "neighbours": nearby,
         "elsewhere": elsewhere,
         "language": likely.get(str(passage.metadata.get("language", "")), 0.0),
     }
@@ -131,9 +133,9 @@ def _neighbour_scores(hits: Sequence[Hit], passages: Sequence[StoredPassage]) ->
     around: dict[int, tuple[float, float]] = {}
     for hit, passage in zip(hits, passages, strict=True):
         own = places[passage.document_id]
-        beside = max(own.get(passage.ordinal - 1, 0.0), own.get(passage.ordinal + 1, 0.0))
+        nearby = max(own.get(passage.ordinal - 1, 0.0), own.get(passage.ordinal + 1, 0.0))
         others = [score for ordinal, score in own.items() if ordinal != passage.ordinal]
-        around[hit.id] = (beside, max(others, default=0.0))
+        around[hit.id] = (nearby, max(others, default=0.0))
     return around
 
 

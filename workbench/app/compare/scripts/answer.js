@@ -33,7 +33,7 @@ function cited(data) {
 }
 
 function textOf(data) {
-  if (data.kind !== "extracts") return [make("p", { class: "said", dir: "auto" }, withMarks(data.text, data))];
+  if (data.kind !== "extracts") return [make("p", { class: "extracted", dir: "auto" }, withMarks(data.text, data))];
   return data.text.split(/(?<=\[\d{1,3}\])\s+/).map((line) => make("blockquote", { dir: "auto" }, withMarks(line, data)));
 }
 

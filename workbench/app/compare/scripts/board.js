@@ -243,7 +243,7 @@ function failureHead(failure) {
 function failureColumn(failure) {
   const groups = Object.entries(failure.scopes).filter(([, places]) => places.length > 0);
   return make("div", { class: "column failure", role: "group", "aria-label": `${failure.title} failed` },
-    make("p", { class: "said" }, failure.text),
+    make("p", { class: "detail" }, failure.text),
     groups.length ? scopePicker(failure, groups) : null,
     make("button", { type: "button", class: "remedy", "data-reset": failure.strategy }, `Remove ${failure.title}`));
 }

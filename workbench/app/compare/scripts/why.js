@@ -211,29 +211,29 @@ function pick(view, place) {
   else view.box.removeAttribute("aria-activedescendant");
 }
 
-function offer(view, found, said) {
+function offer(view, found, detail) {
   view.found = found;
   view.list.replaceChildren(...found.map(optionOf));
   view.list.hidden = found.length === 0;
   view.box.setAttribute("aria-expanded", String(found.length > 0));
-  view.said.textContent = said;
+  view.detail.textContent = detail;
   pick(view, 0);
 }
 
 async function askDocuments(view) {
   const wanted = view.box.value.trim(), number = (view.asked = (view.asked ?? 0) + 1);
   if (!wanted) return offer(view, [], "");
-  let found = [], said = "";
+  let found = [], detail = "";
   try {
     const answer = await fetch(new URL(`find/documents?q=${encodeURIComponent(wanted)}`, document.baseURI));
     const rows = await answer.json();
     if (answer.ok) found = rows;
-    else said = rows.error;
+    else detail = rows.error;
   } catch {
-    said = "The server is not responding. Try again in a moment.";
+    detail = "The server is not responding. Try again in a moment.";
   }
   if (number !== view.asked) return undefined;
-  return offer(view, found, said || (found.length ? `${found.length}${found.length === 20 ? " or more" : ""} documents` : "No document has these words in its title, path or URL."));
+  return offer(view, found, detail || (found.length ? `${found.length}${found.length === 20 ? " or more" : ""} documents` : "No document has these words in its title, path or URL."));
 }
 
 function expect(root, view, place) {
@@ -271,11 +271,11 @@ function listenForExpected(root, view) {
 function expectedSection(root) {
   const box = make("input", { type: "text", role: "combobox", "aria-expanded": "false", "aria-controls": "expected", "aria-autocomplete": "list", "aria-label": "Expected document", placeholder: "Title or file name", autocomplete: "off", spellcheck: "false" });
   const list = make("ul", { id: "expected", role: "listbox", "aria-label": "Documents", hidden: true });
-  const said = make("p", { class: "sub", role: "status" }), funnel = make("div", { class: "fell" });
-  const view = { box, list, said, funnel, found: [], at: 0 };
+  const detail = make("p", { class: "sub", role: "status" }), funnel = make("div", { class: "fell" });
+  const view = { box, list, detail, funnel, found: [], at: 0 };
   listenForExpected(root, view);
   root.expected = view;
-  return make("section", { class: "part expected" }, make("h3", {}, "Find an expected document"), make("p", { class: "sub" }, "See where this strategy dropped it."), box, list, said, funnel);
+  return make("section", { class: "part expected" }, make("h3", {}, "Find an expected document"), make("p", { class: "sub" }, "See where this strategy dropped it."), box, list, detail, funnel);
 }
 
 // The funnel: each step as wide as the passages it kept, with the document's rank, and where it was dropped.
@@ -297,7 +297,7 @@ function stepRow(step, before, most, state, isFirst) {
   const outcome = { kept: "kept", lost: "", after: "not reached" }[state];
   return make("li", { class: `step ${state}` },
     make("span", { class: "mark", "aria-hidden": "true" }, mark),
-    make("span", { class: "name" }, step.title, spoken(outcome ? `, ${outcome}` : ""), step.said && state !== "after" ? make("span", { class: "quiet saidof" }, step.said) : null),
+    make("span", { class: "name" }, step.title, spoken(outcome ? `, ${outcome}` : ""), step.detail && state !== "after" ? make("span", { class: "quiet stepdetail" }, step.detail) : null),
     coneOf(step, before, most, isFirst),
     make("span", { class: "where" }, step.rank === null ? null : make("span", { class: "mono" }, `rank ${counted(step.rank)}`), state === "lost" ? make("span", { class: "out" }, "dropped here") : null));
 }
@@ -311,11 +311,11 @@ function funnelOf(expected) {
 }
 
 function paintExpected(root, expected) {
-  const { funnel, said, box } = root.expected;
+  const { funnel, detail, box } = root.expected;
   const isAwaited = root.expected.awaited !== undefined && root.expected.awaited === expected?.document;
   if (isAwaited) {
     root.expected.awaited = undefined;
-    said.textContent = "";
+    detail.textContent = "";
     requestAnimationFrame(() => funnel.scrollIntoView({ block: "nearest" }));
   }
   if (!expected) return funnel.replaceChildren();

@@ -26,7 +26,7 @@ function act(row, view) {
   if (row.status !== "done") return make("span", { class: "quiet" }, row.error ?? row.status);
   if (row.serves || !row.promotable) return null;
   const button = make("button", { type: "button", class: "act", "aria-label": `Promote ${row.label}` }, "Promote");
-  button.addEventListener("click", () => view.tell("promote", row.id));
+  button.addEventListener("click", () => view.send("promote", row.id));
   return button;
 }
 
@@ -35,7 +35,7 @@ function pick(row, view) {
   const place = view.data.picks.indexOf(row.id);
   const button = make("button", { type: "button", class: place < 0 ? "pick" : "pick on", "aria-pressed": String(place >= 0),
     "aria-label": `Compare ${row.label} question by question` }, place < 0 ? "" : "AB"[place]);
-  button.addEventListener("click", () => view.tell("pick", row.id));
+  button.addEventListener("click", () => view.send("pick", row.id));
   return button;
 }
 
@@ -60,7 +60,7 @@ function show(root, component) {
   if (root.drawn === drawn) return;
   root.drawn = drawn;
   const focused = root.contains(component.parentElement.activeElement) ? component.parentElement.activeElement.getAttribute("aria-label") : null;
-  const view = { data, tell: (name, id) => component.setTriggerValue(name, id) };
+  const view = { data, send: (name, id) => component.setTriggerValue(name, id) };
   const heads = [["#", "number"], ["Run"], [data.metric, "number"], [axis(data.scale, data.digits), "interval"], ["vs. best", "against"], ["p50 ms", "number"],
     ["p95 ms", "number"], ["Index", "number"], ["A/B", "pickcell"], [""]];
   root.replaceChildren(make("div", { class: "holder" }, make("table", { "aria-label": "Leaderboard" },

@@ -6,11 +6,11 @@ const CHART = '[data-testid="stEChartsChart"], [data-testid="stVegaLiteChart"]',
 function followingCharts() {
   let asked = "";
   return () => {
-    const shown = document.documentElement.style.colorScheme, { drawn, tell } = window.workbenchTheme;
+    const shown = document.documentElement.style.colorScheme, { drawn, send } = window.workbenchTheme;
     if (shown === drawn) asked = "";
     else if (shown !== asked && document.querySelector(CHART) && !document.querySelector(DIALOG)) {
       asked = shown;
-      tell(shown);
+      send(shown);
     }
   };
 }
@@ -312,8 +312,8 @@ function onKey(event) {
 export default function (component) {
   const root = component.parentElement.querySelector(".root");
   if (!root.dialogs) root.dialogs = { root, keys: keysDialog(root), palette: paletteDialog(root) };
-  const tell = (scheme) => component.setTriggerValue("theme", scheme);
-  window.workbenchTheme = { ...window.workbenchTheme, drawn: component.data.theme, tell };
+  const send = (scheme) => component.setTriggerValue("theme", scheme);
+  window.workbenchTheme = { ...window.workbenchTheme, drawn: component.data.theme, send };
   window.workbenchTheme.follow?.();
   window.workbenchDialogs = root.dialogs;  // each page has its own root
   if (window.workbenchShortcuts) return;

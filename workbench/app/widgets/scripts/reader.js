@@ -52,8 +52,8 @@ function outlineOf(data, page) {
     });
     return make("li", {}, button);
   });
-  const beside = !data.original && window.matchMedia("(min-width: 821px)").matches;
-  const outline = make("details", { class: "outline", open: beside }, make("summary", {}, data.part ? "Outline of this part" : "Outline"), make("ol", {}, rows));
+  const isWide = !data.original && window.matchMedia("(min-width: 821px)").matches;
+  const outline = make("details", { class: "outline", open: isWide }, make("summary", {}, data.part ? "Outline of this part" : "Outline"), make("ol", {}, rows));
   followScroll(page, outline);
   return outline;
 }

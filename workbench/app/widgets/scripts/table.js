@@ -162,8 +162,8 @@ function moveInTable(root, event) {
 }
 
 function draw(view) {
-  const redraw = (told, keep) => {
-    if (told) view.tell([...view.selected]);
+  const redraw = (notify, keep) => {
+    if (notify) view.send([...view.selected]);
     fill();
     if (keep) view.root.querySelector(`[data-id="${CSS.escape(keep)}"] .pick input`)?.focus();
   };
@@ -206,7 +206,7 @@ function take(view, data, shadow) {
 export default function (component) {
   const root = component.parentElement.querySelector(".root"), data = component.data;
   const view = (root.view ??= { root, filter: "", sort: null, down: false, page: 0, selected: new Set() });
-  view.tell = (ids) => component.setStateValue("selected", ids);
+  view.send = (ids) => component.setStateValue("selected", ids);
   view.open = (id) => component.setTriggerValue("open", id);
   afterPress(root, () => take(view, data, component.parentElement));
 }

@@ -233,7 +233,7 @@ def _write_raised_words(blocks: Sequence[str], raised: Sequence[RaisedWord]) -> 
 # --- Values of forms ---
 
 PASSWORD_FLAG = 1 << 13  # of a text field (ISO 32000-2, table 231)
-CHECKED, UNCHECKED = "☒", "☐"
+CHECKED_BOX, UNCHECKED_BOX = "☒", "☐"
 
 
 def list_form_fields(page: ParsedPage) -> list[str]:
@@ -243,7 +243,7 @@ def list_form_fields(page: ParsedPage) -> list[str]:
         name, value = (" ".join((text or "").split()) for text in (one.alternate_name or one.name, one.value))
         if one.type in ("checkbox", "radiobutton"):
             chosen = f": {value}" if one.checked and value not in ("Yes", "On") else ""
-            lines.append(f"{CHECKED if one.checked else UNCHECKED} {name}{chosen}")
+            lines.append(f"{CHECKED_BOX if one.checked else UNCHECKED_BOX} {name}{chosen}")
         elif one.type in ("text", "combobox", "listbox") and not one.field_flags & PASSWORD_FLAG:
             value = value or ", ".join(one.selected_options)
             if value and value not in " ".join(page.text.split()):

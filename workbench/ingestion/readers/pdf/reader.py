@@ -55,20 +55,22 @@ def read_properties(data: bytes) -> dict[str, str]:
 
     try:
         facts = PdfReader(io.BytesIO(data)).metadata or {}
-        told = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTY_KEYS}
+        properties = {name: str(facts.get(f"/{name.title()}") or "") for name in PROPERTY_KEYS}
     except Exception:  # noqa: BLE001 - damaged object tables; the text can still be read
         return {}
-    told = {name: " ".join(text.split())[:MAX_PROPERTY_CHARS] for name, text in told.items()}
-    told["title"] = _clean_title(told["title"])
-    told["keywords"] = ", ".join(word for word in LIST_SEPARATOR.split(told["keywords"]) if TWO_LETTERS.search(word))
+    properties = {name: " ".join(text.split())[:MAX_PROPERTY_CHARS] for name, text in properties.items()}
+    properties["title"] = _clean_title(properties["title"])
+    properties["keywords"] = ", ".join(
+        word for word in LIST_SEPARATOR.split(properties["keywords"]) if TWO_LETTERS.search(word)
+    )
     for name, unsaid in (
         ("author", PLACEHOLDER_AUTHORS),
         ("subject", PLACEHOLDER_VALUES),
         ("keywords", PLACEHOLDER_VALUES),
     ):
-        if told[name].casefold() in unsaid:
-            told[name] = ""
-    return {name: text for name, text in told.items() if TWO_LETTERS.search(text)}
+        if properties[name].casefold() in unsaid:
+            properties[name] = ""
+    return {name: text for name, text in properties.items() if TWO_LETTERS.search(text)}
 
 
 def _clean_title(text: str) -> str:

@@ -186,7 +186,7 @@ def _find_header(rows: Sequence[FigureRow], first: int, figures: Sequence[Placed
     for place in range(first - 1, max(-1, first - 1 - MAX_HEADER_LINES), -1):
         row = rows[place]
         over = [piece for piece in row.stretches() if piece.right > left]
-        beside = [piece.text for piece in row.stretches() if piece.right <= left]
+        left_texts = [piece.text for piece in row.stretches() if piece.right <= left]
         far = top - row.bottom > MAX_ROW_GAP_LINES * (row.bottom - row.top)
         if (
             far
@@ -198,7 +198,7 @@ def _find_header(rows: Sequence[FigureRow], first: int, figures: Sequence[Placed
         if (row.figures and not YEAR.search(over[0].text)) or over[0].left < _row_middle(rows[first]):
             break
         name = f"{over[0].text} {name}".strip()
-        label = " ".join(filter(None, (*beside, label)))
+        label = " ".join(filter(None, (*left_texts, label)))
         top = row.top
     return label, name, top
 
@@ -476,5 +476,5 @@ def _words_between(rows: Sequence[FigureRow], top: float, bottom: float) -> str:
 
 def contains_all_words(text: str, texts: Sequence[str]) -> bool:
     """Return whether a text contains every word of ``texts``, whole or hyphenated at a line break."""
-    said = {*WORD.findall(text), *WORD.findall(DIVIDED_WORD.sub("", text))}
-    return said.issuperset(WORD.findall(" ".join(texts)))
+    known_words = {*WORD.findall(text), *WORD.findall(DIVIDED_WORD.sub("", text))}
+    return known_words.issuperset(WORD.findall(" ".join(texts)))

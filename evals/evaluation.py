@@ -74,17 +74,11 @@ AnyTestSet: TypeAlias = "str | Path | TestSet | TestSetInfo"
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Strategies and run files, measured on the same questions; a notebook shows it as a leaderboard.
+    """Strategies and run files, measured on the same questions; a notebook shows it as a leaderboard."""
 
-    Attributes:
-        run: All answers and metric values.
-        metric: The metric that orders the leaderboard.
-        notes: Sentences about anything that was left out, failed, or weakens a conclusion.
-    """
-
-    run: EvalRun
-    metric: str
-    notes: tuple[str, ...] = ()
+    run: EvalRun  # all answers and metric values
+    metric: str  # the metric that orders the leaderboard
+    notes: tuple[str, ...] = ()  # sentences about anything that was left out, failed, or weakens a conclusion
 
     @property
     def strategies(self) -> dict[str, StrategyRun]:

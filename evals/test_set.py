@@ -96,14 +96,10 @@ class StoredCorpus:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredScope(Value):
-    """The part of a user's documents that a test set measures; the default is everything.
+    """The part of a user's documents that a test set measures; the default is everything."""
 
-    Attributes:
-        scope: Names projects, folders, sources and documents by id.
-        titles: The titles of these ids, which can still be shown after a deletion.
-    """
-
-    scope: Scope = field(default_factory=Scope)
+    scope: Scope = field(default_factory=Scope)  # names projects, folders, sources and documents by id
+    # The titles of these ids, which can still be shown after a deletion.
     titles: Mapping[str, str] = field(default_factory=dict)
 
     @property

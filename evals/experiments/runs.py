@@ -366,19 +366,12 @@ MAX_CELLS = 500
 
 @dataclass(frozen=True, slots=True)
 class Cell(Value):
-    """One cell of the matrix.
+    """One cell of the matrix."""
 
-    Attributes:
-        strategy: Name of a strategy, or of a run file.
-        parameters: Parameters of the strategy, by name.
-        index: Name of the index with the chunker and model to use; None for the default one.
-        file_hash: Hash of a run file, whose answers are stored without asking; "" for a strategy.
-    """
-
-    strategy: str
-    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)
-    index: str | None = None
-    file_hash: str = ""
+    strategy: str  # name of a strategy, or of a run file
+    parameters: Mapping[str, ParameterValue] = field(default_factory=dict)  # parameters of the strategy, by name
+    index: str | None = None  # name of the index with the chunker and model to use; None for the default one
+    file_hash: str = ""  # hash of a run file, whose answers are stored without asking; "" for a strategy
 
     @property
     def label(self) -> str:

@@ -100,17 +100,11 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class TokenSimilarities:
-    """Best similarity of each query token in each passage.
+    """Best similarity of each query token in each passage."""
 
-    Attributes:
-        ids: Internal ids of the passages.
-        best: Similarities, -1..1, of shape (passages, query tokens).
-        shares: Weights of the query tokens, which sum to 1.
-    """
-
-    ids: tuple[int, ...]
-    best: FloatArray
-    shares: FloatArray
+    ids: tuple[int, ...]  # internal ids of the passages
+    best: FloatArray  # similarities, -1..1, of shape (passages, query tokens)
+    shares: FloatArray  # weights of the query tokens, which sum to 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,46 +120,26 @@ class Encoding:
 
 @dataclass(slots=True)
 class Request:
-    """How to search: strategy, index, scope and models, without the question (see ``Query``).
+    """How to search: strategy, index, scope and models, without the question (see ``Query``)."""
 
-    Attributes:
-        strategy: The strategy.
-        store: Passages of the index.
-        encoder: The embedding model of the index.
-        scope: The part of the corpus to search.
-        limit: Number of passages to return.
-        parameters: Checked parameters of the strategy.
-        remembered: True if the index row is cached; then passages are only shown if it is still
-            the same.
-        min_similarity: Minimum cosine of question and passage, applied before the limit; 0 for none.
-        llm: The language model, if the strategy or an answer needs one.
-        cross_encoder: The cross-encoder, if the strategy needs one.
-        trace: Times and notes of the search.
-        kept_names: The index's table of names; None to treat names as plain words.
-        draw_page: Draws the page of a passage.
-        ranker: Weights of the strategy ``learned``.
-        correct: Adds corrections for unknown words; None to look up words as typed.
-        depth: Minimum number of passages that each leg fetches.
-        fold_copies: Fold passages with nearly the same text under the best one.
-    """
-
-    strategy: Strategy
-    store: PassageStore
-    encoder: Encoder
-    scope: ResolvedScope
-    limit: int
-    parameters: Mapping[str, ParameterValue]
-    remembered: bool = False
-    min_similarity: float = 0.0
-    llm: Llm | None = None
-    cross_encoder: CrossEncoder | None = None
-    trace: Trace = field(default_factory=Trace)
-    kept_names: NamesCache | None = None
-    draw_page: Callable[[Passage], Image] | None = None
-    ranker: Ranker | None = None
+    strategy: Strategy  # the strategy
+    store: PassageStore  # passages of the index
+    encoder: Encoder  # the embedding model of the index
+    scope: ResolvedScope  # the part of the corpus to search
+    limit: int  # number of passages to return
+    parameters: Mapping[str, ParameterValue]  # checked parameters of the strategy
+    remembered: bool = False  # true if the index row is cached; then passages are only shown if it is still the same
+    min_similarity: float = 0.0  # minimum cosine of question and passage, applied before the limit; 0 for none
+    llm: Llm | None = None  # the language model, if the strategy or an answer needs one
+    cross_encoder: CrossEncoder | None = None  # the cross-encoder, if the strategy needs one
+    trace: Trace = field(default_factory=Trace)  # times and notes of the search
+    kept_names: NamesCache | None = None  # the index's table of names; None to treat names as plain words
+    draw_page: Callable[[Passage], Image] | None = None  # draws the page of a passage
+    ranker: Ranker | None = None  # weights of the strategy ``learned``
+    # Adds corrections for unknown words; None to look up words as typed.
     correct: Callable[[Request, Connection, str, Words], Words] | None = None
-    depth: int = FIRST_DEPTH
-    fold_copies: bool = False
+    depth: int = FIRST_DEPTH  # minimum number of passages that each leg fetches
+    fold_copies: bool = False  # fold passages with nearly the same text under the best one
     _scope_size: int | None = None
 
     @property

@@ -463,27 +463,16 @@ MAX_SCOPES_OFFERED = 200  # sources offered in a column whose strategy needs a s
 
 @dataclass(frozen=True, slots=True)
 class _BoardContext:
-    """Everything besides the hit itself that its data depends on.
+    """Everything besides the hit itself that its data depends on."""
 
-    Attributes:
-        query: The question.
-        ranks: Rank by column and joined text.
-        joined: Data shared by hits of the same text.
-        likes: Words to underline, keyed by hit.
-        spoken: Indexes in several languages, whose hits show their language.
-        letters: Letter of each column's index.
-        headers: Headers of tables that start before a hit, keyed by hit.
-        texts: Cache of ``text``.
-    """
-
-    query: str
-    ranks: Mapping[str, Mapping[str, int]]
-    joined: Joins
-    likes: Underlines
-    spoken: Collection[str]
-    letters: Mapping[str, str]
-    headers: Mapping[str, str]
-    texts: dict[tuple[str, str], list[JsonValue]] = field(default_factory=dict)
+    query: str  # the question
+    ranks: Mapping[str, Mapping[str, int]]  # rank by column and joined text
+    joined: Joins  # data shared by hits of the same text
+    likes: Underlines  # words to underline, keyed by hit
+    spoken: Collection[str]  # indexes in several languages, whose hits show their language
+    letters: Mapping[str, str]  # letter of each column's index
+    headers: Mapping[str, str]  # headers of tables that start before a hit, keyed by hit
+    texts: dict[tuple[str, str], list[JsonValue]] = field(default_factory=dict)  # cache of ``text``
 
     def text(self, passage: Passage) -> list[JsonValue]:
         """Return the text of a passage's card, computed once for all columns that show it."""

@@ -39,21 +39,13 @@ SEARCH_WAIT_S = 1.0  # seconds before the page reports that it is still searchin
 
 @dataclass(slots=True)
 class PendingSearch(Generic[T]):
-    """A search that is running or has ended.
+    """A search that is running or has ended."""
 
-    Attributes:
-        key: Identifies the question and its settings.
-        began: Start time of the monotonic clock.
-        settled: Set last, when the search ends.
-        answer: The result, if it succeeded.
-        error: The failure, if any.
-    """
-
-    key: Hashable
-    began: float = field(default_factory=time.monotonic)
-    settled: threading.Event = field(default_factory=threading.Event)
-    answer: T | None = None
-    error: Exception | None = None
+    key: Hashable  # identifies the question and its settings
+    began: float = field(default_factory=time.monotonic)  # start time of the monotonic clock
+    settled: threading.Event = field(default_factory=threading.Event)  # set last, when the search ends
+    answer: T | None = None  # the result, if it succeeded
+    error: Exception | None = None  # the failure, if any
 
     @property
     def seconds(self) -> float:
@@ -104,18 +96,12 @@ class SearchSettings:
 
 @dataclass(frozen=True, slots=True)
 class ComparedHits:
-    """A comparison and what the board adds to it.
+    """A comparison and what the board adds to it."""
 
-    Attributes:
-        comparison: The results of the columns that succeeded.
-        likes: Words to underline, keyed by hit.
-        failures: Errors of the columns that failed, by name.
-        headers: Markdown headers of tables that start before a hit, keyed by hit.
-    """
-
-    comparison: Comparison
-    likes: Underlines
-    failures: Mapping[str, WorkbenchError] = field(default_factory=dict)
+    comparison: Comparison  # the results of the columns that succeeded
+    likes: Underlines  # words to underline, keyed by hit
+    failures: Mapping[str, WorkbenchError] = field(default_factory=dict)  # errors of the columns that failed, by name
+    # Markdown headers of tables that start before a hit, keyed by hit.
     headers: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -205,17 +205,11 @@ LIST_HEIGHT_PX = 360  # pixels
 
 @dataclass(frozen=True, slots=True)
 class JudgingProgress:
-    """The progress of judging a test set.
+    """The progress of judging a test set."""
 
-    Attributes:
-        questions: Its questions, in order.
-        judged: The number of judged passages per question.
-        place: Position of the current question; None if it is not in the test set.
-    """
-
-    questions: tuple[str, ...]
-    judged: tuple[int, ...]
-    place: int | None
+    questions: tuple[str, ...]  # its questions, in order
+    judged: tuple[int, ...]  # the number of judged passages per question
+    place: int | None  # position of the current question; None if it is not in the test set
 
     @property
     def done(self) -> int:

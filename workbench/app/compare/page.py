@@ -76,25 +76,15 @@ _SESSION_KEY = "answering"
 
 @dataclass(slots=True)
 class PendingText:
-    """An answer that is being written, or has been.
+    """An answer that is being written, or has been."""
 
-    Attributes:
-        key: Identifies the question, the scope and the strategy.
-        text: The text so far.
-        passages: The passages it may cite.
-        answer: The complete answer; None until then, and after a failure or a cancellation.
-        error: The failure, if any.
-        settled: Set last, when the thread ends.
-        stopped: Set to cancel it.
-    """
-
-    key: Hashable
-    text: str = ""
-    passages: tuple[Passage, ...] = ()
-    answer: Answer | None = None
-    error: Exception | None = None
-    settled: threading.Event = field(default_factory=threading.Event)
-    stopped: threading.Event = field(default_factory=threading.Event)
+    key: Hashable  # identifies the question, the scope and the strategy
+    text: str = ""  # the text so far
+    passages: tuple[Passage, ...] = ()  # the passages it may cite
+    answer: Answer | None = None  # the complete answer; None until then, and after a failure or a cancellation
+    error: Exception | None = None  # the failure, if any
+    settled: threading.Event = field(default_factory=threading.Event)  # set last, when the thread ends
+    stopped: threading.Event = field(default_factory=threading.Event)  # set to cancel it
 
     @property
     def state(self) -> str:

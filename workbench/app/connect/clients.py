@@ -21,19 +21,12 @@ SERVER_URL = "http://127.0.0.1:8765/mcp"
 
 @dataclass(frozen=True, slots=True)
 class ClientSetup:
-    """How a client connects.
+    """How a client connects."""
 
-    Attributes:
-        transport: "stdio" (the client starts a command) or "http" (it calls a URL).
-        arguments: Arguments of ``workbench mcp``.
-        environment: Names and values of environment variables.
-        with_token: True if a bearer token is required.
-    """
-
-    transport: str
-    arguments: tuple[str, ...]
-    environment: tuple[tuple[str, str], ...]
-    with_token: bool = False
+    transport: str  # "stdio" (the client starts a command) or "http" (it calls a URL)
+    arguments: tuple[str, ...]  # arguments of ``workbench mcp``
+    environment: tuple[tuple[str, str], ...]  # names and values of environment variables
+    with_token: bool = False  # true if a bearer token is required
 
     @property
     def command(self) -> str:

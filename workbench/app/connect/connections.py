@@ -36,17 +36,11 @@ def _zed_file() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ClientFile:
-    """The configuration file of a client.
+    """The configuration file of a client."""
 
-    Attributes:
-        place: Returns its path for the current user.
-        section: Name of the object that holds the servers.
-        is_typed: True if an entry names its transport as "type".
-    """
-
-    place: Callable[[], Path]
-    section: str
-    is_typed: bool = False
+    place: Callable[[], Path]  # returns its path for the current user
+    section: str  # name of the object that holds the servers
+    is_typed: bool = False  # true if an entry names its transport as "type"
 
     def entry(self, connection: ClientSetup) -> JsonObject:
         """Return the configuration entry with which the client starts this workbench."""
@@ -71,19 +65,12 @@ BACKUP_SUFFIX = ".rag-workbench.bak"
 
 @dataclass(frozen=True, slots=True)
 class ConnectionNote:
-    """A record of what ``connect`` changed in one file of a client.
+    """A record of what ``connect`` changed in one file of a client."""
 
-    Attributes:
-        file: Path of the file.
-        at: Time of the change, in ISO format.
-        digest: SHA-256 of the file as written; "" if others had changed it between two runs of ``connect``.
-        backup: Path of the file as it was before; None if there was no file.
-    """
-
-    file: str
-    at: str
-    digest: str
-    backup: str | None
+    file: str  # path of the file
+    at: str  # time of the change, in ISO format
+    digest: str  # SHA-256 of the file as written; "" if others had changed it between two runs of ``connect``
+    backup: str | None  # path of the file as it was before; None if there was no file
 
     @property
     def time(self) -> datetime:
@@ -138,25 +125,15 @@ Outcome = Literal["written", "unchanged", "restored", "removed", "foreign", "not
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A planned change of a client's file.
+    """A planned change of a client's file."""
 
-    Attributes:
-        client: Key of the client in ``CLIENT_FILES``.
-        path: Absolute path of the file.
-        before: Its text now; "" if there is no file.
-        after: Its text afterwards; None deletes the file.
-        outcome: What the change does. "foreign": the entry was not written by ``connect``, so it stays.
-        note: The note to keep afterwards; None removes it.
-        backup: The backup that connecting writes, or undoing restores from.
-    """
-
-    client: str
-    path: Path
-    before: str
-    after: str | None
-    outcome: Outcome
-    note: ConnectionNote | None = None
-    backup: Path | None = None
+    client: str  # key of the client in ``CLIENT_FILES``
+    path: Path  # absolute path of the file
+    before: str  # its text now; "" if there is no file
+    after: str | None  # its text afterwards; None deletes the file
+    outcome: Outcome  # what the change does. "foreign": the entry was not written by ``connect``, so it stays.
+    note: ConnectionNote | None = None  # the note to keep afterwards; None removes it
+    backup: Path | None = None  # the backup that connecting writes, or undoing restores from
 
     @property
     def is_none(self) -> bool:

@@ -31,21 +31,13 @@ MAX_POINTS_LABELLED = 6  # up to this number of points, all are labelled; otherw
 
 @dataclass(frozen=True, slots=True)
 class ChartPoint:
-    """A run in the chart of quality against latency.
+    """A run in the chart of quality against latency."""
 
-    Attributes:
-        name: Its label.
-        strategy: Its strategy, which sets hue and shape.
-        milliseconds: Median latency.
-        quality: Mean of the metric.
-        on_front: True if no other run is both better and faster.
-    """
-
-    name: str
-    strategy: str
-    milliseconds: float
-    quality: float
-    on_front: bool
+    name: str  # its label
+    strategy: str  # its strategy, which sets hue and shape
+    milliseconds: float  # median latency
+    quality: float  # mean of the metric
+    on_front: bool  # true if no other run is both better and faster
 
 
 def make_quality_chart(spots: Sequence[ChartPoint], theme: str) -> JsonObject:

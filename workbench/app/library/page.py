@@ -282,19 +282,12 @@ Files = Sequence[tuple[str, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class DroppedFiles:
-    """Dropped files, sorted by what to do with them.
+    """Dropped files, sorted by what to do with them."""
 
-    Attributes:
-        files: Name and content of the files to add; an archive is one file.
-        title: Default title of a new source for them.
-        count: Number of documents in them.
-        left_out: Names of the files of unsupported types.
-    """
-
-    files: Files
-    title: str
-    count: int
-    left_out: tuple[str, ...] = ()
+    files: Files  # name and content of the files to add; an archive is one file
+    title: str  # default title of a new source for them
+    count: int  # number of documents in them
+    left_out: tuple[str, ...] = ()  # names of the files of unsupported types
 
 
 def sort_files(files: Files) -> DroppedFiles:

@@ -19,21 +19,13 @@ MAX_PATH_CHARS = 80  # characters of an unknown path that are shown
 
 @dataclass(frozen=True, slots=True)
 class PageEntry:
-    """A page of the app.
+    """A page of the app."""
 
-    Attributes:
-        name: Its name in URLs and code.
-        title: Its title in the navigation bar.
-        draw: Draws it.
-        jobs: Kinds of jobs that it shows itself, so that the tray omits them.
-        lists_files: True if the tray lists uploaded files on this page.
-    """
-
-    name: str
-    title: str
-    draw: Callable[[], None]
-    jobs: tuple[str, ...] = ()
-    lists_files: bool = False
+    name: str  # its name in URLs and code
+    title: str  # its title in the navigation bar
+    draw: Callable[[], None]  # draws it
+    jobs: tuple[str, ...] = ()  # kinds of jobs that it shows itself, so that the tray omits them
+    lists_files: bool = False  # true if the tray lists uploaded files on this page
 
 
 def show_navigation(entries: Sequence[PageEntry]) -> tuple[PageEntry, StreamlitPage]:

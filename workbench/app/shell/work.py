@@ -45,19 +45,12 @@ def start_sample(wb: Workbench) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JobView:
-    """A job at a point in time.
+    """A job at a point in time."""
 
-    Attributes:
-        job: The job.
-        tally: Counts of its files.
-        moment: When the job was read.
-        heard: Last heartbeat of its worker.
-    """
-
-    job: Job
-    tally: FileTally
-    moment: datetime
-    heard: datetime | None = None
+    job: Job  # the job
+    tally: FileTally  # counts of its files
+    moment: datetime  # when the job was read
+    heard: datetime | None = None  # last heartbeat of its worker
 
     @property
     def is_running(self) -> bool:

@@ -14,17 +14,11 @@ from workbench.types import JsonObject, JsonValue, Span
 
 @dataclass(frozen=True, slots=True)
 class TextRun:
-    """Displayed text and its source span in the document.
+    """Displayed text and its source span in the document."""
 
-    Attributes:
-        text: The text.
-        start: Start of the span, in characters.
-        end: End of the span. If text and span have the same length, their characters correspond one to one.
-    """
-
-    text: str
-    start: int
-    end: int
+    text: str  # the text
+    start: int  # start of the span, in characters
+    end: int  # end of the span. If text and span have the same length, their characters correspond one to one.
 
     @property
     def is_exact(self) -> bool:
@@ -34,19 +28,13 @@ class TextRun:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element of a rendered text.
+    """An element of a rendered text."""
 
-    Attributes:
-        tag: Its tag.
-        children: Its elements and text runs.
-        attributes: HTML-like attributes, such as class, title, start, align and level.
-        span: Source span, if the element is marked as a whole, such as a formula.
-    """
-
-    tag: str
-    children: tuple[Element | TextRun, ...] = ()
+    tag: str  # its tag
+    children: tuple[Element | TextRun, ...] = ()  # its elements and text runs
+    # HTML-like attributes, such as class, title, start, align and level.
     attributes: Mapping[str, JsonValue] = field(default_factory=dict)
-    span: Span | None = None
+    span: Span | None = None  # source span, if the element is marked as a whole, such as a formula
 
 
 Node: TypeAlias = Element | TextRun

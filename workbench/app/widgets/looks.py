@@ -97,19 +97,12 @@ PALETTE: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The look of a strategy.
+    """The look of a strategy."""
 
-    Attributes:
-        hue: Name of a hue in ``PALETTE``.
-        mark: Its character in text, recognisable without colour.
-        shape: Its shape in charts.
-        dash: ``stroke-dasharray`` of its line in charts.
-    """
-
-    hue: Hue
-    mark: str
-    shape: Literal["circle", "square", "triangle", "diamond", "cross", "ring"]
-    dash: str = ""
+    hue: Hue  # name of a hue in ``PALETTE``
+    mark: str  # its character in text, recognisable without colour
+    shape: Literal["circle", "square", "triangle", "diamond", "cross", "ring"]  # its shape in charts
+    dash: str = ""  # ``stroke-dasharray`` of its line in charts
 
     def hex(self, theme: str | None) -> str:
         """Return the hue as a hexadecimal colour for the theme "light" or "dark"."""

@@ -27,25 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LiveStrategy:
-    """The strategy used by searches in a scope that name none.
+    """The strategy used by searches in a scope that name none."""
 
-    Attributes:
-        promotion: The promotion; None for the built-in default.
-        strategy: Name of the strategy.
-        parameters: All its parameters.
-        index: Name of the index.
-        own: Key of the scope's own promotions; "" if it cannot have promotions.
-        reason: Why it cannot have promotions.
-        default_index: Name of the default index.
-    """
-
-    promotion: Promotion | None
-    strategy: str
-    parameters: Mapping[str, ParameterValue]
-    index: str
-    own: str
-    reason: str = ""
-    default_index: str = ""
+    promotion: Promotion | None  # the promotion; None for the built-in default
+    strategy: str  # name of the strategy
+    parameters: Mapping[str, ParameterValue]  # all its parameters
+    index: str  # name of the index
+    own: str  # key of the scope's own promotions; "" if it cannot have promotions
+    reason: str = ""  # why it cannot have promotions
+    default_index: str = ""  # name of the default index
 
     @property
     def badge(self) -> str:

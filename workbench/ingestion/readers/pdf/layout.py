@@ -117,19 +117,12 @@ PAGE_NUMBER = re.compile(r"\W*(?:page|p\.|pp\.|seite|pagina|página)?\s*\d+(?:\s
 
 @dataclass(frozen=True, slots=True)
 class MarginLine:
-    """A line in the margin of a page.
+    """A line in the margin of a page."""
 
-    Attributes:
-        page: Number of its page.
-        block: Index among the page's blocks.
-        edge: Edge of the page, top or bottom.
-        text: The line.
-    """
-
-    page: int
-    block: int
-    edge: str
-    text: str
+    page: int  # number of its page
+    block: int  # index among the page's blocks
+    edge: str  # edge of the page, top or bottom
+    text: str  # the line
 
     def numbers(self) -> list[int]:
         """Return the whole numbers in the line, from left to right."""
@@ -138,17 +131,11 @@ class MarginLine:
 
 @dataclass(frozen=True, slots=True)
 class PageTexts:
-    """The text of a page.
+    """The text of a page."""
 
-    Attributes:
-        number: Page number, from 1.
-        blocks: Its blocks as Markdown.
-        margins: Short lines in its margins, which may be running lines.
-    """
-
-    number: int
-    blocks: tuple[str, ...]
-    margins: tuple[MarginLine, ...]
+    number: int  # page number, from 1
+    blocks: tuple[str, ...]  # its blocks as Markdown
+    margins: tuple[MarginLine, ...]  # short lines in its margins, which may be running lines
 
 
 def make_page_texts(page: ParsedPage, raised: Sequence[RaisedWord] = ()) -> PageTexts:
@@ -359,16 +346,11 @@ CAPTION = re.compile(r"\W*(?:figure|fig\.|chart|exhibit|graph|abbildung|abb\.|fi
 
 @dataclass(frozen=True, slots=True)
 class PageCharts:
-    """The images of a page that has text.
+    """The images of a page that has text."""
 
-    Attributes:
-        share: Fraction (0..1) of the page covered by its largest image.
-        text: Boxes of the page's own text, in shares of the page.
-        captions: (index among the page's blocks, middle as a share of the page's height) of each caption.
-    """
-
-    share: float
-    text: tuple[Box, ...]
+    share: float  # fraction (0..1) of the page covered by its largest image
+    text: tuple[Box, ...]  # boxes of the page's own text, in shares of the page
+    # (index among the page's blocks, middle as a share of the page's height) of each caption.
     captions: tuple[tuple[int, float], ...]
 
 

@@ -36,17 +36,11 @@ PRINTED_NUMBER = re.compile(r"\W*(?:page|p\.|seite|pagina|página)?\s*(\d{1,4})\
 
 @dataclass(frozen=True, slots=True)
 class PageLabel:
-    """Data about a page's label.
+    """Data about a page's label."""
 
-    Attributes:
-        number: Page number, from 1.
-        own: Its label in the file, or "".
-        edges: Numbers printed at its edges; None if the page has no text.
-    """
-
-    number: int
-    own: str
-    edges: frozenset[int] | None
+    number: int  # page number, from 1
+    own: str  # its label in the file, or ""
+    edges: frozenset[int] | None  # numbers printed at its edges; None if the page has no text
 
 
 def read_label(page: ParsedPage) -> PageLabel:
@@ -126,47 +120,29 @@ MIN_PAGE_CHARS = 100  # letters and digits; a page image with fewer has only a s
 
 @dataclass(frozen=True, slots=True)
 class PdfPage:
-    """A parsed page.
+    """A parsed page."""
 
-    Attributes:
-        number: Page number, from 1.
-        size: Width and height in points.
-        label: Data about its label.
-        has_text: False if its text is blank.
-        lacks_text: True if it has no readable text, or only a stamp next to an image that covers the page.
-        is_garbled: True if its fonts have no Unicode map, so that its text is meaningless.
-        texts: Its text in blocks.
-        charts: Its images.
-    """
-
-    number: int
-    size: tuple[float, float]
-    label: PageLabel
-    has_text: bool
-    lacks_text: bool
-    is_garbled: bool
-    texts: PageTexts
-    charts: PageCharts = NO_CHARTS
+    number: int  # page number, from 1
+    size: tuple[float, float]  # width and height in points
+    label: PageLabel  # data about its label
+    has_text: bool  # false if its text is blank
+    lacks_text: bool  # true if it has no readable text, or only a stamp next to an image that covers the page
+    is_garbled: bool  # true if its fonts have no Unicode map, so that its text is meaningless
+    texts: PageTexts  # its text in blocks
+    charts: PageCharts = NO_CHARTS  # its images
 
 
 @dataclass(frozen=True, slots=True)
 class PdfPages:
-    """The pages of a file.
+    """The pages of a file."""
 
-    Attributes:
-        pages: The pages that were read.
-        total: Number of pages in the file.
-        failed: Numbers of the pages that failed.
-        facts: The file's metadata; None if unknown.
-        turned: Rotation of the text in degrees clockwise, by page number. These pages were read upright.
-        xfa: XML of an XFA form by the name of its part; empty for other files.
-    """
-
-    pages: tuple[PdfPage, ...]
-    total: int
-    failed: tuple[int, ...]
-    facts: DocumentMetadata | None
+    pages: tuple[PdfPage, ...]  # the pages that were read
+    total: int  # number of pages in the file
+    failed: tuple[int, ...]  # numbers of the pages that failed
+    facts: DocumentMetadata | None  # the file's metadata; None if unknown
+    # Rotation of the text in degrees clockwise, by page number. These pages were read upright.
     turned: Mapping[int, int]
+    # XML of an XFA form by the name of its part; empty for other files.
     xfa: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

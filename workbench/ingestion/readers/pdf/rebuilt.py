@@ -43,17 +43,11 @@ LIST_ITEM_KIND = "list_item"
 
 @dataclass(frozen=True, slots=True)
 class PageBlock:
-    """A block of a page.
+    """A block of a page."""
 
-    Attributes:
-        kind: The parser's name for its kind.
-        rows: Rows of a table.
-        box: Left, top, right and bottom in points; None if unknown.
-    """
-
-    kind: str
-    rows: tuple[Sequence[LayoutCell], ...]
-    box: tuple[float, float, float, float] | None
+    kind: str  # the parser's name for its kind
+    rows: tuple[Sequence[LayoutCell], ...]  # rows of a table
+    box: tuple[float, float, float, float] | None  # left, top, right and bottom in points; None if unknown
 
 
 def list_blocks(page: ParsedPage) -> list[PageBlock]:

@@ -44,21 +44,13 @@ class PlacedText:
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """A line of a page.
+    """A line of a page."""
 
-    Attributes:
-        label: The text before the figures.
-        figures: The figures at the end of the line.
-        pieces: All words and figures of the line.
-        top: Top in points from the top of the page.
-        bottom: Bottom in points from the top of the page.
-    """
-
-    label: str
-    figures: tuple[PlacedText, ...]
-    pieces: tuple[PlacedText, ...]
-    top: float
-    bottom: float
+    label: str  # the text before the figures
+    figures: tuple[PlacedText, ...]  # the figures at the end of the line
+    pieces: tuple[PlacedText, ...]  # all words and figures of the line
+    top: float  # top in points from the top of the page
+    bottom: float  # bottom in points from the top of the page
 
     @property
     def is_header(self) -> bool:

@@ -35,6 +35,7 @@ from workbench.types import Passage, TimedStep
 
 SHORT_WORD_LETTERS = 5  # one typo is allowed up to this length, two above
 MIN_WORD_LETTERS = 3  # shorter words are not corrected: one typo turns any into any other
+MAX_TYPOS = 2
 MAX_GUESSES = 5  # per word
 
 
@@ -67,13 +68,13 @@ def max_typos(word: str) -> int:
     """Return the number of typos allowed: 0 under 3 letters and in words with digits, 1 up to 5 letters, else 2."""
     if len(word) < MIN_WORD_LETTERS or not word.isalpha():
         return 0
-    return 1 if len(word) <= SHORT_WORD_LETTERS else 2
+    return 1 if len(word) <= SHORT_WORD_LETTERS else MAX_TYPOS
 
 
 def guess_words(
-    terms: Sequence[str], lexicon: Lexicon | Collection[str], limit: int | None = MAX_GUESSES
+    terms: Sequence[str], lexicon: Lexicon | Collection[str], limit: int | None = MAX_GUESSES, most: int = MAX_TYPOS
 ) -> dict[str, list[Guess]]:
-    """Return the likeliest corrections of each term, best first.
+    """Return the likeliest corrections of each term within ``most`` typos, best first.
 
     Fewest typos come first, then the same first letter. Terms without corrections are omitted. A known term is not its
     own correction.
@@ -81,7 +82,7 @@ def guess_words(
     words = lexicon if isinstance(lexicon, Lexicon) else Lexicon.from_words(lexicon)
     guesses: dict[str, list[Guess]] = {}
     for term in terms:
-        slips = max_typos(term)
+        slips = min(max_typos(term), most)
         near = words.within(term, slips) if slips else []
         likely = [Guess(term, word, distance) for word, distance in near if word != term and word.isalpha()]
         if likely:
@@ -166,7 +167,7 @@ def _choose_guesses(
     """
     index, scope = request.index.name, request.scope.place
     size = request.scope_size(connection)
-    near = guess_words([term.term for term in unknown], load_lexicon(request, connection), limit=None)
+    lexicon = load_lexicon(request, connection)
     typed = [word.group() for word in iter_spaced_words(query)]
 
     def variants(term: QueryTerm) -> list[Guess]:
@@ -177,7 +178,11 @@ def _choose_guesses(
         return [Guess(term.term, name, 1) for name in sorted(found)]
 
     def at_distance(distance: int) -> Callable[[QueryTerm], list[Guess]]:
-        return lambda term: [guess for guess in near.get(term.term, ()) if guess.distance == distance]
+        def guess(term: QueryTerm) -> list[Guess]:
+            near = guess_words([term.term], lexicon, limit=None, most=distance)
+            return [guess for guess in near.get(term.term, ()) if guess.distance == distance]
+
+        return guess
 
     chosen: dict[str, list[tuple[Guess, KnownTerm]]] = {}
     for step in (at_distance(1), variants, at_distance(2)):

@@ -191,9 +191,10 @@ class TermWeights:
         """Return the weight of a term, given its id, summed over its occurrences in the query."""
         return sum(weight for of, weight in zip(self.ids, self.weights, strict=True) if of == term)
 
-    def count(self, term: int) -> int:
-        """Return the number of passages with a term, given its id."""
-        return self.counts[self.ids.index(term)]
+    @property
+    def postings(self) -> dict[int, int]:
+        """The number of passages with each term, by its id."""
+        return dict(zip(self.ids, self.counts, strict=True))
 
 
 def fetch_rows(

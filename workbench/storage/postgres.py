@@ -764,7 +764,7 @@ def describe_rejection(url: str, line: str) -> str | None:
     log, joined = _logs[url]
     if not line or re.search(_TRANSIENT_ERRORS, line):
         logged = [each for each in _read_tail(log, joined).splitlines() if re.search(_CRASH, each)]
-        line = next((each for each in reversed(logged) if not re.search(_TRANSIENT_ERRORS, each)), line)
+        line = last_line("\n".join(each for each in logged if not re.search(_TRANSIENT_ERRORS, each))) or line
     return _failure_text(log.parent, line, "rejected or lost a connection")
 
 

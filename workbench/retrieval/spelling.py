@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
@@ -34,8 +35,9 @@ from workbench.text import fold_word, is_unspaced, iter_spaced_words
 from workbench.types import Passage, TimedStep
 
 SHORT_WORD_LETTERS = 5  # one typo is allowed up to this length, two above
-MIN_WORD_LETTERS = 3  # shorter words are not corrected: one typo turns any into any other
 MAX_TYPOS = 2
+MIN_WORD_LETTERS = 4  # shorter words are not corrected: one typo turns any into any other
+MIN_STEM_LETTERS = 3  # of a word of that length
 MAX_GUESSES = 5  # per word
 
 
@@ -65,8 +67,8 @@ class Lexicon:
 
 
 def max_typos(word: str) -> int:
-    """Return the number of typos allowed: 0 under 3 letters and in words with digits, 1 up to 5 letters, else 2."""
-    if len(word) < MIN_WORD_LETTERS or not word.isalpha():
+    """Return the number of typos allowed in a stem: 0 if shorter than 3 or with digits, 1 up to 5 letters, else 2."""
+    if len(word) < MIN_STEM_LETTERS or not word.isalpha():
         return 0
     return 1 if len(word) <= SHORT_WORD_LETTERS else MAX_TYPOS
 
@@ -126,14 +128,14 @@ def correct_words(request: Request, connection: Connection, query: str, words: W
 
 def add_guesses(request: Request, connection: Connection, query: str, words: Words) -> Words:
     """Return the words, with corrections in ``words.guesses`` for those that no passage in scope contains."""
-    unknown = _unknown_terms(words)[:MAX_UNKNOWN_WORDS]
+    long_enough = (term for term in _unknown_terms(words) if len(_find_typed_word(typed, term)) >= MIN_WORD_LETTERS)
+    unknown = list(islice(long_enough, MAX_UNKNOWN_WORDS))
     if not unknown or request.scope.is_empty:
         return words
-    chosen = _choose_guesses(request, connection, query, unknown)
+    chosen = _choose_guesses(request, connection, typed, unknown)
     if not chosen:
         return words
     added, factors, guesses = [], [], []
-    typed = [word.group() for word in iter_spaced_words(query)]
     for term, likeliest in chosen:
         word = _find_typed_word(typed, term)
         for slip, meant in likeliest:
@@ -159,7 +161,7 @@ def _unknown_terms(words: Words) -> list[QueryTerm]:
 
 
 def _choose_guesses(
-    request: Request, connection: Connection, query: str, unknown: Sequence[QueryTerm]
+    request: Request, connection: Connection, typed: Sequence[str], unknown: Sequence[QueryTerm]
 ) -> list[tuple[QueryTerm, list[tuple[Guess, KnownTerm]]]]:
     """Return the likeliest words in the scope for each unknown one: those with one typo, or else two.
 
@@ -168,7 +170,6 @@ def _choose_guesses(
     index, scope = request.index.name, request.scope.place
     size = request.scope_size(connection)
     lexicon = load_lexicon(request, connection)
-    typed = [word.group() for word in iter_spaced_words(query)]
 
     def variants(term: QueryTerm) -> list[Guess]:
         word = _find_typed_word(typed, term)

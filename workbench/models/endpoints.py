@@ -323,7 +323,6 @@ class EndpointEncoder(PlainEncoder):
             pool.shutdown(wait=True, cancel_futures=True)
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a question."""
         return EncodedQuery(self._vectors([text], is_query=True)[0])
 
     def _vectors(self, texts: list[str], *, is_query: bool) -> FloatArray:

@@ -41,7 +41,6 @@ _SHOWN_METADATA = (
 
 
 def to_nodes(request: Request, connection: Connection, hits: Sequence[Hit]) -> list[NodeWithScore]:
-    """Fetch the passages of hits and return them as nodes, in the same order."""
     with request.trace.stage(TimedStep.FETCH):
         passages = fetch_passages(connection, request.index.name, [hit.id for hit in hits], request.same_as)
     return [make_node(passages[hit.id], hit) for hit in hits if hit.id in passages]
@@ -68,12 +67,10 @@ def make_node(passage: StoredPassage, hit: Hit) -> NodeWithScore:
 
 
 def node_passage(node: NodeWithScore) -> StoredPassage:
-    """Return the stored passage of a node."""
     return node.node.metadata[PASSAGE]
 
 
 def node_hit(node: NodeWithScore) -> Hit:
-    """Return the hit of a node."""
     metadata = node.node.metadata
     return Hit(metadata[ID], float(node.score or 0.0), metadata[LEGS])
 

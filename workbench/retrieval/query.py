@@ -144,7 +144,6 @@ class Request:
 
     @property
     def index(self) -> Index:
-        """The index to search."""
         return self.store.index
 
     @property
@@ -244,7 +243,6 @@ class Query(QueryBundle):
 
     @property
     def text(self) -> str:
-        """The question as typed."""
         return self.query_str
 
     def rebind(self, request: Request, vector: FloatArray | None = None, words: Words | None = None) -> Query:
@@ -359,7 +357,6 @@ def _read_words(request: Request, connection: Connection, query: str) -> Words:
 
 
 def _note_no_terms(request: Request, query: str, words: Words) -> None:
-    """Add a note on why the words find nothing; corrections count as words that are found."""
     place = "index" if request.scope.place.is_everything else "scope"
     if not words.totals.passages:
         request.trace.note(f"keyword: the {place} has no passages")

@@ -46,7 +46,6 @@ class Lexicon:
 
     @classmethod
     def from_words(cls, words: Iterable[str]) -> Lexicon:
-        """Build the lexicon from words."""
         arranged: dict[int, list[str]] = {}
         for word in words:
             arranged.setdefault(len(word), []).append(word)
@@ -191,7 +190,6 @@ def _choose_guesses(
 
 
 def _find_typed_word(typed: Sequence[str], term: QueryTerm) -> str:
-    """Return the typed word of a term."""
     return typed[term.position - 1].lower() if 0 < term.position <= len(typed) else term.term
 
 

@@ -59,7 +59,6 @@ class Strategy(Value):
         return self.retriever == "FuzzyRetriever"
 
     def declares(self, parameter: Parameter) -> bool:
-        """Return whether the strategy has this parameter."""
         return parameter in self.parameters
 
     @property
@@ -75,7 +74,6 @@ class Strategy(Value):
         return ""
 
     def to_dict(self) -> JsonObject:
-        """Return the row as JSON."""
         values: JsonObject = {name: getattr(self, name) for name in _PUBLIC_FIELDS}
         return values | {"parameters": [parameter.to_dict() for parameter in self.parameters], "needs": self.needs}
 

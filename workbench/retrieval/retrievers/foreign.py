@@ -142,8 +142,6 @@ def scale_scores(scores: Sequence[float | None]) -> tuple[list[float], str]:
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """A hit and the passage that is shown for it; None if the hit is dropped."""
-
     hit: OwnHit
     passage: StoredPassage | None
 
@@ -158,7 +156,6 @@ class _Matching:
         self.counts = Counter[str]()
 
     def match(self, hit: OwnHit) -> _Match:
-        """Return a hit with the passage that is shown for it."""
         by_id = fetch_internal_ids(self._connection, self._index, hit.ids)
         if by_id:
             number = next(by_id[key] for key in hit.ids if key in by_id)
@@ -302,7 +299,6 @@ def _drop_repeated(found: Sequence[_Match], counts: Counter[str]) -> list[_Match
 def _make_nodes(
     query: Query, connection: Connection, shown: Sequence[_Match], scores: Sequence[float]
 ) -> list[NodeWithScore]:
-    """Return the matches as nodes, with their cosine if the index's model can be used."""
     passages = [match.passage for match in shown if match.passage is not None]
     cosines: dict[int, float] = {}
     stored = [passage.id for passage in passages if passage.id > 0]

@@ -27,7 +27,6 @@ class Retriever(BaseRetriever):
 
     @property
     def _keep(self) -> int | None:
-        """The number of nodes to return: the stages' candidates, or the limit; None for all."""
         request = self._request
         if request.depth > FIRST_DEPTH:
             return None

@@ -35,7 +35,6 @@ class Stage(BaseNodePostprocessor):
 
     @classmethod
     def class_name(cls) -> str:
-        """Return the name that LlamaIndex requires."""
         return cls.__name__
 
     @property
@@ -44,7 +43,6 @@ class Stage(BaseNodePostprocessor):
         return self.leg or self.class_name()
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Process ``nodes``, which are never empty."""
         raise NotImplementedError
 
     def _postprocess_nodes(
@@ -70,7 +68,6 @@ class Checkpoint(Stage):
         self._name = name
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Record the internal ids."""
         passed = self._request.trace.passed
         if passed is not None:
             passed[self._name] = tuple(node_hit(node).id for node in nodes)
@@ -86,7 +83,6 @@ class FinalOrder(Stage):
     """A stage that puts the scope's preferred sources first among ties, folds copies, and applies limit and cutoff."""
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Return the nodes up to the limit."""
         nodes = put_preferred_first(self._request, nodes)
         first = (fold_copies(nodes) if self._request.fold_copies else nodes)[: self._request.limit]
         cutoff = self._request.float_param(CUTOFF, otherwise=0.0)

@@ -23,7 +23,7 @@ from workbench.errors import ConfigurationError, ModelError, ScopeError, TableUn
 from workbench.retrieval.evidence import judge_evidence
 from workbench.retrieval.hits import Hit, scale_contributions
 from workbench.retrieval.name_matching import list_preferred_names, restrict_to_named
-from workbench.retrieval.nodes import fold_copies, node_hit, node_passage, replace_hits, to_passages
+from workbench.retrieval.nodes import CopyFolder, node_hit, node_passage, replace_hits, to_passages
 from workbench.retrieval.own import FAULT_END
 from workbench.retrieval.parameters import CUTOFF, MAX_DEPTH
 from workbench.retrieval.query import Query, Request
@@ -125,7 +125,7 @@ def extend_results(query: Query, first: list[NodeWithScore]) -> list[NodeWithSco
     bound = float(first[-1].score or 0.0)
     further = [_cap_score(node, bound) for node in further]
     if request.fold_copies:
-        further = fold_copies([*first, *further])[len(first) :]
+        further = CopyFolder().add([*first, *further])[len(first) :]
     further = further[: deep.limit]
     floor = request.float_param(CUTOFF, otherwise=0.0) * (first[0].score or 0.0)
     worthy = [node for node in further if (node.score or 0.0) >= floor]

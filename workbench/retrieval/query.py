@@ -152,6 +152,11 @@ class Request:
         return max(self.limit, FIRST_DEPTH) if self.fold_copies else self.limit
 
     @property
+    def folds_when_found(self) -> bool:
+        """True if the retriever folds copies, since no stage follows that may change the order."""
+        return self.fold_copies and not self.strategy.stages and self.depth <= FIRST_DEPTH
+
+    @property
     def same_as(self) -> Index | None:
         """The cached index row that must still be current for passages to be shown; None if it was just looked up."""
         return self.store.index if self.remembered else None

@@ -20,7 +20,7 @@ from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.highlight import MarkableText
 from workbench.retrieval.query import Guess, Query, Request, Words
 from workbench.storage.database import Connection
-from workbench.storage.passages import QueryTerm, TermWeights
+from workbench.storage.passages import QueryTerm
 from workbench.storage.ranking import (
     KnownTerm,
     Version,
@@ -35,7 +35,6 @@ from workbench.types import Passage, TimedStep
 
 SHORT_WORD_LETTERS = 5  # one typo is allowed up to this length, two above
 MIN_WORD_LETTERS = 3  # shorter words are not corrected: one typo turns any into any other
-MAX_GUESSES = 5  # per word
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +68,18 @@ def max_typos(word: str) -> int:
     return 1 if len(word) <= SHORT_WORD_LETTERS else 2
 
 
-def guess_words(
-    terms: Sequence[str], lexicon: Lexicon | Collection[str], limit: int | None = MAX_GUESSES
-) -> dict[str, list[Guess]]:
-    """Return the likeliest corrections of each term, best first.
+def guess_words(terms: Sequence[str], lexicon: Lexicon) -> dict[str, list[Guess]]:
+    """Return the likeliest corrections of each term, best first; terms without any are omitted.
 
-    Fewest typos come first, then the same first letter. Terms without corrections are omitted. A known term is not its
-    own correction.
+    Fewest typos come first, then the same first letter. A known term is not its own correction.
     """
-    words = lexicon if isinstance(lexicon, Lexicon) else Lexicon.from_words(lexicon)
     guesses: dict[str, list[Guess]] = {}
     for term in terms:
         slips = max_typos(term)
-        near = words.within(term, slips) if slips else []
+        near = lexicon.within(term, slips) if slips else []
         likely = [Guess(term, word, distance) for word, distance in near if word != term and word.isalpha()]
         if likely:
-            guesses[term] = likely[:limit]
+            guesses[term] = likely
     return guesses
 
 
@@ -112,26 +107,19 @@ _lock = threading.Lock()
 
 
 def correct_words(request: Request, connection: Connection, query: str, words: Words) -> Words:
-    """Return the words of a question with corrections for unknown ones.
+    """Return the words of a question, with ``guesses`` for those that no passage in scope contains.
 
-    Without unknown words this is free; a word that the scope lacks is unknown.
+    Without unknown words this is free.
     """
-    if not _has_unknown(words):
-        return words
-    with request.trace.stage(TimedStep.SPELLING):
-        return add_guesses(request, connection, query, words)
-
-
-def add_guesses(request: Request, connection: Connection, query: str, words: Words) -> Words:
-    """Return the words, with corrections in ``words.guesses`` for those that no passage in scope contains."""
     unknown = _unknown_terms(words)[:MAX_UNKNOWN_WORDS]
     if not unknown or request.scope.is_empty:
         return words
-    chosen = _choose_guesses(request, connection, query, unknown)
+    typed = [word.group() for word in iter_spaced_words(query)]
+    with request.trace.stage(TimedStep.SPELLING):
+        chosen = _choose_guesses(request, connection, typed, unknown)
     if not chosen:
         return words
     added, factors, guesses = [], [], []
-    typed = [word.group() for word in iter_spaced_words(query)]
     for term, likeliest in chosen:
         word = _find_typed_word(typed, term)
         for slip, meant in likeliest:
@@ -140,7 +128,13 @@ def add_guesses(request: Request, connection: Connection, query: str, words: Wor
                 GUESS_WEIGHT * slip.similarity * (1 if _has_same_first_letter(slip) else OTHER_FIRST_LETTER_FACTOR)
             )
             guesses.append(replace(slip, typed=word))
-    weights = _append_weights(words.weights, weigh_terms(added, words.totals), factors)
+    exact, guessed = words.weights, weigh_terms(added, words.totals)
+    weights = replace(
+        exact,
+        ids=(*exact.ids, *guessed.ids),
+        weights=(*exact.weights, *(w * factor for w, factor in zip(guessed.weights, factors, strict=True))),
+        counts=(*exact.counts, *guessed.counts),
+    )
     return replace(words, terms=(*words.terms, *added), weights=weights, guesses=tuple(guesses))
 
 
@@ -157,7 +151,7 @@ def _unknown_terms(words: Words) -> list[QueryTerm]:
 
 
 def _choose_guesses(
-    request: Request, connection: Connection, query: str, unknown: Sequence[QueryTerm]
+    request: Request, connection: Connection, typed: Sequence[str], unknown: Sequence[QueryTerm]
 ) -> list[tuple[QueryTerm, list[tuple[Guess, KnownTerm]]]]:
     """Return the likeliest words in the scope for each unknown one: those with one typo, or else two.
 
@@ -165,8 +159,7 @@ def _choose_guesses(
     """
     index, scope = request.index.name, request.scope.place
     size = request.scope_size(connection)
-    near = guess_words([term.term for term in unknown], load_lexicon(request, connection), limit=None)
-    typed = [word.group() for word in iter_spaced_words(query)]
+    near = guess_words([term.term for term in unknown], load_lexicon(request, connection))
 
     def variants(term: QueryTerm) -> list[Guess]:
         word = _find_typed_word(typed, term)
@@ -200,16 +193,6 @@ def _likelihood_key(guess: Guess, term: KnownTerm) -> tuple[int, bool, int, str]
 
 def _has_same_first_letter(guess: Guess) -> bool:
     return guess.meant[:1] == guess.typed[:1]
-
-
-def _append_weights(exact: TermWeights, guessed: TermWeights, factors: Sequence[float]) -> TermWeights:
-    weights = tuple(weight * factor for weight, factor in zip(guessed.weights, factors, strict=True))
-    return replace(
-        exact,
-        ids=(*exact.ids, *guessed.ids),
-        weights=(*exact.weights, *weights),
-        counts=(*exact.counts, *guessed.counts),
-    )
 
 
 def load_lexicon(request: Request, connection: Connection) -> Lexicon:
@@ -259,12 +242,11 @@ def list_corrections(query: Query, passages: Sequence[Passage]) -> dict[str, tup
 def find_whole_words(connection: Connection, terms: Collection[str], texts: Sequence[MarkableText]) -> dict[str, str]:
     """Return each term's most common word in the texts, in lower case; terms without one are omitted."""
     heads = {term[:2] for term in terms}  # a stem starts like its word, except for the article in Arabic
-    counts = Counter(
-        (word.lower(), text.language)
-        for text in texts
-        for word in (match.group() for match in iter_spaced_words(text.text))
-        if text.language == "arabic" or fold_word(word).lower()[:2] in heads
-    )
+    written = Counter((match.group(), text.language) for text in texts for match in iter_spaced_words(text.text))
+    counts = Counter[tuple[str, str]]()
+    for (word, language), count in written.items():
+        if language == "arabic" or fold_word(word).lower()[:2] in heads:
+            counts[word.lower(), language] += count
     terms_of = fetch_word_terms(connection, sorted(counts)) if counts else {}
     found: dict[str, str] = {}
     for pair, _ in counts.most_common():
@@ -272,8 +254,3 @@ def find_whole_words(connection: Connection, terms: Collection[str], texts: Sequ
             if term in terms:
                 found.setdefault(term, pair[0])
     return found
-
-
-def _has_unknown(words: Words) -> bool:
-    positions = {term.position for term in words.terms if term.id is not None}
-    return any(term.position not in positions and max_typos(term.term) for term in words.terms)

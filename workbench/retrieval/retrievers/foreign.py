@@ -20,7 +20,7 @@ from llama_index.core.schema import NodeWithScore
 from workbench.errors import ModelError
 from workbench.retrieval.bm25 import weigh_terms
 from workbench.retrieval.hits import Hit
-from workbench.retrieval.nodes import EXTRA, make_node
+from workbench.retrieval.nodes import EXTRA, CopyFolder, make_node
 from workbench.retrieval.own import (
     FAULT_END,
     OWN_NOTE,
@@ -78,7 +78,8 @@ class ForeignRetriever(Retriever):
             scores = self._score(shown)
             shown = shown[: request.limit]
             self._note_counts(answer, asked, matching.counts)
-            return _make_nodes(query, connection, shown, scores)
+            nodes = _make_nodes(query, connection, shown, scores)
+            return CopyFolder().add(nodes) if request.folds_when_found else nodes
 
     def _score(self, shown: Sequence[_Match]) -> list[float]:
         scores, fault = scale_scores([match.hit.score for match in shown])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from workbench.marking import TableExcerpt
-    from workbench.retrieval.explain.explanation import Explanation
+    from workbench.retrieval.explain import Explanation
     from workbench.types import Passage, SearchResult
 
 # Explanations

@@ -35,7 +35,6 @@ def term_idf(term: QueryTerm, passages: int) -> float:
 
 
 def weigh_terms(terms: Sequence[QueryTerm], totals: ScopeTotals, k1: float = K1, b: float = B) -> TermWeights:
-    """Return the weights of the terms that occur in the scope."""
     from workbench.storage.passages import TermWeights  # here: the table of legs is read before any database
 
     indexed = [term for term in terms if term.id is not None]

@@ -88,7 +88,6 @@ def compute_name_confidences(query: Query, connection: Connection, documents: Ma
 
 
 def _match_names(query: Query, connection: Connection, documents: Sequence[str]) -> dict[str, MatchedName]:
-    """Return the best name of each document, with the share of it that the question contains."""
     request, words = query.request, query.read_words(connection)
 
     def count(terms: Collection[str]) -> dict[str, int]:

@@ -154,16 +154,13 @@ class _Entry:
 
     @property
     def kind(self) -> str:
-        """The kind in the first document."""
         return next(iter(self.written.values()))[0]
 
     @property
     def text(self) -> str:
-        """The text in the first document."""
         return next(iter(self.written.values()))[1]
 
     def add(self, document: str, kind: str, text: str) -> None:
-        """Add a document with the value."""
         self.written.setdefault(document, (kind, text))
         self.proper = self.proper and _is_proper(text)
 
@@ -187,7 +184,6 @@ class NamesTable:
     """The values of an index's documents, keyed by their letters and digits."""
 
     def __init__(self, documents: Iterable[DocumentNames]) -> None:
-        """Collect the documents' values."""
         self._entries: dict[str, _Entry] = {}
         self._label_periods: dict[str, frozenset[str]] = {}
         self._within: frozenset[str] | None = None
@@ -416,7 +412,6 @@ def _is_proper(text: str) -> bool:
 
 
 def _display_name(entry: _Entry, phrase: str) -> str:
-    """Return a name for display: as in the question, if the document joins its words."""
     return " ".join(phrase.split()) if entry.kind == "name" else entry.text
 
 

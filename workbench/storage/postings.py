@@ -27,7 +27,6 @@ MAX_IDS_PER_PASSAGE = 1000
 
 
 def fetch_term_postings(connection: Connection, index: str, terms: Sequence[int]) -> dict[int, Postings]:
-    """Return all postings of given terms by term id; terms without postings are omitted."""
     return _read(connection, index, "postings_of_terms", {"term_ids": bind_integers(terms)})
 
 
@@ -58,7 +57,6 @@ def split_runs(ids: Ids) -> list[tuple[int, int]]:
 
 
 def select_postings(postings: Postings, ids: Ids) -> Postings:
-    """Return the postings of the passages ``ids``, which are sorted."""
     passages = postings["passage"].astype(np.int64)
     laid_out = len(ids) and ids[-1] - ids[0] <= MAX_IDS_PER_PASSAGE * len(ids)
     return postings[np.isin(passages, ids, kind="table" if laid_out else None)]
@@ -104,7 +102,6 @@ class ScoredPassages:
         return {key: scores[place] for place, key in enumerate(ids) if self.ids[places[place]] == key}
 
     def above(self, score: float) -> ScoredPassages:
-        """Return the passages with at least this score."""
         kept = self.scores >= score
         return ScoredPassages(self.ids[kept], self.scores[kept])
 
@@ -180,7 +177,6 @@ def score_passages(connection: Connection, index: str, terms: TermWeights, ids: 
 
 
 def score_postings(postings: Mapping[int, Postings], terms: TermWeights) -> ScoredPassages:
-    """Return the passages of the postings with their BM25 scores."""
     return _sum_scores(*_list_contributions(postings, terms))
 
 
@@ -191,7 +187,6 @@ def compute_contributions(postings: Postings, terms: TermWeights, term: int) -> 
 
 
 def sort_by_weight(terms: TermWeights) -> tuple[int, ...]:
-    """Return the ids of the terms, highest weight first."""
     return tuple(sorted(set(terms.ids), key=lambda term: (-terms.weight(term), term)))
 
 
@@ -261,7 +256,6 @@ def _sum_scores(ids: Ids, values: TermScores) -> ScoredPassages:
 
 
 def _sum_by_place(places: Ids, values: TermScores) -> TermScores:
-    """Return the sum of the values at each position, added in order."""
     return np.bincount(places, values).astype(np.float64, copy=False)
 
 

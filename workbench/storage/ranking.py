@@ -47,8 +47,6 @@ Rows = list[Row]
 
 @dataclass(frozen=True, slots=True)
 class LegRanking:
-    """The passages that a leg retrieves."""
-
     scores: dict[int, float]  # by internal passage id, best first, in the leg's own unit
     others: dict[int, float] = field(default_factory=dict)  # the other leg's scores of these passages, if requested
     known: ScoredPassages | None = None  # the leg's scores of all passages in scope, if it has read them all
@@ -63,7 +61,6 @@ def count_scope(connection: Connection, index: str, scope: ResolvedScope) -> int
 
 
 def filter_documents(database: Database, scope: ResolvedScope, ids: Sequence[str]) -> list[str]:
-    """Return the given documents that are in a scope, whether or not an index contains them."""
     if scope.is_empty or not ids:
         return []
     if scope.is_everything:
@@ -73,7 +70,6 @@ def filter_documents(database: Database, scope: ResolvedScope, ids: Sequence[str
 
 
 def filter_passages(connection: Connection, index: str, scope: ResolvedScope, ids: Sequence[int]) -> set[int]:
-    """Return the given passages that are in a scope."""
     if scope.is_empty:
         return set()
     parameters = {"ids": bind_integers(ids), **scope_parameters(scope)}
@@ -201,8 +197,6 @@ SAMPLE_SIZES = (200, 5_000, 10**9)  # passages of a term to check against a larg
 
 @dataclass(frozen=True, slots=True)
 class KnownTerm:
-    """A term of the lexicon."""
-
     term: str
     id: int
     df: int  # passages in scope with the term
@@ -285,7 +279,6 @@ def fetch_lexicon_version(connection: Connection, index: str) -> Version:
 
 
 def fetch_lexicon_terms(connection: Connection, index: str) -> list[str]:
-    """Return all terms that an index has ever had."""
     return list(fetch_one(connection.execute(statement("lexicon_all", index)))["terms"])
 
 
@@ -411,8 +404,6 @@ def fetch_bm25_rank(
 
 @dataclass(frozen=True, slots=True)
 class PassageTerm:
-    """A term of some passages."""
-
     id: int
     term: str
     df: int  # passages in scope with the term
@@ -443,7 +434,6 @@ def fetch_section_spans(
 
 
 def fetch_page_spans(connection: Connection, places: Sequence[DocumentSpan]) -> list[Span | None]:
-    """Return, for each span of a document, the span of its pages; None if the document has no pages."""
     return _spans(connection, statement("spans_of_pages"), _stretches(places), len(places))
 
 
@@ -477,7 +467,6 @@ def _stretches(places: Sequence[DocumentSpan]) -> dict[str, object]:
 
 
 def _spans(connection: Connection, query: SQL, parameters: dict[str, object], places: int) -> list[Span | None]:
-    """Return the span for each given position; None if the database has none."""
     rows = connection.execute(query, parameters).fetchall()
     spans = {int(row["place"]): (int(row["first"]), int(row["last"])) for row in rows}
     return [spans.get(place) for place in range(1, places + 1)]

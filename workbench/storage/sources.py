@@ -56,8 +56,6 @@ def require_single(key: str, matching: Sequence[NamedSource]) -> NamedSource:
 
 
 class Sources(Table):
-    """The table ``sources``."""
-
     def list(
         self,
         *,
@@ -226,7 +224,6 @@ class Sources(Table):
         return filled
 
     def tags(self, source_ids: Sequence[str] | None = None) -> dict[str, int]:
-        """Return every tag in use, by all or given sources, with the number of its sources."""
         values = {"source_ids": None if source_ids is None else list(source_ids)}
         return {row["tag"]: int(row["sources"]) for row in self._rows("tags_in_use", values)}
 
@@ -305,7 +302,6 @@ class Workspaces(Table):
         return {row["key"]: row["id"] for row in self._rows("conversation_ids", values)}
 
     def types(self, source_id: str) -> list[str]:
-        """Return the types of conversation in a workspace."""
         return self._column("conversation_types", {"source_id": source_id})
 
     def similar(self, index: str, source_id: str, document_id: str, limit: int) -> list[SimilarConversation]:
@@ -317,7 +313,6 @@ class Workspaces(Table):
         return [SimilarConversation(**row) for row in self._rows("conversations_like", values, index=index)]
 
     def counts(self, source_id: str, index: str) -> tuple[int, int]:
-        """Return the numbers of conversations and of passages in an index."""
         row = self._row("workspace_counts", {"source_id": source_id, "index": index}) or {}
         return int(row.get("documents", 0)), int(row.get("passages", 0))
 

@@ -70,3 +70,14 @@ def test_a_mailbox_is_its_messages_in_order() -> None:
         assert lines[3:] == ["# Buoy 7", "From: b@example.org", "The buoy drifts.", "From the quay it is not seen."]
     with pytest.raises(UnreadableDocument, match="is not a mailbox in mbox format"):
         read_bytes(b"Just some text.", "post.mbox")
+
+
+def test_encrypted_bodies_and_calendar_entries_are_counted() -> None:
+    message = EmailMessage()
+    message["Subject"] = "Regatta"
+    message.set_content(b"sealed", maintype="application", subtype="pkcs7-mime", disposition="inline")
+    assert read(bytes(message)).metadata["left_out"] == {"bodies that are encrypted or no text": 1}
+    message.set_content("On Sunday.")
+    message.add_alternative("BEGIN:VCALENDAR\nSUMMARY:Regatta\nEND:VCALENDAR", subtype="calendar")
+    document = read(bytes(message))
+    assert "On Sunday." in document.text and document.metadata["left_out"] == {"calendar entries": 1}

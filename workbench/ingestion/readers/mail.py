@@ -57,6 +57,10 @@ def _read_message(message: EmailMessage, name: str) -> Iterator[str]:
     body = message.get_body(BODY_KINDS)
     if body is not None:
         yield _read_body(body, name)
+    elif not message.is_multipart():
+        leave_out("bodies that are encrypted or no text")
+    kinds = [part.get_content_type() for part in message.walk() if not part.is_attachment()]
+    leave_out("calendar entries", kinds.count("text/calendar"))
     for part in message.iter_attachments() if message.is_multipart() else ():
         if part.get_content_type() == "message/rfc822":
             yield from _read_message(cast("EmailMessage", part.get_payload(0)), name)

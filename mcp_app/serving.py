@@ -25,6 +25,7 @@ DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
 # seconds between thread switches: each step of a call waits that long (Python's default is 0.005)
 SWITCH_INTERVAL_S = 0.0005
 LOG_TIMEOUT_S, FAST_LOG_TIMEOUT_S = 5.0, 0.2  # seconds for the last entries of the call log
+SHUTDOWN_TIMEOUT_S = 1  # seconds for calls in progress, which can be repeated
 KEEP_ALIVE_S = 75  # seconds; longer than clients keep idle connections, so that no call meets a closing connection
 
 
@@ -122,7 +123,7 @@ def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int
         HostMiddleware(make_web_app(server, gate), gate),
         log_level="warning",
         access_log=False,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=SHUTDOWN_TIMEOUT_S,
         timeout_keep_alive=KEEP_ALIVE_S,
         lifespan="on",
     )

@@ -261,14 +261,10 @@ class UnavailableEncoder:
         self.name = name
         self._reason = reason
 
-    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> NoReturn:
-        raise ModelError(self._reason)
-
     def encode_query(self, text: str) -> NoReturn:
         raise ModelError(self._reason)
 
-    def token_spans(self, text: str) -> NoReturn:
-        raise ModelError(self._reason)
+    token_spans = reads = encode_query
 
-    def reads(self, text: str) -> NoReturn:
+    def encode(self, texts: Sequence[str], *, on_batch: OnBatch | None = None) -> NoReturn:
         raise ModelError(self._reason)

@@ -137,7 +137,7 @@ class ExplainService:
         fused: tuple[int, ...] = ()
         if request.strategy.pools:
             with request.store.reading() as connection:
-                fused = tuple(candidate.id for candidate in find_hybrid_hits(asked, connection, pool))
+                fused = tuple(find_hybrid_hits(asked, connection, pool).order)
         way = PipelineTrace(request.strategy, request.trace.passed or {}, fused, request.limit, pool)
         return _TracedSearch(asked, result, way)
 

@@ -163,9 +163,8 @@ class Crawls(Table):
         Raises:
             NotFound: The job is not a crawl.
         """
-        row = self._row("crawl_get", {"job_id": job_id})
-        if row is None:
-            raise NotFound("crawl job", job_id, "List the crawl jobs to see the valid ids.")
+        missing = NotFound("crawl job", job_id, "List the crawl jobs to see the valid ids.")
+        row = self._get("crawl_get", {"job_id": job_id}, missing)
         row["source_id"] = row["source_id"] or ""
         return CrawlPlan(**row)
 

@@ -27,7 +27,7 @@ from psycopg.rows import DictRow, dict_row
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from workbench.errors import Conflict, StatementRejected, StorageError
+from workbench.errors import Conflict, NotFound, StatementRejected, StorageError
 from workbench.storage.postgres import describe_rejection, last_line, quote_last_line
 
 if TYPE_CHECKING:
@@ -428,6 +428,13 @@ class Table:
 
     def _row(self, name: str, values: Values = (), index: str | None = None, **parts: str) -> Row | None:
         return self._database.row(statement(name, index, **parts), values)
+
+    def _get(self, name: str, values: Values, missing: NotFound, **parts: str) -> Row:
+        """Return a statement's first row; raise ``missing`` if it has none."""
+        row = self._row(name, values, **parts)
+        if row is None:
+            raise missing
+        return row
 
     def _column(self, name: str, values: Values = ()) -> list[Any]:
         return [next(iter(row.values())) for row in self._rows(name, values)]

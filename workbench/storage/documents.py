@@ -162,10 +162,9 @@ class Documents(Table):
         Raises:
             NotFound: There is no such document.
         """
-        row = self._row("document_get", {"id": document_id})
-        if row is None:
-            raise NotFound("document", document_id, _HINT)
-        return DocumentRecord(**row)
+        return DocumentRecord(
+            **self._get("document_get", {"id": document_id}, NotFound("document", document_id, _HINT))
+        )
 
     def file(self, document_id: str) -> tuple[str, str, bytes] | None:
         """Return (name, media type, bytes) of the original, or None if it was not kept."""

@@ -27,10 +27,8 @@ class TestSetTables(Table):
         Raises:
             NotFound: There is no such test set.
         """
-        row = self._row("dataset_list", {"key": key})
-        if row is None:
-            raise NotFound("test set", key, "List the test sets to see the valid ids and titles.")
-        return row
+        missing = NotFound("test set", key, "List the test sets to see the valid ids and titles.")
+        return self._get("dataset_list", {"key": key}, missing)
 
     def create(
         self, title: str, description: str, source_id: str | None, corpus_hash: str, scope: JsonObject | None = None
@@ -162,10 +160,7 @@ class RunTables(Table):
         Raises:
             NotFound: There is no such run.
         """
-        row = self._row("run_get", {"id": run_id})
-        if row is None:
-            raise NotFound("run", run_id)
-        return row
+        return self._get("run_get", {"id": run_id}, NotFound("run", run_id))
 
     def set_status(self, run_id: str, status: str, error: str | None = None) -> None:
         """Mark a run as running, done or failed."""
@@ -213,10 +208,8 @@ class ExperimentTables(Table):
         Raises:
             NotFound: There is no such experiment.
         """
-        row = self._row("experiment_list", {"id": experiment_id, "dataset_id": None})
-        if row is None:
-            raise NotFound("experiment", experiment_id, "List the experiments to see the valid ids.")
-        return row
+        missing = NotFound("experiment", experiment_id, "List the experiments to see the valid ids.")
+        return self._get("experiment_list", {"id": experiment_id, "dataset_id": None}, missing)
 
     def list(self, test_set_id: str | None = None) -> list[Row]:
         return self._rows("experiment_list", {"id": None, "dataset_id": test_set_id})

@@ -303,10 +303,7 @@ class Jobs(Table):
         Raises:
             NotFound: There is no such job.
         """
-        row = self._row("job_get", {"id": job_id}, standing="job_standing")
-        if row is None:
-            raise NotFound("job", job_id, _HINT)
-        return parse_job(row)
+        return parse_job(self._get("job_get", {"id": job_id}, NotFound("job", job_id, _HINT), standing="job_standing"))
 
     def list(
         self,
@@ -463,8 +460,8 @@ def migrate_queue(connection: psycopg.Connection) -> None:
         )
         noted = {row[0] for row in connection.execute("SELECT name FROM queue_migrations").fetchall()}
         missing = [name for name in _steps() if name not in noted]
-        bodies = [_whole_schema()] if fresh else [_step(name) for name in missing]
-        for body in bodies:
+        for file in ["schema.sql"] if fresh else [f"migrations/{name}" for name in missing]:
+            body = (_folder() / file).read_text(encoding="utf-8")
             connection.execute(body)  # pyright: ignore[reportArgumentType, reportCallIssue]
         for name in missing:
             connection.execute("INSERT INTO queue_migrations (name) VALUES (%s)", (name,))
@@ -472,14 +469,6 @@ def migrate_queue(connection: psycopg.Connection) -> None:
 
 def _steps() -> list[str]:
     return sorted(file.name for file in (_folder() / "migrations").iterdir() if file.name.endswith(".sql"))
-
-
-def _step(name: str) -> str:
-    return (_folder() / "migrations" / name).read_text(encoding="utf-8")
-
-
-def _whole_schema() -> str:
-    return (_folder() / "schema.sql").read_text(encoding="utf-8")
 
 
 def _folder() -> Path:
@@ -556,13 +545,9 @@ def fetch_workload(database: Database) -> Workload:
     """
     counts = database.row(statement("work_counts"), {"silent": SILENT_AFTER_S}) or {}
     rows = database.rows(statement("work_going_on", standing="job_standing"), {"limit": MAX_JOBS_SHOWN})
-    return Workload(**counts, jobs=tuple(_load(row) for row in rows))
-
-
-def _load(row: Row) -> JobLoad:
-    job = parse_job(row)
-    return JobLoad(
-        id=job.id, kind=job.kind, title=job.title, status=job.status, done=job.done, total=job.total,
-        message=job.message, worker=job.worker, seconds_left=job.seconds_left, share=job.share, stalled=job.stalled,
-        parts=row["parts"], parts_done=row["parts_done"], hands=row["hands"],
-    )  # fmt: skip
+    loads: list[JobLoad] = []
+    for row in rows:
+        job = parse_job(row)
+        values: Row = {**row, "seconds_left": job.seconds_left, "share": job.share, "stalled": job.stalled}
+        loads.append(JobLoad(**{each.name: values[each.name] for each in fields(JobLoad)}))
+    return Workload(**counts, jobs=tuple(loads))

@@ -7,7 +7,7 @@ They are stored in blocks of up to 128, so that a question's terms are read in a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,14 +118,13 @@ class ScoredPassages:
 
 
 @dataclass(frozen=True, slots=True)
-class TermRanking:
-    """The ``best`` passages with their scores, best first, and all scores if all postings were read."""
+class LegRanking:
+    """The passages that a leg retrieves."""
 
-    best: dict[int, float]
-    known: ScoredPassages | None = None
-
-
-EMPTY_RANKING = TermRanking({}, ScoredPassages(np.empty(0, np.int64), np.empty(0)))
+    scores: dict[int, float]  # by internal passage id, best first, in the leg's own unit
+    others: dict[int, float] = field(default_factory=dict)  # the other leg's scores of these passages, if requested
+    known: ScoredPassages | None = None  # the leg's scores of all passages in scope, if it has read them all
+    documents: dict[int, str] = field(default_factory=dict[int, str])  # of the passages, if the leg reads them
 
 
 def rank_everything(
@@ -135,7 +134,7 @@ def rank_everything(
     limit: int,
     at_once: int = MAX_POSTINGS_AT_ONCE,
     within: Ids | None = None,
-) -> TermRanking:
+) -> LegRanking:
     """Return the ``limit`` best passages with their scores, restricted to ``within`` if given.
 
     If there are at most ``at_once`` postings, all are read. Otherwise MaxScore (Turtle & Flood, "Query evaluation:
@@ -144,7 +143,8 @@ def rank_everything(
     reach them.
     """
     rest, counts = list(sort_by_weight(terms)), terms.postings
-    first = _take_terms_within(at_once, rest, counts)
+    together = np.cumsum([counts[term] for term in rest])
+    first = rest[: max(1, int(np.searchsorted(together, at_once, side="right")))]
     found, rest = score_postings(_fetch_all(connection, index, first, terms.entries, within), terms), rest[len(first) :]
     while rest:
         bar = found.bar(limit) * (1 - 1e-9)
@@ -152,21 +152,21 @@ def rank_everything(
         hopeful = found.above(bar - at_most)
         if at_most < bar and LOOKUP_COST * len(hopeful.ids) * len(rest) < sum(counts[term] for term in rest):
             hopeful = hopeful.plus(fetch_passage_postings(connection, index, rest, hopeful.ids), terms)
-            return TermRanking(hopeful.best(limit))
+            return LegRanking(hopeful.best(limit))
         found, rest = found.plus(_fetch_all(connection, index, rest[:1], terms.entries, within), terms), rest[1:]
-    return TermRanking(found.best(limit), found)
+    return LegRanking(found.best(limit), known=found)
 
 
 def rank_listed(
     connection: Connection, index: str, terms: TermWeights, ids: Ids, limit: int, at_once: int = MAX_POSTINGS_AT_ONCE
-) -> TermRanking:
+) -> LegRanking:
     """Return the ``limit`` best of the given passages (sorted ids) with their scores.
 
     If the passages form few runs, they are looked up; otherwise postings are skipped as in ``rank_everything``.
     """
     if _in_few_runs(ids, terms.postings):
         found = score_postings(fetch_passage_postings(connection, index, terms.ids, ids), terms)
-        return TermRanking(found.best(limit), found)
+        return LegRanking(found.best(limit), known=found)
     return rank_everything(connection, index, terms, limit, at_once, within=ids)
 
 
@@ -227,12 +227,6 @@ def _fetch_all(
     if within is None:
         return postings
     return {term: select_postings(of_term, within) for term, of_term in postings.items()}
-
-
-def _take_terms_within(postings: int, ordered: Sequence[int], counts: Mapping[int, int]) -> Sequence[int]:
-    """Return as many of the first terms as have at most ``postings`` postings in total, but at least one."""
-    together = np.cumsum([counts[term] for term in ordered])
-    return ordered[: max(1, int(np.searchsorted(together, postings, side="right")))]
 
 
 def _list_contributions(postings: Mapping[int, Postings], terms: TermWeights) -> tuple[Ids, TermScores]:

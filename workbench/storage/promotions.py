@@ -84,10 +84,8 @@ class Rankers(Table):
         Raises:
             NotFound: There is no such ranker.
         """
-        row = self._row("ranker_list", {"name": clean_parameters(name)})
-        if row is None:
-            raise NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
-        return _ranker(row)
+        missing = NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
+        return _ranker(self._get("ranker_list", {"name": clean_parameters(name)}, missing))
 
     def add(self, ranker: Ranker) -> bool:
         texts = clean_parameters({"name": ranker.name, "trained_on": ranker.trained_on, "index": ranker.index})

@@ -186,10 +186,8 @@ class Sources(Table):
 
     def metadata(self, source_id: str) -> JsonObject:
         """Return what a service stores with a source (a dataset's hash, a crawl's settings)."""
-        row = self._row("source_metadata", {"id": source_id})
-        if row is None:
-            raise NotFound("source", source_id, VALID_IDS_HINT)
-        return dict(row["metadata"])
+        missing = NotFound("source", source_id, VALID_IDS_HINT)
+        return dict(self._get("source_metadata", {"id": source_id}, missing)["metadata"])
 
     def delete(self, source_id: str, indexes: Sequence[str]) -> Source:
         """Delete a source with its documents; deleting passages first, one statement per index, is much faster."""

@@ -218,7 +218,7 @@ class _Matching:
         rare = sorted((term for term in asked.terms if term.id is not None), key=lambda term: term.df)[:LOOKUP_TERMS]
         if not rare:
             return []
-        ranked = rank_everything(self._connection, self._index, weigh_terms(rare, asked.totals), LOOKUP_PASSAGES).best
+        ranked = rank_everything(self._connection, self._index, weigh_terms(rare, asked.totals), LOOKUP_PASSAGES).scores
         passages = fetch_passages(self._connection, self._index, list(ranked))
         shared = [(measure_overlap(passage.text, hit.text), passage) for passage in passages.values()]
         return sorted((one for one in shared if one[0]), key=lambda one: (-one[0], one[1].id))

@@ -107,11 +107,7 @@ class WorkbenchServer(MCPServer[EmptyState]):
     async def get_prompt(
         self, name: str, arguments: dict[str, str] | None = None, context: Context[EmptyState] | None = None
     ) -> GetPromptResult | InputRequiredResult:
-        """Return a prompt.
-
-        Raises:
-            MCPError: The prompt does not exist; the message lists those that do.
-        """
+        """Return a prompt. Raises MCPError if the prompt does not exist; the message lists those that do."""
         names = [prompt.name for prompt in await self.list_prompts()]
         if name not in names:
             raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name[:100]}. Use {list_choices(names)}.")

@@ -91,11 +91,7 @@ def _start_telemetry() -> None:
 
 
 def serve_http(server: WorkbenchServer, settings: Settings, host: str, port: int) -> None:
-    """Serve over HTTP.
-
-    Raises:
-        ConfigurationError: The address is unavailable, or needs a token.
-    """
+    """Serve over HTTP. Raises ConfigurationError if the address is unavailable, or needs a token."""
     import socket
 
     import uvicorn

@@ -169,11 +169,7 @@ class StreamWriter:
         self._lock = anyio.Lock()  # tasks take turns, so that lines stay whole
 
     async def write(self, text: str) -> None:
-        """Write a text.
-
-        Raises:
-            ClosedResourceError: The other side closed the stream.
-        """
+        """Write a text. Raises ClosedResourceError if the other side closed the stream."""
         remainder = memoryview(text.encode())
         async with self._lock:
             while remainder:

@@ -357,7 +357,7 @@ def test_a_disk_that_fills_up_is_named_and_nothing_is_lost(small_disk: Path) -> 
     with translate_errors(url), connect(url) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 1 AS number")
         connection.execute("CREATE TABLE filling (number int)")
-    with pytest.raises(StorageError, match="free some space on it.*No space left on device"):
+    with pytest.raises(StorageError, match=r"free some space on it.*No space left on device"):
         fill_log(url)
     leave_server(small_disk / "postgres")
     ballast = small_disk / "ballast"

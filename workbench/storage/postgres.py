@@ -260,6 +260,12 @@ def _check_folder(folder: Path) -> _Account:
             f"The path {str(folder)!r} is longer than {_MAX_FOLDER_BYTES} bytes or has unprintable characters, "
             "which Postgres does not support; choose another WORKBENCH_HOME."
         )
+    for place in (folder, *folder.parents):
+        if os.path.lexists(place) and not place.is_dir():
+            raise ConfigurationError(
+                f"{place} is not a folder{', but a link to a missing one' if place.is_symlink() else ''}; set "
+                "WORKBENCH_HOME to another folder."
+            )
     account = _Account()
     if sys.platform != "win32":  # there the programs drop an administrator's rights themselves
         if os.geteuid() == 0:

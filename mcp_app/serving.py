@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from mcp_app.server import WARM_UP_DELAY_S, WorkbenchServer, create_server
+from mcp_app.server import WARM_UP_DELAY_S, MessageMiddleware, WorkbenchServer, create_server
 from workbench.errors import ConfigurationError, InvalidInput, list_choices
 from workbench.opening import Opening
 from workbench.runtime import exit_now, ignore_signals
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.settings import Settings
 
 TRANSPORTS = ("stdio", "http")
+MCP_PATH = "/mcp"
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
 # seconds between thread switches: each step of a call waits that long (Python's default is 0.005)
 SWITCH_INTERVAL_S = 0.0005
@@ -135,11 +136,13 @@ def make_web_app(server: WorkbenchServer, gate: AccessPolicy) -> Starlette:
     from mcp_app.http_api import add_routes
 
     app = server.streamable_http_app(
+        streamable_http_path=MCP_PATH,
         transport_security=TransportSecuritySettings(
             enable_dns_rebinding_protection=True, allowed_hosts=list(gate.hosts), allowed_origins=list(gate.origins)
         ),
         max_request_body_size=gate.largest_body,
     )
+    app.add_middleware(MessageMiddleware, MCP_PATH, gate.largest_body)
     app.router.redirect_slashes = False
     add_routes(app, server)
     inner = app.router.lifespan_context

@@ -57,3 +57,14 @@ def test_new_words_are_guessed_at_once_and_deleted_ones_no_longer(wb: Workbench,
     wb.sources.delete("One")
     assert guesses("aardvrak") == set()
     assert guesses("the pangolin") == set()
+
+
+def test_words_of_three_letters_in_any_script_are_not_corrected(wb: Workbench, folder: Callable[..., Path]) -> None:
+    pairs = {"متى": "متن", "كيف": "كيس", "как": "рак", "cot": "cat", "πως": "φως", "מתי": "מתן", "ras": "rag"}
+    longer = {"مدرصة": "مدرسة", "москав": "москва", "kyes": "keys"}
+    known = [*pairs.values(), *longer.values()]
+    wb.ingest(folder({f"{place}.md": f"# {word}\n\n{word} " * 3 for place, word in enumerate(known)}), source="Words")
+    ask = wb.requests.make(Ask("hybrid", 5))
+    assert {word: ask.question(word).words.guesses for word in pairs} == dict.fromkeys(pairs, ())
+    assert {word for word in longer if not ask.question(word).words.guesses} == set()
+    assert wb.search("متى").corrections == {}

@@ -253,10 +253,11 @@ def rank_nodes(query: Query) -> list[NodeWithScore]:
         _ = query.words  # before encoding, so that notes and corrections exist if the model fails
     try:
         return build_engine(request).retrieve(query)
-    except ModelError:  # from the embedding model; stages handle their own errors
+    except ModelError as error:  # from the embedding model; stages handle their own errors
         if not strategy.has_keyword_leg:
             raise
-        request.trace.note(f"{strategy.name}: vector search failed, so only keyword search was used")
+        reason = str(error).removesuffix(".")
+        request.trace.note(f"{strategy.name}: vector search failed, so only keyword search was used ({reason})")
     except TableUnavailable as error:  # of an attached index, whose terms are in our database
         reason = str(error).removesuffix(".")
         if not strategy.has_keyword_leg:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
@@ -34,7 +35,9 @@ from workbench.text import fold_word, is_unspaced, iter_spaced_words
 from workbench.types import Passage, TimedStep
 
 SHORT_WORD_LETTERS = 5  # one typo is allowed up to this length, two above
-MIN_WORD_LETTERS = 3  # shorter words are not corrected: one typo turns any into any other
+MAX_TYPOS = 2
+MIN_WORD_LETTERS = 4  # shorter words are not corrected: one typo turns any into any other
+MIN_STEM_LETTERS = 3  # of a word of that length
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +65,20 @@ class Lexicon:
 
 
 def max_typos(word: str) -> int:
-    """Return the number of typos allowed: 0 under 3 letters and in words with digits, 1 up to 5 letters, else 2."""
-    if len(word) < MIN_WORD_LETTERS or not word.isalpha():
+    """Return the number of typos allowed in a stem: 0 if shorter than 3 or with digits, 1 up to 5 letters, else 2."""
+    if len(word) < MIN_STEM_LETTERS or not word.isalpha():
         return 0
-    return 1 if len(word) <= SHORT_WORD_LETTERS else 2
+    return 1 if len(word) <= SHORT_WORD_LETTERS else MAX_TYPOS
 
 
-def guess_words(terms: Sequence[str], lexicon: Lexicon) -> dict[str, list[Guess]]:
-    """Return the likeliest corrections of each term, best first; terms without any are omitted.
+def guess_words(terms: Sequence[str], lexicon: Lexicon, most: int = MAX_TYPOS) -> dict[str, list[Guess]]:
+    """Return the corrections of each term within ``most`` typos, likeliest first; terms without any are omitted.
 
     Fewest typos come first, then the same first letter. A known term is not its own correction.
     """
     guesses: dict[str, list[Guess]] = {}
     for term in terms:
-        slips = max_typos(term)
+        slips = min(max_typos(term), most)
         near = lexicon.within(term, slips) if slips else []
         likely = [Guess(term, word, distance) for word, distance in near if word != term and word.isalpha()]
         if likely:
@@ -111,10 +114,11 @@ def correct_words(request: Request, connection: Connection, query: str, words: W
 
     Without unknown words this is free.
     """
-    unknown = _unknown_terms(words)[:MAX_UNKNOWN_WORDS]
+    typed = [word.group() for word in iter_spaced_words(query)]
+    long_enough = (term for term in _unknown_terms(words) if len(_find_typed_word(typed, term)) >= MIN_WORD_LETTERS)
+    unknown = list(islice(long_enough, MAX_UNKNOWN_WORDS))
     if not unknown or request.scope.is_empty:
         return words
-    typed = [word.group() for word in iter_spaced_words(query)]
     with request.trace.stage(TimedStep.SPELLING):
         chosen = _choose_guesses(request, connection, typed, unknown)
     if not chosen:
@@ -159,7 +163,7 @@ def _choose_guesses(
     """
     index, scope = request.index.name, request.scope.place
     size = request.scope_size(connection)
-    near = guess_words([term.term for term in unknown], load_lexicon(request, connection))
+    lexicon = load_lexicon(request, connection)
 
     def variants(term: QueryTerm) -> list[Guess]:
         word = _find_typed_word(typed, term)
@@ -169,7 +173,11 @@ def _choose_guesses(
         return [Guess(term.term, name, 1) for name in sorted(found)]
 
     def at_distance(distance: int) -> Callable[[QueryTerm], list[Guess]]:
-        return lambda term: [guess for guess in near.get(term.term, ()) if guess.distance == distance]
+        def guess(term: QueryTerm) -> list[Guess]:
+            near = guess_words([term.term], lexicon, distance)
+            return [guess for guess in near.get(term.term, ()) if guess.distance == distance]
+
+        return guess
 
     chosen: dict[str, list[tuple[Guess, KnownTerm]]] = {}
     for step in (at_distance(1), variants, at_distance(2)):

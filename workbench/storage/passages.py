@@ -34,16 +34,11 @@ def blank_table_markup(text: str) -> str:
     """Replace table bars and header rules with spaces; the length does not change."""
     if "|" not in text:
         return text
-    return "\n".join(_blank_line(line) if _is_row(line) else line for line in text.split("\n"))
-
-
-def _is_row(line: str) -> bool:
-    bare = line.strip()
-    return bare.startswith("|") or bare.endswith("|")
-
-
-def _blank_line(line: str) -> str:
-    return " " * len(line) if RULE.fullmatch(line) else BAR.sub(" ", line)
+    lines = text.split("\n")
+    for place, line in enumerate(lines):
+        if line.strip().startswith("|") or line.strip().endswith("|"):
+            lines[place] = " " * len(line) if RULE.fullmatch(line) else BAR.sub(" ", line)
+    return "\n".join(lines)
 
 
 # Rows of an index's table
@@ -186,9 +181,10 @@ class TermWeights:
         """Return the weight of a term, given its id, summed over its occurrences in the query."""
         return sum(weight for of, weight in zip(self.ids, self.weights, strict=True) if of == term)
 
-    def count(self, term: int) -> int:
-        """Return the number of passages with a term, given its id."""
-        return self.counts[self.ids.index(term)]
+    @property
+    def postings(self) -> dict[int, int]:
+        """The number of passages with each term, by its id."""
+        return dict(zip(self.ids, self.counts, strict=True))
 
 
 def fetch_rows(

@@ -142,18 +142,18 @@ def rank_everything(
     remaining ones together cannot reach the best scores so far; the rest are looked up only for passages that can still
     reach them.
     """
-    rest = list(sort_by_weight(terms))
-    together = np.cumsum([terms.count(term) for term in rest])
+    rest, counts = list(sort_by_weight(terms)), terms.postings
+    together = np.cumsum([counts[term] for term in rest])
     first = rest[: max(1, int(np.searchsorted(together, at_once, side="right")))]
-    found, rest = score_postings(_fetch_all(connection, index, first, terms, within), terms), rest[len(first) :]
+    found, rest = score_postings(_fetch_all(connection, index, first, terms.entries, within), terms), rest[len(first) :]
     while rest:
         bar = found.bar(limit) * (1 - 1e-9)
         at_most = sum(terms.weight(term) for term in rest)
         hopeful = found.above(bar - at_most)
-        if at_most < bar and LOOKUP_COST * len(hopeful.ids) * len(rest) < _count(rest, terms):
+        if at_most < bar and LOOKUP_COST * len(hopeful.ids) * len(rest) < sum(counts[term] for term in rest):
             hopeful = hopeful.plus(fetch_passage_postings(connection, index, rest, hopeful.ids), terms)
             return LegRanking(hopeful.best(limit))
-        found, rest = found.plus(_fetch_all(connection, index, rest[:1], terms, within), terms), rest[1:]
+        found, rest = found.plus(_fetch_all(connection, index, rest[:1], terms.entries, within), terms), rest[1:]
     return LegRanking(found.best(limit), known=found)
 
 
@@ -164,7 +164,7 @@ def rank_listed(
 
     If the passages form few runs, they are looked up; otherwise postings are skipped as in ``rank_everything``.
     """
-    if _in_few_runs(ids, terms):
+    if _in_few_runs(ids, terms.postings):
         found = score_postings(fetch_passage_postings(connection, index, terms.ids, ids), terms)
         return LegRanking(found.best(limit), known=found)
     return rank_everything(connection, index, terms, limit, at_once, within=ids)
@@ -172,7 +172,10 @@ def rank_listed(
 
 def score_passages(connection: Connection, index: str, terms: TermWeights, ids: Sequence[int]) -> dict[int, float]:
     """Return the scores of given passages; those without any of the terms are omitted."""
-    found = score_postings(_fetch_listed(connection, index, terms, np.unique(np.asarray(ids, np.int64))), terms)
+    found = score_postings(
+        fetch_listed_postings(connection, index, terms.postings, np.unique(np.asarray(ids, np.int64)), terms.entries),
+        terms,
+    )
     return dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
 
 
@@ -190,33 +193,39 @@ def sort_by_weight(terms: TermWeights) -> tuple[int, ...]:
     return tuple(sorted(set(terms.ids), key=lambda term: (-terms.weight(term), term)))
 
 
-def _fetch_listed(connection: Connection, index: str, terms: TermWeights, ids: Ids) -> dict[int, Postings]:
-    """Return the postings of given passages: looked up if they form few runs, otherwise selected from all."""
-    if not terms.entries.keys() >= set(terms.ids) and _in_few_runs(ids, terms):
-        return fetch_passage_postings(connection, index, terms.ids, ids)
-    return _fetch_all(connection, index, terms.ids, terms, ids)
+def fetch_listed_postings(
+    connection: Connection, index: str, counts: Mapping[int, int], ids: Ids, entries: Mapping[int, bytes]
+) -> dict[int, Postings]:
+    """Return the postings of given passages by term id: looked up if they form few runs, otherwise selected from all.
+
+    Args:
+        connection: A connection.
+        index: The index.
+        counts: The number of postings of each term, by id.
+        ids: The passages, sorted.
+        entries: Postings that have been read, by term id.
+    """
+    if not entries.keys() >= counts.keys() and _in_few_runs(ids, counts):
+        return fetch_passage_postings(connection, index, list(counts), ids)
+    return _fetch_all(connection, index, list(counts), entries, ids)
 
 
-def _in_few_runs(ids: Ids, terms: TermWeights) -> bool:
+def _in_few_runs(ids: Ids, counts: Mapping[int, int]) -> bool:
     """Return whether looking up passages run by run is cheaper than reading all postings of the terms."""
-    return not len(ids) or LOOKUP_COST * len(split_runs(ids)) * len(terms.ids) < _count(terms.ids, terms)
+    return not len(ids) or LOOKUP_COST * len(split_runs(ids)) * len(counts) < sum(counts.values())
 
 
 def _fetch_all(
-    connection: Connection, index: str, ids: Sequence[int], terms: TermWeights, within: Ids | None
+    connection: Connection, index: str, ids: Sequence[int], entries: Mapping[int, bytes], within: Ids | None
 ) -> dict[int, Postings]:
-    """Return all postings of the terms ``ids``, or those of the passages ``within``; ``terms`` may have some."""
-    postings = {term: np.frombuffer(terms.entries[term], POSTING) for term in ids if term in terms.entries}
+    """Return all postings of the terms ``ids``, or those of the passages ``within``; ``entries`` may have some."""
+    postings = {term: np.frombuffer(entries[term], POSTING) for term in ids if term in entries}
     missing = [term for term in ids if term not in postings]
     if missing:
         postings |= fetch_term_postings(connection, index, missing)
     if within is None:
         return postings
     return {term: select_postings(of_term, within) for term, of_term in postings.items()}
-
-
-def _count(ids: Sequence[int], terms: TermWeights) -> int:
-    return sum(terms.count(term) for term in ids)
 
 
 def _list_contributions(postings: Mapping[int, Postings], terms: TermWeights) -> tuple[Ids, TermScores]:
@@ -271,7 +280,9 @@ def fetch_matched_terms(
 ) -> dict[int, set[int]]:
     """Return the terms (ids) that each given passage has; passages without any are omitted."""
     terms_of: dict[int, set[int]] = {}
-    for term, postings in _fetch_listed(connection, index, terms, np.unique(np.asarray(ids, np.int64))).items():
+    for term, postings in fetch_listed_postings(
+        connection, index, terms.postings, np.unique(np.asarray(ids, np.int64)), terms.entries
+    ).items():
         for passage in postings["passage"].tolist():
             terms_of.setdefault(passage, set()).add(term)
     return terms_of

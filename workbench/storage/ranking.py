@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from workbench.storage.postings import (
     Ids,
     LegRanking,
     ScoredPassages,
-    fetch_passage_postings,
+    fetch_listed_postings,
     fetch_term_postings,
     rank_everything,
     rank_listed,
@@ -207,13 +208,13 @@ def fetch_query_terms(
     columns = (row[name] or () for name in ("terms", "ids", "dfs", "positions", "passages"))
     found = list(zip(*columns, strict=True))
     postings = {key: int(df) for _, key, df, _, _ in found if key is not None}
-    counts = count_terms(connection, index, postings, scope, size)
+    entries = dict(zip(sorted(postings), row["entries"] or (), strict=False))
+    counts = count_terms(connection, index, postings, scope, size, entries)
     inside = {term for term, key, _, _, _ in found if key in counts}
     outside = [name for name in row["names"] or () if name not in inside]
     if outside:
         absent = [*absent, *outside]
         return fetch_query_terms(connection, index, query, scope, size, names=names, at_once=at_once, absent=absent)
-    entries = dict(zip(sorted(postings), row["entries"] or (), strict=False))
     terms = tuple(
         QueryTerm(
             term,
@@ -276,7 +277,12 @@ def count_stop_words(connection: Connection, words: Sequence[str]) -> dict[str, 
 
 
 def count_terms(
-    connection: Connection, index: str, terms: Mapping[int, int], scope: ResolvedScope, size: int
+    connection: Connection,
+    index: str,
+    terms: Mapping[int, int],
+    scope: ResolvedScope,
+    size: int,
+    entries: Mapping[int, bytes] = MappingProxyType({}),
 ) -> dict[int, int]:
     """Return how many passages in a scope have each of the given terms, by id; missing terms are omitted.
 
@@ -286,6 +292,7 @@ def count_terms(
         terms: Number of passages of the whole index by term id.
         scope: The scope.
         size: The result of ``count_scope``. For more than ``EXACT_UP_TO`` passages, the numbers are estimates.
+        entries: Postings that have been read, by term id.
     """
     if scope.is_everything:
         return dict(terms)
@@ -293,7 +300,8 @@ def count_terms(
         return {}
     if size <= EXACT_UP_TO:
         ids = fetch_scope_ids(connection, index, scope)
-        return {term: len(held) for term, held in fetch_passage_postings(connection, index, list(terms), ids).items()}
+        listed = fetch_listed_postings(connection, index, terms, ids, entries)
+        return {term: len(postings) for term, postings in listed.items() if len(postings)}
     return _estimate_terms(connection, index, list(terms), scope)
 
 

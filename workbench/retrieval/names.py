@@ -341,9 +341,6 @@ class NamesCache:
         the weights of their terms are kept.
 
         Args:
-            totals: The statistics of the scope.
-            scope: The scope.
-            documents: Ids of documents.
             asked: The question's terms.
             load: Returns the names of documents, each with its terms.
             count: Returns the document frequencies of terms in the scope.

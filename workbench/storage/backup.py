@@ -171,10 +171,7 @@ def _copy_out(connection: Connection, archive: zipfile.ZipFile, name: str, colum
 def _restore_table(
     connection: Connection, archive: zipfile.ZipFile, table: TableRows, forgotten: Sequence[str] = ()
 ) -> None:
-    """Fill one table without its triggers, since the backup contains the rows that they would derive.
-
-    Columns in ``forgotten`` are skipped.
-    """
+    """Fill one table without its triggers, since the backup contains the rows that they would derive."""
     name = table["name"]
     ours = {row["name"]: row for row in connection.execute(statement("backup_tables"))}[name]
     unknown = set(table["columns"]) - set(ours["columns"]) - set(forgotten)

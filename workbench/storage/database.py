@@ -219,7 +219,6 @@ def hold_lock(
     vacuuming.
 
     Args:
-        connection: A dedicated connection.
         number: Expression for the lock's number, with ``key`` as its parameter.
         key: What is locked.
         waits: Whether to wait for the lock.

@@ -745,7 +745,6 @@ def describe_rejection(url: str, line: str) -> str | None:
     """Return the message for an embedded server that rejected or lost a connection; None for another server.
 
     Args:
-        url: The URL of the database.
         line: Its answer; "" if none. While it recovers from a crash, its log has the reason.
     """
     if url not in _logs:

@@ -199,8 +199,6 @@ def fetch_listed_postings(
     """Return the postings of given passages by term id: looked up if they form few runs, otherwise selected from all.
 
     Args:
-        connection: A connection.
-        index: The index.
         counts: The number of postings of each term, by id.
         ids: The passages, sorted.
         entries: Postings that have been read, by term id.

@@ -143,10 +143,7 @@ def merge_leg_scores(
 def _search_both_legs(
     query: Query, connection: Connection, pool: int
 ) -> tuple[LegRanking, LegRanking, dict[int, float]]:
-    """Return the rankings by similarity and by words, and the BM25 scores of the most similar passages.
-
-    If the keyword leg has read all postings, it knows the scores of all passages; else these are looked up.
-    """
+    """Return the rankings by similarity and by words, and the BM25 scores of the most similar passages."""
     request, _ = query.request, query.encoded  # before any leg is read, so that a failing model costs nothing
     worded = rank_by_keywords(query, connection, pool)
     nearest = rank_by_vector(query, connection, pool, worded.scores)

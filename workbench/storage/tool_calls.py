@@ -46,16 +46,8 @@ class ToolCalls(Table):
         """Store calls in one transaction and delete the oldest."""
         with self._database.transaction() as connection:
             for call in calls:
-                values = {
-                    "called_at": call.called_at,
-                    "tool": call.tool,
-                    "query": call.query,
-                    "duration_ms": call.duration_ms,
-                    "answer_chars": call.answer_chars,
-                    "results": call.results,
-                    "error": call.error,
-                    "client": call.client,
-                }
+                plain = ("called_at", "tool", "query", "duration_ms", "answer_chars", "results", "error", "client")
+                values = {name: getattr(call, name) for name in plain}
                 sizes, scope = Jsonb(dict(call.argument_sizes)), Jsonb(clean_parameters(dict(call.scope)))
                 statement_values = clean_parameters(values) | {"argument_sizes": sizes, "scope": scope}
                 connection.execute(statement("tool_call_insert"), statement_values)

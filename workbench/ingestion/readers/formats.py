@@ -189,7 +189,7 @@ def find_reader(name: str) -> Reader | None:
 
 
 def suggest_remedy(name: str) -> str | None:
-    """Return what to do about a file that cannot be read: install an extra, or save it in another format; or None."""
+    """Return what to do about an unreadable file: install an extra, or save it in another format; or None."""
     suffix = PurePath(name).suffix.lower()
     if any(reader.needs_ocr and suffix in reader.suffixes for reader in ALL_READERS if reader not in INSTALLED_READERS):
         return f"It is an image. {INSTALL_ADVICE}"

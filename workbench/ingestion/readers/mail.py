@@ -38,7 +38,7 @@ def read_mailbox(data: bytes, name: str) -> Draft:
     """Return the messages of a mailbox in order, each as ``read_mail`` returns it. The title is the file's name.
 
     Raises:
-        UnreadableDocument: The file does not begin with the line that precedes a message.
+        UnreadableDocument: Its first line is not one that precedes a message.
     """
     data = data.lstrip()
     if not MAILBOX_LINE.match(data):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from benchmarks import bench
-from workbench.cli.main import catch_errors, run_module
+from workbench.cli.main import Command, catch_errors, parse_and_run
 
-PURPOSE = "Measure the speed of searches against plain SQL and other libraries"
+COMMAND = Command("Measure the speed of searches against plain SQL and other libraries", bench.add_arguments, bench.run)
 
 
 def main() -> int:
@@ -15,7 +15,7 @@ def main() -> int:
     words = sys.argv[1:]
     as_json = "--json" in words
     return catch_errors(
-        lambda: run_module(bench, "python -m benchmarks", PURPOSE, words, as_json),
+        lambda: parse_and_run(COMMAND, "python -m benchmarks", words, as_json),
         as_json=as_json,
         debug="--debug" in words,
     )

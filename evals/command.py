@@ -252,7 +252,7 @@ def _load_test_set(
     return test_set
 
 
-def pool(
+def write_pool(
     wb: Workbench,
     arguments: argparse.Namespace,
     *,
@@ -260,8 +260,8 @@ def pool(
     scope: Scope | None = None,
     on_progress: OnProgress | None = None,
     should_stop: ShouldStop | None = None,
-) -> JsonObject:
-    """Write the pool of the strategies to the file given with ``--pool``, and return its size.
+) -> tuple[JsonObject, int]:
+    """Write the pool of the strategies to the file given with ``--pool``; return its size and the exit code.
 
     Raises:
         InvalidInput: Invalid arguments, an unreadable test set, or a file that is not writable.
@@ -278,14 +278,9 @@ def pool(
     )  # fmt: skip
     write_report(Path(arguments.pool), text)
     say(f"{arguments.pool}: {made.describe()} Fill in the column grade (relevant, partly, not), then use --judgments.")
+    place: JsonObject = {"dataset": test_set.name, "file": str(arguments.pool), "depth": arguments.pool_depth}
     counts: JsonObject = {"pairs": len(made.items), "total": made.total, "judged": made.judged}
-    return {
-        "dataset": test_set.name,
-        "file": str(arguments.pool),
-        "depth": arguments.pool_depth,
-        **counts,
-        "left_out": made.left_out,
-    }
+    return place | counts | {"left_out": made.left_out}, 0
 
 
 def _make_endpoint(wb: Workbench, arguments: argparse.Namespace) -> Endpoint:

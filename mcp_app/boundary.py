@@ -108,15 +108,6 @@ class ToolAnswer:
     value: JsonValue = None  # what the text was rendered from
 
 
-@dataclass(frozen=True, slots=True)
-class CallDependencies:
-    """What calls need in addition to the workbench; available before it is open."""
-
-    settings: Settings
-    articles: ArticleFolder
-    files: FileRoots  # folders that tools may read
-
-
 class Boundary:
     """Serves calls: checks arguments, enforces time limits, cuts long answers and logs."""
 
@@ -126,7 +117,6 @@ class Boundary:
         offered: Names of the tools that answers may mention; None for all.
         """
         self.opening, self.log, self.offered = opening, CallLog(opening), offered
-        self._dependencies: CallDependencies | None = None
         self._limiters: dict[bool, anyio.CapacityLimiter] = {}
 
     async def serve(
@@ -187,9 +177,8 @@ class Boundary:
         if not tool.from_files:
             with anyio.fail_after(START_TIMEOUT_S):
                 await self.opening.ready()
-        dependencies = self._load_dependencies()
-        settings = dependencies.settings
-        call = Call(self.opening, dependencies.articles, dependencies.files, self.offered, on_progress=reports.report)
+        settings, articles, files = self._settings_and_folders
+        call = Call(self.opening, articles, files, self.offered, on_progress=reports.report)
         seconds = settings.mcp_call_seconds if reads else settings.mcp_write_seconds
         work = functools.partial(_run, tool, call, arguments, again=reads)
         try:
@@ -197,32 +186,24 @@ class Boundary:
                 limiter = self._get_limiter(reads, settings.pool_size)
                 value = await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
         except TimeoutError:
-            remedy = "Request less, or try again later" if self.opening.is_warm else LOADING_REMEDY
+            remedy = SLOW_REMEDY if self.opening.is_warm else LOADING_REMEDY
             raise Refused(f"{tool.name} was stopped after {seconds:g} seconds", remedy) from None
         finally:
             call.stop.set()  # after a timeout or cancellation the thread stops at its next step
         await reports.flush()
         return value
 
-    def _load_dependencies(self) -> CallDependencies:
-        """Return the settings and folders for calls, read once.
-
-        Raises:
-            ConfigurationError: A setting is invalid.
-        """
-        if self._dependencies is None:
-            settings = self.opening.settings
-            articles = ArticleFolder(settings.articles_dir or articles_dir())
-            self._dependencies = CallDependencies(settings, articles, FileRoots(settings.file_roots))
-        return self._dependencies
+    @functools.cached_property
+    def _settings_and_folders(self) -> tuple[Settings, ArticleFolder, FileRoots]:
+        """The settings, and the folders that tools may read; raises ConfigurationError if a setting is invalid."""
+        settings = self.opening.settings
+        return settings, ArticleFolder(settings.articles_dir or articles_dir()), FileRoots(settings.file_roots)
 
     def _get_limiter(self, reads: bool, connections: int) -> anyio.CapacityLimiter:
         """Return the limiter for reading or writing calls; created here because it belongs to the running loop."""
         if not self._limiters:
-            self._limiters = {
-                True: anyio.CapacityLimiter(max(2, connections - _MAX_WRITERS)),
-                False: anyio.CapacityLimiter(_MAX_WRITERS),
-            }
+            sizes = {True: max(2, connections - _MAX_WRITERS), False: _MAX_WRITERS}
+            self._limiters = {reading: anyio.CapacityLimiter(size) for reading, size in sizes.items()}
         return self._limiters[reads]
 
 
@@ -264,6 +245,7 @@ def count_results(value: JsonValue, tool: Tool | None) -> int | None:
 
 logger = logging.getLogger(__name__)
 
+SLOW_REMEDY = "Request less, or check the database with 'workbench doctor', then call again"
 LOADING_REMEDY = "The call is valid: the model is still loading, which a search waits for; call again in a minute"
 DEFAULT_SUGGESTION = "Check the arguments and try again"
 # The first matching row applies. Status 400 is the client's mistake, 500 the server's.

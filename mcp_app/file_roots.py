@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from mcp_app.arguments import Refused
@@ -47,38 +48,25 @@ class FileRoots:
     def _resolve(self, path_text: str, argument: str) -> Path:
         if "\x00" in path_text or "://" in path_text or path_text.lower().startswith("file:"):
             raise Refused(f"Invalid {argument}: {path_text!r} is not a path", "Give a plain path, not a URL")
-        hidden = False
+        states: set[str] = set()  # of the path in each root that contains it
         for root in self.roots:
-            try:
+            with suppress(OSError, RuntimeError, ValueError):  # the name is too long, or links form a cycle
                 path = (root / path_text).resolve()  # resolves links, so that the file checked is the file read
-                if path.is_relative_to(root) and path.exists():
-                    if not _is_hidden(path, root):
+                if path.is_relative_to(root):
+                    hidden = any(part.startswith(".") for part in path.relative_to(root).parts)
+                    if path.exists() and not hidden:
                         return path
-                    hidden = True
-            except (OSError, RuntimeError, ValueError):  # the name is too long, or links form a cycle
-                continue
-        if hidden:
+                    states.add("hidden" if path.exists() else "outside" if hidden else "missing")
+        if "hidden" in states:  # such as .env and .git, which may hold secrets
             raise Refused(
                 f"Not allowed: {path_text} is hidden (a name starts with a dot)", "Use a file that is not hidden"
             )
-        if any(self._could_exist(root, path_text) for root in self.roots):
+        if "missing" in states:
             raise Refused(f"File not found: {path_text}", f"The allowed folders are {self._list_roots()}")
         raise Refused(
             f"Not allowed: {path_text} is outside the allowed folders",
             f"Use a file in {self._list_roots()}, or add its folder to WORKBENCH_FILE_ROOTS",
         )
 
-    def _could_exist(self, root: Path, path_text: str) -> bool:
-        try:
-            path = (root / path_text).resolve()
-            return path.is_relative_to(root) and not path.exists() and not _is_hidden(path, root)
-        except (OSError, RuntimeError, ValueError):
-            return False
-
     def _list_roots(self) -> str:
         return ", ".join(str(root) for root in self.roots) or "none yet (set WORKBENCH_FILE_ROOTS)"
-
-
-def _is_hidden(path: Path, root: Path) -> bool:
-    """Return whether a path contains a hidden file or folder (.env, .git), which may hold secrets."""
-    return any(part.startswith(".") for part in path.relative_to(root).parts)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -80,10 +81,10 @@ class HostMiddleware:
         if scope["type"] == "http":  # /mcp/ is served as /mcp; a redirect would lose a path prefix added by a proxy
             path = scope["path"].rstrip("/") or "/"
             scope = {**scope, "path": path, "raw_path": path.encode()}
-        refusal = self._check(_read_headers(scope)) if scope["type"] == "http" else None
+        refusal = self._check(Headers(scope=scope)) if scope["type"] == "http" else None
         await (_make_refusal(*refusal) if refusal else self._inner)(scope, receive, send)
 
-    def _check(self, headers: dict[str, str]) -> tuple[int, str, str] | None:
+    def _check(self, headers: Headers) -> tuple[int, str, str] | None:
         """Return (status, error, suggestion), or None if the request is allowed."""
         if not is_allowed(headers.get("host", ""), self._gate.hosts):
             return 421, "This Host is not allowed", "Add it to WORKBENCH_MCP_ALLOWED_HOSTS"
@@ -100,10 +101,10 @@ class BearerAuthMiddleware:
         self._app, self._gate = app, gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = self._check(scope["path"], _read_headers(scope)) if scope["type"] == "http" else None
+        refusal = self._check(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
         await (_make_refusal(*refusal) if refusal else self._app)(scope, receive, send)
 
-    def _check(self, path: str, headers: dict[str, str]) -> tuple[int, str, str] | None:
+    def _check(self, path: str, headers: Headers) -> tuple[int, str, str] | None:
         gate = self._gate
         if (
             gate.token is not None
@@ -150,10 +151,6 @@ def _has_token(header: str, token: str) -> bool:
 
 def _split(values: str) -> tuple[str, ...]:
     return tuple(value.strip().lower() for value in values.split(",") if value.strip())
-
-
-def _read_headers(scope: Scope) -> dict[str, str]:
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
 
 
 def _make_refusal(status: int, error: str, suggestion: str) -> Response:

@@ -7,6 +7,7 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -49,10 +50,20 @@ _STATUS_REASONS = {
 
 def build_openapi_document(routes: tuple[Tool, ...]) -> JsonObject:
     """Return the OpenAPI document; a route is a tool named "METHOD /path"."""
+    error: JsonObject = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+    content: JsonObject = {"application/json": {"schema": {"type": "object"}}}
+    responses: JsonObject = {"200": {"description": "The answer.", "content": content}}
+    responses |= {status: {"description": reason, "content": error} for status, reason in _STATUS_REASONS.items()}
+    not_modified: JsonObject = {"304": {"description": "The client's copy is up to date."}}
     paths: JsonObject = {}
     for route in routes:
         method, _, path = route.name.partition(" ")
-        operation = _describe_post(route) if method == "POST" else _describe_get(route, path)
+        operation: JsonObject = {"operationId": route.run.__name__.strip("_"), "summary": route.title}
+        if method == "POST":
+            body: JsonObject = {"application/json": {"schema": make_input_schema(route.arguments)}}
+            operation |= {"requestBody": {"required": True, "content": body}, "responses": responses}
+        else:
+            operation |= {"parameters": _list_parameters(route, path), "responses": responses | not_modified}
         paths[path] = {method.lower(): operation}
     return {
         "openapi": "3.1.0",
@@ -66,37 +77,14 @@ def build_openapi_document(routes: tuple[Tool, ...]) -> JsonObject:
     }
 
 
-def _describe_get(route: Tool, path: str) -> JsonObject:
-    parameters: list[JsonObject] = []
+def _list_parameters(route: Tool, path: str) -> list[JsonValue]:
+    parameters: list[JsonValue] = []
     for argument in route.arguments:
         schema = argument.schema()
         place = "path" if f"{{{argument.name}}}" in path else "query"
         described: JsonObject = {"name": argument.name, "in": place, "required": argument.required or place == "path"}
         parameters.append({**described, "description": schema.pop("description"), "schema": schema})
-    parameters.append({"name": "If-None-Match", "in": "header", "required": False, "schema": {"type": "string"}})
-    not_modified: JsonObject = {"304": {"description": "The client's copy is up to date."}}
-    return {**_describe_operation(route), "parameters": parameters, "responses": _describe_responses() | not_modified}
-
-
-def _describe_post(route: Tool) -> JsonObject:
-    body: JsonObject = {
-        "required": True,
-        "content": {"application/json": {"schema": make_input_schema(route.arguments)}},
-    }
-    return {**_describe_operation(route), "requestBody": body, "responses": _describe_responses()}
-
-
-def _describe_operation(route: Tool) -> JsonObject:
-    return {"operationId": route.run.__name__.strip("_"), "summary": route.title}
-
-
-def _describe_responses() -> JsonObject:
-    error: JsonObject = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    failures: JsonObject = {
-        status: {"description": reason, "content": error} for status, reason in _STATUS_REASONS.items()
-    }
-    answer: JsonObject = {"description": "The answer.", "content": {"application/json": {"schema": {"type": "object"}}}}
-    return {"200": answer, **failures}
+    return [*parameters, {"name": "If-None-Match", "in": "header", "required": False, "schema": {"type": "string"}}]
 
 
 # Routes and handlers
@@ -129,10 +117,6 @@ QUERY_ROUTE = replace(
 def add_routes(app: Starlette, server: WorkbenchServer) -> None:
     """Add the routes to the server's web application."""
 
-    async def health(request: Request) -> Response:
-        del request
-        return await _check_health(server)
-
     async def sources(request: Request) -> Response:
         answer = await server.boundary.serve(SOURCES_ROUTE, SOURCES_ROUTE.name, dict(request.query_params))
         return _respond_with_etag(request, answer)
@@ -141,18 +125,15 @@ def add_routes(app: Starlette, server: WorkbenchServer) -> None:
         arguments = {**request.query_params, "project_id": request.path_params["project_id"]}
         return _respond_with_etag(request, await server.boundary.serve(FOLDERS_ROUTE, FOLDERS_ROUTE.name, arguments))
 
-    async def ask(request: Request) -> Response:
-        return await _serve_query(server, request)
-
     async def openapi(request: Request) -> Response:
         del request
         return JSONResponse(build_openapi_document((SOURCES_ROUTE, QUERY_ROUTE, FOLDERS_ROUTE)))
 
     app.router.routes.extend(
         [
-            Route("/health", health),
+            Route("/health", partial(_check_health, server)),
             Route("/api/rag/sources", sources),
-            Route("/api/rag/query", ask, methods=["POST"]),
+            Route("/api/rag/query", partial(_serve_query, server), methods=["POST"]),
             Route("/api/projects/{project_id}/folders", folders),
             Route("/api/openapi.json", openapi),
         ]
@@ -160,8 +141,9 @@ def add_routes(app: Starlette, server: WorkbenchServer) -> None:
     app.add_exception_handler(HTTPException, _handle_http_error)
 
 
-async def _check_health(server: WorkbenchServer) -> Response:
+async def _check_health(server: WorkbenchServer, request: Request) -> Response:
     """Report whether calls can be served; a slow database counts as down."""
+    del request
     opening = server.opening
     state: JsonObject = {"ready": opening.is_ready, "warm": opening.is_warm, "version": __version__}
     if not opening.is_settled:  # still opening; calls wait for it

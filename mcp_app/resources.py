@@ -15,9 +15,9 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, ListResourcesResult, Resource
 
 from mcp_app.paging import MAX_TITLE_CHARS, cut
-from mcp_app.tool import dump_json
+from mcp_app.tool import dump_json, pick
 from workbench.errors import NotFound, WorkbenchError
-from workbench.types import TAG_CATALOGUE, Document, JsonObject, Source
+from workbench.types import TAG_CATALOGUE, JsonObject, Source
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -90,13 +90,12 @@ def _add_pictures(server: MCPServer[dict[str, object]], read: ResourceReader) ->
         mime_type="image/png",
     )
     async def passage_page(chunk_id: str) -> bytes:
-        return await read(lambda wb: _render_png(wb, chunk_id))
+        def render(wb: Workbench) -> bytes:
+            target = io.BytesIO()
+            wb.pages.of_passage(chunk_id).save(target, "PNG", optimize=True)
+            return target.getvalue()
 
-
-def _render_png(wb: Workbench, chunk_id: str) -> bytes:
-    target = io.BytesIO()
-    wb.pages.of_passage(chunk_id).save(target, "PNG", optimize=True)
-    return target.getvalue()
+        return await read(render)
 
 
 def _add_sources(server: MCPServer[dict[str, object]], read: ResourceReader) -> None:
@@ -153,17 +152,15 @@ def list_source_resources(wb: Workbench, cursor: str | None = None) -> ListResou
         )
         for source in shown
     ]
-    following = _make_cursor(shown[-1]) if len(remaining) > len(shown) else None
+    following = None
+    if len(remaining) > len(shown):
+        following = base64.urlsafe_b64encode(json.dumps(_sort_key(shown[-1])).encode()).decode()
     return ListResourcesResult(resources=resources, next_cursor=following)
 
 
 def _sort_key(source: Source) -> tuple[str, str]:
     assert source.created_at is not None  # stored sources have one
     return source.created_at.astimezone(UTC).isoformat(timespec="microseconds"), source.id
-
-
-def _make_cursor(source: Source) -> str:
-    return base64.urlsafe_b64encode(json.dumps(_sort_key(source)).encode()).decode()
 
 
 def _parse_cursor(cursor: str) -> tuple[str, str]:
@@ -198,7 +195,9 @@ def render_source_page(wb: Workbench, source_id: str, page: int) -> str:
     skipped = (page - 1) * DOCUMENTS_PER_PAGE
     documents = wb.documents.list(source_id=source.id, limit=DOCUMENTS_PER_PAGE, offset=skipped)
     following = f"source://{source.id}/{page + 1}" if page < pages else None
-    answer: JsonObject = {"source": source.to_dict(), "documents": [_document_json(item) for item in documents]}
+    names = ("id", "title", "document_type", "url", "path", "passages_count")
+    listed: list[JsonObject] = [pick(item, *names) | {"text": f"document://{item.id}"} for item in documents]
+    answer: JsonObject = {"source": source.to_dict(), "documents": listed}
     return dump_json(answer | {"total_count": total, "page": page, "pages": pages, "next": following})
 
 
@@ -206,9 +205,3 @@ def _parse_page_number(page: str) -> int:
     if not page.isascii() or not page.isdigit() or int(page[:9]) < 1:
         raise ResourceNotFoundError(f"Invalid page {page!r}: pages are counted from 1.")
     return int(page[:9])
-
-
-def _document_json(document: Document) -> JsonObject:
-    names = ("id", "title", "document_type", "url", "path", "passages_count")
-    answer = document.to_dict()
-    return {name: answer[name] for name in names} | {"text": f"document://{document.id}"}

@@ -94,21 +94,13 @@ class ChangeBus(InMemorySubscriptionBus):
 
 
 def read_source_ids(wb: Workbench, before: Snapshot | None) -> Snapshot:
-    """Read the ids of the sources only.
-
-    Raises:
-        StorageError: The database is unavailable.
-    """
+    """Read the ids of the sources only. Raises StorageError if the database is unavailable."""
     known = before.sources if before is not None else {}
     return Snapshot({key: known.get(key) for key in wb.sources.ids()})
 
 
 def take_snapshot(wb: Workbench, before: Snapshot | None) -> Snapshot:
-    """Read the sources, and the documents changed since the last poll.
-
-    Raises:
-        StorageError: The database is unavailable.
-    """
+    """Read the sources, and the documents changed since the last poll. Raises StorageError."""
     sources = {
         source.id: (source.title, source.updated_at, source.documents_count, source.passages_count)
         for source in wb.sources.list()

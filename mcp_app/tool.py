@@ -13,7 +13,7 @@ from mcp_app.file_roots import FileRoots
 from mcp_app.paging import MAX_TITLE_CHARS, Items, TextPart, cut, format_next_call
 from workbench import WorkbenchError
 from workbench.services.article_files import ArticleFolder
-from workbench.types import JsonObject, JsonValue, OnProgress
+from workbench.types import JsonObject, JsonValue, OnProgress, Value
 
 if TYPE_CHECKING:
     from workbench.opening import Opening
@@ -41,6 +41,12 @@ def make_action_schema(**at_times: str) -> JsonObject:
     return make_schema(at_times, success="boolean")
 
 
+def pick(value: Value, *names: str) -> JsonObject:
+    """Return some fields of a value as JSON; a long title is cut."""
+    answer = value.to_dict()
+    return {name: cut(str(answer[name]), MAX_TITLE_CHARS) if name == "title" else answer[name] for name in names}
+
+
 # Notes on a search
 
 
@@ -57,10 +63,8 @@ JOB_TOOLS = (("get_job", {}), ("manage_crawl_job", {"action": "get"}))  # tools 
 
 def job_json(job: Job) -> JsonObject:
     """Return a job as the tools show it."""
-    answer = job.to_dict()
-    names = ("kind", "status", "done", "total", "message", "seconds_left", "error", "source_id", "created_at")
-    names += ("completed_at",)
-    shown = {"job_id": job.id, "title": cut(job.title, MAX_TITLE_CHARS)} | {name: answer[name] for name in names}
+    names = ("title", "kind", "status", "done", "total", "message", "seconds_left", "error", "source_id", "created_at")
+    shown: JsonObject = {"job_id": job.id, **pick(job, *names, "completed_at")}
     if not job.is_finished:
         shown["percent"] = int(job.share * 100)
     return shown | {"stalled": job.stalled} if job.stalled else shown
@@ -143,6 +147,20 @@ class ToolFamily:
     failure: Callable[[str, str, Mapping[str, object]], str]  # error, suggestion, arguments as sent
 
 
+def dump_json(value: JsonValue) -> str:
+    """Serialise as JSON without whitespace or ASCII escapes."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def failure_json(error: str, suggestion: str, given: Mapping[str, object]) -> str:
+    """Serialise an error in the form of the knowledge and workspace tools."""
+    del given
+    return dump_json({"success": False, "error": error, "suggestion": suggestion})
+
+
+PLAIN_FAMILY = ToolFamily(render=dump_json, failure=failure_json)
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """One tool."""
@@ -152,8 +170,8 @@ class Tool:
     description: str
     arguments: tuple[Argument, ...]
     run: Callable[..., JsonValue]  # run(call, **arguments) returns the value that is rendered
-    family: ToolFamily
     output: Mapping[str, JsonValue]  # JSON schema of the answer, which is also sent as structured content
+    family: ToolFamily = PLAIN_FAMILY
     read_only: bool = True
     destructive: bool = False
     idempotent: bool = True
@@ -188,26 +206,8 @@ class Tool:
         return replace(tool, arguments=arguments, read_only=True, destructive=False, idempotent=True, open_world=False)
 
 
-def dump_json(value: JsonValue) -> str:
-    """Serialise as JSON without whitespace or ASCII escapes."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
-
-
-def failure_json(error: str, suggestion: str, given: Mapping[str, object]) -> str:
-    """Serialise an error in the form of the knowledge and workspace tools."""
-    del given
-    return dump_json({"success": False, "error": error, "suggestion": suggestion})
-
-
 def require(value: str, name: str, action: str, how: str) -> str:
-    """Return the value of an argument that an action requires.
-
-    Raises:
-        Refused: The value is empty.
-    """
+    """Return the value of an argument that an action requires. Raises Refused if the value is empty."""
     if not value:
         raise make_missing_error(name, f"{name} is required for {action}. {how}")
     return value
-
-
-PLAIN_FAMILY = ToolFamily(render=dump_json, failure=failure_json)

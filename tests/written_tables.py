@@ -48,7 +48,7 @@ def strategies_table() -> str:
 
 def commands_table() -> str:
     """Return the table of commands."""
-    rows = [f"| `workbench {name}` | {purpose} |" for name, (_, purpose) in COMMANDS.items()]
+    rows = [f"| `workbench {name}` | {purpose} |" for name, (purpose, *_) in COMMANDS.items()]
     return "\n".join(["| Command | What it does |", "|---|---|", *rows])
 
 

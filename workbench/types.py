@@ -477,7 +477,6 @@ TAG_CATALOGUE: dict[str, tuple[str, ...]] = {
 
 
 def format_catalogue() -> str:
-    """Return the catalogue as one line of text."""
     return "; ".join(f"{category}: {', '.join(tags)}" for category, tags in TAG_CATALOGUE.items())
 
 
@@ -489,8 +488,6 @@ MAX_SUFFIXES_SHOWN = 8  # file types named in a line
 
 
 class _Printer(Protocol):
-    """The printer that IPython gives to ``_repr_pretty_``."""
-
     def text(self, obj: str) -> None: ...
 
 
@@ -865,7 +862,6 @@ class ResultSequence(Sequence[_T]):
 
     @property
     def nothing_close(self) -> str:
-        """The sentence on why no result is close; "" if one is, or if there are no results."""
         return weak_match_text(self.results, self.evidence)
 
 
@@ -943,7 +939,6 @@ class Comparison(Value):
 
     @property
     def preferring(self) -> tuple[DocumentName, ...]:
-        """The names in the query whose documents were preferred by any of the strategies."""
         return tuple(dict.fromkeys(name for result in self.strategies.values() for name in result.preferring))
 
     @property
@@ -1007,7 +1002,6 @@ class WordPlace:
     confidence: float  # of the OCR engine, 0..1
 
     def shift(self, by: int) -> WordPlace:
-        """Return the place, shifted by a number of characters."""
         return replace(self, start=self.start + by, end=self.end + by)
 
 
@@ -1020,7 +1014,6 @@ class ScannedPage:
     words: tuple[WordPlace, ...]
 
     def shift(self, by: int) -> ScannedPage:
-        """Return the page with its words shifted by a number of characters."""
         return replace(self, words=tuple(word.shift(by) for word in self.words))
 
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from workbench.models.cross_encoder import CrossEncoder
     from workbench.models.encoder import Encoder
     from workbench.models.llm import Llm
-    from workbench.retrieval.explain.explanation import Explanation
+    from workbench.retrieval.explain import Explanation
     from workbench.retrieval.own import HaystackRetriever, Search
 
 # The corpus described by the settings

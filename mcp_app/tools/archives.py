@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from mcp_app.arguments import Argument
 from mcp_app.paging import FEW_RESULTS, MAX_TITLE_CHARS, Items, RankedPage, cut, fits, format_next_call
-from mcp_app.tool import Call, Tool, ToolFamily, delegate_to_job, dump_json, make_schema
-from workbench.types import JsonObject
+from mcp_app.tool import Call, Tool, ToolFamily, delegate_to_job, dump_json, make_schema, pick
+from workbench.types import JsonObject, as_integer
 
 if TYPE_CHECKING:
     from workbench.services.archives import ArchiveHit, ArchiveResult
@@ -36,14 +36,6 @@ class CitationDetail:
     each: int  # citations per document and direction
     context: int  # characters of context per citation
     edges: int  # edges of the graph
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveQuery:
-    """A search, as needed for the next call."""
-
-    given: JsonObject  # arguments that the next call repeats
-    skipped: int  # citations of each document to skip
 
 
 # From most to least; the first that fits the budget is used.
@@ -100,15 +92,15 @@ def search_local_archives(
         metadata["suggestion"] = "Use other words"
     given: JsonObject = {"query": query, "fuzzy": None if fuzzy else False, "includeCitations": True}
     given |= {"citationDepth": citationDepth, "limit": limit, "offset": offset or None}
-    asked = ArchiveQuery(given, citationOffset)
+    given["citationOffset"] = citationOffset
     titles = fetch_titles(call, result) if includeCitations else {}
     extra: JsonObject = {"more": offset + len(result.results) < len(ranked)}
     extra |= page.end(ranked) | left
-    answers = [answer_json(result, titles, metadata, DETAIL_LEVELS[0], asked) | extra]
+    answers = [answer_json(result, titles, metadata, DETAIL_LEVELS[0], given) | extra]
     for detail in DETAIL_LEVELS[1:] if includeCitations else ():
         if fits(dump_json(answers[-1])):
             break
-        answers.append(answer_json(result, titles, metadata, detail, asked) | extra)
+        answers.append(answer_json(result, titles, metadata, detail, given) | extra)
     return answers[-1]
 
 
@@ -119,10 +111,14 @@ def fetch_titles(call: Call, result: ArchiveResult) -> dict[str, str]:
 
 
 def answer_json(
-    result: ArchiveResult, titles: Mapping[str, str], metadata: JsonObject, detail: CitationDetail, asked: ArchiveQuery
+    result: ArchiveResult, titles: Mapping[str, str], metadata: JsonObject, detail: CitationDetail, given: JsonObject
 ) -> JsonObject:
-    """Return the answer with as many citations as ``detail`` allows; the graph has only those shown."""
-    first, last = asked.skipped, asked.skipped + detail.each
+    """Return the answer with as many citations as ``detail`` allows; the graph has only those shown.
+
+    ``given`` are the arguments that the next call repeats.
+    """
+    first = as_integer(given["citationOffset"])
+    last = first + detail.each
     shown = replace(result, results=tuple(_slice_citations(hit, first, last) for hit in result.results))
     answer: JsonObject = {
         "results": [hit_json(part, whole, detail) for part, whole in zip(shown.results, result.results, strict=True)]
@@ -138,7 +134,7 @@ def answer_json(
         more["citationsLeftOut"] = omitted
         more["graphEdgesLeftOut"] = max(0, len(edges) - detail.edges)
     if omitted:
-        following = format_next_call("searchLocalArchives", asked.given, citationOffset=last)
+        following = format_next_call("searchLocalArchives", given, citationOffset=last)
         most = max(len(side) for side in sides)
         more["note"] = f"Citations {first + 1} to {last} of at most {most} per document. Next: {following}"
     return answer | {"metadata": dict(metadata) | more}
@@ -161,14 +157,7 @@ def hit_json(hit: ArchiveHit, whole: ArchiveHit, detail: CitationDetail) -> Json
         detail: Limits for citations.
     """
     answer: JsonObject = {
-        "document": {
-            "id": hit.id,
-            "title": cut(hit.title, MAX_TITLE_CHARS),
-            "path": hit.path,
-            "source": hit.source,
-            "date": hit.date,
-            "score": hit.score,
-        },
+        "document": pick(hit, "id", "title", "path", "source", "date", "score"),
         "highlights": [
             {"field": highlight.field, "snippets": list(highlight.snippets)} for highlight in hit.highlights
         ],

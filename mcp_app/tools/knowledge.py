@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_app.arguments import NAMES_ARGUMENT, Argument, Refused, make_missing_error
@@ -19,7 +20,6 @@ from mcp_app.paging import (
     format_next_call,
 )
 from mcp_app.tool import (
-    PLAIN_FAMILY,
     Call,
     Tool,
     dump_json,
@@ -28,6 +28,7 @@ from mcp_app.tool import (
     make_action_schema,
     make_schema,
     notes_json,
+    pick,
     require,
 )
 from workbench.errors import NotFound
@@ -37,7 +38,7 @@ from workbench.retrieval.parameters import AGENT_CUTOFF
 from workbench.retrieval.strategies import STRATEGIES, UNPROMOTED_TOOL_STRATEGY
 from workbench.services.checks import JOB_THRESHOLD_BYTES, estimate_text_bytes
 from workbench.text import MAX_PASSAGES_STEMMED_AT_ONCE
-from workbench.types import Document, JsonObject, JsonValue, NamesUse, Passage, Scope, Source, as_object, copies_json
+from workbench.types import Document, JsonObject, JsonValue, NamesUse, Passage, Scope, Source, copies_json
 
 if TYPE_CHECKING:
     from workbench.services.crawls import CrawlJob
@@ -55,11 +56,7 @@ LIST_DOCUMENTS_HINT = "Verify document_id or use manage_document(action='list')"
 
 
 def find_source(call: Call, key: str) -> Source:
-    """Return a source by id, URL or exact title.
-
-    Raises:
-        Refused: There is no such source; the message is worded as in the specification.
-    """
+    """Return a source by id, URL or exact title. Raises Refused."""
     try:
         return call.wb.sources.get(key)
     except NotFound:
@@ -67,11 +64,7 @@ def find_source(call: Call, key: str) -> Source:
 
 
 def find_document(call: Call, document_id: str) -> Document:
-    """Return a document by id.
-
-    Raises:
-        Refused: There is no such document; the message is worded as in the specification.
-    """
+    """Return a document by id. Raises Refused."""
     try:
         return call.wb.documents.get(document_id)
     except NotFound:
@@ -80,11 +73,10 @@ def find_document(call: Call, document_id: str) -> Document:
 
 def source_json(source: Source) -> JsonObject:
     """Return a source as the tools show it."""
-    answer = source.to_dict()
     names = ("id", "title", "url", "source_type", "status", "documents_count", "passages_count", "scope", "project_id")
-    more = ("folder_name", "tags", "created_at", "updated_at")
-    reading = {name: answer[name] for name in ("encoding", "hidden") if answer[name] not in ("", "read")}
-    return {name: answer[name] for name in names + more} | {"title": cut(source.title, MAX_TITLE_CHARS)} | reading
+    names += ("folder_name", "tags", "created_at", "updated_at")
+    reading = {name: value for name, value in pick(source, "encoding", "hidden").items() if value not in ("", "read")}
+    return pick(source, *names) | reading
 
 
 def document_json(document: Document, passages: str = "chunks_count", room: int = MAX_TEXT_CHARS) -> JsonObject:
@@ -95,19 +87,11 @@ def document_json(document: Document, passages: str = "chunks_count", room: int 
         passages: Name of the field with the number of passages.
         room: Characters of metadata; entries that do not fit are counted instead.
     """
-    answer = document.to_dict()
     return {
-        "id": document.id,
-        "title": cut(document.title, MAX_TITLE_CHARS),
-        "source_id": document.source_id,
-        "document_type": document.document_type,
-        "url": document.url,
-        "path": document.path,
+        **pick(document, "id", "title", "source_id", "document_type", "url", "path"),
         passages: document.passages_count,
-        "status": document.status,
-        "created_at": answer["created_at"],
-        "updated_at": answer["updated_at"],
-        "metadata": _fit_metadata(as_object(answer["metadata"]), room),
+        **pick(document, "status", "created_at", "updated_at"),
+        "metadata": _fit_metadata(document.metadata, room),
     }
 
 
@@ -284,7 +268,6 @@ SEARCH_KNOWLEDGE_BASE = Tool(
         Argument("offset", "integer", "Passages to skip.", 0, low=0),
     ),
     run=search_knowledge_base,
-    family=PLAIN_FAMILY,
     parts=Items("results"),
     advice="Passages, with a choice of search type and similarity threshold: search_knowledge_base.",
     output=make_schema(results="array", more="boolean", search_type="string"),
@@ -302,28 +285,18 @@ _OUTCOME_MESSAGES = {
 
 def manage_document(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
     """Run an action on documents."""
-    return _DOCUMENT_ACTIONS[action](call, **arguments)
+    return _DOCUMENT_ACTIONS[action](call, SimpleNamespace(**arguments))
 
 
-def _create_document(
-    call: Call,
-    *,
-    file_path: str,
-    content: str,
-    source_id: str,
-    title: str,
-    url: str,
-    metadata: Mapping[str, JsonValue] | None,
-    **_: JsonValue,
-) -> JsonObject:
-    if not file_path and not content:
+def _create_document(call: Call, given: SimpleNamespace) -> JsonObject:
+    if not given.file_path and not given.content:
         raise make_missing_error("file_path", "create requires file_path (a file) or content (the text itself).")
-    given = _read_content(call, file_path, content, title=title or None, url=url or None, metadata=metadata)
-    source = find_source(call, source_id).id if source_id else None
-    if is_large(given["path"], content):
-        return make_job_answer(call, call.wb.jobs.enqueue_document(**given, source=source))
+    content = _read_content(call, given)
+    source = find_source(call, given.source_id).id if given.source_id else None
+    if is_large(content["path"], given.content):
+        return make_job_answer(call, call.wb.jobs.enqueue_document(**content, source=source))
     written = call.wb.documents.create(
-        **given, source=source, on_progress=call.on_progress, should_stop=call.should_stop
+        **content, source=source, on_progress=call.on_progress, should_stop=call.should_stop
     )
     message = _OUTCOME_MESSAGES[written.outcome].format(chunks=written.document.passages_count)
     answer = document_json(written.document, "chunks_created")
@@ -332,8 +305,8 @@ def _create_document(
     return {"success": True, "document": answer, "message": message, "outcome": written.outcome}
 
 
-def _get_document(call: Call, *, document_id: str, **_: JsonValue) -> JsonObject:
-    document = find_document(call, require(document_id, "document_id", "get", LIST_DOCUMENTS_HINT))
+def _get_document(call: Call, given: SimpleNamespace) -> JsonObject:
+    document = find_document(call, require(given.document_id, "document_id", "get", LIST_DOCUMENTS_HINT))
     answer = document_json(document, room=MAX_METADATA_CHARS) | {
         "characters": len(document.text or ""),
         "preview": cut(document.text),
@@ -342,55 +315,40 @@ def _get_document(call: Call, *, document_id: str, **_: JsonValue) -> JsonObject
     return {"success": True, "document": answer}
 
 
-def _list_documents(
-    call: Call, *, source_id: str, page: int, per_page: int, offset: int | None, **_: JsonValue
-) -> JsonObject:
-    source = find_source(call, source_id).id if source_id else None
-    size, skipped = resolve_page(page, per_page, offset)
+def _list_documents(call: Call, given: SimpleNamespace) -> JsonObject:
+    source = find_source(call, given.source_id).id if given.source_id else None
+    size, skipped = resolve_page(given.page, given.per_page, given.offset)
     documents = call.wb.documents.list(source_id=source, limit=size, offset=skipped)
     total = call.wb.documents.count(source_id=source)
-    return list_json("documents", [document_json(document) for document in documents], total, page, size)
+    return list_json("documents", [document_json(document) for document in documents], total, given.page, size)
 
 
-def _update_document(
-    call: Call,
-    *,
-    document_id: str,
-    file_path: str,
-    content: str,
-    title: str,
-    url: str,
-    metadata: Mapping[str, JsonValue] | None,
-    **_: JsonValue,
-) -> JsonObject:
-    document_id = find_document(call, require(document_id, "document_id", "update", LIST_DOCUMENTS_HINT)).id
-    if not any((title, url, metadata, content, file_path)):
+def _update_document(call: Call, given: SimpleNamespace) -> JsonObject:
+    key = find_document(call, require(given.document_id, "document_id", "update", LIST_DOCUMENTS_HINT)).id
+    if not any((given.title, given.url, given.metadata, given.content, given.file_path)):
         raise Refused("Nothing to update", "Give a new title, url, metadata, content or file_path")
-    given = _read_content(call, file_path, content, title=title or None, url=url or None, metadata=metadata)
-    if is_large(given["path"], content):
-        return make_job_answer(call, call.wb.jobs.enqueue_document(**given, document=document_id))
-    written = call.wb.documents.update(document_id, **given, on_progress=call.on_progress, should_stop=call.should_stop)
+    content = _read_content(call, given)
+    if is_large(content["path"], given.content):
+        return make_job_answer(call, call.wb.jobs.enqueue_document(**content, document=key))
+    written = call.wb.documents.update(key, **content, on_progress=call.on_progress, should_stop=call.should_stop)
     return {"success": True, "document": document_json(written.document), "message": "Document updated successfully"}
 
 
-def _delete_document(call: Call, *, document_id: str, **_: JsonValue) -> JsonObject:
-    document_id = find_document(call, require(document_id, "document_id", "delete", LIST_DOCUMENTS_HINT)).id
-    deletion = call.wb.documents.delete(document_id)
-    deleted: JsonObject = {
-        "document_id": deletion.id,
-        "title": deletion.title,
-        "passages": deletion.passages,
-        "citations": deletion.citations,
-    }
+def _delete_document(call: Call, given: SimpleNamespace) -> JsonObject:
+    key = find_document(call, require(given.document_id, "document_id", "delete", LIST_DOCUMENTS_HINT)).id
+    deletion = call.wb.documents.delete(key)
+    deleted: JsonObject = {"document_id": deletion.id, **pick(deletion, "title", "passages", "citations")}
     message = f"Document and {deletion.passages} associated chunks deleted successfully"
     return {"success": True, "message": message, "deleted": deleted}
 
 
-def _read_content(call: Call, file_path: str, content: str, **others: object) -> dict[str, Any]:
+def _read_content(call: Call, given: SimpleNamespace) -> dict[str, Any]:
     """Return the content of a document and its other fields as keyword arguments."""
-    if content and file_path:
+    if given.content and given.file_path:
         raise Refused("Give either file_path or content, not both", "Remove one of them")
-    return {"path": call.files.file(file_path) if file_path else None, "text": content or None, **others}
+    path = call.files.file(given.file_path) if given.file_path else None
+    about = {"title": given.title or None, "url": given.url or None, "metadata": given.metadata}
+    return {"path": path, "text": given.content or None, **about}
 
 
 def is_large(path: Path | None, content: str) -> bool:
@@ -442,7 +400,6 @@ MANAGE_DOCUMENT = Tool(
         Argument("content", "string", "create, update: the text itself (Markdown).", "", reading=False),
     ),
     run=manage_document,
-    family=PLAIN_FAMILY,
     read_only=False,
     destructive=True,
     idempotent=False,
@@ -468,69 +425,52 @@ SOURCE_TYPES = ("upload", "crawl", "api")
 
 def manage_source(call: Call, action: str, **arguments: JsonValue) -> JsonObject:
     """Run an action on sources."""
-    return _SOURCE_ACTIONS[action](call, **arguments)
+    return _SOURCE_ACTIONS[action](call, SimpleNamespace(**arguments))
 
 
-def _create_source(
-    call: Call,
-    *,
-    title: str,
-    url: str,
-    source_type: str,
-    project_id: str,
-    folder_name: str,
-    tags: list[str],
-    **_: JsonValue,
-) -> JsonObject:
+def _create_source(call: Call, given: SimpleNamespace) -> JsonObject:
     source = call.wb.sources.create(
-        require(title, "title", "create", "It names the source."),
-        source_type=source_type,
-        url=url or None,
-        project=project_id or None,
-        folder=folder_name or None,
-        tags=tags,
+        require(given.title, "title", "create", "It names the source."),
+        source_type=given.source_type,
+        url=given.url or None,
+        project=given.project_id or None,
+        folder=given.folder_name or None,
+        tags=given.tags,
     )
     return {"success": True, "source": source_json(source), "message": "Source created successfully"}
 
 
-def _get_source(call: Call, *, source_id: str, **_: JsonValue) -> JsonObject:
-    source = find_source(call, require(source_id, "source_id", "get", LIST_SOURCES_HINT))
+def _get_source(call: Call, given: SimpleNamespace) -> JsonObject:
+    source = find_source(call, require(given.source_id, "source_id", "get", LIST_SOURCES_HINT))
     return {"success": True, "source": source_json(source)}
 
 
-def _list_sources(call: Call, *, page: int, per_page: int, offset: int | None, **_: JsonValue) -> JsonObject:
-    size, skipped = resolve_page(page, per_page, offset)
+def _list_sources(call: Call, given: SimpleNamespace) -> JsonObject:
+    size, skipped = resolve_page(given.page, given.per_page, given.offset)
     sources = call.wb.sources.list(limit=size, offset=skipped)
-    return list_json("sources", [source_json(source) for source in sources], call.wb.sources.count(), page, size)
+    return list_json("sources", [source_json(source) for source in sources], call.wb.sources.count(), given.page, size)
 
 
-def _update_source(
-    call: Call,
-    *,
-    source_id: str,
-    title: str,
-    url: str,
-    project_id: str,
-    folder_name: str,
-    tags: list[str],
-    language: str,
-    **_: JsonValue,
-) -> JsonObject:
-    source = find_source(call, require(source_id, "source_id", "update", LIST_SOURCES_HINT))
-    if not any((title, url, project_id, folder_name, tags, language)):
-        raise Refused("Nothing to update", "Give a title, url, project_id, folder_name, tags or language")
-    changed = call.wb.sources.update(
-        source.id,
-        title=title or None,
-        url=url or None,
-        project=project_id or None,
-        folder=folder_name or None,
-        tags=tags or None,
-        language=language or None,
-        build=source.passages_count <= MAX_PASSAGES_STEMMED_AT_ONCE,
-    )
+def _update_source(call: Call, given: SimpleNamespace) -> JsonObject:
+    source = find_source(call, require(given.source_id, "source_id", "update", LIST_SOURCES_HINT))
+    changes = {
+        "title": given.title,
+        "url": given.url,
+        "project": given.project_id,
+        "folder": given.folder_name,
+        "tags": given.tags,
+        "language": given.language,
+        "encoding": given.encoding,
+        "hidden": given.hidden,
+    }
+    wanted = {name: value for name, value in changes.items() if value}
+    if not wanted:
+        names = "title, url, project_id, folder_name, tags, language, encoding or hidden"
+        raise Refused("Nothing to update", f"Give a {names}")
+    build = source.passages_count <= MAX_PASSAGES_STEMMED_AT_ONCE
+    changed = call.wb.sources.update(source.id, **wanted, build=build)
     answer: JsonObject = {"success": True, "source": source_json(changed), "message": "Source updated successfully"}
-    if language and source.passages_count > MAX_PASSAGES_STEMMED_AT_ONCE:
+    if given.language and source.passages_count > MAX_PASSAGES_STEMMED_AT_ONCE:
         jobs = call.wb.jobs.enqueue_stemming()
         call.work_jobs()
         next_step = "".join(format_follow_up(call, job) for job in jobs[:1])
@@ -538,16 +478,10 @@ def _update_source(
     return answer
 
 
-def _delete_source(call: Call, *, source_id: str, **_: JsonValue) -> JsonObject:
-    source = find_source(call, require(source_id, "source_id", "delete", LIST_SOURCES_HINT))
+def _delete_source(call: Call, given: SimpleNamespace) -> JsonObject:
+    source = find_source(call, require(given.source_id, "source_id", "delete", LIST_SOURCES_HINT))
     deletion = call.wb.sources.delete(source.id)
-    deleted: JsonObject = {
-        "source_id": deletion.id,
-        "title": deletion.title,
-        "documents": deletion.documents,
-        "passages": deletion.passages,
-        "citations": deletion.citations,
-    }
+    deleted: JsonObject = {"source_id": deletion.id, **pick(deletion, "title", "documents", "passages", "citations")}
     counts = f"{deletion.documents} documents, {deletion.passages} chunks"
     message = f"Source and all associated documents deleted successfully ({counts})"
     return {"success": True, "message": message, "deleted": deleted}
@@ -591,9 +525,10 @@ MANAGE_SOURCE = Tool(
         Argument("folder_name", "string", "create, update: its folder there.", "", reading=False),
         Argument("tags", "array", "create, update: its tags.", [], reading=False),
         Argument("language", "string", "update: its language, or auto.", "", reading=False),
+        Argument("encoding", "string", "update: encoding of its texts, or auto.", "", reading=False),
+        Argument("hidden", "string", "update: hidden sheets, slides, text.", choices=("read", "skip"), reading=False),
     ),
     run=manage_source,
-    family=PLAIN_FAMILY,
     read_only=False,
     destructive=True,
     idempotent=False,
@@ -690,11 +625,7 @@ def manage_crawl_job(call: Call, action: str, job_id: str, page: int, per_page: 
 
 
 def _manage_other_job(call: Call, action: str, job_id: str) -> JsonObject:
-    """Show, cancel or resume a job other than a crawl.
-
-    Raises:
-        Refused: There is no such job, or it does not support the action.
-    """
+    """Show, cancel or resume a job other than a crawl. Raises Refused."""
     jobs = call.wb.jobs
     verbs = {"get": jobs.get, "cancel": jobs.cancel, "resume": jobs.resume}
     try:
@@ -752,7 +683,6 @@ CRAWL_WEBSITE = Tool(
         Argument("refresh", "boolean", "Also fetch unchanged pages.", False),
     ),
     run=crawl_website,
-    family=PLAIN_FAMILY,
     read_only=False,
     idempotent=False,
     open_world=True,
@@ -776,7 +706,6 @@ MANAGE_CRAWL_JOB = Tool(
         OFFSET,
     ),
     run=manage_crawl_job,
-    family=PLAIN_FAMILY,
     read_only=False,
     idempotent=True,
     open_world=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from mcp_app.paging import (
     format_next_call,
     slice_text,
 )
-from mcp_app.tool import PLAIN_FAMILY, Call, Tool, job_json, make_action_schema, make_schema, notes_json
+from mcp_app.tool import Call, Tool, job_json, make_action_schema, make_schema, notes_json, pick
 from mcp_app.tools.scoped import folder_json
 from workbench.errors import NotFound
 from workbench.marking import find_own_word
@@ -31,7 +31,7 @@ from workbench.retrieval.strategies import STRATEGIES
 from workbench.types import Document, JsonObject, Passage, Project, Scope, Value, copies_json, preference_text
 
 if TYPE_CHECKING:
-    from workbench.retrieval.explain.explanation import Explanation
+    from workbench.retrieval.explain import Explanation
     from workbench.storage.jobs import Job
 
 # Common arguments
@@ -55,8 +55,11 @@ def search_code(call: Call, query: str, language: str, source_id: str, match_cou
 
     scope = Scope(sources=(source_id,)) if source_id else Scope()
     result = call.wb.search_service.search(query, Ask(limit=MAX_RANKED, scope=scope))
+    groups: dict[str, list[Passage]] = {}
+    for passage in result:
+        groups.setdefault(passage.document_id, []).append(passage)
     examples: list[JsonObject] = []
-    for example in find_code(call.wb.documents.get, _group_by_document(result), language):
+    for example in find_code(call.wb.documents.get, groups, language):
         entry: JsonObject = {
             "page_id": example.passage.document_id,
             "chunk_id": example.passage.passage_id,
@@ -88,13 +91,6 @@ def search_code(call: Call, query: str, language: str, source_id: str, match_cou
     return answer
 
 
-def _group_by_document(passages: Iterable[Passage]) -> dict[str, list[Passage]]:
-    groups: dict[str, list[Passage]] = {}
-    for passage in passages:
-        groups.setdefault(passage.document_id, []).append(passage)
-    return groups
-
-
 SEARCH_CODE = Tool(
     name="rag_search_code_examples",
     title="Search code examples",
@@ -112,7 +108,6 @@ SEARCH_CODE = Tool(
         ITEM_OFFSET,
     ),
     run=search_code,
-    family=PLAIN_FAMILY,
     parts=Items("results", total="total"),
     advice="Code examples: rag_search_code_examples(query, language).",
     output=make_schema(results="array", total="integer"),
@@ -177,15 +172,10 @@ def legs_json(why: Explanation) -> JsonObject:
     counted = STRATEGIES[why.strategy].legs
     legs: JsonObject = {}
     for name, leg in why.legs.items():
-        if name not in counted:
-            continue
-        legs[name] = {
-            "score": round(leg.score, 4),
-            "unit": leg_kind(name).unit,
-            "rank": leg.rank,
-            "adds": None if leg.contribution is None else round(leg.contribution, 4),
-            "vote": round(leg.vote, 2),
-        }
+        if name in counted:
+            adds = None if leg.contribution is None else round(leg.contribution, 4)
+            shown: JsonObject = {"score": round(leg.score, 4), "unit": leg_kind(name).unit, "rank": leg.rank}
+            legs[name] = {**shown, "adds": adds, "vote": round(leg.vote, 2)}
     return legs
 
 
@@ -204,7 +194,6 @@ EXPLAIN = Tool(
         Argument("strategy", "string", "A strategy, e.g. vector (default: the promoted one).", ""),
     ),
     run=explain,
-    family=PLAIN_FAMILY,
     output=make_schema(legs="object", words="object", note="string"),
 )
 
@@ -227,14 +216,8 @@ FETCH_URL = Tool(
         "Use it to read a page once; to store and search it, use crawl_website.\n"
         'Example: fetch_url(url="https://docs.example.com/start")'
     ),
-    reading_description=(
-        "Return the main text of a web page or file as Markdown, without storing it. Obeys robots.txt.\n"
-        "Use it to read a page once; to search stored documents, use search_knowledge_base.\n"
-        'Example: fetch_url(url="https://docs.example.com/start")'
-    ),
     arguments=(Argument("url", "string", "http:// or https://.", required=True), TEXT_OFFSET, TEXT_LENGTH),
     run=fetch_url,
-    family=PLAIN_FAMILY,
     open_world=True,
     parts=TextPart("content"),
     output=make_schema(url="string", content="string", total_chars="integer"),
@@ -258,11 +241,7 @@ def read_full_page(call: Call, page_id: str, url: str, offset: int, length: int)
 
 
 def find_document(call: Call, page_id: str, url: str) -> Document:
-    """Return the document of an id or a URL.
-
-    Raises:
-        Refused: Both are missing, or there is no such document.
-    """
+    """Return the document of an id or a URL. Raises Refused if both are missing, or there is no such document."""
     if not page_id and not url:
         raise make_missing_error("page_id", f"page_id or url. {_PAGE_ID_HINT}.")
     try:
@@ -273,13 +252,7 @@ def find_document(call: Call, page_id: str, url: str) -> Document:
 
 def page_json(document: Document) -> JsonObject:
     """Return a document without its text, as the reading tools show it."""
-    return {
-        "page_id": document.id,
-        "title": cut(document.title, MAX_TITLE_CHARS),
-        "url": document.url,
-        "source_id": document.source_id,
-        "document_type": document.document_type,
-    }
+    return {"page_id": document.id, **pick(document, "title", "url", "source_id", "document_type")}
 
 
 READ_FULL_PAGE = Tool(
@@ -297,7 +270,6 @@ READ_FULL_PAGE = Tool(
         TEXT_LENGTH,
     ),
     run=read_full_page,
-    family=PLAIN_FAMILY,
     parts=TextPart("content"),
     advice="Full text of a result: rag_read_full_page(page_id); around a passage: rag_read_neighbours(chunk_id).",
     output=make_schema(page_id="string", content="string", offset="integer", total_chars="integer"),
@@ -350,7 +322,6 @@ SEARCH = Tool(
     ),
     arguments=(Argument("query", "string", "What to look for.", required=True),),
     run=search,
-    family=PLAIN_FAMILY,
     output=make_schema(results="array"),
 )
 
@@ -364,7 +335,6 @@ FETCH = Tool(
     ),
     arguments=(Argument("id", "string", "The document's id.", required=True), TEXT_OFFSET, TEXT_LENGTH),
     run=fetch,
-    family=PLAIN_FAMILY,
     parts=TextPart("text"),
     output=make_schema(id="string", title="string", text="string", url="string"),
 )
@@ -404,17 +374,11 @@ GET_JOB = Tool(
     title="Follow a job",
     description=(
         "Show the progress of a background job, or list the newest jobs.\n"
-        "Use it after a tool returned a job; to control crawls, use manage_crawl_job.\n"
-        'Example: get_job(job_id="job_123")'
-    ),
-    reading_description=(
-        "Show the progress of a background job, or list the newest jobs.\n"
         "Use it for any job; for crawls only, use manage_crawl_job.\n"
         'Example: get_job(job_id="job_123")'
     ),
     arguments=(Argument("job_id", "string", "The job; empty lists the newest.", ""), LIMIT, ITEM_OFFSET),
     run=get_job,
-    family=PLAIN_FAMILY,
     parts=Items("jobs", total="total"),
     advice="If an answer has a job_id, work continues in the background: get_job(job_id) shows the progress.",
     output=make_action_schema(job="object", jobs="array", total="integer"),
@@ -468,7 +432,6 @@ READ_NEIGHBOURS = Tool(
         ITEM_OFFSET,
     ),
     run=read_neighbours,
-    family=PLAIN_FAMILY,
     parts=Items("chunks"),
     output=make_schema(page_id="string", chunks="array"),
 )
@@ -502,7 +465,6 @@ LIST_PAGES = Tool(
         ITEM_OFFSET,
     ),
     run=list_pages,
-    family=PLAIN_FAMILY,
     parts=Items("pages", total="total"),
     output=make_schema(pages="array", total="integer"),
 )
@@ -535,9 +497,8 @@ def project_json(project: Project) -> JsonObject:
     """Return a project as the tools show it."""
     return {
         "project_id": project.id,
-        "title": cut(project.title, MAX_TITLE_CHARS),
+        **pick(project, "title", "description", "source_count"),
         "description": cut(project.description),
-        "source_count": project.source_count,
     }
 
 
@@ -556,7 +517,6 @@ FIND_PROJECTS = Tool(
     ),
     arguments=(Argument("query", "string", "Words; empty lists all projects.", ""), LIMIT, ITEM_OFFSET),
     run=find_projects,
-    family=PLAIN_FAMILY,
     parts=Items("projects", total="total"),
     advice="Projects: find_projects; new ones: create_project, create_folder.",
     reading_advice="Projects: find_projects.",
@@ -576,7 +536,6 @@ CREATE_PROJECT = Tool(
         Argument("description", "string", "Its purpose.", ""),
     ),
     run=create_project,
-    family=PLAIN_FAMILY,
     read_only=False,
     idempotent=False,
     output=make_schema(project="object"),
@@ -597,7 +556,6 @@ CREATE_FOLDER = Tool(
         Argument("description", "string", "Its purpose.", ""),
     ),
     run=create_folder,
-    family=PLAIN_FAMILY,
     read_only=False,
     idempotent=False,
     output=make_schema(folder="object"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from mcp_app.arguments import NAMES_ARGUMENT, Argument, make_missing_error
@@ -18,7 +17,7 @@ from mcp_app.paging import (
     format_next_call,
     to_one_line,
 )
-from mcp_app.tool import Call, Tool, ToolFamily, dump_json, make_schema, notes_json
+from mcp_app.tool import Call, Tool, ToolFamily, dump_json, make_schema, notes_json, pick
 from workbench.errors import InvalidInput, list_choices
 from workbench.retrieval.legs import RERANKERS
 from workbench.retrieval.options import Ask
@@ -87,52 +86,27 @@ MAX_PAGES, MAX_CHUNKS = 100, 200  # results that one search ranks
 NARROW = "narrow the search to a project, folder, tags or source"
 
 
-@dataclass(frozen=True, slots=True)
-class ScopedResults:
-    """A page of results as clients see it."""
-
-    items: list[JsonObject]
-    searched: SearchResult
-    under_filled: bool  # fewer results than requested match
-    more: bool  # further results match
-    end: JsonObject  # fields of a page that reaches the limit of the ranking
-    past_the_end: str  # a suggestion if the offset is past the last result
-    cutoff: JsonObject = field(default_factory=dict[str, JsonValue])  # a note on results below the cutoff
-
-
-def search_pages(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
-    """Search documents; a ``match_count`` of 0 means the default."""
-    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_PAGES, "documents", NARROW)
-    result = call.wb.document_search.search(query, Ask(limit=page.limit, scope=scope))
-    hits = page.items(result.documents)
-    items, cutoff, searched = [page_json(hit) for hit in hits], {}, result.searched
-    if not match_count and not offset:
-        scores = [hit.score for hit in hits]
-        items, cutoff = apply_cutoff(items, scores, searched.strategy, DOCUMENT_CUTOFF, close=searched.evidence.close)
-    return _make_results(items, searched, page, result.documents, cutoff)
-
-
-def search_chunks(call: Call, query: str, scope: Scope, match_count: int, offset: int) -> ScopedResults:
-    """Search passages; a ``match_count`` of 0 means the default."""
-    page = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_CHUNKS, "passages", NARROW)
-    result = call.wb.search_service.search(query, Ask(limit=page.limit, scope=scope))
-    places = call.wb.document_search.places(passage.source_id for passage in result)
-    ranked = [passage for passage in result if passage.source_id in places]
-    items, cutoff = [chunk_json(passage, places[passage.source_id]) for passage in page.items(ranked)], {}
-    if not match_count and not offset:
-        scores = [passage.score for passage in page.items(ranked)]
-        items, cutoff = apply_cutoff(items, scores, result.strategy, AGENT_CUTOFF, close=result.evidence.close)
-    return _make_results(items, result, page, ranked, cutoff)
-
-
-def _make_results(
-    items: list[JsonObject], searched: SearchResult, page: RankedPage, ranked: Sequence[object], cutoff: JsonObject
-) -> ScopedResults:
-    more = page.offset + len(items) < len(ranked)
-    under_filled = page.is_under_filled(ranked) and not more
-    return ScopedResults(
-        items, searched, under_filled, more, page.end(ranked), explain_past_end(page.offset, ranked), cutoff
-    )
+def _find(
+    call: Call, query: str, scope: Scope, match_count: int, offset: int, return_mode: str
+) -> tuple[list[JsonObject], JsonObject, SearchResult, RankedPage, Sequence[DocumentHit | Passage]]:
+    """Return the results of a page, a note on those below the cutoff, the search, the page, and the whole ranking."""
+    ranked: Sequence[DocumentHit | Passage]
+    if return_mode == "pages":
+        page, share = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_PAGES, "documents", NARROW), DOCUMENT_CUTOFF
+        found = call.wb.document_search.search(query, Ask(limit=page.limit, scope=scope))
+        searched, ranked = found.searched, found.documents
+        items = [page_json(hit) for hit in page.items(found.documents)]
+    else:
+        page, share = RankedPage(offset, match_count or DEFAULT_COUNT, MAX_CHUNKS, "passages", NARROW), AGENT_CUTOFF
+        searched = call.wb.search_service.search(query, Ask(limit=page.limit, scope=scope))
+        places = call.wb.document_search.places(passage.source_id for passage in searched)
+        ranked = passages = [passage for passage in searched if passage.source_id in places]
+        items = [chunk_json(passage, places[passage.source_id]) for passage in page.items(passages)]
+    if match_count or offset:
+        return items, {}, searched, page, ranked
+    scores = [hit.score for hit in page.items(ranked)]
+    items, cutoff = apply_cutoff(items, scores, searched.strategy, share, close=searched.evidence.close)
+    return items, cutoff, searched, page, ranked
 
 
 def is_reranked(passages: Iterable[Passage]) -> bool:
@@ -194,10 +168,6 @@ def _get_section(passage: Passage) -> str | None:
 
 SCOPES = ("all", "global", "project")
 RETURN_MODES = ("pages", "chunks")
-_SEARCH_BY_MODE: Mapping[str, Callable[[Call, str, Scope, int, int], ScopedResults]] = {
-    "pages": search_pages,
-    "chunks": search_chunks,
-}
 
 
 def search(
@@ -228,26 +198,27 @@ def search(
         languages=(language,) if language.strip() else (),
         names=cast(NamesUse, names),
     )
-    results = _SEARCH_BY_MODE[return_mode](call, query, wanted, match_count, offset)
+    items, cutoff, searched, page, ranked = _find(call, query, wanted, match_count, offset, return_mode)
+    more = offset + len(items) < len(ranked)
     answer: JsonObject = {
         "success": True,
-        "results": results.items,
-        "count": len(results.items),
-        "more": results.more,
-        "under_filled": results.under_filled,
+        "results": list(items),
+        "count": len(items),
+        "more": more,
+        "under_filled": page.is_under_filled(ranked) and not more,
         "return_mode": return_mode,
-        "reranked": is_reranked(results.searched),
-        **results.cutoff,
+        "reranked": is_reranked(searched),
+        **cutoff,
         "error": None,
     }
-    answer |= results.end
-    if not results.items:
-        answer["suggestion"] = results.past_the_end or _explain_no_match(call, results.searched.scope, scope, query)
-    if results.searched.preferring:
-        answer["preferring"] = [name.text for name in results.searched.preferring]
+    answer |= page.end(ranked)
+    if not items:
+        no_match = _explain_no_match(call, searched.scope, scope, query)
+        answer["suggestion"] = explain_past_end(offset, ranked) or no_match
+    if searched.preferring:
+        answer["preferring"] = [name.text for name in searched.preferring]
     other_words = _suggest_other_search(call, "Use fewer or other keywords.", scope, query)
-    reason = results.searched.evidence.reason if results.items else ""
-    return answer | notes_json(reason, results.searched.degraded, other_words)
+    return answer | notes_json(searched.evidence.reason if items else "", searched.degraded, other_words)
 
 
 _search: Callable[..., JsonObject] = search  # with arguments that were validated by their declarations
@@ -436,32 +407,14 @@ def list_project_folders(call: Call, project_id: str, offset: int) -> JsonObject
 
 def source_json(source: Source) -> JsonObject:
     """Return a source with its scope."""
-    answer = source.to_dict()
-    return {
-        "source_id": source.id,
-        "title": cut(source.title, MAX_TITLE_CHARS),
-        "url": source.url,
-        "source_type": source.source_type,
-        "scope": source.scope,
-        "project_id": source.project_id,
-        "folder_name": source.folder_name,
-        "tags": list(source.tags),
-        "documents_count": source.documents_count,
-        "status": source.status,
-        "updated_at": answer["updated_at"],
-    }
+    names = ("title", "url", "source_type", "scope", "project_id", "folder_name", "tags", "documents_count", "status")
+    return {"source_id": source.id, **pick(source, *names, "updated_at")}
 
 
 def folder_json(folder: Folder) -> JsonObject:
     """Return a folder as the specification shows it."""
-    return {
-        "id": folder.id,
-        "name": folder.name,
-        "description": cut(folder.description),
-        "source_count": folder.source_count,
-        "color": folder.color,
-        "icon_name": folder.icon_name,
-    }
+    names = ("id", "name", "description", "source_count", "color", "icon_name")
+    return pick(folder, *names) | {"description": cut(folder.description)}
 
 
 GET_AVAILABLE_SOURCES = Tool(

@@ -17,7 +17,7 @@ from mcp_app.paging import (
     find_largest_fit,
     format_next_call,
 )
-from mcp_app.tool import PLAIN_FAMILY, Call, Tool, dump_json, format_follow_up, job_json, make_schema, notes_json
+from mcp_app.tool import Call, Tool, dump_json, format_follow_up, job_json, make_schema, notes_json, pick
 from workbench.errors import NotFound, UnreadableDocument
 from workbench.services.checks import JOB_THRESHOLD_BYTES, MAX_CONVERSATIONS
 from workbench.types import JsonObject
@@ -165,13 +165,8 @@ def resolve_path(workspace: Path, path_text: str) -> Path:
 
 def report_json(report: EmbeddingReport) -> JsonObject:
     """Return the counts of conversations; ``files`` counts their files."""
-    answer: JsonObject = {
-        "success": True,
-        "embedded": report.embedded,
-        "skipped": report.skipped,
-        "total_files": report.total,
-        "files": report.files,
-    }
+    counts: JsonObject = {"success": True, **pick(report, "embedded", "skipped"), "total_files": report.total}
+    answer: JsonObject = {**counts, "files": report.files}
     if report.failures:
         named: list[JsonObject] = [
             {"path": failure.path, "error": cut(failure.error, 300)} for failure in report.failures
@@ -188,18 +183,8 @@ def report_json(report: EmbeddingReport) -> JsonObject:
 
 def results_json(hits: Sequence[ConversationHit], wanted: int) -> JsonObject:
     """Return the first ``wanted`` conversations, and whether there are more."""
-    results = [
-        {
-            "conversation": hit.conversation,
-            "title": cut(hit.title, MAX_TITLE_CHARS),
-            "score": hit.score,
-            "text": cut(hit.text),
-            "source_path": hit.source_path,
-            "type": hit.type,
-            "date": hit.date,
-        }
-        for hit in hits[:wanted]
-    ]
+    names = ("conversation", "title", "score", "text", "source_path", "type", "date")
+    results: list[JsonObject] = [pick(hit, *names) | {"text": cut(hit.text)} for hit in hits[:wanted]]
     return {"num_results": len(results), "results": results, "more": len(hits) > wanted}
 
 
@@ -216,7 +201,6 @@ EMBED_DOCUMENT = Tool(
         WORKSPACE_PATH,
     ),
     run=embed_document,
-    family=PLAIN_FAMILY,
     read_only=False,
     output=make_schema({"job": "object"}, embedded="integer", skipped="integer"),
 )
@@ -232,7 +216,6 @@ EMBED_WORKSPACE = Tool(
     ),
     arguments=(WORKSPACE_PATH,),
     run=embed_workspace,
-    family=PLAIN_FAMILY,
     read_only=False,
     destructive=True,
     output=make_schema({"job": "object"}, embedded="integer", skipped="integer"),
@@ -256,7 +239,6 @@ SEARCH_SEMANTIC = Tool(
         OFFSET,
     ),
     run=search_semantic,
-    family=PLAIN_FAMILY,
     parts=Items("results", count="num_results"),
     advice="Past conversations of a workspace: search_semantic; after changes, call embed_workspace first.",
     reading_advice="Past conversations of a workspace: search_semantic.",
@@ -278,7 +260,6 @@ GET_SIMILAR = Tool(
         OFFSET,
     ),
     run=get_similar,
-    family=PLAIN_FAMILY,
     parts=Items("results", count="num_results"),
     output=make_schema(results="array"),
 )
@@ -288,17 +269,11 @@ GET_EMBEDDING_STATUS = Tool(
     title="Show embedding status",
     description=(
         "Show how many conversations and passages of a workspace are embedded, and the most recent ones.\n"
-        "Use it to check whether embed_workspace is needed: 'pending' counts changes on disk.\n"
-        'Example: get_embedding_status(workspace_path="")'
-    ),
-    reading_description=(
-        "Show how many conversations and passages of a workspace are embedded, and the most recent ones.\n"
         "Use it to check whether search_semantic is up to date: 'pending' counts changes on disk.\n"
         'Example: get_embedding_status(workspace_path="")'
     ),
     arguments=(WORKSPACE_PATH,),
     run=get_embedding_status,
-    family=PLAIN_FAMILY,
     output=make_schema(num_documents="integer", pending="object"),
 )
 

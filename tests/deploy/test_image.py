@@ -31,7 +31,7 @@ def understood(words: list[str]) -> dict[str, Any]:
     """Return the options of a command as the workbench parses them. Raises InvalidInput for unknown ones."""
     assert words[0] == "workbench"
     parser = Parser(prog="workbench")
-    COMMANDS[words[1]][0].add_arguments(parser)
+    COMMANDS[words[1]].declare(parser)
     return vars(parser.parse_args(words[2:]))
 
 

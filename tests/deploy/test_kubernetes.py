@@ -15,7 +15,7 @@ from test_image import VARIABLES, understood
 from written_tables import ROOT
 
 from workbench import Workbench, __version__
-from workbench.cli.worker import DEFAULT_CONCURRENCY
+from workbench.cli.jobs import DEFAULT_CONCURRENCY
 
 FOLDER = ROOT / "deploy" / "kubernetes"
 KINDS_OF_KEDA = {"ScaledObject", "TriggerAuthentication"}  # Kubernetes' schemas do not have them

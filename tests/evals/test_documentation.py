@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evals.measures.metrics import PROVIDER_NAMES
-from workbench.cli.eval import add_arguments
+from workbench.cli.evaluation import declare_eval
 from workbench.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -36,7 +36,7 @@ def test_the_guides_program_runs_as_it_is(make_settings: Callable[..., Settings]
 
 def test_the_guides_commands_and_metrics_exist() -> None:
     parser = argparse.ArgumentParser(prog="workbench eval")
-    add_arguments(parser)
+    declare_eval(parser)
     commands = [line.split("#")[0].split()[2:] for line in re.findall(r"^workbench eval .*", GUIDE, re.MULTILINE)]
     assert len(commands) == 8
     assert all(parser.parse_args(words).test_set for words in commands)

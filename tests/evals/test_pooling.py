@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.command import add_arguments, evaluate, pool
+from evals.command import add_arguments, evaluate, write_pool
 from evals.evaluation import SECONDS_PER_PAIR, add_judgments, make_pool, read_pool
 from evals.experiments.leaderboard import describe_pool
 from evals.experiments.runs import Ranking, score_answers
@@ -116,7 +116,7 @@ def test_the_command_writes_a_pool_and_uses_its_judgments(wb: Workbench, beir: W
     queue = tmp_path / "pool.csv"
     shown: list[str] = []
     words = ["Animals", "--strategies", "keyword,vector", "--ragas", "none", "--metrics", "ndcg@10,bpref"]
-    counts = pool(wb, parser.parse_args([*words, "--pool", str(queue), "--pool-depth", "2"]), say=shown.append)
+    counts, _ = write_pool(wb, parser.parse_args([*words, "--pool", str(queue), "--pool-depth", "2"]), say=shown.append)
     rows = list(csv.DictReader(io.StringIO(queue.read_text())))
     assert counts["pairs"] == len(rows) > 0 and "pairs to judge" in shown[-1]
     assert not any("keyword" in value or "vector" in value for row in rows for value in row.values())

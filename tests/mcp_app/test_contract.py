@@ -39,7 +39,7 @@ CONTRACT: dict[str, tuple[dict[str, Any], tuple[bool, bool, bool, bool]]] = {
     ),
     "manage_source": (
         {"action": REQUIRED, "source_id": "", "title": "", "url": "", "source_type": "upload", **LIST,
-         "project_id": "", "folder_name": "", "tags": [], "language": ""},
+         "project_id": "", "folder_name": "", "tags": [], "language": "", "encoding": "", "hidden": None},
         (False, True, False, False),
     ),
     "crawl_website": (
@@ -75,6 +75,7 @@ CHOICES = {
     ("manage_document", "action"): ["create", "get", "list", "update", "delete"],
     ("manage_source", "action"): ["create", "get", "list", "update", "delete"],
     ("manage_source", "source_type"): ["upload", "crawl", "api"],
+    ("manage_source", "hidden"): ["read", "skip"],
     ("manage_crawl_job", "action"): ["get", "list", "cancel", "resume", "retry_failed", "accept_removals"],
     ("rag_search_knowledge_base", "scope"): ["all", "global", "project"],
     ("rag_search_knowledge_base", "return_mode"): ["pages", "chunks"],

@@ -85,6 +85,19 @@ def test_a_source_gets_a_language_and_an_unknown_one_is_refused(agent: Agent) ->
     assert "There is no language 'klingon'" in refused["error"]
 
 
+def test_a_source_gets_an_encoding_and_what_to_do_with_hidden_parts(agent: Agent, tmp_path: Path) -> None:
+    source = agent("manage_source", action="create", title="Letters")["source"]["id"]
+    changed = agent("manage_source", action="update", source_id=source, encoding="cp866", hidden="skip")["source"]
+    assert (changed["encoding"], changed["hidden"]) == ("cp866", "skip")
+    (tmp_path / "docs" / "letter.txt").write_bytes("Мир и труд".encode("cp866"))
+    made = agent("manage_document", action="create", file_path="letter.txt", source_id=source)["document"]
+    assert agent("manage_document", action="get", document_id=made["id"])["document"]["preview"] == "Мир и труд"
+    back = agent("manage_source", action="update", source_id=source, encoding="auto", hidden="read")["source"]
+    assert "encoding" not in back and "hidden" not in back
+    refused = agent.failure("manage_source", action="update", source_id=source, encoding="klingon")
+    assert "There is no encoding 'klingon'" in refused["error"]
+
+
 def test_a_document_in_a_language_that_the_model_was_not_trained_for_comes_with_an_offer(
     minilm_wb: Workbench,
 ) -> None:

@@ -7,9 +7,9 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import Subcommands, add_yes_option, confirm, run_subcommand
+from workbench.cli.options import Subcommands, add_repeated, add_yes_option, confirm
 from workbench.cli.output import Output, format_own
-from workbench.cli.session import cancel_on_sigint, open_workbench
+from workbench.cli.session import cancel_on_sigint
 from workbench.errors import InvalidInput
 from workbench.formatting import parse_assignments, size_text
 
@@ -17,35 +17,28 @@ if TYPE_CHECKING:
     from workbench.types import Index
     from workbench.workbench import Workbench
 
-run = run_subcommand
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def declare_indexes(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommands."""
     verbs = Subcommands(parser)
-    verbs.add("list", "List indexes with their counts.", _run_list)
-    verbs.add("show", "Show one index.", _run_show).add_argument("name", metavar="NAME")
+    verbs.add("list", "List indexes with their counts.", _list_indexes)
+    verbs.add("show", "Show one index.", _show_index, "name")
     _add_create(verbs)
-    update = verbs.add("update", "Update an index, or make it the default.", _run_update)
-    update.add_argument("name", metavar="NAME")
+    update = verbs.add("update", "Update an index, or make it the default.", _update_index, "name")
     update.add_argument("--build", action="store_true", help="add missing documents")
     update.add_argument("--default", action="store_true", help="make it the default for searches")
     _add_background(update)
-    build = verbs.add("build", "Same as 'update NAME --build'.", _run_build)
-    build.add_argument("name", metavar="NAME")
+    build = verbs.add("build", "Same as 'update NAME --build'.", _build_index, "name")
     build.add_argument("--dry-run", action="store_true", help="only estimate the cost of its transformations")
     _add_background(build)
-    verbs.add("default", "Same as 'update NAME --default'.", _run_default).add_argument("name", metavar="NAME")
+    verbs.add("default", "Same as 'update NAME --default'.", _default_index, "name")
     _add_attach(verbs)
-    sync = verbs.add("sync", "Read the new, changed and deleted rows of an attached table.", _run_sync)
-    sync.add_argument("name", metavar="NAME")
-    delete = verbs.add("delete", "Delete an index; its documents are kept.", _run_delete)
-    delete.add_argument("name", metavar="NAME")
-    add_yes_option(delete)
+    verbs.add("sync", "Read the new, changed and deleted rows of an attached table.", _sync_index, "name")
+    add_yes_option(verbs.add("delete", "Delete an index; its documents are kept.", _delete_index, "name"))
 
 
 def _add_create(verbs: Subcommands) -> None:
-    create = verbs.add("create", "Create an empty index; 'build' fills it from the stored documents.", _run_create)
+    create = verbs.add("create", "Create an empty index; 'build' fills it from the stored documents.", _create_index)
     create.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
     create.add_argument(
         "--chunker",
@@ -53,15 +46,12 @@ def _add_create(verbs: Subcommands) -> None:
         metavar="C",
         help="chunker, or a LlamaIndex parser as python:PACKAGE.MODULE:NAME (%(default)s)",
     )
-    create.add_argument(
-        "--option", action="append", default=[], metavar="K=V", help="option of the chunker; may be repeated"
-    )
-    create.add_argument(
+    add_repeated(create, "--option", "K=V", "option of the chunker")
+    add_repeated(
+        create,
         "--transformation",
-        action="append",
-        default=[],
-        metavar="T",
-        help="LlamaIndex extractor or other transformation as python:PACKAGE.MODULE:NAME[?K=V]; may be repeated",
+        "T",
+        "LlamaIndex extractor or other transformation as python:PACKAGE.MODULE:NAME[?K=V]",
     )
     create.add_argument("--model", metavar="M", help="embedding model (WORKBENCH_EMBEDDING_MODEL)")
     create.add_argument("--build", action="store_true", help="build it now")
@@ -72,7 +62,7 @@ def _add_attach(verbs: Subcommands) -> None:
     attach = verbs.add(
         "attach",
         "Search a pgvector table in place, such as LangChain's or LlamaIndex's; nothing is written there.",
-        _run_attach,
+        _attach_index,
     )
     attach.add_argument("name", metavar="NAME", help="lower-case letters, digits and _")
     attach.add_argument("table", metavar="TABLE", help="table or view, with its schema unless that is public")
@@ -81,22 +71,12 @@ def _add_attach(verbs: Subcommands) -> None:
         metavar="URL",
         help="Postgres URL of its server, stored, never shown; '-' reads it from stdin (default: the workbench's own)",
     )
-    attach.add_argument(
-        "--column",
-        action="append",
-        default=[],
-        metavar="ROLE=COLUMN",
-        help="column of the id, text, vector or metadata if it is not recognised; may be repeated",
+    add_repeated(
+        attach, "--column", "ROLE=COLUMN", "column of the id, text, vector or metadata if it is not recognised"
     )
     attach.add_argument("--model", metavar="M", help="embedding model of its vectors (WORKBENCH_EMBEDDING_MODEL)")
     attach.add_argument("--collection", metavar="C", help="collection of a LangChain table, if it has several")
-    attach.add_argument(
-        "--filter",
-        action="append",
-        default=[],
-        metavar="FIELD=VALUE",
-        help="only rows with this value in a column or a field of the metadata; may be repeated",
-    )
+    add_repeated(attach, "--filter", "FIELD=VALUE", "only rows with this value in a column or a field of the metadata")
     attach.add_argument("--distance", metavar="D", help="cosine, l2 or ip (default: that of the table's vector index)")
     _add_background(attach)
 
@@ -105,10 +85,9 @@ def _add_background(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--background", action="store_true", help="build it as a job; see 'workbench jobs'")
 
 
-def _run_list(arguments: argparse.Namespace, out: Output) -> int:
-    with open_workbench() as wb:
-        indexes = wb.indexes.list()
-        sizes = {index.name: wb.indexes.bytes_on_disk(index.name) for index in indexes}
+def _list_indexes(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    indexes = wb.indexes.list()
+    sizes = {index.name: wb.indexes.bytes_on_disk(index.name) for index in indexes}
     rows = [
         (
             index.name,
@@ -127,61 +106,57 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
     return out.table(value, columns, rows, "No indexes.")
 
 
-def _run_show(arguments: argparse.Namespace, out: Output) -> int:
-    with open_workbench() as wb:
-        return _print_index(out, wb, wb.indexes.get(arguments.name))
+def _show_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    return _print_index(out, wb, wb.indexes.get(arguments.name))
 
 
-def _run_create(arguments: argparse.Namespace, out: Output) -> int:
+def _create_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     options = parse_assignments(arguments.option, "--option")
-    with open_workbench() as wb:
-        index = wb.indexes.create(
-            arguments.name,
-            chunker=arguments.chunker,
-            options=options,
-            transformations=arguments.transformation,
-            embedding_model=arguments.model,
-        )
-        if arguments.background:
-            return _enqueue(out, wb, index.name)
-        if arguments.build:
-            index = _build_index(wb, out, index.name)
-        return _print_index(out, wb, index)
+    index = wb.indexes.create(
+        arguments.name,
+        chunker=arguments.chunker,
+        options=options,
+        transformations=arguments.transformation,
+        embedding_model=arguments.model,
+    )
+    if arguments.background:
+        return _enqueue(out, wb, index.name)
+    if arguments.build:
+        index = _fill_index(wb, out, index.name)
+    return _print_index(out, wb, index)
 
 
-def _run_update(arguments: argparse.Namespace, out: Output) -> int:
+def _update_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     if arguments.background and arguments.default:
         raise InvalidInput("Use --default after the build job has ended, not with --background.")
     if not (arguments.build or arguments.default or arguments.background):
         raise InvalidInput(
             "Nothing to change; use --build to add missing documents, or --default to make it the default."
         )
-    with open_workbench() as wb:
-        index = wb.indexes.get(arguments.name)
-        if arguments.background:
-            return _enqueue(out, wb, index.name)
-        if arguments.build:
-            index = _build_index(wb, out, index.name)
-        if arguments.default:
-            wb.indexes.set_default(index.name)
-        return _print_index(out, wb, wb.indexes.get(index.name))
+    index = wb.indexes.get(arguments.name)
+    if arguments.background:
+        return _enqueue(out, wb, index.name)
+    if arguments.build:
+        index = _fill_index(wb, out, index.name)
+    if arguments.default:
+        wb.indexes.set_default(index.name)
+    return _print_index(out, wb, wb.indexes.get(index.name))
 
 
-def _run_build(arguments: argparse.Namespace, out: Output) -> int:
-    with open_workbench() as wb:
-        if arguments.dry_run:
-            cost = wb.indexes.estimate(arguments.name)
-            return out.sentence(asdict(cost), str(cost))
-        if arguments.background:
-            return _enqueue(out, wb, arguments.name)
-        return _print_index(out, wb, _build_index(wb, out, arguments.name))
+def _build_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    if arguments.dry_run:
+        cost = wb.indexes.estimate(arguments.name)
+        return out.sentence(asdict(cost), str(cost))
+    if arguments.background:
+        return _enqueue(out, wb, arguments.name)
+    return _print_index(out, wb, _fill_index(wb, out, arguments.name))
 
 
-def _run_attach(arguments: argparse.Namespace, out: Output) -> int:
+def _attach_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     columns = parse_assignments(arguments.column, "--column")
     filters = parse_assignments(arguments.filter, "--filter")
     url = sys.stdin.readline() if arguments.url == "-" else arguments.url
-    with open_workbench() as wb, out.progress(f"Attach {arguments.name}") as show, cancel_on_sigint(out) as should_stop:
+    with out.progress(f"Attach {arguments.name}") as show, cancel_on_sigint(out) as should_stop:
         index = wb.indexes.attach(
             arguments.name,
             url,
@@ -198,24 +173,21 @@ def _run_attach(arguments: argparse.Namespace, out: Output) -> int:
         return _enqueue(out, wb, index.name) if arguments.background else _print_index(out, wb, index)
 
 
-def _run_sync(arguments: argparse.Namespace, out: Output) -> int:
-    with open_workbench() as wb:
-        with out.progress(f"Sync {arguments.name}") as show, cancel_on_sigint(out) as should_stop:
-            index = wb.indexes.sync(arguments.name, on_progress=show, should_stop=should_stop)
-        return _print_index(out, wb, index)
+def _sync_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    with out.progress(f"Sync {arguments.name}") as show, cancel_on_sigint(out) as should_stop:
+        index = wb.indexes.sync(arguments.name, on_progress=show, should_stop=should_stop)
+    return _print_index(out, wb, index)
 
 
-def _run_default(arguments: argparse.Namespace, out: Output) -> int:
-    with open_workbench() as wb:
-        wb.indexes.set_default(arguments.name)
-        return _print_index(out, wb, wb.indexes.get(arguments.name))
+def _default_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    wb.indexes.set_default(arguments.name)
+    return _print_index(out, wb, wb.indexes.get(arguments.name))
 
 
-def _run_delete(arguments: argparse.Namespace, out: Output) -> int:
-    with open_workbench() as wb:
-        index = wb.indexes.get(arguments.name)
-        confirm(arguments, out, f"The index {index.name!r} has {index.passages_count:,} passages.")
-        wb.indexes.delete(index.name)
+def _delete_index(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    index = wb.indexes.get(arguments.name)
+    confirm(arguments, out, f"The index {index.name!r} has {index.passages_count:,} passages.")
+    wb.indexes.delete(index.name)
     return out.sentence(index, f"Deleted the index {index.name!r}; its documents are kept.")
 
 
@@ -227,7 +199,7 @@ def _enqueue(out: Output, wb: Workbench, name: str) -> int:
     return out.job(job.id, value)
 
 
-def _build_index(wb: Workbench, out: Output, name: str) -> Index:
+def _fill_index(wb: Workbench, out: Output, name: str) -> Index:
     out.remark(wb.indexes.describe_cost(name))
     if wb.indexes.get(name).transformations:
         out.message(str(wb.indexes.estimate(name)))

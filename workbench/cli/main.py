@@ -14,39 +14,22 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Never, Protocol
+from typing import NamedTuple, Never
 
 from workbench.cli import (
-    app,
-    archives,
-    articles,
-    ask,
-    compare,
-    configuration,
-    connect,
-    crawl,
-    doctor,
     documents,
-    export,
-    import_,
+    evaluation,
+    files,
+    folders,
     indexes,
-    ingest,
     jobs,
-    learn,
-    mcp,
-    notebooks,
-    projects,
-    rankers,
     search,
-    serve,
+    servers,
     sources,
     status,
     strategies,
-    worker,
-    workspace,
 )
-from workbench.cli import eval as evaluate
-from workbench.cli.options import Parser, add_common
+from workbench.cli.options import Parser, add_common, run_subcommand
 from workbench.cli.output import Output, discard_output
 from workbench.errors import Cancelled, InvalidInput, NotFound, ScopeError, WorkbenchError
 from workbench.retrieval.strategies import STRATEGIES
@@ -55,47 +38,58 @@ from workbench.runtime import exit_now, find_missing_extra, install_signal_handl
 # Commands with their modules and help
 
 
-class CommandModule(Protocol):
-    """A module that implements a command."""
+class Command(NamedTuple):
+    """A row of the table of commands."""
 
-    def add_arguments(self, parser: argparse.ArgumentParser, /) -> None:
-        """Declare the arguments."""
-
-    def run(self, arguments: argparse.Namespace, out: Output, /) -> int:
-        """Run the command and return the exit code."""
-        ...
+    purpose: str
+    declare: Callable[[argparse.ArgumentParser], None]  # declares the arguments
+    run: Callable[[argparse.Namespace, Output], int] = run_subcommand  # returns the exit code
 
 
-COMMANDS: dict[str, tuple[CommandModule, str]] = {
-    "ingest": (ingest, "Read files and folders into a source"),
-    "search": (search, "Find the passages that answer a question"),
-    "compare": (compare, "Run several strategies on one question, side by side"),
-    "ask": (ask, "Answer a question with numbered citations"),
-    "sources": (sources, "List, show, create, update or delete sources"),
-    "documents": (documents, "List, show, create, update or delete documents"),
-    "projects": (projects, "List, show, create, update or delete projects and their folders"),
-    "indexes": (indexes, "List, create, build, switch or delete indexes"),
-    "strategies": (strategies, "List strategies with their parameters, and promote one"),
-    "eval": (evaluate, "Measure strategies on a test set, and compare with a baseline"),
-    "apply": (configuration.APPLY, "Apply a configuration file: models, indexes, strategies and test sets"),
-    "check": (configuration.CHECK, "Run the experiments of a configuration file; fail if quality drops"),
-    "learn": (learn, "Train a ranker on judged questions"),
-    "rankers": (rankers, "List, show, export, import or delete trained rankers"),
-    "crawl": (crawl, "Crawl a website into a source, or preview a crawl"),
-    "jobs": (jobs, "List, show, cancel, resume or retry jobs"),
-    "worker": (worker, "Run jobs, on any machine that reaches the database"),
-    "articles": (articles, "List, read and search the articles on disk"),
-    "workspace": (workspace, "Embed conversations on disk, and search them"),
-    "archives": (archives, "Search the archives, and follow citations"),
-    "app": (app, "Serve the app in the browser"),
-    "serve": (serve, "Serve the app, MCP and the HTTP API on one port"),
-    "mcp": (mcp, "Serve the tools to agents over MCP"),
-    "notebooks": (notebooks, "Copy the notebooks into a folder"),
-    "connect": (connect, "Configure an MCP client, or list clients that have called"),
-    "status": (status, "Show counts, sizes and versions"),
-    "doctor": (doctor, "Check everything that a search depends on"),
-    "export": (export, "Export everything into one file"),
-    "import": (import_, "Read an exported file into an empty workbench"),
+COMMANDS: dict[str, Command] = {
+    "ingest": Command("Read files and folders into a source", documents.declare_ingest, documents.run_ingest),
+    "search": Command("Find the passages that answer a question", search.declare_search, search.run_search),
+    "compare": Command(
+        "Run several strategies on one question, side by side", search.declare_compare, search.run_compare
+    ),
+    "ask": Command("Answer a question with numbered citations", search.declare_ask, search.run_ask),
+    "sources": Command("List, show, create, update or delete sources", sources.declare_sources),
+    "documents": Command("List, show, create, update or delete documents", documents.declare_documents),
+    "projects": Command("List, show, create, update or delete projects and their folders", sources.declare_projects),
+    "indexes": Command("List, create, build, switch or delete indexes", indexes.declare_indexes),
+    "strategies": Command("List strategies with their parameters, and promote one", strategies.declare_strategies),
+    "eval": Command(
+        "Measure strategies on a test set, and compare with a baseline", evaluation.declare_eval, evaluation.run_eval
+    ),
+    "apply": Command(
+        "Apply a configuration file: models, indexes, strategies and test sets",
+        evaluation.declare_apply,
+        evaluation.run_apply,
+    ),
+    "check": Command(
+        "Run the experiments of a configuration file; fail if quality drops",
+        evaluation.declare_check,
+        evaluation.run_check,
+    ),
+    "learn": Command("Train a ranker on judged questions", evaluation.declare_learn, evaluation.run_learn),
+    "rankers": Command("List, show, export, import or delete trained rankers", strategies.declare_rankers),
+    "crawl": Command("Crawl a website into a source, or preview a crawl", jobs.declare_crawl, jobs.run_crawl),
+    "jobs": Command("List, show, cancel, resume or retry jobs", jobs.declare_jobs),
+    "worker": Command("Run jobs, on any machine that reaches the database", jobs.declare_worker, jobs.run_worker),
+    "articles": Command("List, read and search the articles on disk", folders.declare_articles),
+    "workspace": Command("Embed conversations on disk, and search them", folders.declare_workspace),
+    "archives": Command("Search the archives, and follow citations", folders.declare_archives),
+    "app": Command("Serve the app in the browser", servers.declare_app, servers.run_app),
+    "serve": Command("Serve the app, MCP and the HTTP API on one port", servers.declare_serve, servers.run_serve),
+    "mcp": Command("Serve the tools to agents over MCP", servers.declare_mcp, servers.run_mcp),
+    "notebooks": Command("Copy the notebooks into a folder", files.declare_notebooks, files.run_notebooks),
+    "connect": Command(
+        "Configure an MCP client, or list clients that have called", servers.declare_connect, servers.run_connect
+    ),
+    "status": Command("Show counts, sizes and versions", status.declare_status, status.run_status),
+    "doctor": Command("Check everything that a search depends on", status.declare_doctor, status.run_doctor),
+    "export": Command("Export everything into one file", files.declare_export, files.run_export),
+    "import": Command("Read an exported file into an empty workbench", files.declare_import, files.run_import),
 }
 
 
@@ -202,25 +196,24 @@ def _run_command(name: str, words: Sequence[str], as_json: bool) -> int:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "see 'workbench --help'."
         raise InvalidInput(f"Unknown command {name!r}; {hint}")
-    module, purpose = COMMANDS[name]
-    return run_module(module, f"workbench {name}", purpose, words, as_json)
+    return parse_and_run(COMMANDS[name], f"workbench {name}", words, as_json)
 
 
-def run_module(module: CommandModule, program: str, purpose: str, words: Sequence[str], as_json: bool) -> int:
+def parse_and_run(command: Command, program: str, words: Sequence[str], as_json: bool) -> int:
     """Parse the arguments of a command, run it and return its exit code."""
-    parser = Parser(prog=program, description=f"{purpose}.")
+    parser = Parser(prog=program, description=f"{command.purpose}.")
     add_common(parser)
-    module.add_arguments(parser)
+    command.declare(parser)
     try:
         arguments = parser.parse_args(list(words))
     except SystemExit:  # after --help
         return SUCCESS
-    return module.run(arguments, Output(as_json=as_json))
+    return command.run(arguments, Output(as_json=as_json))
 
 
 def make_help() -> str:
     """Return the text of ``workbench --help``."""
-    lines = [f"  {name:<11} {purpose}" for name, (_, purpose) in COMMANDS.items()]
+    lines = [f"  {name:<11} {purpose}" for name, (purpose, *_) in COMMANDS.items()]
     return "\n".join(
         [
             "usage: workbench COMMAND [ARGUMENT]... [--json] [--debug]",

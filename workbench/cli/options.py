@@ -9,6 +9,7 @@ from datetime import date
 from typing import TYPE_CHECKING, NoReturn
 
 from workbench.cli.output import Output, strip_control_chars
+from workbench.cli.session import open_workbench
 from workbench.errors import Cancelled, InvalidInput, list_choices
 from workbench.formatting import parse_assignments
 from workbench.retrieval.options import strategy_name
@@ -45,7 +46,7 @@ def confirm(arguments: argparse.Namespace, out: Output, sentence: str) -> None:
         raise Cancelled("Nothing was deleted.")
 
 
-SubcommandFunction = Callable[[argparse.Namespace, "Output"], int]
+SubcommandFunction = Callable[..., int]  # of the workbench, the arguments and the output
 
 
 class Parser(argparse.ArgumentParser):
@@ -81,17 +82,34 @@ class Subcommands:
     def __init__(self, parser: argparse.ArgumentParser) -> None:
         self._verbs = parser.add_subparsers(metavar="VERB", required=True, dest="verb_name")
 
-    def add(self, name: str, purpose: str, run: SubcommandFunction) -> argparse.ArgumentParser:
-        """Add a subcommand and return its parser."""
+    def add(
+        self, name: str, purpose: str, run: SubcommandFunction, *positional: str, offline: bool = False
+    ) -> argparse.ArgumentParser:
+        """Add a subcommand with its positional arguments, and return its parser; ``offline`` needs no workbench."""
         verb = self._verbs.add_parser(name, help=purpose, description=purpose)
         add_common(verb)
-        verb.set_defaults(verb=run)
+        for argument in positional:
+            verb.add_argument(argument, metavar=argument.upper())
+        verb.set_defaults(verb=run, offline=offline)
         return verb
 
 
 def run_subcommand(arguments: argparse.Namespace, out: Output) -> int:
-    """Run the selected subcommand."""
-    return arguments.verb(arguments, out)
+    """Run the selected subcommand on the configured workbench."""
+    if arguments.offline:
+        return arguments.verb(arguments, out)
+    with open_workbench() as wb:
+        return arguments.verb(wb, arguments, out)
+
+
+def add_repeated(
+    parser: argparse._ActionsContainer,  # pyright: ignore[reportPrivateUsage] - a parser or a group of one
+    option: str,
+    metavar: str,
+    purpose: str,
+) -> None:
+    """Add an option that may be repeated; its value is a list."""
+    parser.add_argument(option, action="append", default=[], metavar=metavar, help=f"{purpose}; may be repeated")
 
 
 def parse_number(text: str) -> int | float | str:
@@ -119,26 +137,16 @@ def add_scope(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--source", action="append", metavar="ID", help="id or title of a source; may be repeated")
     group.add_argument("--project", metavar="ID", help="id or title of a project")
     group.add_argument("--folder", metavar="NAME", help="folder in that project")
-    group.add_argument("--tag", action="append", default=[], metavar="T", help="any of these tags; may be repeated")
-    group.add_argument(
-        "--type", action="append", default=[], metavar="TYPE", help="document type, such as pdf; may be repeated"
-    )
-    group.add_argument(
-        "--language",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="language, such as de, german, zh or cjk; may be repeated",
-    )
+    add_repeated(group, "--tag", "T", "any of these tags")
+    add_repeated(group, "--type", "TYPE", "document type, such as pdf")
+    add_repeated(group, "--language", "NAME", "language, such as de, german, zh or cjk")
     group.add_argument(
         "--names",
         choices=NAME_MODES,
         default="prefer",
         help="prefer documents named in the question, search only them, or ignore names (%(default)s)",
     )
-    group.add_argument(
-        "--ignore-name", action="append", default=[], metavar="NAME", help="do not prefer this name; may be repeated"
-    )
+    add_repeated(group, "--ignore-name", "NAME", "do not prefer this name")
     group.add_argument("--since", metavar="DATE", help="documents from this date or later (YYYY-MM-DD)")
     group.add_argument("--until", metavar="DATE", help="documents from this date or earlier (YYYY-MM-DD)")
 
@@ -188,12 +196,8 @@ def add_strategy(parser: argparse.ArgumentParser) -> None:
 
 def add_parameters(parser: argparse.ArgumentParser) -> None:
     """Add ``--set``."""
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="set a parameter of the strategy (see 'workbench strategies show NAME'); may be repeated",
+    add_repeated(
+        parser, "--set", "NAME=VALUE", "set a parameter of the strategy (see 'workbench strategies show NAME')"
     )
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from workbench.types import Countdown, OnProgress, Progress, time_left_text, to_plain
 
@@ -47,9 +47,9 @@ class Output:
         self.show(value, lambda console: console.print(text, soft_wrap=True))
         return 0
 
-    def fields(self, value: object, shown: Mapping[str, object]) -> int:
-        """Print ``value`` as JSON, or one field per line, and return the exit code of success."""
-        self.show(value, lambda console: print_fields(console, shown))
+    def fields(self, value: object, shown: Mapping[str, object] | None = None) -> int:
+        """Print ``value`` as JSON, or its fields (or ``shown``) one per line, and return the exit code of success."""
+        self.show(value, lambda console: print_fields(console, shown or cast("dict[str, object]", to_plain(value))))
         return 0
 
     def table(self, value: object, columns: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "") -> int:

@@ -1,4 +1,4 @@
-"""``workbench status``: counts, indexes, sizes, versions and current jobs; ``--watch`` refreshes them."""
+"""``workbench status`` and ``doctor``: counts, sizes, versions and current jobs, and checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.cli.output import Output, format_own, print_fields, print_table
 from workbench.cli.session import open_workbench
-from workbench.errors import InvalidInput, StorageError
+from workbench.errors import InvalidInput, StorageError, WorkbenchError
 from workbench.formatting import size_text
 from workbench.types import duration_text, progress_text
 
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from workbench.models.bert.session import PrecisionChoice
-    from workbench.services.health import Status
+    from workbench.services.health import Check, Status
     from workbench.storage.jobs import Workload
     from workbench.storage.replica import ReplicaState
     from workbench.workbench import Workbench
+
+# workbench status
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ REFRESH_INTERVAL_S = 2.0  # seconds between refreshes
 MIN_REFRESH_INTERVAL_S = 0.5
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def declare_status(parser: argparse.ArgumentParser) -> None:
     """Declare the refresh interval."""
     parser.add_argument(
         "--watch",
@@ -50,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, out: Output) -> int:
+def run_status(arguments: argparse.Namespace, out: Output) -> int:
     """Print counts, indexes, sizes and versions, once or until Ctrl-C."""
     if arguments.watch is not None and not arguments.watch >= MIN_REFRESH_INTERVAL_S:
         raise InvalidInput(f"Invalid --watch {arguments.watch:g}: use at least {MIN_REFRESH_INTERVAL_S:g} seconds.")
@@ -175,3 +177,36 @@ def _print_work(console: Console, work: Workload) -> None:
         print_table(console, columns, rows, "", yielding=0)
         for job in work.stalled:
             console.print(f"{job.title} ({job.id}): {job.stalled}")
+
+
+# workbench doctor
+
+
+def declare_doctor(parser: argparse.ArgumentParser) -> None:
+    """Declare no arguments."""
+
+
+def run_doctor(arguments: argparse.Namespace, out: Output) -> int:
+    """Print one line per check; return 1 if one failed."""
+    checks = _run_checks()
+    well = all(check.ok for check in checks)
+    out.show({"ok": well, "checks": checks}, lambda console: _print_checks(console, checks))
+    return 0 if well else 1
+
+
+def _run_checks() -> list[Check]:
+    try:
+        with open_workbench() as wb:
+            return wb.health.doctor()
+    except WorkbenchError as error:  # without a database nothing else can be checked
+        from workbench.services.health import Check
+
+        return [Check("database", False, str(error))]
+
+
+def _print_checks(console: Console, checks: list[Check]) -> None:
+    from rich.text import Text
+
+    for check in checks:
+        mark = Text("ok    " if check.ok else "FAILED", style="green" if check.ok else "bold red")
+        console.print(Text.assemble(mark, f"  {check.name}: {check.detail}"), soft_wrap=True)

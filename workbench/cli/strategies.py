@@ -1,34 +1,36 @@
-"""``workbench strategies``: strategies with their parameters, and promotions."""
+"""``workbench strategies`` and ``rankers``: strategies, promotions, and trained weights."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from workbench.cli.options import Subcommands, add_parameters, read_parameters, run_subcommand
+from workbench.cli.options import Subcommands, add_parameters, add_yes_option, confirm, read_parameters
 from workbench.cli.output import Output, print_fields, print_table
-from workbench.cli.session import open_workbench
-from workbench.types import Scope
+from workbench.errors import Conflict, NotFound
+from workbench.types import Ranker, Scope
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from workbench.types import Promotion
+    from workbench.workbench import Workbench
 
 # Promotion of a strategy
 
 
 def add_promotions(verbs: Subcommands) -> None:
     """Declare the subcommands."""
-    promote = verbs.add("promote", "Make a strategy the default of a scope.", _run_promote)
+    promote = verbs.add("promote", "Make a strategy the default of a scope.", _promote_strategy)
     promote.add_argument("name", metavar="NAME", help="strategy, or STRATEGY@INDEX")
     promote.add_argument("--index", metavar="INDEX", help="index to search, instead of the default one")
     promote.add_argument("--note", default="", metavar="TEXT", help="reason, shown in the history")
     add_parameters(promote)
     _add_scope_options(promote)
-    _add_scope_options(verbs.add("undo", "Undo the newest promotion of a scope.", _run_undo))
-    _add_scope_options(verbs.add("history", "List promotions, newest first.", _run_history))
+    _add_scope_options(verbs.add("undo", "Undo the newest promotion of a scope.", _undo_promotion))
+    _add_scope_options(verbs.add("history", "List promotions, newest first.", _list_promotions))
 
 
 def _add_scope_options(parser: argparse.ArgumentParser) -> None:
@@ -37,36 +39,33 @@ def _add_scope_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--source", metavar="ID", help="for one source")
 
 
-def _read_scope(arguments: argparse.Namespace) -> Scope:
+def _read_promotion_scope(arguments: argparse.Namespace) -> Scope:
     sources = (arguments.source,) if arguments.source else None
     return Scope(project=arguments.project, folder=arguments.folder, sources=sources)
 
 
-def _run_promote(arguments: argparse.Namespace, out: Output) -> int:
+def _promote_strategy(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
     parameters = read_parameters(arguments.name, arguments.set)
-    with open_workbench() as wb:
-        promoted = wb.promotions.promote(
-            arguments.name,
-            scope=_read_scope(arguments),
-            parameters=parameters,
-            index=arguments.index,
-            note=arguments.note,
-        )
+    promoted = wb.promotions.promote(
+        arguments.name,
+        scope=_read_promotion_scope(arguments),
+        parameters=parameters,
+        index=arguments.index,
+        note=arguments.note,
+    )
     return _print_promotions(out, promoted, [promoted])
 
 
-def _run_undo(arguments: argparse.Namespace, out: Output) -> int:
-    with open_workbench() as wb:
-        serving = wb.promotions.undo(_read_scope(arguments))
-        built_in = wb.promotions.built_in
+def _undo_promotion(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    serving = wb.promotions.undo(_read_promotion_scope(arguments))
+    built_in = wb.promotions.built_in
     name = serving.strategy if serving else built_in
     return out.sentence({"serving": serving, "strategy": name}, f"The default in this scope is now {name}.")
 
 
-def _run_history(arguments: argparse.Namespace, out: Output) -> int:
-    place = _read_scope(arguments)
-    with open_workbench() as wb:
-        promotions = wb.promotions.history(None if place == Scope() else place)
+def _list_promotions(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    place = _read_promotion_scope(arguments)
+    promotions = wb.promotions.history(None if place == Scope() else place)
     return _print_promotions(out, {"promotions": promotions}, promotions)
 
 
@@ -86,19 +85,15 @@ def _print_promotions(out: Output, value: object, promotions: Sequence[Promotion
     return out.table(value, columns, rows, "No promotions; the built-in default is used everywhere.")
 
 
-run = run_subcommand
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def declare_strategies(parser: argparse.ArgumentParser) -> None:
     """Declare the subcommands."""
     verbs = Subcommands(parser)
-    verbs.add("list", "List all strategies.", _run_list)
-    show = verbs.add("show", "Show a strategy with its parameters.", _run_show)
-    show.add_argument("name", metavar="NAME")
+    verbs.add("list", "List all strategies.", _list_strategies, offline=True)
+    verbs.add("show", "Show a strategy with its parameters.", _show_strategy, "name", offline=True)
     add_promotions(verbs)
 
 
-def _run_list(arguments: argparse.Namespace, out: Output) -> int:
+def _list_strategies(arguments: argparse.Namespace, out: Output) -> int:
     from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
 
     value = {"strategies": list(STRATEGIES.values()), "default": DEFAULT_STRATEGY}
@@ -109,7 +104,7 @@ def _run_list(arguments: argparse.Namespace, out: Output) -> int:
     return out.table(value, ("Strategy", "Description", "Parameters"), rows)
 
 
-def _run_show(arguments: argparse.Namespace, out: Output) -> int:
+def _show_strategy(arguments: argparse.Namespace, out: Output) -> int:
     from workbench.retrieval.strategies import strategy_named
 
     strategy = strategy_named(arguments.name)
@@ -124,3 +119,65 @@ def _run_show(arguments: argparse.Namespace, out: Output) -> int:
 
     out.show(strategy, human)
     return 0
+
+
+# workbench rankers
+
+
+def declare_rankers(parser: argparse.ArgumentParser) -> None:
+    """Declare the subcommands."""
+    verbs = Subcommands(parser)
+    verbs.add("list", "List rankers with their training data.", _list_rankers)
+    verbs.add("show", "Show one ranker with its weights.", _show_ranker, "name")
+    export = verbs.add("export", "Write a ranker as a JSON file.", _export_ranker, "name")
+    export.add_argument("file", metavar="FILE", help="file to write, such as ranker.json")
+    export.add_argument("--force", action="store_true", help="replace an existing file")
+    restore = verbs.add("import", "Store a ranker from a JSON file.", _import_ranker, "file")
+    restore.add_argument("--name", metavar="NAME", help="name to store it under, instead of the one in the file")
+    add_yes_option(verbs.add("delete", "Delete a ranker.", _delete_ranker, "name"))
+
+
+def _list_rankers(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    rankers = wb.rankers.list()
+    rows = [
+        (ranker.name, ranker.trained_on, ranker.questions, ranker.index, _format_figure(ranker, "learned"),
+         _format_figure(ranker, "rerank"), ranker.created_at.date().isoformat() if ranker.created_at else "")
+        for ranker in rankers
+    ]  # fmt: skip
+    columns = ("Name", "Trained on", "Questions", "Index", "nDCG@10", "Rerank", "Created")
+    value = {"rankers": rankers, "total": len(rankers)}
+    return out.table(value, columns, rows)
+
+
+def _show_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    ranker = wb.rankers.get(arguments.name)
+    return out.fields(ranker)
+
+
+def _export_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    target = Path(arguments.file)
+    if target.exists() and not arguments.force:
+        raise Conflict(f"The file {str(target)!r} already exists; use --force to replace it.")
+    text = wb.rankers.export(arguments.name)
+    target.write_text(text, encoding="utf-8")
+    value = {"ranker": arguments.name, "path": str(target)}
+    return out.sentence(value, f"Wrote the ranker {arguments.name!r} to {target}")
+
+
+def _import_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    source = Path(arguments.file)
+    if not source.is_file():
+        raise NotFound("file", str(source), "Use a file written by 'workbench rankers export'.")
+    ranker = wb.rankers.restore(source.read_text(encoding="utf-8", errors="replace"), arguments.name)
+    return out.fields(ranker)
+
+
+def _delete_ranker(wb: Workbench, arguments: argparse.Namespace, out: Output) -> int:
+    ranker = wb.rankers.get(arguments.name)
+    confirm(arguments, out, f"The ranker {ranker.name!r} was trained on {ranker.questions:,} questions.")
+    wb.rankers.delete(ranker.name)
+    return out.sentence(ranker, f"Deleted the ranker {ranker.name!r}.")
+
+
+def _format_figure(ranker: Ranker, name: str) -> str:
+    return f"{ranker.figures[name]:.4f}" if name in ranker.figures else ""

@@ -218,7 +218,6 @@ class LlamaServer:
     """The process of one model, started on first use and restarted if it has died. Thread-safe."""
 
     def __init__(self, model: Path) -> None:
-        """Set the path of the model's file."""
         self._model = model
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0  # any at first, then the same if it is still free
@@ -226,7 +225,6 @@ class LlamaServer:
 
     @property
     def process_id(self) -> int | None:
-        """Id of the process; None if it is not running."""
         return None if self._process is None else self._process.pid
 
     def url(self) -> str:

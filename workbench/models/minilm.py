@@ -131,5 +131,4 @@ class MiniLMEncoder(BertEncoder):
     """The built-in model for English."""
 
     def __init__(self, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
-        """Configure the model; see ``BertEncoder``."""
         super().__init__(MINILM, models_dir, threads, passages)

@@ -234,7 +234,6 @@ class MultilingualEncoder:
     has_token_vectors = True
 
     def __init__(self, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
-        """Configure both models; see ``BertEncoder``."""
         self.first = BertEncoder(MULTILINGUAL, models_dir, threads, passages)
         self.second = UniversalEncoder(models_dir, threads, passages)
 
@@ -250,7 +249,6 @@ class MultilingualEncoder:
         return EncodedTexts(concatenate_vectors(encoded.vectors, second), encoded.token_bits)
 
     def encode_query(self, text: str) -> EncodedQuery:
-        """Encode a query."""
         encoded = self.first.encode_query(text)
         second = self.second.encode_query(text)
         vector = concatenate_vectors(encoded.vector[None], second[None])[0]

@@ -68,8 +68,6 @@ class UniversalWeights:
 
 @dataclass(frozen=True, slots=True)
 class PieceVocabulary:
-    """A SentencePiece vocabulary."""
-
     pieces: list[tuple[str, float]]  # with log probabilities; a piece's index is its id
     characters: bytes  # table of character replacements before a text is split
 
@@ -181,8 +179,6 @@ def build_universal_graph(weights: UniversalWeights, precision: Precision = "flo
 
 
 class _UniversalGraph(GraphBlocks):
-    """The building blocks of the encoder."""
-
     def __init__(self, weights: UniversalWeights, precision: Precision) -> None:
         super().__init__("universal", precision)
         self.weights = weights
@@ -277,7 +273,6 @@ class UniversalEncoder:
     """
 
     def __init__(self, models_dir: Path, threads: int = 0, passages: Precision | None = None) -> None:
-        """Configure the model; see ``BertEncoder``."""
         self._passes = ForwardPasses(NAME, PUBLISHED_WEIGHTS, models_dir, threads, passages)
 
     def encode(self, texts: Sequence[str], ask: Callable[[], None] | None = None) -> FloatArray:

@@ -131,7 +131,6 @@ def compute_coverage(query: str, words: Words, term_ids: Collection[int]) -> flo
 
 
 def _iter_content_terms(query: str, words: Words) -> Iterator[QueryTerm]:
-    """Yield the question's terms except English function words."""
     typed = _WORD.findall(query.lower())
     for term in words.terms:
         if not (0 < term.position <= len(typed) and typed[term.position - 1] in FUNCTION_WORDS):
@@ -139,7 +138,6 @@ def _iter_content_terms(query: str, words: Words) -> Iterator[QueryTerm]:
 
 
 def _has_code(query: str, words: Words, term_ids: Collection[int]) -> bool:
-    """Return whether a question word with digits is among the terms."""
     typed = _WORD.findall(query.lower())
     positions = (term.position for term in words.terms if term.id in term_ids and 0 < term.position <= len(typed))
     return any(char.isdigit() for position in positions for char in typed[position - 1])

@@ -196,7 +196,6 @@ def _join_neighbours(text: str, spans: Iterable[Span]) -> list[Span]:
 
 
 def _group_by_density(spans: Sequence[Span], length: int) -> list[Span]:
-    """Return groups of spans that fit into one snippet."""
     groups: list[Span] = []
     for start, end in spans:
         if groups and end - groups[-1][0] <= length * 0.8:

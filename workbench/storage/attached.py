@@ -201,7 +201,6 @@ class AttachedTable:
 
     @cached_property
     def _usable(self) -> sql.Composable:
-        """The condition of rows that become passages."""
         columns = {name: _verbatim(sql.Identifier(getattr(self.map, name))) for name in ("id", "text", "vector")}
         return sql.SQL("{id} IS NOT NULL AND {vector} IS NOT NULL AND {text} ~ '\\S'").format(**columns)
 
@@ -279,7 +278,6 @@ class AttachedTable:
         return _read_cosines(rows)
 
     def fetch_cosines(self, vector: NDArray[np.float32], keys: Sequence[str]) -> dict[str, float]:
-        """Return the cosines of given rows."""
         query = self.select(
             "{id}::text AS key, 1 - ({operand} <=> %(vector)s::{type}) AS cosine",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[])",
@@ -288,7 +286,6 @@ class AttachedTable:
             return _read_cosines(connection.execute(query, {"vector": _literal(vector), "keys": list(keys)}))
 
     def fetch_vectors(self, keys: Sequence[str]) -> dict[str, NDArray[np.float32]]:
-        """Return the vectors of given rows."""
         query = self.select(
             "{id}::text AS key, {vector}::text AS vector",
             "AND {id} = ANY(%(keys)s::text[]::{id_type}[]) AND {vector} IS NOT NULL",
@@ -416,7 +413,6 @@ def _check_request(request: TableRequest) -> None:
 
 
 def _find_table(connection: Connection, database: Database, name: str) -> tuple[int, str]:
-    """Return the number and the quoted name of a table or view."""
     parts = [part.strip('"') for part in re.findall(r'"[^"]+"|[^."]+', name.strip())]
     schema, table = (parts[0], parts[1]) if len(parts) > 1 else (None, parts[0])
     rows = connection.execute(statement("attached_tables"), {"table": table, "schema": schema}).fetchall()
@@ -439,7 +435,6 @@ def _base_type(type_name: str) -> str:
 
 
 def _recognise(columns: Mapping[str, _Column]) -> str:
-    """Return the format of a table by its columns."""
     names = columns.keys()
     if {"collection_id", "document", "embedding", "cmetadata"} <= names:
         return "langchain"
@@ -543,7 +538,6 @@ def _choose_index(
 
 
 def hash_rows(hashes: Mapping[str, bytes]) -> str:
-    """Return a hash of all rows."""
     digest = hashlib.sha256()
     for key in sorted(hashes):
         digest.update(key.encode(errors="replace") + b"\0" + hashes[key])
@@ -630,12 +624,10 @@ class AttachedStore(PassageStore):
     def fetch_cosines(
         self, connection: Connection, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> dict[int, float]:
-        """Return the cosines of given passages."""
         keys = self._find_keys(connection, ids)
         return {keys[key]: cosine for key, cosine in self.table.fetch_cosines(vector, list(keys)).items()}
 
     def fetch_vectors(self, connection: Connection, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-        """Return the vectors of given passages."""
         keys = self._find_keys(connection, ids)
         return {keys[key]: vector for key, vector in self.table.fetch_vectors(list(keys)).items()}
 

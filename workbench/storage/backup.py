@@ -33,8 +33,6 @@ _CHUNK_BYTES = MB  # bytes per copy
 
 
 class TableRows(TypedDict):
-    """One table of a backup, and its number of rows."""
-
     name: str
     columns: list[str]
     rows: int
@@ -138,7 +136,6 @@ def _restore(connection: Connection, archive: zipfile.ZipFile, manifest: Manifes
 
 
 def _find_dropped_columns(table: TableRows) -> tuple[str, ...]:
-    """Return the columns of an exported table that no longer exist."""
     return tuple(column for column in _DROPPED_COLUMNS.get(table["name"], ()) if column in table["columns"])
 
 

@@ -50,7 +50,6 @@ class DocumentFacts(Table):
         return {row["source_id"]: _place(row) for row in self._rows("source_places", {"ids": sorted(set(source_ids))})}
 
     def word_counts(self, document_ids: Iterable[str]) -> dict[str, int]:
-        """Return the number of words of documents, by id."""
         rows = self._rows("document_word_counts", {"ids": sorted(set(document_ids))})
         return {row["id"]: int(row["words"]) for row in rows}
 
@@ -163,10 +162,9 @@ class Documents(Table):
         Raises:
             NotFound: There is no such document.
         """
-        row = self._row("document_get", {"id": document_id})
-        if row is None:
-            raise NotFound("document", document_id, _HINT)
-        return DocumentRecord(**row)
+        return DocumentRecord(
+            **self._get("document_get", {"id": document_id}, NotFound("document", document_id, _HINT))
+        )
 
     def file(self, document_id: str) -> tuple[str, str, bytes] | None:
         """Return (name, media type, bytes) of the original, or None if it was not kept."""
@@ -187,7 +185,6 @@ class Documents(Table):
         return {row["key"]: KnownDocument(row["id"], row["content_hash"], row["indexed_hash"]) for row in rows}
 
     def with_content(self, source_id: str, content_hash: str) -> str | None:
-        """Return the id of a source's document with the same content, or None."""
         return self._value("document_by_hash", {"source_id": source_id, "content_hash": content_hash})
 
     def at(self, url: str) -> str:
@@ -205,7 +202,6 @@ class Documents(Table):
         return rows[0]["id"]
 
     def list_missing(self, index: str, dataset: str | None = None) -> list[str]:
-        """Return the ids of documents whose current version is not in an index."""
         return self._column("documents_missing_from_index", {"index": index, "dataset": dataset})
 
     def sizes(self, ids: Sequence[str]) -> dict[str, int]:
@@ -280,7 +276,6 @@ class Documents(Table):
         return self.get(document_id)
 
     def languages(self, document_ids: Sequence[str]) -> list[str]:
-        """Return the distinct languages of documents."""
         return self._column("languages_of_documents", {"ids": list(document_ids)})
 
     def set_language(self, source_id: str, language: str) -> int:
@@ -321,7 +316,6 @@ class Documents(Table):
         return len(rows)
 
     def delete(self, document_ids: Sequence[str]) -> None:
-        """Delete documents with their passages in all indexes."""
         with self._database.transaction() as connection:
             connection.execute(statement("index_turn"), {"name": None})
             connection.execute(statement("document_delete"), {"ids": list(document_ids)})
@@ -345,8 +339,6 @@ def _conditions(
 
 @dataclass(frozen=True, slots=True)
 class DocumentNames:
-    """The names of a document."""
-
     id: str
     title: str
     file: str = ""  # file name as words; "" for a URL
@@ -359,7 +351,6 @@ def fetch_document_names(connection: Connection, index: str) -> list[DocumentNam
 
 
 def list_document_ids(connection: Connection, index: str, scope: ResolvedScope) -> frozenset[str]:
-    """Return the ids of an index's documents that are in a scope."""
     if scope.is_empty:
         return frozenset()
     parameters = {"index": index, **scope_parameters(scope)}

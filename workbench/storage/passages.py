@@ -68,7 +68,6 @@ class NewPassage:
 
     @property
     def text_to_embed(self) -> str:
-        """The text that the model encodes."""
         return text_to_embed(self.context, self.text)
 
     @property
@@ -123,8 +122,6 @@ class RowPassage(NewPassage):
 
 @dataclass(frozen=True, slots=True)
 class StoredPassage:
-    """A stored passage with the metadata of its document."""
-
     id: int
     node_id: str
     text: str
@@ -165,8 +162,6 @@ class QueryTerm:
 
 @dataclass(frozen=True, slots=True)
 class ScopeTotals:
-    """Statistics of a scope for BM25."""
-
     passages: int
     average_length: float  # in terms
     languages: tuple[str, ...]
@@ -191,9 +186,10 @@ class TermWeights:
         """Return the weight of a term, given its id, summed over its occurrences in the query."""
         return sum(weight for of, weight in zip(self.ids, self.weights, strict=True) if of == term)
 
-    def count(self, term: int) -> int:
-        """Return the number of passages with a term, given its id."""
-        return self.counts[self.ids.index(term)]
+    @property
+    def postings(self) -> dict[int, int]:
+        """The number of passages with each term, by its id."""
+        return dict(zip(self.ids, self.counts, strict=True))
 
 
 def fetch_rows(
@@ -243,7 +239,6 @@ def parse_sent_vector(sent: bytes) -> NDArray[np.float32]:
 
 
 def choose_scope_predicate(scope: ResolvedScope) -> str:
-    """Return the name of the cheapest predicate for a scope."""
     if scope.is_everything:
         return "scope_everything"
     if scope.document_types or scope.languages or scope.since is not None or scope.until is not None:
@@ -252,7 +247,6 @@ def choose_scope_predicate(scope: ResolvedScope) -> str:
 
 
 def scope_parameters(scope: ResolvedScope) -> dict[str, object]:
-    """Return the bound parameters of the scope predicates."""
     return {
         "source_ids": None if scope.source_ids is None else list(scope.source_ids),
         "document_ids": None if scope.document_ids is None else list(scope.document_ids),
@@ -295,7 +289,6 @@ def find_nearest_passages(
 
 
 def fetch_document_passages(connection: Connection, index: str, document_id: str) -> list[StoredPassage]:
-    """Return all passages of a document in reading order."""
     rows = fetch_rows(connection, index, "passages_of_document", {"document_id": document_id}, **_COLUMN_PARTS)
     return [StoredPassage(**row) for row in rows]
 
@@ -336,7 +329,6 @@ def fetch_passage(connection: Connection, index: str, passage_id: str) -> Stored
 
 
 def fetch_document_ids(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, str]:
-    """Return the documents of given passages."""
     rows = fetch_rows(connection, index, "documents_of_passages", {"ids": bind_integers(ids)})
     return {row["id"]: row["document_id"] for row in rows}
 
@@ -354,7 +346,6 @@ def fetch_token_bits(connection: Connection, index: str, ids: Sequence[int]) -> 
 
 
 def fetch_vectors(connection: Connection, index: str, ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
-    """Return the stored vectors of given passages."""
     rows = fetch_rows(connection, index, "embeddings_by_id", {"ids": bind_integers(ids)})
     return {row["id"]: parse_sent_vector(row["embedding"]) for row in rows}
 
@@ -372,7 +363,6 @@ def hubness(
 
 
 def fetch_documents_in_scope(connection: Connection, index: str, scope: ResolvedScope) -> list[str]:
-    """Return the ids of the documents that have passages in a scope."""
     rows = fetch_rows(
         connection, index, "documents_in_scope", scope_parameters(scope), scope=choose_scope_predicate(scope)
     )

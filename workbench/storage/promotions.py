@@ -50,7 +50,6 @@ class Promotions(Table):
         return self._column("promotion_indexes")
 
     def undo(self, scope_key: str) -> bool:
-        """Undo a scope's newest promotion; False if it has none."""
         return self._row("promotion_undo", {"scope_key": scope_key}) is not None
 
 
@@ -77,7 +76,6 @@ class Rankers(Table):
     """The table ``rankers``, without the built-in ranker."""
 
     def list(self) -> list[Ranker]:
-        """Return all rankers by name."""
         return [_ranker(row) for row in self._rows("ranker_list", {"name": None})]
 
     def get(self, name: str) -> Ranker:
@@ -86,13 +84,10 @@ class Rankers(Table):
         Raises:
             NotFound: There is no such ranker.
         """
-        row = self._row("ranker_list", {"name": clean_parameters(name)})
-        if row is None:
-            raise NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
-        return _ranker(row)
+        missing = NotFound("ranker", name, "List the rankers with 'workbench rankers list'.")
+        return _ranker(self._get("ranker_list", {"name": clean_parameters(name)}, missing))
 
     def add(self, ranker: Ranker) -> bool:
-        """Store a new ranker; False if the name is taken."""
         texts = clean_parameters({"name": ranker.name, "trained_on": ranker.trained_on, "index": ranker.index})
         values: dict[str, object] = {**texts, "note": clean_parameters(ranker.note)}
         values |= {"version": ranker.version, "questions": ranker.questions}
@@ -100,7 +95,6 @@ class Rankers(Table):
         return self._row("ranker_insert", values) is not None
 
     def list_scopes(self, name: str) -> list[str]:
-        """Return the keys of the scopes in which this ranker is promoted."""
         return self._column("ranker_serving", {"name": name})
 
     def delete(self, name: str) -> bool:

@@ -56,8 +56,6 @@ def require_single(key: str, matching: Sequence[NamedSource]) -> NamedSource:
 
 
 class Sources(Table):
-    """The table ``sources``."""
-
     def list(
         self,
         *,
@@ -188,10 +186,8 @@ class Sources(Table):
 
     def metadata(self, source_id: str) -> JsonObject:
         """Return what a service stores with a source (a dataset's hash, a crawl's settings)."""
-        row = self._row("source_metadata", {"id": source_id})
-        if row is None:
-            raise NotFound("source", source_id, VALID_IDS_HINT)
-        return dict(row["metadata"])
+        missing = NotFound("source", source_id, VALID_IDS_HINT)
+        return dict(self._get("source_metadata", {"id": source_id}, missing)["metadata"])
 
     def delete(self, source_id: str, indexes: Sequence[str]) -> Source:
         """Delete a source with its documents; deleting passages first, one statement per index, is much faster."""
@@ -226,7 +222,6 @@ class Sources(Table):
         return filled
 
     def tags(self, source_ids: Sequence[str] | None = None) -> dict[str, int]:
-        """Return every tag in use, by all or given sources, with the number of its sources."""
         values = {"source_ids": None if source_ids is None else list(source_ids)}
         return {row["tag"]: int(row["sources"]) for row in self._rows("tags_in_use", values)}
 
@@ -305,7 +300,6 @@ class Workspaces(Table):
         return {row["key"]: row["id"] for row in self._rows("conversation_ids", values)}
 
     def types(self, source_id: str) -> list[str]:
-        """Return the types of conversation in a workspace."""
         return self._column("conversation_types", {"source_id": source_id})
 
     def similar(self, index: str, source_id: str, document_id: str, limit: int) -> list[SimilarConversation]:
@@ -317,7 +311,6 @@ class Workspaces(Table):
         return [SimilarConversation(**row) for row in self._rows("conversations_like", values, index=index)]
 
     def counts(self, source_id: str, index: str) -> tuple[int, int]:
-        """Return the numbers of conversations and of passages in an index."""
         row = self._row("workspace_counts", {"source_id": source_id, "index": index}) or {}
         return int(row.get("documents", 0)), int(row.get("passages", 0))
 

@@ -42,8 +42,6 @@ class Caller(Value):
 
 
 class ToolCalls(Table):
-    """The table ``tool_calls``."""
-
     def add(self, calls: Sequence[ToolCall]) -> None:
         """Store calls in one transaction and delete the oldest."""
         with self._database.transaction() as connection:
@@ -82,10 +80,8 @@ class ToolCalls(Table):
         return int(self._value("tool_call_count", {"tool": tool, "zero_only": zero_only, "queries_only": queries_only}))
 
     def callers(self) -> dict[str, Caller]:
-        """Return the clients that called, by name."""
         rows = self._rows("tool_call_callers")
         return {str(row["client"]): Caller(str(row["client"]), int(row["calls"]), row["last"]) for row in rows}
 
     def clear(self) -> None:
-        """Delete all calls."""
         self._rows("tool_call_clear")

@@ -31,7 +31,7 @@ from workbench.retrieval.strategies import DEFAULT_STRATEGY, STRATEGIES
 from workbench.types import Span, preference_text, to_plain
 
 if TYPE_CHECKING:
-    from workbench.retrieval.explain.explanation import Explanation, QuestionWord, WordComparison
+    from workbench.retrieval.explain import Explanation, QuestionWord, WordComparison
     from workbench.types import Comparison, JsonObject, JsonValue, Passage, SearchResult
     from workbench.workbench import Workbench
 
@@ -167,7 +167,7 @@ def build_panel_data(
         document_type: Markdown types are rendered.
         table_header: Markdown header of a table that starts before the passage.
     """
-    from workbench.retrieval.explain.outcome import IS_FOUND, IS_SHOWN_WITHIN  # imports the framework
+    from workbench.retrieval.explain import IS_FOUND, IS_SHOWN_WITHIN  # imports the framework
 
     language = compared.language if compared else "english"
     context, text = split_text(compared) if compared else ([], [])

@@ -23,19 +23,24 @@ if TYPE_CHECKING:
 
 # --- Code blocks without line numbers and copy buttons ---
 
+CODE_LABELS = ("button", "summary")  # in a code block: "Copy", "12 collapsed lines"
 LINE_TAGS = frozenset(("div", "li", "p", "tr"))
 CODE_LINE_CLASS = re.compile(r"(?:^|[\s_-])lines?(?:$|[\s_])|token-line|code-line|ec-line", re.IGNORECASE)
 NUMBER_CLASS = re.compile(
-    r"(?:^|\s|-)(?:gutter|linenos?|linenodiv|line-?numbers?|line-?num|ln|lnt|blob-num|rouge-gutter|gl)(?:$|\s|-)",
+    r"(?:^|\s|-)(?:gutter|line-?nos?|linenodiv|line-?numbers?|line-?num|nums|ln|lnt|blob-num|rouge-gutter|gl)(?:$|\s|-)",
     re.IGNORECASE,
 )
 LINE_NUMBERS = re.compile(r"[\s\d.:|]*")
+# Elements whose children are the lines of a code block: Doxygen, CodeMirror, Monaco, and lists with line numbers
+LINES_CLASS = re.compile(r"(?:^|\s)(?:fragment|cm-content|CodeMirror-code|view-lines|linenums)(?:$|\s)")
+MARK = "\ue0f0"  # private character around a number that may be the number of its line
+MARKED_LINE = re.compile(rf"{MARK}\s*(\d+)\s*{MARK}")
 CODE_CLASS = re.compile(r"(?:^|\s|-)(?:code|blob-code)(?:$|\s|-)", re.IGNORECASE)
 PREFORMATTED_STYLE = re.compile(r"white-space\s*:\s*pre(?![\w-])", re.IGNORECASE)
 BLOCK_STYLE = re.compile(r"display\s*:\s*block", re.IGNORECASE)
 MONOSPACE_STYLE = re.compile(r"font-family\s*:[^;]*(?:mono|courier|consolas|menlo)", re.IGNORECASE)
 INVISIBLE_CHARACTERS = str.maketrans({"\u00a0": " ", "\u200b": None, "\u00ad": None, "\ufeff": None, "\u2060": None})
-LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-)([\w+#.-]+)")
+LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|lang-|mw-highlight-lang-|highlight-source-|highlight-)([\w+#.-]+)")
 HEXO_LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|highlight\s+)([\w+#.-]+)")  # <figure class="highlight python">
 BACKTICKS = re.compile(r"`+")
 
@@ -44,6 +49,10 @@ def normalise_code(root: HtmlElement) -> None:
     """Give every code block the form <pre><code>text</code></pre>, and reduce inline code to its text."""
     for block in [each for each in root.iter("div", "span", "code", "xmp", "listing") if _is_preformatted(each)]:
         block.tag = "pre"
+    for lines in [each for each in root.iter("div", "ol") if _has_code_lines(each)]:
+        for line in lines.iter("pre"):
+            line.tag = "div"
+        lines.tag = "pre"
     for table in list(root.iter("table")):
         _unwrap_code_table(table)
     for numbers in [each for each in root.iter("div", "td") if _is_number(each) and _is_next_to_code(each)]:
@@ -51,7 +60,7 @@ def normalise_code(root: HtmlElement) -> None:
     for block in [block for block in root.iter("pre", "code") if block.find(".//pre") is not None]:
         block.drop_tag()  # a wrapper around a code block, which would give nested fences
     for block in list(root.iter("pre")):
-        _set_code(block, _code_text(block))
+        _set_code(block, _strip_line_numbers(block))
     for code in root.iter("code", "kbd", "samp"):
         for mark in list(code.iter("wbr")):
             mark.drop_tag()
@@ -73,6 +82,13 @@ def _is_preformatted(element: HtmlElement) -> bool:
         )
         return is_block and not any(True for _ in element.iterancestors("pre"))
     return bool(style) and bool(PREFORMATTED_STYLE.search(style) and MONOSPACE_STYLE.search(style))
+
+
+def _has_code_lines(element: HtmlElement) -> bool:
+    """Return whether the children of an element outside any <pre> are lines of code."""
+    if not LINES_CLASS.search(element.get("class", "")) or any(True for _ in element.iterancestors("pre")):
+        return False
+    return element.get("class") != "fragment" or element.find(".//div[@class='line']") is not None
 
 
 def _unwrap_code_table(table: HtmlElement) -> None:
@@ -177,7 +193,7 @@ def _code_text(block: HtmlElement) -> str:
     while stack:
         element, start = stack.pop()
         is_line = element is not block and _is_line(element)
-        if start is None and isinstance(element.tag, str) and not (_is_number(element) or element.tag == "button"):
+        if start is None and isinstance(element.tag, str) and not (_is_number(element) or element.tag in CODE_LABELS):
             stack.append((element, lines.start() if is_line else 0))
             lines.add("\n" if element.tag == "br" else element.text)
             stack.extend((child, None) for child in reversed(element))
@@ -187,6 +203,22 @@ def _code_text(block: HtmlElement) -> str:
         if element is not block:
             lines.add(element.tail)
     return "".join(lines.pieces).replace("\r\n", "\n")
+
+
+def _strip_line_numbers(block: HtmlElement) -> str:
+    """Return the text of a code block. Elements without a class that count its lines are left out."""
+    if _is_number(block):
+        return ""
+    for part in block.iter("a", "span", "small", "td"):
+        if not len(part) and not part.get("class") and (part.text or "").strip().isdecimal():
+            part.text = f"{MARK}{part.text}{MARK}"
+    text = _code_text(block)
+    lines = text.strip("\n").split("\n")
+    numbers = [int(match.group(1)) for line in lines if (match := MARKED_LINE.match(line))]
+    rest = [MARKED_LINE.sub("", line, count=1) for line in lines]
+    if len(numbers) == len(lines) > 1 and numbers == list(range(numbers[0], numbers[0] + len(lines))) and any(rest):
+        text = "\n".join(rest)
+    return text.replace(MARK, "")
 
 
 def _is_line(element: HtmlElement) -> bool:
@@ -209,11 +241,11 @@ def _is_number(element: HtmlElement) -> bool:
 def _read_language(block: HtmlElement) -> str:
     """Return the language declared by a block, the code in it or a wrapper around it."""
     code = block.find(".//code")
-    frames = list(block.iterancestors("div", "figure"))[:3]
+    frames = list(block.iterancestors("div", "figure", "pre", "code"))[:4]
     for element in (block, code, *frames):
         if element is None:
             continue
-        named = element.get("data-language") or element.get("data-lang")
+        named = element.get("data-language") or element.get("data-lang") or element.get("language")
         pattern = HEXO_LANGUAGE_CLASS if element.tag == "figure" else LANGUAGE_CLASS
         match = pattern.search(element.get("class", ""))
         if named or match:

@@ -1,4 +1,4 @@
-"""Readers of Word, PowerPoint and EPUB files, and the zip packages that they are stored in."""
+"""Readers of Word, RTF, PowerPoint and EPUB files, and the zip packages that they are stored in."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ from workbench.ingestion.readers.grid import drop_empty, format_cell, format_mar
 from workbench.ingestion.readers.header_rows import merge_header_rows
 from workbench.ingestion.readers.html import XML_DECLARATION, convert_fragment, find_charset
 from workbench.ingestion.readers.plain_text import find_first_heading
-from workbench.ingestion.text import HIDDEN_MARK, decode_text, format_superscript, leave_out, open_reading, take_hidden
+from workbench.ingestion.text import (
+    HIDDEN_MARK,
+    decode_text,
+    find_codec,
+    format_superscript,
+    leave_out,
+    open_reading,
+    take_hidden,
+)
 
 if TYPE_CHECKING:
     from pptx.opc.package import Part
@@ -1094,6 +1102,55 @@ def _is_deleted(paragraph: XmlElement) -> bool:
     """Return whether a paragraph was deleted or moved away under change tracking."""
     marks = f"{WORD}pPr/{WORD}rPr/{WORD}"
     return paragraph.find(marks + "del") is not None or paragraph.find(marks + "moveFrom") is not None
+
+
+# --- RTF ---
+
+RTF_SIGNATURE = b"{\\rtf"
+RTF_CODE_PAGE = re.compile(rb"\\ansicpg(\d+)")
+RTF_PROPERTIES = re.compile(r"\{\\(title|author|subject|keywords) ((?:[^{}\\]|\\[^{}]|\\[{}])*)\}")
+# Groups that striprtf skips, and what they contain.
+RTF_SKIPPED = (
+    (re.compile(r"\{\\(?:header|footer)[lrf]?\b"), "headers and footers"),
+    (re.compile(r"\{\\footnote\b"), "footnotes"),
+    (re.compile(r"\{\\\*\\annotation\b"), "comments"),
+    (re.compile(r"\{\\shptxt\b"), "text boxes"),
+    (re.compile(r"(?<!\{\\nonshppict)\{\\pict\b"), "images without alternative text"),
+    (re.compile(r"\{\\object\b"), "embedded files"),
+)
+RTF_DELETED = re.compile(r"\{[^{}]*\\deleted\b[^{}]*\}")  # under change tracking
+RTF_ROW = re.compile(r"(?:^[^\n|]*(?:\|[^\n|]*)*\|$\n?)+", re.MULTILINE)  # lines whose cells each end with a bar
+
+
+def read_rtf(data: bytes, name: str) -> Draft:
+    """Return the paragraphs and tables of a Rich Text file; notes, headers and text boxes are counted.
+
+    Raises:
+        UnreadableDocument: It is not a Rich Text file.
+    """
+    from striprtf.striprtf import rtf_to_text
+
+    if not data.lstrip().startswith(RTF_SIGNATURE):
+        raise UnreadableDocument(f"'{name}' is not a Rich Text file despite its suffix. Re-save it.")
+    page = RTF_CODE_PAGE.search(data)
+    codec = find_codec(f"windows-{int(page[1])}" if page else None) or "cp1252"
+    source = RTF_DELETED.sub("", data.lstrip().decode(codec, "replace"))
+
+    def convert(rtf: str) -> str:
+        text = rtf_to_text(rtf, codec, "replace")
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins the halves of an emoji
+
+    for pattern, what in RTF_SKIPPED:
+        leave_out(what, len(pattern.findall(source)))
+    properties = {key: convert(f"{{\\rtf1 {value}}}").strip() for key, value in RTF_PROPERTIES.findall(source)}
+    text = RTF_ROW.sub(_write_rtf_table, convert(source).replace("\n", "\n\n").replace("|\n\n", "|\n"))
+    text = re.sub(r"\n{3,}", "\n\n", text)
+    return Draft(text, properties.get("title", ""), drop_title({key: text for key, text in properties.items() if text}))
+
+
+def _write_rtf_table(lines: re.Match[str]) -> str:
+    rows = drop_empty([list(map(format_cell, line.split("|")[:-1])) for line in lines[0].strip().split("\n")])
+    return f"\n\n{format_markdown_table(merge_header_rows(rows))}\n\n" if rows else ""
 
 
 # --- PowerPoint: one page per slide, in reading order, with tables, charts and speaker notes ---

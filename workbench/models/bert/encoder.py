@@ -114,13 +114,11 @@ class ForwardPasses:
 
     @property
     def queries(self) -> ForwardPass:
-        """The pass for queries."""
         with self._lock:
             return self._queries
 
     @property
     def passages(self) -> ForwardPass:
-        """The pass for passages."""
         with self._lock:
             return self._passages
 

@@ -94,7 +94,6 @@ class PublishedWeights:
     build: Callable[[Precision], bytes]
 
     def graph_path(self, models_dir: Path, precision: Precision) -> Path:
-        """Return the path of a graph; the name depends on the graph version and the weights."""
         return models_dir / f"{self.name}-graph{GRAPH_VERSION}-{precision}-{self.sha256[:12]}.onnx"
 
     def ensure_graph(self, models_dir: Path, precision: Precision) -> Path:
@@ -157,7 +156,6 @@ class PrecisionChoice(Value):
 
     @property
     def sentence(self) -> str:
-        """The result in a sentence."""
         if self.precision == "int8":
             return f"passages in 8 bits, {self.times:g} times as fast here as in full precision"
         rest = f"8 bits are {self.times:g} times as fast here, with a cosine of {self.cosine:g}"

@@ -134,8 +134,8 @@ class FeedbackRetriever(Retriever):
         request = self._request
         pool = leg_depth(request)
         with request.store.reading() as connection:
-            first = [hit.id for hit in find_hybrid_hits(query, connection, pool)]
-            first = first[: int(request.float_param(FEEDBACK_PASSAGES))]
+            passages = int(request.float_param(FEEDBACK_PASSAGES))
+            first = list(find_hybrid_hits(query, connection, pool).order[:passages])
             if not first:
                 return []
             stored = request.store.fetch_vectors(connection, first)

@@ -67,7 +67,6 @@ class _TextCoverage:
         self._shares: dict[str, float] = {}
 
     def share(self, text: str) -> float:
-        """Return the share (0..1) of the words' weight that a text contains."""
         if text not in self._shares:
             self._shares[text] = compute_coverage(text.lower(), self.asked)
         return self._shares[text]

@@ -34,7 +34,6 @@ class Mmr(Stage):
     leg = NOVELTY
 
     def apply(self, query: Query, nodes: list[NodeWithScore]) -> list[NodeWithScore]:
-        """Select and rescore."""
         request, share = self._request, self._request.float_param(LAMBDA)
         hits = [node_hit(node) for node in nodes]
         ids = [hit.id for hit in hits]

@@ -27,7 +27,7 @@ from workbench.ingestion.readers.pdf.rebuilt import (
     list_blocks,
     split_words,
 )
-from workbench.ingestion.text import format_superscript
+from workbench.ingestion.text import format_superscript, leave_out
 from workbench.types import ScannedPage, WordPlace
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def make_page_texts(page: ParsedPage, raised: Sequence[RaisedWord] = ()) -> Page
     """
     texts = page.markdown.split("\n\n")
     rebuilt = _order_vertical_text(page) or insert_figure_tables(page, restore_cut_lines(page, texts))
-    rebuilt = [*_write_raised_words(rebuilt, raised), *list_form_fields(page)]
+    rebuilt = [*_write_raised_words(rebuilt, raised), *list_form_fields(page), *_list_free_texts(page)]
     return PageTexts(page.page_num, tuple(map(clear_data_headers, rebuilt)), tuple(_find_margin_lines(page, texts)))
 
 
@@ -236,6 +236,18 @@ def list_form_fields(page: ParsedPage) -> list[str]:
             if value and value not in " ".join(page.text.split()):
                 lines.append(f"{name}: {value}" if name else value)
     return ["\n".join(f"- {line}" for line in lines)] if lines else []
+
+
+def _list_free_texts(page: ParsedPage) -> list[str]:
+    """Return the texts that were typed on a page as annotations; comments, which are not visible on it, are counted."""
+    free: list[str] = []
+    for one in page.annotations or ():
+        kind, text = one.subtype.lower(), " ".join((one.contents or "").split())
+        if kind == "freetext" and text and text not in " ".join(page.text.split()):
+            free.append(text)
+        elif kind not in ("freetext", "link", "widget", "popup"):
+            leave_out("comments", bool(text))
+    return free
 
 
 # --- Vertical writing of Chinese and Japanese ---

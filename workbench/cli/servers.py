@@ -1,4 +1,4 @@
-"""``workbench connect``: connect a desktop client, or list which clients have called."""
+"""``workbench app``, ``serve``, ``mcp`` and ``connect``: serve people and agents."""
 
 from __future__ import annotations
 
@@ -8,16 +8,95 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.output import Output
-from workbench.cli.session import open_workbench
+from workbench.cli.session import ensure_sample, open_workbench
 from workbench.errors import Cancelled, InvalidInput, StorageError, list_choices
+from workbench.runtime import check_extra, exit_now
 
 if TYPE_CHECKING:
     from workbench.app.connect.connections import FileChange
+    from workbench.app.shell.serve import PublicServer
+    from workbench.cli.output import Output
     from workbench.settings import Settings
     from workbench.storage.tool_calls import Caller
+    from workbench.types import ShouldStop
+    from workbench.workbench import Workbench
+
+# workbench app
+
+DEFAULT_PORT = 8501
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def declare_app(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="N", help="port to listen on (%(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="address to listen on (%(default)s)")
+    parser.add_argument("--no-sample", action="store_true", help="do not load the sample into an empty corpus")
+
+
+def run_app(arguments: argparse.Namespace, out: Output, public: PublicServer | None = None) -> int:
+    """Serve until Ctrl-C; on first run, load the sample before the first page. ``public`` also serves agents."""
+    if not 1 <= arguments.port <= 65535:
+        raise InvalidInput(f"Invalid --port {arguments.port}: use a number from 1 to 65535.")
+    check_extra("app")
+    from workbench.app.shell.serve import serve
+
+    def first_run(wb: Workbench, should_stop: ShouldStop) -> None:
+        ensure_sample(wb, out, should_stop)
+
+    prepare = None if arguments.no_sample else first_run
+    exit_now(
+        serve(arguments.port, host=arguments.host, prepare=prepare, public=public)
+    )  # does not wait for the server's threads
+
+
+# workbench serve
+
+
+def declare_serve(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    from mcp_app.__main__ import TOOLSETS_HELP
+
+    declare_app(parser)
+    parser.add_argument(
+        "--base-path", default="", metavar="PATH", help="path prefix behind a reverse proxy, such as /workbench"
+    )
+    parser.add_argument("--toolsets", default="", metavar="A,B", help=TOOLSETS_HELP)
+    parser.add_argument("--read-only", action="store_true", help="offer agents only read-only tools")
+
+
+def run_serve(arguments: argparse.Namespace, out: Output) -> int:
+    """Serve until Ctrl-C; other machines need a token."""
+    check_extra("app")
+    from workbench.app.shell.serve import PublicServer
+
+    names = tuple(name.strip() for name in arguments.toolsets.split(",") if name.strip())
+    base_path = f"/{arguments.base_path.strip('/')}" if arguments.base_path.strip("/") else ""
+    return run_app(arguments, out, PublicServer(base_path, names, arguments.read_only))
+
+
+# workbench mcp
+
+
+def declare_mcp(parser: argparse.ArgumentParser) -> None:
+    """Add the server's options."""
+    from mcp_app.__main__ import add_arguments as add_server_arguments
+
+    add_server_arguments(parser)
+
+
+def run_mcp(arguments: argparse.Namespace, out: Output) -> int:
+    """Serve until the client disconnects; stdout is reserved for the protocol."""
+    del out
+    from mcp_app.__main__ import run as serve
+
+    serve(arguments)
+    return 0
+
+
+# workbench connect
+
+
+def declare_connect(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
         "client", nargs="?", metavar="CLIENT", help="claude-desktop, claude-code, cursor, vscode or zed"
@@ -38,7 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace, out: Output) -> int:
+def run_connect(arguments: argparse.Namespace, out: Output) -> int:
     """Show the change, write it if confirmed, and report whether the client has called."""
     from workbench.app.connect.connections import CLIENT_FILES, apply_change, describe_state, plan_undo
     from workbench.settings import load_settings
@@ -56,7 +135,7 @@ def run(arguments: argparse.Namespace, out: Output) -> int:
     else:
         change = _plan_connection(arguments, settings)
     if not change.is_none:
-        _confirm(arguments, out, change)
+        _confirm_change(arguments, out, change)
     apply_change(change, settings.home)
     if arguments.undo:
         state = _describe_undone(change, settings)
@@ -78,7 +157,7 @@ def _plan_connection(arguments: argparse.Namespace, settings: Settings) -> FileC
     return plan_connection(arguments.client, connection, settings.home, arguments.file)
 
 
-def _confirm(arguments: argparse.Namespace, out: Output, change: FileChange) -> None:
+def _confirm_change(arguments: argparse.Namespace, out: Output, change: FileChange) -> None:
     out.message(change.difference)
     if arguments.yes:
         return

@@ -1,0 +1,194 @@
+"""``workbench eval``, ``apply``, ``check`` and ``learn``: measure strategies, and train a ranker."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.cli.options import add_scope, read_scope
+from workbench.cli.output import Output, print_table
+from workbench.cli.session import cancel_on_sigint, open_workbench
+from workbench.errors import Conflict
+from workbench.runtime import check_extra
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evals.learning.learn import CurvePoint
+    from evals.learning.training import TrainingResult
+
+# workbench eval
+
+
+def declare_eval(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    from evals.command import add_arguments as declare
+
+    declare(parser)
+    add_scope(parser)
+
+
+def run_eval(arguments: argparse.Namespace, out: Output) -> int:
+    """Evaluate; return 1 if a strategy is significantly worse than the baseline."""
+    check_extra("eval")
+    from evals.command import evaluate, write_pool
+
+    with open_workbench() as wb, out.progress("Evaluate") as show, cancel_on_sigint(out) as should_stop:
+        scope = read_scope(arguments)
+        measure = write_pool if arguments.pool else evaluate
+        payload, code = measure(wb, arguments, say=out.message, scope=scope, on_progress=show, should_stop=should_stop)
+    if out.as_json or not sys.stdout.isatty():  # no JSON in a terminal, which shows the tables
+        Output(as_json=True).show(payload, lambda console: None)
+    return code
+
+
+# workbench apply and check
+
+FAILURE = 1  # exit code if a bar is missed or a run failed
+
+
+def declare_apply(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("file", metavar="FILE", help="TOML or YAML file (see docs/configuration.md)")
+    parser.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
+
+
+def run_apply(arguments: argparse.Namespace, out: Output) -> int:
+    """Show the plan, then apply it unless ``--dry-run`` is given."""
+    check_extra("eval")
+    from evals.configuration import apply, make_plan, read_configuration
+
+    with open_workbench() as wb, cancel_on_sigint(out) as should_stop:
+        plan = make_plan(wb, read_configuration(wb, arguments.file))
+        changes = [change for change, _ in plan]
+        needed = sum(change.is_needed for change in changes)
+        value = {"file": arguments.file, "dry_run": arguments.dry_run, "changed": needed, "changes": changes}
+        rows = [(change.action, change.kind, change.name, change.detail) for change in changes]
+        columns = ("Action", "Kind", "Name", "Detail")
+        if not out.as_json:
+            out.show(value, lambda console: print_table(console, columns, rows, "", yielding=3))
+        if not arguments.dry_run:
+            with out.progress("Apply") as show:
+                apply(wb, plan, on_progress=show, should_stop=should_stop)
+        if out.as_json:
+            out.show(value, lambda console: None)
+    counts = f"{needed:,} of {len(changes):,}"
+    if not needed:
+        out.message("Nothing to change.")
+    else:
+        out.message(f"Would change {counts}; nothing was changed." if arguments.dry_run else f"Changed {counts}.")
+    return 0
+
+
+def declare_check(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("file", metavar="FILE", help="TOML or YAML file (see docs/configuration.md)")
+    parser.add_argument("--save", action="store_true", help="write the baselines instead of comparing with them")
+    parser.add_argument("--junit", type=Path, metavar="FILE", help="also write JUnit XML")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write a Markdown table for a pull request")
+
+
+def run_check(arguments: argparse.Namespace, out: Output) -> int:
+    """Check; return 1 if a bar is missed or a run failed."""
+    check_extra("eval")
+    from evals.configuration import check, write_report
+
+    with open_workbench() as wb, out.progress("Check") as show, cancel_on_sigint(out) as should_stop:
+        report = check(wb, arguments.file, save=arguments.save, on_progress=show, should_stop=should_stop)
+    for path, text in ((arguments.junit, report.to_junit()), (arguments.markdown, report.to_markdown())):
+        if path is not None:
+            write_report(path, text)
+    rows = [(one.state, one.experiment, one.run, one.metric, one.value, one.bar, one.detail) for one in report.verdicts]
+    columns = ("State", "Experiment", "Run", "Metric", "Value", "Bar", "Detail")
+    out.show(report.to_dict(), lambda console: print_table(console, columns, rows, "", yielding=6))
+    for note in report.notes:
+        out.message(note)
+    out.message(report.summary)
+    return 0 if report.is_passed else FAILURE
+
+
+# workbench learn
+
+
+def declare_learn(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "test_sets",
+        metavar="TEST_SET",
+        nargs="+",
+        help="title or id of a stored test set, a folder, or 'sample'; several are combined",
+    )
+    parser.add_argument("--index", metavar="NAME", help="use the chunker and model of this index")
+    parser.add_argument(
+        "--save", metavar="NAME", help="store the ranker, for use with --strategy learned --set ranker=NAME"
+    )
+    parser.add_argument("--output", metavar="FILE", help="write the ranker to a JSON file")
+    parser.add_argument("--name", metavar="NAME", default="learned here", help="its name in that file (%(default)s)")
+    parser.add_argument("--afresh", action="store_true", help="start from rerank alone, not from the built-in ranker")
+    parser.add_argument(
+        "--curve",
+        action="store_true",
+        help="also compute the learning curve: train on parts of one half, measure on the other",
+    )
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
+    add_scope(parser)
+
+
+def run_learn(arguments: argparse.Namespace, out: Output) -> int:
+    """Train; print the score of each strategy, and whether the ranker is worth promoting."""
+    check_extra("eval")
+    from evals.learning.learn import learn
+    from workbench.retrieval.ranker import check_name, dump_ranker
+
+    target = Path(arguments.output) if arguments.output else None
+    if target is not None and target.exists() and not arguments.force:
+        raise Conflict(f"The file {str(target)!r} already exists; use --force to replace it.")
+    name = check_name(arguments.save or arguments.name)
+    with open_workbench() as wb, out.progress("Learn") as show, cancel_on_sigint(out) as should_stop:
+        if arguments.save:
+            name = wb.rankers.check_new(name)  # fail before the training rather than lose it
+        learned, curve = learn(
+            wb,
+            arguments.test_sets,
+            name,
+            index=arguments.index,
+            scope=read_scope(arguments),
+            afresh=arguments.afresh,
+            with_curve=arguments.curve,
+            on_progress=show,
+            should_stop=should_stop,
+        )
+        if target is not None:
+            target.write_text(dump_ranker(learned.ranker), encoding="utf-8")
+        if arguments.save:
+            wb.rankers.save(learned.ranker)
+    value = learned.to_dict() | {"curve": [point.to_dict() for point in curve], "saved": bool(arguments.save)}
+    out.show(value, lambda console: _print_learned(console, learned, curve))
+    if arguments.save:
+        out.message(f"Saved. Try it: workbench search \"a question\" --strategy learned --set 'ranker={name}'")
+    return 0
+
+
+def _print_learned(console: Console, learned: TrainingResult, curve: list[CurvePoint]) -> None:
+    from workbench.retrieval.ranker import FEATURES
+
+    rows = sorted(learned.figures.items(), key=lambda item: -item[1])
+    print_table(console, ("Strategy", "nDCG@10"), [(name, f"{value:.4f}") for name, value in rows], "")
+    weights = learned.ranker.weights
+    heaviest = sorted(FEATURES, key=lambda feature: -abs(weights.get(feature.name, 0.0)))
+    print_table(
+        console,
+        ("Feature", "Weight", "Meaning"),
+        [(feature.title, f"{weights.get(feature.name, 0.0):+.2f}", feature.why) for feature in heaviest],
+        "",
+    )
+    if curve:
+        columns = ("Trained on", "Learned", "Rerank", "Difference", "Spread")
+        points = [
+            (p.questions, f"{p.learned:.4f}", f"{p.rerank:.4f}", f"{p.difference:+.4f}", f"{p.spread:.4f}")
+            for p in curve
+        ]
+        print_table(console, columns, points, "")
+    console.print(f"Measured over {learned.scope}. {learned.verdict}", soft_wrap=True, markup=False)

@@ -159,8 +159,11 @@ def _describe_foreign_language(connection: Connection, query: str, trained: Coll
 
 
 def _get_nearness(query: Query) -> EvidenceThresholds | None:
-    """Return the thresholds of the model, or those measured on the index if the model is not built in."""
+    """Return the thresholds set for the index, or those of the model, or those measured on the index."""
     request = query.request
+    chosen = request.index.nearness
+    if chosen and chosen.get("chosen"):
+        return EvidenceThresholds(chosen["near"], chosen["far"], chosen["sentence"])
     known = find_thresholds(request.index.embedding_model, alone=query.encoded.alone)
     if known is not None:
         return known

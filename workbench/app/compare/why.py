@@ -316,7 +316,7 @@ class ExplainedQuestion:
 
 
 def show_why(wb: Workbench, explaining: ExplainedQuestion) -> None:
-    """Show why the passage of the URL ranks where it does; without one, only the search for an expected document."""
+    """Show why the passage of the URL has its rank; without one, only the search for an expected document."""
     place = st.empty()
     with place.container():
         st.html('<p class="wb-kind" role="status" style="margin:0">Explaining this passage with every strategy…</p>')

@@ -176,6 +176,8 @@ ODD_SETTINGS = {
     "transform_null_equals": "on",
     "default_transaction_isolation": "serializable",
     "statement_timeout": "2s",
+    "idle_session_timeout": "60s",
+    "transaction_timeout": "60s",
 }
 
 
@@ -197,6 +199,8 @@ def test_settings_of_the_role_and_variables_of_its_clients_change_nothing(
         assert wb.ingest(folder({"日.md": "# Größe 日本\n\nHerons \\ stand in reeds 😀."}), source="Vögel").added == 1
         for strategy in ("vector", "keyword", "hybrid"):
             assert wb.search("herons in reeds", strategy)[0].text.endswith("Herons \\ stand in reeds 😀."), strategy
+        for name in ("idle_session_timeout", "transaction_timeout"):
+            assert wb.corpus.database.row(psycopg.sql.SQL("SHOW " + name)) == {name: "0"}  # type: ignore[arg-type]
         source = wb.sources.list()[0]
         assert source.title == "Vögel" and source.updated_at is not None
         assert abs((source.updated_at - datetime.now(UTC)).total_seconds()) < 60

@@ -272,6 +272,7 @@ SESSION_OPTIONS = {
     "statement_timeout": "0",
     "lock_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",
 }
 
 
@@ -324,6 +325,7 @@ class Database:
                     open=True,
                     reconnect_timeout=POOL_CHECK_AFTER_S,  # afterwards the next request tries again
                     check=_check_socket if self._pooled else _check_connection,
+                    configure=None if self._pooled else _allow_long_transactions,
                     kwargs={
                         "row_factory": dict_row,
                         "connect_timeout": int(self._connect_timeout),
@@ -530,7 +532,14 @@ def connect(url: str, *, connect_timeout: float = 10.0) -> psycopg.Connection:
     )
     if not is_pooled(connection, connect_timeout):
         connection.execute(_SETTINGS_OF_SESSION)
+        _allow_long_transactions(connection)
     return connection
+
+
+def _allow_long_transactions(connection: psycopg.Connection[Any]) -> None:
+    """Reset a setting that does not exist before Postgres 17, which would refuse a connection that names it."""
+    if connection.info.server_version >= 170_000:
+        connection.execute("SET transaction_timeout = 0")
 
 
 def check_reachable(url: str, timeout: float) -> bool:

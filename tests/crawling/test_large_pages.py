@@ -14,7 +14,6 @@ from workbench.crawling.extraction import (
     find_markdown_links,
     hash_blocks,
     split_text,
-    split_words,
     strip_boilerplate,
 )
 from workbench.crawling.http import Response
@@ -64,7 +63,6 @@ def test_links_are_found_in_every_form_and_pictures_left_aside() -> None:
 def test_pieces_are_whole_lines_and_make_the_text_again() -> None:
     text = "one\ntwo\n" + "x" * 25 + "\nend"
     assert list(split_text(text, 10)) == ["one\ntwo\n", "x" * 10, "x" * 10, "xxxxx\nend"]
-    assert b"".join(split_words(b" a  b\n\nccc d ", 3)) == b"a b ccc d"
 
 
 def test_a_content_hash_does_not_change_with_white_space_or_size() -> None:

@@ -227,20 +227,21 @@ class Browser:
         async with self._starting:
             if self._strategy is None:
                 await self._proxy.start()
-                strategy = await self._connect(self._cdp_url or await self._own_chromium())
+                if not self._cdp_url and self._chromium is None:
+                    chromium = Chromium(self._proxy.url)
+                    await chromium.start()
+                    self._chromium = chromium
+                strategy = await self._connect(self._chromium.cdp_url if self._chromium else self._cdp_url)
                 try:
-                    await self._prove(strategy)
+                    with contextlib.suppress(FetchFailed):
+                        await self._visit(strategy, self._proxy.proof_url)  # only the proxy answers it
+                    if not self._proxy.is_proven:
+                        raise CrawlRefused(UNGUARDED_MESSAGE)
                 except BaseException:
                     await strategy.close()
                     raise
                 self._strategy = strategy
             return self._strategy
-
-    async def _own_chromium(self) -> str:
-        if self._chromium is None:
-            self._chromium = Chromium(self._proxy.url)
-            await self._chromium.start()
-        return self._chromium.cdp_url
 
     async def _connect(self, cdp_url: str) -> AsyncPlaywrightCrawlerStrategy:
         config = BrowserConfig(
@@ -271,13 +272,6 @@ class Browser:
         """Keep X-Robots-Tag headers separate: if joined, a robot named in one would seem to apply to all."""
         headers = await response.headers_array() if response is not None else []
         self._robots_lines[url] = "\n".join(h["value"] for h in headers if h["name"].lower() == "x-robots-tag")
-
-    async def _prove(self, strategy: AsyncPlaywrightCrawlerStrategy) -> None:
-        """Request an address that only the proxy answers."""
-        with contextlib.suppress(FetchFailed):
-            await self._visit(strategy, self._proxy.proof_url)
-        if not self._proxy.is_proven:
-            raise CrawlRefused(UNGUARDED_MESSAGE)
 
     async def _visit(self, strategy: AsyncPlaywrightCrawlerStrategy, url: str) -> AsyncCrawlResponse:
         config = CrawlerRunConfig(

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import takewhile
 
 from workbench.crawling.extraction import SAMPLE_PAGES, find_boilerplate, hash_shape
@@ -16,7 +16,7 @@ from workbench.crawling.http import Refusal
 from workbench.crawling.messages import describe_held_removals, describe_progress
 from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
 from workbench.crawling.site import PARTIAL_SITEMAP_REASON, SURPLUS_SITEMAP_REASON, UNREADABLE_SITEMAP_REASON, Site
-from workbench.crawling.urls import make_bounds, parse_bounds, url_host
+from workbench.crawling.urls import make_bounds, parse_bounds
 from workbench.errors import Cancelled, WorkbenchError
 from workbench.storage.crawls import Crawls, NewPage, PageMemory, PageReply
 from workbench.types import OnProgress, Progress, ShouldStop, mark_slow_step
@@ -58,7 +58,11 @@ def find_repeats(pages: Sequence[PageBlocks]) -> dict[str, str]:
     ]
     for place, page in enumerate(pages):
         if len(page.blocks) >= MIN_BLOCKS:
-            shared = _find_shared_blocks(place, page, holders)
+            shared: dict[int, list[int]] = defaultdict(list)  # blocks shared with each other page
+            for block in page.blocks:
+                for other in holders[block]:
+                    if other != place:
+                        shared[other].append(block)
             reason = _collection_reason(page, shared, pages, reasons)
             for other in sorted(shared) if not reason else ():
                 rest = iter(texts[other])
@@ -73,16 +77,6 @@ def find_repeats(pages: Sequence[PageBlocks]) -> dict[str, str]:
             if reason:
                 reasons[page.url] = reason
     return reasons
-
-
-def _find_shared_blocks(place: int, page: PageBlocks, holders: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
-    """Return {index of another page: number of paragraphs it shares with this page}."""
-    shared: dict[int, list[int]] = defaultdict(list)
-    for block in page.blocks:
-        for other in holders[block]:
-            if other != place:
-                shared[other].append(block)
-    return shared
 
 
 def _collection_reason(
@@ -110,13 +104,7 @@ STORE_BATCH_PAGES = 16  # pages waiting before storing starts
 MAX_START_REDIRECTS = 10  # redirects followed from the start page, also out of bounds
 MAX_REMOVED_SHARE = 0.2  # share of a source's documents that a crawl may remove without confirmation
 COMPARED_OUTCOMES = ("added", "changed", "unchanged", "stored", None)  # outcomes of pages that are compared
-OUTCOMES_WITHOUT_ADDRESS = (
-    "duplicate",
-    "redirected",
-    "removed",
-    "held",
-    "forbidden",
-)  # outcomes of pages that claim no address
+OUTCOMES_WITHOUT_ADDRESS = ("duplicate", "redirected", "removed", "held", "forbidden")  # of pages that claim no address
 STORED_OUTCOMES = ("added", "changed", "stored")
 HELD_NOTE = "Its document is kept until the removal is accepted."
 PageLink = tuple[str, str, str | None]  # address, how it was found, date in the sitemap
@@ -139,14 +127,8 @@ class Crawl:
         log: Callable[[str, str], None],
     ) -> None:
         """Args:
-        job_id: The job.
-        crawls: Table of crawls.
-        site: Access to the network.
-        storing: Writes pages.
         memory: Data about pages from an earlier crawl, by address.
         remove: Called with (document id, keep); deletes a document, or marks it as gone if ``keep`` is true.
-        should_stop: Returns whether to stop.
-        on_progress: Receives the progress.
         log: Called with (line, level).
         """
         self._job_id, self._crawls, self._site, self._storing = job_id, crawls, site, storing
@@ -189,6 +171,8 @@ class Crawl:
             for task in self._visits:
                 task.cancel()
             await asyncio.gather(*self._visits, return_exceptions=True)
+            if self._site.browser_trouble:
+                self._log(f"Some pages may need a browser: {self._site.browser_trouble}", "warning")
 
     # --- Fetching ---
 
@@ -197,13 +181,15 @@ class Crawl:
         looked = 0.0
         try:
             while not self.frontier.is_exhausted or self._visits:
-                await self._stop_if_asked()
+                if await asyncio.to_thread(self._should_stop):
+                    raise Cancelled("Stopped. The crawl can be resumed.")
                 while (entry := self.frontier.next_to_expand()) is not None:
                     await self._expand(entry)
                 for entry in self.frontier.waiting(time.monotonic()):
                     if len(self._visits) >= self.options.concurrency:
                         break
-                    self._begin(entry)
+                    entry.in_flight = True
+                    self._visits.add(asyncio.create_task(self._visit(entry)))
                 if storing is not None and storing.done():
                     storing.result()
                     storing = None
@@ -216,11 +202,6 @@ class Crawl:
         finally:
             if storing is not None:
                 await storing
-
-    def _begin(self, entry: Entry) -> None:
-        entry.in_flight = True
-        task = asyncio.create_task(self._visit(entry))
-        self._visits.add(task)
 
     async def _wait(self) -> None:
         if self._visits:
@@ -250,7 +231,10 @@ class Crawl:
             await asyncio.to_thread(
                 self._crawls.record_reply, self._job_id, entry.position, answer, format_log_line(entry, answer)
             )
-            self._take(entry, answer)
+            for item in fields(Entry):
+                if hasattr(answer, item.name):
+                    setattr(entry, item.name, getattr(answer, item.name))
+            entry.has_body = answer.body is not None
         finally:
             entry.in_flight = False
 
@@ -263,12 +247,6 @@ class Crawl:
         except Exception as error:  # noqa: BLE001 - headers and charsets can cause any exception
             reason = f"Reading failed ({type(error).__name__}: {' '.join(str(error).split())[:160]})."
             return PageReply("done", "failed", reason, entry.attempts + 1)
-
-    def _take(self, entry: Entry, answer: PageReply) -> None:
-        entry.state, entry.outcome, entry.attempts = answer.state, answer.outcome, answer.attempts
-        entry.content_hash, entry.document_key = answer.content_hash, answer.document_key
-        entry.document_id, entry.size, entry.has_body = answer.document_id, answer.size, answer.body is not None
-        entry.media_type, entry.links, entry.metadata = answer.media_type, answer.links, answer.metadata
 
     # --- Removal of documents ---
 
@@ -305,7 +283,7 @@ class Crawl:
             else:
                 await self._remove_document(entry)
         if too_many and unasked:
-            self._log(f"{describe_held_removals(len(unasked), left)}", "warning")
+            self._log(describe_held_removals(len(unasked), left), "warning")
 
     async def _remove_document(self, entry: Entry) -> None:
         is_marked = self._is_marked(entry)
@@ -333,11 +311,6 @@ class Crawl:
         """Return whether this page had a document before this crawl."""
         return self._document_key(entry) in self._known_keys
 
-    def _forget(self, url: str) -> None:
-        document = self._crawls.document(self._plan.source_id, url)
-        if document is not None:
-            self._remove(document, False)
-
     # --- Admission of links, in order ---
 
     async def _expand(self, entry: Entry) -> None:
@@ -352,9 +325,15 @@ class Crawl:
             links: list[PageLink] = [(url, "link", None) for url in entry.links]
             if self._bounds is None:
                 self._bounds = make_bounds(entry.url, self.options.within)
-                listed, unread = await self._list_addresses(entry.url)
-                seeded = (self._bounds.to_dict(), listed + unread)
-                links += listed
+                seeds: list[PageLink] = []
+                if self.options.recursive and self.options.sitemaps:
+                    listed, unread = await self._site.list_addresses(entry.url)
+                    seeds = [(found.url, found.via, found.lastmod) for found in listed]
+                    links += seeds
+                    seeds = seeds + [(address, reason, None) for address, reason in unread.items()]
+                    if listed:
+                        self._log(f"The site lists {len(listed)} addresses (sitemap, llms.txt).", "info")
+                seeded = (self._bounds.to_dict(), seeds)
             pages = await self._admit(links, entry.depth + (not redirected), entry.url)
         await asyncio.to_thread(self._crawls.record_links, self._job_id, entry.position, pages, seeded=seeded)
         entry.expanded = True
@@ -365,8 +344,7 @@ class Crawl:
         """Admit addresses after reading the robots.txt of each host that is within the crawl's limits."""
         assert self._bounds is not None
         inside = [link for link in links if self._bounds.contains(link[0]) and link[0] not in self.frontier]
-        for url in {url_host(link[0]): link[0] for link in inside}.values():
-            await self._site.robots(url)
+        await self._site.read_all_robots(link[0] for link in inside)
         return self.frontier.admit(inside, depth=depth, parent=parent, bounds=self._bounds, refusal=self._refusal)
 
     def _refusal(self, url: str) -> Refusal | None:
@@ -374,17 +352,6 @@ class Crawl:
         refusal = self._site.refusal(url)
         is_known = refusal is not None and refusal.outcome == "forbidden" and url in self._memory
         return None if is_known else refusal
-
-    async def _list_addresses(self, url: str) -> tuple[list[PageLink], list[PageLink]]:
-        """Return the addresses that the site lists, and the sitemaps and lists that were not read."""
-        if not (self.options.recursive and self.options.sitemaps):
-            return [], []
-        listed, unread = await self._site.list_addresses(url)
-        if listed:
-            self._log(f"The site lists {len(listed)} addresses (sitemap, llms.txt).", "info")
-        return [(entry.url, entry.via, entry.lastmod) for entry in listed], [
-            (address, reason, None) for address, reason in unread.items()
-        ]
 
     async def _settle_if_same(self, entry: Entry) -> None:
         """Settle a page whose text was found before or has not changed.
@@ -437,7 +404,10 @@ class Crawl:
 
     async def _settle_duplicate(self, entry: Entry, reason: str) -> None:
         if entry.outcome in STORED_OUTCOMES:  # by this crawl, before it found the other page
-            await asyncio.to_thread(self._forget, entry.document_key or entry.url)
+            key = entry.document_key or entry.url
+            document = await asyncio.to_thread(self._crawls.document, self._plan.source_id, key)
+            if document is not None:
+                await asyncio.to_thread(self._remove, document, False)
         await asyncio.to_thread(self._crawls.settle, self._job_id, entry.position, "duplicate", reason)
         entry.state, entry.outcome, entry.has_body = "done", "duplicate", False
 
@@ -459,13 +429,12 @@ class Crawl:
         ready = [e for e in self.frontier.entries if e.state == "fetched" and e.expanded and e.has_body]
         if self._boilerplate is None and not final and len(ready) < SAMPLE_PAGES:
             return []
+        # Pages that replace a document or claim another address are stored at the end.
         return [
-            e.position for e in ready if final or (e.size <= MIN_COLLECTION_BYTES and not self._waits_for_others(e))
+            e.position
+            for e in ready
+            if final or (e.size <= MIN_COLLECTION_BYTES and not self._has_document(e) and e.document_key == e.url)
         ]
-
-    def _waits_for_others(self, entry: Entry) -> bool:
-        """Return whether a page is stored at the end: it replaces a document or claims another address."""
-        return self._has_document(entry) or entry.document_key != entry.url
 
     async def _store(self, final: bool) -> None:
         positions = self._storable(final)
@@ -477,7 +446,7 @@ class Crawl:
             positions = self._storable(final)
         for some in group_pages([(position, self.frontier.entries[position].size) for position in positions]):
             outcomes = await asyncio.to_thread(self._storing.store, some, self._boilerplate, self._should_stop)
-            for position, (outcome, _) in outcomes.items():
+            for position, outcome in outcomes.items():
                 entry = self.frontier.entries[position]
                 entry.state, entry.outcome, entry.has_body = "done", outcome, False
             self._tell()
@@ -548,10 +517,6 @@ class Crawl:
         await asyncio.to_thread(self._crawls.set_skipped, self._job_id, counts)
 
     # --- Progress ---
-
-    async def _stop_if_asked(self) -> None:
-        if await asyncio.to_thread(self._should_stop):
-            raise Cancelled("Stopped. The crawl can be resumed.")
 
     def _tell(self) -> None:
         entries = self.frontier.entries

@@ -265,7 +265,11 @@ class GuardingProxy:
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
             await writer.drain()
         else:
-            far_writer.write(_build_origin_request(method, target, headers))
+            parts = urlsplit(target)
+            path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+            passed = [header for header in headers if header and not header.lower().startswith(HOP_BY_HOP_HEADERS)]
+            lines = [f"{method} {path} HTTP/1.1", *passed, "Connection: close", "", ""]
+            far_writer.write("\r\n".join(lines).encode("latin-1"))
         try:
             await asyncio.gather(_pipe(reader, far_writer), _pipe(far_reader, writer))
         finally:
@@ -276,20 +280,10 @@ class GuardingProxy:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
         addresses = await asyncio.to_thread(self._guard.addresses, host, port)
-        failure: OSError | None = None
-        for address in addresses:
-            try:
+        for address in addresses[:-1]:
+            with contextlib.suppress(OSError):
                 return await asyncio.wait_for(asyncio.open_connection(address, port), CONNECT_TIMEOUT_S)
-            except OSError as error:
-                failure = error
-        raise failure or OSError("no address")
-
-
-def _build_origin_request(method: str, target: str, headers: list[str]) -> bytes:
-    parts = urlsplit(target)
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    passed = [header for header in headers if header and not header.lower().startswith(HOP_BY_HOP_HEADERS)]
-    return "\r\n".join([f"{method} {path} HTTP/1.1", *passed, "Connection: close", "", ""]).encode("latin-1")
+        return await asyncio.wait_for(asyncio.open_connection(addresses[-1], port), CONNECT_TIMEOUT_S)
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

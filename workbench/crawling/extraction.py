@@ -27,7 +27,6 @@ from workbench.ingestion.readers.formats import (
 from workbench.ingestion.readers.html import find_charset, make_draft_from_tree, parse_page
 from workbench.ingestion.readers.plain_text import split_front_matter
 from workbench.ingestion.text import decode_text, find_codec
-from workbench.types import JsonValue
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
@@ -49,20 +48,6 @@ def split_text(text: str, size: int = PIECE_SIZE) -> Iterator[str]:
         start = end
 
 
-def split_words(data: bytes, size: int = PIECE_SIZE) -> Iterator[bytes]:
-    """Yield ``b" ".join(data.split())`` in pieces of about ``size`` bytes with whole words."""
-    start, is_first = 0, True
-    while start < len(data):
-        end = start + size
-        while end < len(data) and not data[end : end + 1].isspace():
-            end += 1
-        words = data[start:end].split()
-        if words:
-            yield (b"" if is_first else b" ") + b" ".join(words)
-            is_first = False
-        start = end
-
-
 # --- Hashes for comparing pages ---
 
 MAX_LINE_CHARS = 4_000  # characters of a line that can be boilerplate
@@ -70,6 +55,7 @@ MAX_COMPARED_PIECES = 32  # of 65,536 characters; only this beginning of a page 
 FENCE = re.compile(r"^ {0,3}(?:```|~~~)")
 INLINE_LINK = re.compile(r"!?\[([^\[\]]*+)\]\([^()]*+\)")
 WORD = re.compile(r"\w+")
+WHITE_SPACE = re.compile(rb"\s+")
 PUNCTUATION = re.compile(r"[^\w]+", re.UNICODE)
 
 
@@ -174,23 +160,13 @@ def find_markdown_links(text: str) -> Iterator[str]:
 UNINFORMATIVE_MEDIA_TYPES = frozenset(
     ("", "text/plain", "application/octet-stream", "binary/octet-stream")
 )  # the suffix is more informative
-DATE_SELECTORS = (
-    (".//meta[@property='article:modified_time']", "content", "modified"),
-    (".//meta[@property='article:published_time']", "content", "published"),
-    (".//meta[@name='date']", "content", "date"),
-    (".//meta[@name='last-modified']", "content", "modified"),
-    (".//meta[@itemprop='dateModified']", "content", "modified"),
-    (".//time[@itemprop='dateModified']", "datetime", "modified"),
-)
 EMPTY_PAGE_CHARS = 40  # characters; a page with scripts and less text may need a browser
 THIN_PAGE_CHARS = 400  # the same if the page waits for its scripts
 APP_ROOT_IDS = frozenset(
     ("root", "app", "__next", "__nuxt", "svelte", "main-app", "application", "gatsby-focus-wrapper")
 )
-IMMEDIATE_REFRESH_S, SHORT_REFRESH_S = (
-    1.0,
-    30.0,
-)  # delay of a page's refresh that counts as redirect: always, or if it has almost no text
+# Delay of a page's refresh that counts as redirect: always, or if it has almost no text
+IMMEDIATE_REFRESH_S, SHORT_REFRESH_S = 1.0, 30.0
 REFRESH_CONTENT = re.compile(
     r"""\s*(\d*)[\d.]*\s*(?:[;,]|\s)\s*(?:url\s*=\s*)?(?:"([^"]*)|'([^']*)|(.*))""", re.IGNORECASE | re.DOTALL
 )
@@ -230,10 +206,8 @@ class Page:
     @property
     def content_hash(self) -> str:
         """Hash of the text, which identifies the same page at another address."""
-        digest = hashlib.sha256()
-        for piece in split_words(self.body) if self.name.endswith(".md") else (self.body,):
-            digest.update(piece)
-        return digest.hexdigest()
+        text = WHITE_SPACE.sub(b" ", self.body).strip() if self.name.endswith(".md") else self.body
+        return hashlib.sha256(text).hexdigest()
 
 
 def extract_page(fetched: Response) -> Page:
@@ -246,29 +220,23 @@ def extract_page(fetched: Response) -> Page:
     if media_type in HTML_READER.media_types or (
         media_type in UNINFORMATIVE_MEDIA_TYPES and head.startswith((b"<!doctype html", b"<html"))
     ):
-        return _parse_html(fetched)
+        try:
+            return _extract_html(fetched)
+        except UnreadableDocument:
+            raise
+        except Exception as error:
+            raise UnreadableDocument(f"It is not readable as HTML ({type(error).__name__}).") from error
     name = _file_name(fetched)
+    index, follow = parse_robots_directives(_robots_lines(fetched))
     if find_reader(name) is None:
         raise UnreadableDocument(f"Its format is not supported ({media_type or 'no content type'}).")
     if not is_prose(name):
-        index, follow = parse_robots_directives(_robots_lines(fetched))
         return Page(name, fetched.body, is_html=False, index=index, follow=follow)
     text = decode_text(fetched.body, name, fetched.charset)
     metadata, body = split_front_matter(text)
     links, skipped = _unique_links(fetched.url, find_markdown_links(body))
-    index, follow = parse_robots_directives(_robots_lines(fetched))
     title = str(metadata.get("title") or "")
     return Page(name, text.encode(), title, links, is_html=False, index=index, follow=follow, skipped=skipped)
-
-
-def _parse_html(fetched: Response) -> Page:
-    """Parse HTML. A parser error is recorded for this page and does not end the crawl."""
-    try:
-        return _extract_html(fetched)
-    except UnreadableDocument:
-        raise
-    except Exception as error:
-        raise UnreadableDocument(f"It is not readable as HTML ({type(error).__name__}).") from error
 
 
 def _extract_html(fetched: Response) -> Page:
@@ -280,47 +248,48 @@ def _extract_html(fetched: Response) -> Page:
     if root is None:
         return Page("page.md", b"")
     base = urljoin(fetched.url, next((b.get("href") for b in root.iterfind(".//base") if b.get("href")), ""))
-    own = [content for name in ("robots", AGENT_TOKEN.lower()) for content in _meta_contents(root, name)]
+    metas = [tag for tag in root.iterfind(".//meta") if not any(True for _ in tag.iterancestors("template"))]
+    robots = ("robots", AGENT_TOKEN.lower())
+    own = [tag.get("content", "") for tag in metas if tag.get("name", "").strip().lower() in robots]
     index, follow = parse_robots_directives([*_robots_lines(fetched), *own])
     anchors = [a for a in root.iter("a", "area") if a.get("href")]
     hrefs = [a.get("href") for a in anchors if "nofollow" not in a.get("rel", "").lower()]
     hrefs += [frame.get("src") for frame in root.iter("frame", "iframe") if frame.get("src")]
-    refreshes = [*_destinations([fetched.headers.get("refresh", "")]), *_find_refreshes(root)]
+    refreshes = _destinations(
+        [fetched.headers.get("refresh", "")]
+        + [
+            tag.get("content", "")
+            for tag in metas
+            if tag.get("http-equiv", "").strip().lower() == "refresh"
+            and not any(True for _ in tag.iterancestors("noscript"))
+        ]
+    )
     hrefs += [target for _, target in refreshes]
     links, skipped = _unique_links(base, hrefs)
     unfollowed, _ = _unique_links(base, (a.get("href") for a in anchors if "nofollow" in a.get("rel", "").lower()))
     skipped |= {link: NOFOLLOW_REASON for link in unfollowed if link not in links}
     scripts, empty_root = any(True for _ in root.iter("script")), _waits_for_script(root)
-    metadata = _read_page_facts(root)
+    language = root.get("lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
     draft = make_draft_from_tree(root, base)
-    canonical_url = draft.metadata.get("canonical_url")
+    metadata = dict(draft.metadata) | ({"language": language.strip()} if language else {})
+    canonical_url = metadata.pop("canonical_url", None)
     text = draft.text.strip()
+    # A page with almost no text that refreshes a little later also only redirects.
+    longest = SHORT_REFRESH_S if len(text) < THIN_PAGE_CHARS else IMMEDIATE_REFRESH_S
+    target = next((target for seconds, target in refreshes if seconds <= longest), None)
     return Page(
         name="page.md",
         body=text.encode("utf-8", "replace"),
         title=" ".join(draft.title.split()),
         links=links,
-        metadata={key: value for key, value in draft.metadata.items() if key != "canonical_url"} | metadata,
+        metadata=metadata,
         canonical_url=canonicalize(str(canonical_url), base) if canonical_url else None,
-        redirect=_redirect_target(base, refreshes, len(text)),
+        redirect=canonicalize(target, base, keeps_sessions=True) if target else None,
         needs_script=scripts and len(text) < (THIN_PAGE_CHARS if empty_root else EMPTY_PAGE_CHARS),
         index=index,
         follow=follow,
         skipped=skipped,
     )
-
-
-def _read_page_facts(root: HtmlElement) -> dict[str, JsonValue]:
-    """Return language and dates if the page has them."""
-    properties: dict[str, JsonValue] = {}
-    language = root.get("lang") or root.get("{http://www.w3.org/XML/1998/namespace}lang")
-    if language:
-        properties["language"] = language.strip()
-    for path, attribute, name in DATE_SELECTORS:
-        element = root.find(path)
-        if element is not None and element.get(attribute) and name not in properties:
-            properties[name] = element.get(attribute).strip()
-    return properties
 
 
 def _waits_for_script(root: HtmlElement) -> bool:
@@ -335,20 +304,6 @@ def _waits_for_script(root: HtmlElement) -> bool:
     return False
 
 
-def _meta_contents(root: HtmlElement, name: str) -> list[str]:
-    return [tag.get("content", "") for tag in root.iterfind(".//meta") if tag.get("name", "").strip().lower() == name]
-
-
-def _find_refreshes(root: HtmlElement) -> list[tuple[float, str]]:
-    """Return (seconds, address) for each refresh redirect of the page."""
-    return _destinations(
-        tag.get("content", "")
-        for tag in root.iterfind(".//meta")
-        if tag.get("http-equiv", "").strip().lower() == "refresh"
-        and not any(True for _ in tag.iterancestors("noscript", "template"))
-    )
-
-
 def _destinations(values: Iterable[str]) -> list[tuple[float, str]]:
     """Return (seconds, address) for each refresh value, from a meta tag or a header, that names an address."""
     targets: list[tuple[float, str]] = []
@@ -358,14 +313,6 @@ def _destinations(values: Iterable[str]) -> list[tuple[float, str]]:
         if match and target:
             targets.append((float(match.group(1) or 0), target))
     return targets
-
-
-def _redirect_target(base: str, refreshes: list[tuple[float, str]], length: int) -> str | None:
-    """Return the address that a page redirects to, or None if it is readable content that refreshes later."""
-    for seconds, target in refreshes:
-        if seconds <= IMMEDIATE_REFRESH_S or (seconds <= SHORT_REFRESH_S and length < THIN_PAGE_CHARS):
-            return canonicalize(target, base, keeps_sessions=True)
-    return None
 
 
 def _robots_lines(fetched: Response) -> list[str]:
@@ -420,18 +367,12 @@ def _unique_links(base: str, hrefs: Iterable[str]) -> tuple[tuple[str, ...], dic
     links: dict[str, None] = {}
     bad: dict[str, str] = {}
     for href in written:
-        link = canonicalize(href, base, keeps_sessions=keeps_sessions)
+        link, scheme = canonicalize(href, base, keeps_sessions=keeps_sessions), SCHEME.match(href)
         if link is not None:
             links.setdefault(link)
-        elif _is_web_address(href):
+        elif href.strip() and (scheme is None or scheme.group(1).lower() in ("http", "https")):  # no mail or script
             bad[href[:MAX_URL_CHARS]] = BAD_LINK_REASON
     return tuple(links), bad
-
-
-def _is_web_address(href: str) -> bool:
-    """Return whether a link leads to a web page rather than to an email address, a script or data."""
-    scheme = SCHEME.match(href)
-    return bool(href.strip()) and (scheme is None or scheme.group(1).lower() in ("http", "https"))
 
 
 def _file_name(fetched: Response) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, replace
 from datetime import UTC, datetime, time, timedelta
 from urllib.parse import urlsplit
 
@@ -37,33 +37,31 @@ class PageWriter:
         self._crawls, self._job_id, self._source_id, self._index = crawls, job_id, source_id, index
         self._ingest = ingest
 
-    def store(
-        self, positions: Sequence[int], boilerplate: frozenset[int], should_stop: ShouldStop
-    ) -> dict[int, tuple[str, str | None]]:
-        """Store pages; return {position: (outcome, reason)}.
+    def store(self, positions: Sequence[int], boilerplate: frozenset[int], should_stop: ShouldStop) -> dict[int, str]:
+        """Store pages; return {position: outcome}.
 
         Raises:
             Cancelled: ``should_stop`` returned true. Pages written before are kept.
         """
         bodies = self._crawls.bodies(self._job_id, positions)
         by_key = {body.document_key: body for body in bodies}
-        written: dict[int, tuple[str, str | None]] = {}
+        written: dict[int, str] = {}
 
         def after_write(connection: Connection, document_id: str, document: NewDocument) -> None:
             position = by_key[document.key].position
             self._crawls.record_stored(connection, self._job_id, position, document_id, self._index)
-            written[position] = ("stored", None)
+            written[position] = "stored"
 
         items = [_make_item(body, boilerplate) for body in bodies]
         report = self._ingest(self._source_id, items, should_stop=should_stop, after_write=after_write)
         for failure in report.failures:
             position = by_key[failure.path].position
             self._crawls.settle(self._job_id, position, "failed", failure.error)
-            written[position] = ("failed", failure.error)
+            written[position] = "failed"
         for body in bodies:
             if body.position not in written:
                 self._crawls.record_unchanged(self._job_id, body.position)
-                written[body.position] = ("unchanged", None)
+                written[body.position] = "unchanged"
         return written
 
 
@@ -137,7 +135,9 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
     if excluded := options.excludes(entry.url):  # the start page or its redirect; others are not queued
         return PageReply("done", "left_out", excluded, entry.attempts)
     is_afresh = options.refresh or bool(entry.metadata.get("afresh"))
-    usable = memory if memory is not None and not is_afresh and _accepts_not_modified(memory) else None
+    # A 304 is sufficient if the document exists or the page was a duplicate.
+    knows_page = memory is not None and (memory.indexed or memory.outcome == "duplicate")
+    usable = memory if knows_page and not is_afresh else None
     attempts = entry.attempts + 1
     refusal = await site.refusal_after_asking(entry.url)
     if refusal is not None:
@@ -159,7 +159,14 @@ async def visit_page(site: Site, entry: Entry, memory: PageMemory | None, option
         return PageReply("done", "failed", error.reason + tries, attempts, error.status)
     if fetched.status == 304 and usable is not None:
         return _reply_from_memory(entry, usable, fetched.seconds, 304, None, attempts)
-    answer = _reply_without_page(fetched, entry) if page is None else _reply_with_page(fetched, page, entry, options)
+    if page is not None:
+        answer = _reply_with_page(fetched, page, entry, options)
+    elif fetched.status in REDIRECT_STATUSES:
+        location = fetched.headers.get("location", "")
+        answer = _reply_to_redirect(canonicalize(location, entry.url, keeps_sessions=True), location, entry)
+    else:
+        outcome = "removed" if fetched.status in GONE_STATUSES else "failed"
+        answer = PageReply("done", outcome, f"It answered {fetched.status}.")
     return replace(answer, attempts=attempts, status_code=fetched.status, seconds=round(fetched.seconds, 4))
 
 
@@ -183,51 +190,19 @@ def is_unchanged_by_sitemap(lastmod: str | None, memory: PageMemory) -> bool:
     return moment.year >= FIRST_YEAR and moment < memory.fetched_at - room
 
 
-def _accepts_not_modified(memory: PageMemory) -> bool:
-    """Return whether a 304 is sufficient: the document exists, or the page was a duplicate."""
-    return memory.indexed or memory.outcome == "duplicate"
-
-
-def _validators(memory: PageMemory | None) -> Mapping[str, str]:
-    headers: dict[str, str] = {}
-    if memory is not None and memory.etag and memory.etag.isascii():
-        headers["If-None-Match"] = memory.etag
-    if memory is not None and memory.last_modified and memory.last_modified.isascii():
-        headers["If-Modified-Since"] = memory.last_modified
-    return headers
+def _validators(memory: PageMemory | None) -> dict[str, str]:
+    if memory is None:
+        return {}
+    known = {"If-None-Match": memory.etag, "If-Modified-Since": memory.last_modified}
+    return {name: value for name, value in known.items() if value and value.isascii()}
 
 
 def _reply_from_memory(
     entry: Entry, memory: PageMemory, seconds: float, status: int | None, reason: str | None, attempts: int = 1
 ) -> PageReply:
-    return PageReply(
-        "fetched",
-        reason=reason,
-        attempts=attempts,
-        status_code=status,
-        final_url=entry.url,
-        document_key=memory.document_key,
-        document_id=memory.document_id,
-        title=memory.title,
-        media_type=memory.media_type,
-        etag=memory.etag,
-        last_modified=memory.last_modified,
-        content_hash=memory.content_hash,
-        links=tuple(memory.links),
-        blocks=tuple(memory.blocks),
-        metadata=dict(memory.metadata),
-        size=memory.size,
-        rendered=memory.rendered,
-        seconds=seconds,
-    )
-
-
-def _reply_without_page(fetched: Response, entry: Entry) -> PageReply:
-    if fetched.status in REDIRECT_STATUSES:
-        where = fetched.headers.get("location", "")
-        return _reply_to_redirect(canonicalize(where, entry.url, keeps_sessions=True), where, entry)
-    reason = f"It answered {fetched.status}."
-    return PageReply("done", "removed" if fetched.status in GONE_STATUSES else "failed", reason)
+    known = {item.name: getattr(memory, item.name) for item in fields(PageReply) if hasattr(memory, item.name)}
+    known |= {"outcome": None, "reason": reason, "attempts": attempts, "status_code": status, "seconds": seconds}
+    return PageReply("fetched", final_url=entry.url, **known)
 
 
 def _reply_to_redirect(target: str | None, where: str, entry: Entry) -> PageReply:

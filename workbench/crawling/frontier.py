@@ -39,10 +39,8 @@ class Entry:
     attempts: int = 0
     content_hash: str | None = None
     document_key: str | None = None
-    document_id: str | None = None
     size: int = 0
     has_body: bool = False
-    media_type: str | None = None
     metadata: Mapping[str, object] = field(default_factory=dict[str, object])
     links: Sequence[str] = ()
     not_before: float = 0.0  # on this process's monotonic clock
@@ -71,11 +69,6 @@ class Frontier:
     def get(self, url: str) -> Entry | None:
         """Return a page by its address, or None."""
         return self._by_url.get(url)
-
-    @property
-    def admitted(self) -> int:
-        """The number of addresses that are fetched or to be fetched."""
-        return self._admitted
 
     def waiting(self, now: float) -> Iterator[Entry]:
         """Yield the pages to fetch next, in order; ``now`` is the monotonic clock."""
@@ -134,12 +127,12 @@ class Frontier:
         for url, via, lastmod in urls:
             if url in self._by_url or not bounds.contains(url):
                 continue
-            outcome, reason = self._judge(url, depth, refusal)
-            if outcome is not None:
+            refused = self._judge(url, depth, refusal)
+            if refused[0] is not None:
                 if self._noted >= MAX_STORED_REFUSALS:
                     continue
                 self._noted += 1
-            pages.append(self._add(url, depth, parent, via, lastmod, outcome, reason))
+            pages.append(self._add(url, depth, parent, (via, lastmod), refused))
         return pages
 
     def admit_target(self, url: str, entry: Entry, refusal: Callable[[str], Refusal | None]) -> list[NewPage]:
@@ -147,8 +140,8 @@ class Frontier:
         if url in self._by_url:
             return []
         refused = refusal(url)
-        outcome, reason = (refused.outcome, refused.reason) if refused else (None, None)
-        return [self._add(url, entry.depth, entry.url, "start", None, outcome, reason)]
+        refused = (refused.outcome, refused.reason) if refused else (None, None)
+        return [self._add(url, entry.depth, entry.url, ("start", None), refused)]
 
     def skip_reason(self, url: str, bounds: CrawlBounds) -> str:
         """Return why a found address is not among the entries."""
@@ -161,15 +154,13 @@ class Frontier:
         refused = refusal(url)
         if refused:
             return refused.outcome, refused.reason
-        reason = self._options.refuses(url)
-        if reason:
+        if reason := self._options.refuses(url):
             return "left_out", reason
         if suffix := file_suffix(url):
             return "left_out", f"a {suffix} file"
         if depth > self._options.max_depth:
             return "left_out", f"deeper than {self._options.max_depth} links"
-        reason = _trap_reason(url)
-        if reason:
+        if reason := _trap_reason(url):
             return "left_out", reason
         if urlsplit(url).query and self._queries[_strip_query(url)] >= MAX_QUERY_VARIANTS:
             return "left_out", f"more than {MAX_QUERY_VARIANTS} addresses differ only in their query"
@@ -182,20 +173,20 @@ class Frontier:
         url: str,
         depth: int,
         parent: str | None,
-        via: str,
-        lastmod: str | None,
-        outcome: str | None,
-        reason: str | None,
+        found: tuple[str, str | None],
+        refused: tuple[str | None, str | None],
     ) -> NewPage:
-        position = len(self.entries)
-        state = "queued" if outcome is None else "done"
-        entry = Entry(position, url, depth, via, lastmod, state, outcome, expanded=outcome is not None)
+        """Add an address that was ``found`` (via, lastmod) and perhaps ``refused`` (outcome, reason)."""
+        page = NewPage(len(self.entries), url, depth, parent, *found, *refused)
+        is_queued = page.outcome is None
+        state = "queued" if is_queued else "done"
+        entry = Entry(page.position, url, depth, *found, state, page.outcome, expanded=not is_queued)
         self.entries.append(entry)
         self._by_url[url] = entry
-        if outcome is None:
+        if is_queued:
             self._admitted += 1
             self._queries[_strip_query(url)] += 1
-        return NewPage(position, url, depth, parent, via, lastmod, outcome, reason)
+        return page
 
 
 def _strip_query(url: str) -> str:

@@ -60,18 +60,12 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an address is not fetched.
+    """Why an address is not fetched. Only "forbidden" affects the document that an earlier crawl stored."""
 
-    Only "forbidden" affects the document that an earlier crawl stored.
-
-    Attributes:
-        outcome: "forbidden" if the site forbids it, "not_allowed" if this workbench may not connect to it, "failed" if
-            the site's robots.txt could not be read.
-        reason: A sentence.
-    """
-
+    # "forbidden": the site forbids it; "not_allowed": this workbench may not connect to it; "failed": the site's
+    # robots.txt could not be read
     outcome: str
-    reason: str
+    reason: str  # a sentence
 
 
 class FetchFailed(Exception):

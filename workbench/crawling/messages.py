@@ -36,13 +36,8 @@ def describe_held_removals(count: int, documents: int) -> str:
 
 def describe_result(done: int, total: int, outcomes: Mapping[str, int]) -> str:
     """Return the final status of a crawl: pages by outcome, which add up to those done, then pages not fetched."""
-    counts = {name: count for name, count in outcomes.items() if count}
-    settled = ", ".join(
-        f"{count:,} {outcome_label(name)}" for name, count in counts.items() if name not in UNFETCHED_OUTCOMES
-    )
-    kept_out = ", ".join(
-        f"{count:,} {outcome_label(name)}" for name, count in counts.items() if name in UNFETCHED_OUTCOMES
-    )
-    return f"{done:,} of {total:,} pages done: {settled or 'nothing new'}." + (
-        f" Not fetched: {kept_out}." * bool(kept_out)
-    )
+    parts = {name: f"{count:,} {outcome_label(name)}" for name, count in outcomes.items() if count}
+    settled = ", ".join(part for name, part in parts.items() if name not in UNFETCHED_OUTCOMES)
+    kept_out = ", ".join(part for name, part in parts.items() if name in UNFETCHED_OUTCOMES)
+    message = f"{done:,} of {total:,} pages done: {settled or 'nothing new'}."
+    return f"{message} Not fetched: {kept_out}." if kept_out else message

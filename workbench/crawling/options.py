@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from math import nan
 from typing import Literal, cast
 
 from workbench.errors import InvalidInput, list_choices
@@ -17,60 +18,38 @@ CHOICE_OPTIONS: dict[str, tuple[str, ...]] = {
     "within": ("path", "host", "domain"), "browser": ("auto", "always", "never"), "gone": ("remove", "keep"),
 }  # fmt: skip
 BOOL_OPTIONS = ("recursive", "sitemaps", "refresh", "accept_removals")
-INT_OPTION_RANGES: dict[str, tuple[int, int]] = {
+NUMBER_OPTION_RANGES: dict[str, tuple[float, float]] = {  # integers if the range has integers
     "max_pages": (1, MAX_PAGES), "max_depth": (0, 1000), "max_bytes": (KB, 200 * MB), "retries": (0, 10),
-    "concurrency": (1, 32),
-}  # fmt: skip
-FLOAT_OPTION_RANGES: dict[str, tuple[float, float]] = {
-    "rate": (0.01, 1000), "timeout": (0.1, 600), "backoff": (0, 60), "longest_wait": (0, 3600),
+    "concurrency": (1, 32), "rate": (0.01, 1000), "timeout": (0.1, 600), "backoff": (0.0, 60),
+    "longest_wait": (0.0, 3600),
 }  # fmt: skip
 UNFETCHED_OUTCOMES = ("forbidden", "not_allowed", "left_out")  # outcomes of addresses that are not fetched
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlOptions(Value):
-    """Extent and behaviour of a crawl.
+    """Extent and behaviour of a crawl."""
 
-    Attributes:
-        recursive: Whether to follow links.
-        max_pages: Maximum number of pages.
-        max_depth: Maximum number of links from the start page.
-        within: "path" (the start page's folder), "host", or "domain" (also its subdomains).
-        include: Patterns of addresses to fetch: substrings, or globs if they contain ``*``, ``?`` or ``[``.
-        exclude: Patterns of addresses not to fetch; they take precedence.
-        sitemaps: Whether to read sitemaps and llms.txt.
-        browser: "auto" renders pages that are empty without JavaScript.
-        gone: What to do with a document whose page answers 404 or 410.
-        refresh: Whether to fetch every page in full, even if unchanged since an earlier crawl.
-        accept_removals: Whether the crawl may remove or replace a large share of a source.
-        rate: Requests per second and host; 0 selects a polite rate, which is unlimited for allowed local hosts. A delay
-            in robots.txt also applies.
-        concurrency: Simultaneous requests over all hosts.
-        timeout: Seconds for a whole page.
-        max_bytes: Maximum size of a decompressed body.
-        retries: Number of retries.
-        backoff: Seconds before the first retry; doubled for each subsequent one.
-        longest_wait: Longest Retry-After, in seconds, that is honoured.
-    """
-
-    recursive: bool = True
+    recursive: bool = True  # whether to follow links
     max_pages: int = 500
-    max_depth: int = 25
-    within: Literal["path", "host", "domain"] = "path"
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    sitemaps: bool = True
-    browser: Literal["auto", "always", "never"] = "auto"
-    gone: Literal["remove", "keep"] = "remove"
-    refresh: bool = False
-    accept_removals: bool = False
+    max_depth: int = 25  # links from the start page
+    within: Literal["path", "host", "domain"] = "path"  # the start page's folder, its host, or also its subdomains
+    include: tuple[str, ...] = ()  # addresses to fetch: substrings, or globs if they contain ``*``, ``?`` or ``[``
+    exclude: tuple[str, ...] = ()  # addresses not to fetch; they take precedence
+    sitemaps: bool = True  # whether to read sitemaps and llms.txt
+    browser: Literal["auto", "always", "never"] = "auto"  # "auto" renders pages that are empty without JavaScript
+    gone: Literal["remove", "keep"] = "remove"  # a document whose page answers 404 or 410
+    refresh: bool = False  # whether to fetch every page in full, even if unchanged since an earlier crawl
+    accept_removals: bool = False  # whether the crawl may remove or replace a large share of a source
+    # Requests per second and host; 0 selects a polite rate, which is unlimited for allowed local hosts. A delay in
+    # robots.txt also applies.
     rate: float = 0.0
-    concurrency: int = 8
-    timeout: float = 30.0
-    max_bytes: int = 20 * MB
+    concurrency: int = 8  # simultaneous requests over all hosts
+    timeout: float = 30.0  # seconds for a whole page
+    max_bytes: int = 20 * MB  # of a decompressed body
     retries: int = 3
-    backoff: float = 1.0
-    longest_wait: float = 120.0
+    backoff: float = 1.0  # seconds before the first retry; doubled for each subsequent one
+    longest_wait: float = 120.0  # longest Retry-After, in seconds, that is honoured
 
     @classmethod
     def read(cls, given: Mapping[str, object]) -> CrawlOptions:
@@ -83,7 +62,7 @@ class CrawlOptions(Value):
         for name in given:
             if name not in names:
                 raise InvalidInput(f"Unknown crawl option {name!r}. Choose from {list_choices(sorted(names), 20)}.")
-        checked = {name: OPTION_CHECKS[name](name, value) for name, value in given.items() if value is not None}
+        checked = {name: _check(name, value) for name, value in given.items() if value is not None}
         return replace(cls(), **checked)  # pyright: ignore[reportArgumentType] - types are checked above
 
     def excludes(self, url: str) -> str | None:
@@ -109,6 +88,32 @@ def matches_pattern(pattern: str, url: str) -> bool:
     return pattern in url
 
 
+def _check(name: str, value: object) -> tuple[str, ...] | str | bool | float:
+    """Return the value of an option, checked."""
+    if name in ("include", "exclude"):
+        return _check_patterns(name, value)
+    if name in CHOICE_OPTIONS:
+        if not isinstance(value, str) or value not in CHOICE_OPTIONS[name]:
+            raise InvalidInput(f"Invalid {name} {value!r}: choose one of {list_choices(CHOICE_OPTIONS[name])}.")
+        return value
+    if name in BOOL_OPTIONS:
+        if not isinstance(value, bool):
+            raise InvalidInput(f"Invalid {name} {value!r}: expected true or false.")
+        return value
+    low, high = NUMBER_OPTION_RANGES[name]
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else nan
+    if name == "rate" and number == 0:
+        return 0.0
+    if isinstance(low, int):
+        if not low <= number <= high or number != int(number):
+            raise InvalidInput(f"Invalid {name} {value!r}: expected an integer from {low:,} to {high:,}.")
+        return int(number)
+    if not low <= number <= high:
+        polite = ", or 0 for a polite rate" if name == "rate" else ""
+        raise InvalidInput(f"Invalid {name} {value!r}: expected a number from {low:g} to {high:g}{polite}.")
+    return float(number)
+
+
 def _check_patterns(name: str, value: object) -> tuple[str, ...]:
     patterns = list(cast("Sequence[object]", value)) if isinstance(value, list | tuple) else [None]
     texts = [pattern for pattern in patterns if isinstance(pattern, str)]
@@ -119,47 +124,3 @@ def _check_patterns(name: str, value: object) -> tuple[str, ...]:
             f"Too many or too long patterns in {name}: at most {MAX_PATTERNS} of {MAX_PATTERN_CHARS} characters."
         )
     return tuple(text for text in texts if text.strip())
-
-
-def _check_choice(name: str, value: object) -> str:
-    if not isinstance(value, str) or value not in CHOICE_OPTIONS[name]:
-        raise InvalidInput(f"Invalid {name} {value!r}: choose one of {list_choices(CHOICE_OPTIONS[name])}.")
-    return value
-
-
-def _check_bool(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise InvalidInput(f"Invalid {name} {value!r}: expected true or false.")
-    return value
-
-
-def _check_int(name: str, value: object) -> int:
-    low, high = INT_OPTION_RANGES[name]
-    number = _parse_number(value)
-    if number is None or not low <= number <= high or number != int(number):
-        raise InvalidInput(f"Invalid {name} {value!r}: expected an integer from {low:,} to {high:,}.")
-    return int(number)
-
-
-def _check_float(name: str, value: object) -> float:
-    low, high = FLOAT_OPTION_RANGES[name]
-    number = _parse_number(value)
-    if name == "rate" and number == 0:
-        return 0.0
-    if number is None or not low <= number <= high:
-        polite = ", or 0 for a polite rate" if name == "rate" else ""
-        raise InvalidInput(f"Invalid {name} {value!r}: expected a number from {low:g} to {high:g}{polite}.")
-    return float(number)
-
-
-def _parse_number(value: object) -> int | float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-OPTION_CHECKS: dict[str, Callable[[str, object], tuple[str, ...] | str | bool | int | float]] = {
-    **dict.fromkeys(("include", "exclude"), _check_patterns),
-    **dict.fromkeys(CHOICE_OPTIONS, _check_choice),
-    **dict.fromkeys(BOOL_OPTIONS, _check_bool),
-    **dict.fromkeys(INT_OPTION_RANGES, _check_int),
-    **dict.fromkeys(FLOAT_OPTION_RANGES, _check_float),
-}

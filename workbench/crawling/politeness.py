@@ -19,7 +19,6 @@ from protego import Protego
 from workbench.crawling.extraction import find_markdown_links, split_text
 from workbench.crawling.urls import canonicalize, url_path
 from workbench.formatting import MB
-from workbench.ingestion.readers.office import XmlElement
 
 POLITE_INTERVAL_S = 0.5  # seconds between requests to a foreign host
 POLITE_CONCURRENCY = 2
@@ -154,11 +153,6 @@ class Robots:
         return [(rule, Protego.parse(f"User-agent: *\nDisallow: {rule}")) for rule in ours]
 
 
-def unreadable_robots(reason: str) -> Robots:
-    """Return rules for a host whose robots.txt is unavailable; it is not crawled."""
-    return Robots(trouble=f"robots.txt could not be read, so the host is not crawled. {reason}")
-
-
 def parse_robots(text: str, agent: str) -> Robots:
     """Parse a robots.txt for a user agent's product token. Invalid lines are skipped."""
     return Robots(text[:MAX_ROBOTS_CHARS].lstrip("\ufeff"), agent)
@@ -209,11 +203,12 @@ def read_sitemap(data: bytes, base: str) -> tuple[list[ListedAddress], list[str]
     pages: list[ListedAddress] = []
     further: list[str] = []
     for entry in root.iter("{*}url", "{*}sitemap"):
-        url = canonicalize(_child_text(entry, "loc"), base, keeps_sessions=True)
+        location, lastmod = ((entry.findtext(f"{{*}}{name}") or "").strip() for name in ("loc", "lastmod"))
+        url = canonicalize(location, base, keeps_sessions=True)
         if url and entry.tag.endswith("}sitemap" if "}" in entry.tag else "sitemap"):
             further.append(url)
         elif url:
-            pages.append(ListedAddress(url, "sitemap", _child_text(entry, "lastmod") or None))
+            pages.append(ListedAddress(url, "sitemap", lastmod or None))
     is_damaged = any(entry.level_name == "FATAL" for entry in parser.error_log)  # it ends early, for example
     is_sitemap = str(root.tag).rpartition("}")[2] in ("urlset", "sitemapindex")
     return pages, further, is_whole and (is_sitemap or bool(pages or further)) and not is_damaged
@@ -231,7 +226,3 @@ def _unzip(data: bytes) -> tuple[bytes, bool]:
         return data[:MAX_SITEMAP_BYTES], len(data) <= MAX_SITEMAP_BYTES
     unzipping = zlib.decompressobj(wbits=31)
     return unzipping.decompress(data, MAX_SITEMAP_BYTES), unzipping.eof
-
-
-def _child_text(entry: XmlElement, name: str) -> str:
-    return (entry.findtext(f"{{*}}{name}") or "").strip()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict, cast
 
@@ -14,7 +14,7 @@ from workbench.crawling.options import UNFETCHED_OUTCOMES, CrawlOptions
 from workbench.crawling.site import Site
 from workbench.crawling.urls import CrawlBounds, canonicalize, make_bounds, url_host
 from workbench.errors import CrawlRefused
-from workbench.storage.crawls import NewPage, PageReply
+from workbench.storage.crawls import PageReply
 from workbench.types import JsonObject, Value
 
 # --- Estimate from a few pages ---
@@ -29,26 +29,6 @@ class HostLoad:
     requests: int  # number of requests
     interval: float  # minimum seconds between requests
     concurrency: int  # maximum simultaneous requests
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate(Value):
-    """Estimated result of a crawl."""
-
-    pages: int  # number of pages
-    at_least: bool  # True if not all pages are known
-    seconds: float  # seconds of fetching
-    text_bytes: int  # bytes of text
-    passages: int  # number of passages
-
-
-def estimate_crawl(
-    hosts: Iterable[HostLoad], concurrency: int, pages: int, seconds: float, size: float, is_complete: bool
-) -> Estimate:
-    """Return the estimate for ``pages`` pages with a mean response time of ``seconds`` and ``size`` bytes of text."""
-    text = round(pages * size)
-    duration = round(estimate_fetch_seconds(hosts, concurrency, seconds), 1)
-    return Estimate(pages, not is_complete, duration, text, round(text / PASSAGE_BYTES))
 
 
 def estimate_fetch_seconds(hosts: Iterable[HostLoad], concurrency: int, seconds: float) -> float:
@@ -95,21 +75,18 @@ class TextSample(TypedDict):
 
 
 class DryRun(TypedDict):
-    """The report of a dry run; ``scope`` holds the bounds, ``estimate`` is ``Estimate.to_dict``.
-
-    ``not_fetched`` counts all addresses found so far that would not be fetched, by reason.
-    """
+    """The report of a dry run."""
 
     url: str
-    scope: JsonObject | None
+    scope: JsonObject | None  # the bounds
     pages_known: int
     complete: bool
     would_fetch: list[WantedPage]
     would_not_fetch: list[RefusedAddress]
-    not_fetched: dict[str, int]
+    not_fetched: dict[str, int]  # all addresses found so far that would not be fetched, by reason
     failed: list[RefusedAddress]
     samples: list[TextSample]
-    estimate: JsonObject
+    estimate: JsonObject  # pages, whether there may be more, seconds of fetching, bytes of text, passages
 
 
 async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> DryRun:
@@ -123,103 +100,73 @@ async def run_dry(site: Site, url: str, options: CrawlOptions, samples: int) -> 
     visited: list[tuple[Entry, PageReply]] = []
     found: dict[str, str] = {}  # addresses, with the reason if it is known why they are not fetched
     bounds: CrawlBounds | None = None
-    for entry in _first_pages(frontier):
-        answer = await _visit_page(site, entry, options)
+    while len(visited) < MAX_FETCHED_PAGES and (entry := next(frontier.waiting(0.0), None)):
+        try:
+            answer = await visit_page(site, entry, None, options)
+        except (TryAgain, FetchFailed) as error:
+            answer = PageReply("done", "failed", error.reason)
         entry.state, entry.outcome, entry.expanded = answer.state, answer.outcome, True
         visited.append((entry, answer))
         if answer.outcome == "left_out":
             reasons[entry.url] = answer.reason or ""
         if entry.outcome == "redirected" and bounds is None:
             await site.robots(answer.links[0])
-            reasons |= _refusal_reasons(frontier.admit_target(answer.links[0], entry, site.refusal))
-            continue
-        if bounds is None and answer.outcome == "failed":
-            raise CrawlRefused(f"Failed to fetch the start page. {answer.reason}")
-        links: list[tuple[str, str, str | None]] = [(link, "link", None) for link in answer.links]
-        if bounds is None:
-            bounds = make_bounds(entry.url, options.within)
-            if options.recursive and options.sitemaps:
-                listed, unread = await site.list_addresses(entry.url)
-                found |= unread
-                links += [(address.url, address.via, address.lastmod) for address in listed]
-            if answer.outcome in UNFETCHED_OUTCOMES and not links:
-                raise CrawlRefused(f"Nothing would be fetched. {entry.url}: {answer.reason}")
-        for address in {url_host(link[0]): link[0] for link in links if bounds.contains(link[0])}.values():
-            await site.robots(address)
-        admitted = frontier.admit(links, depth=entry.depth + 1, parent=entry.url, bounds=bounds, refusal=site.refusal)
-        reasons |= _refusal_reasons(admitted)
-        skipped = cast("Mapping[str, str]", answer.metadata.get(SKIPPED_LINKS, {}))
-        found = {**skipped, **found, **{link[0]: "" for link in links}}
+            admitted = frontier.admit_target(answer.links[0], entry, site.refusal)
+        else:
+            if bounds is None and answer.outcome == "failed":
+                raise CrawlRefused(f"Failed to fetch the start page. {answer.reason}")
+            links: list[tuple[str, str, str | None]] = [(link, "link", None) for link in answer.links]
+            if bounds is None:
+                bounds = make_bounds(entry.url, options.within)
+                if options.recursive and options.sitemaps:
+                    listed, unread = await site.list_addresses(entry.url)
+                    found |= unread
+                    links += [(address.url, address.via, address.lastmod) for address in listed]
+                if answer.outcome in UNFETCHED_OUTCOMES and not links:
+                    raise CrawlRefused(f"Nothing would be fetched. {entry.url}: {answer.reason}")
+            await site.read_all_robots(link[0] for link in links if bounds.contains(link[0]))
+            depth = entry.depth + 1
+            admitted = frontier.admit(links, depth=depth, parent=entry.url, bounds=bounds, refusal=site.refusal)
+            skipped = cast("Mapping[str, str]", answer.metadata.get(SKIPPED_LINKS, {}))
+            found = {**skipped, **found, **{link[0]: "" for link in links}}
+        reasons |= {page.url: page.reason or "" for page in admitted if page.outcome is not None}
     if bounds is not None and options.recursive:
         found = {a: reason or frontier.skip_reason(a, bounds) for a, reason in found.items() if a not in frontier}
-    counts = Counter([*reasons.values(), *found.values()])
-    loads = await _host_loads(site, frontier, visited)
-    report = _build_report(url, frontier, visited, reasons, bounds, options, samples, loads)
-    report["not_fetched"] = dict(counts.most_common())
-    return report
-
-
-async def _host_loads(site: Site, frontier: Frontier, visited: list[tuple[Entry, PageReply]]) -> list[HostLoad]:
-    """Return the expected requests to each host, including those of the dry run."""
-    pages = [entry.url for entry in frontier.entries if entry.outcome not in (*UNFETCHED_OUTCOMES, "redirected")]
-    looks = Counter(url_host(entry.url) for entry, _ in visited if entry.outcome != "redirected")
-    loads: list[HostLoad] = []
-    for host, count in Counter(map(url_host, pages)).items():
-        turnstile = await site.turnstile(next(url for url in pages if url_host(url) == host))
-        others = max(0, turnstile.turns - looks[host])
-        loads.append(HostLoad(count + others, turnstile.interval, turnstile.concurrency))
-    return loads
-
-
-def _first_pages(frontier: Frontier) -> Iterator[Entry]:
-    for _ in range(MAX_FETCHED_PAGES):
-        entry = next(frontier.waiting(0.0), None)
-        if entry is None:
-            return
-        yield entry
-
-
-async def _visit_page(site: Site, entry: Entry, options: CrawlOptions) -> PageReply:
-    try:
-        return await visit_page(site, entry, None, options)
-    except (TryAgain, FetchFailed) as error:
-        return PageReply("done", "failed", error.reason)
-
-
-def _refusal_reasons(pages: Sequence[NewPage]) -> dict[str, str]:
-    return {page.url: page.reason or "" for page in pages if page.outcome is not None}
-
-
-def _build_report(
-    url: str,
-    frontier: Frontier,
-    visited: list[tuple[Entry, PageReply]],
-    reasons: dict[str, str],
-    bounds: CrawlBounds | None,
-    options: CrawlOptions,
-    samples: int,
-    loads: Sequence[HostLoad],
-) -> DryRun:
     wanted = [entry for entry in frontier.entries if entry.outcome not in (*UNFETCHED_OUTCOMES, "redirected")]
     pages = [(entry, answer) for entry, answer in visited if answer.state == "fetched"]
-    seconds = sum(answer.seconds for _, answer in pages) / len(pages) if pages else 0.0
-    size = sum(answer.size for _, answer in pages) / len(pages) if pages else 0.0
     complete = not any(entry.state == "queued" for entry in frontier.entries)
     return {
         "url": url,
         "scope": bounds.to_dict() if bounds else None,
         "pages_known": len(wanted),
         "complete": complete,
-        "would_fetch": [
-            {"url": entry.url, "via": entry.via, "depth": entry.depth} for entry in wanted[:MAX_ADDRESSES_SHOWN]
-        ],
-        "would_not_fetch": [
-            {"url": address, "reason": reason} for address, reason in list(reasons.items())[:MAX_ADDRESSES_SHOWN]
-        ],
-        "not_fetched": {},
+        "would_fetch": [{"url": e.url, "via": e.via, "depth": e.depth} for e in wanted[:MAX_ADDRESSES_SHOWN]],
+        "would_not_fetch": [{"url": a, "reason": reason} for a, reason in [*reasons.items()][:MAX_ADDRESSES_SHOWN]],
+        "not_fetched": dict(Counter([*reasons.values(), *found.values()]).most_common()),
         "failed": [{"url": e.url, "reason": a.reason} for e, a in visited if a.outcome == "failed"],
         "samples": [_text_sample(entry, answer) for entry, answer in pages[:samples]],
-        "estimate": estimate_crawl(loads, options.concurrency, len(wanted), seconds, size, complete).to_dict(),
+        "estimate": {"at_least": not complete} | await _estimate(site, wanted, visited, options.concurrency),
+    }
+
+
+async def _estimate(
+    site: Site, wanted: list[Entry], visited: list[tuple[Entry, PageReply]], concurrency: int
+) -> JsonObject:
+    """Estimate a crawl from the visited pages. Requests of the dry run count, as a crawl makes them too."""
+    visits = Counter(url_host(entry.url) for entry, _ in visited if entry.outcome != "redirected")
+    loads: list[HostLoad] = []
+    for host, count in Counter(url_host(entry.url) for entry in wanted).items():
+        turnstile = await site.turnstile(next(entry.url for entry in wanted if url_host(entry.url) == host))
+        others = max(0, turnstile.turns - visits[host])
+        loads.append(HostLoad(count + others, turnstile.interval, turnstile.concurrency))
+    pages = [answer for _, answer in visited if answer.state == "fetched"]
+    seconds = sum(answer.seconds for answer in pages) / max(1, len(pages))
+    size = round(len(wanted) * sum(answer.size for answer in pages) / max(1, len(pages)))
+    return {
+        "pages": len(wanted),
+        "seconds": round(estimate_fetch_seconds(loads, concurrency, seconds), 1),
+        "text_bytes": size,
+        "passages": round(size / PASSAGE_BYTES),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
@@ -21,7 +21,6 @@ from workbench.crawling.politeness import (
     parse_robots,
     read_llms,
     read_sitemap,
-    unreadable_robots,
 )
 from workbench.crawling.urls import canonicalize, make_bounds, url_host
 from workbench.errors import CrawlRefused
@@ -95,6 +94,11 @@ class Site:
         if place not in self._robots:
             self._robots[place] = await self._read_robots(place)
         return self._robots[place]
+
+    async def read_all_robots(self, urls: Iterable[str]) -> None:
+        """Read the robots.txt of every host in these addresses."""
+        for url in {url_host(url): url for url in urls}.values():
+            await self.robots(url)
 
     async def turnstile(self, url: str) -> HostRateLimiter:
         """Return the rate limiter of an address's host, with the delay from its robots.txt."""
@@ -202,16 +206,17 @@ class Site:
         return None
 
     async def _read_robots(self, place: str) -> Robots:
+        trouble = "robots.txt could not be read, so the host is not crawled."
         try:
             fetched = await self._fetch_redirected(f"{place}/robots.txt", Robots())
         except FetchFailed as error:
-            return unreadable_robots(error.reason)
+            return Robots(trouble=f"{trouble} {error.reason}")
         except CrawlRefused as error:
             return Robots(barred=str(error))
         if fetched is None or (400 <= fetched.status < 500 and fetched.status != 429):
             return Robots()
         if fetched.status >= 500 or fetched.status == 429:
-            return unreadable_robots(f"It answered {fetched.status}.")
+            return Robots(trouble=f"{trouble} It answered {fetched.status}.")
         return parse_robots(fetched.body.decode("utf-8", "replace"), AGENT_TOKEN)
 
     async def _small(self, url: str) -> bytes | None:

@@ -64,7 +64,8 @@ def canonicalize(url: str, base: str | None = None, *, keeps_sessions: bool = Fa
     netloc = host if port in (None, DEFAULT_PORTS[parts.scheme]) else f"{host}:{port}"
     try:
         path = _remove_dot_segments(_normalize_escapes(SESSION_PATH.sub("", parts.path), "/!$&'()*+,;=:@")) or "/"
-        query = _canonical_query(parts.query, keeps_sessions)
+        pieces = (piece for piece in parts.query.split("&") if piece and not _is_noise(piece, keeps_sessions))
+        query = _normalize_escapes("&".join(pieces), "/!$'()*+,;=:@?&")
     except ValueError:  # an unpaired surrogate
         return None
     address = urlunsplit((parts.scheme, netloc, path, query, ""))
@@ -110,11 +111,6 @@ def _canonical_host(host: str) -> str | None:
         except UnicodeError:
             return None
     return host if host and re.fullmatch(r"[a-z0-9._-]+", host) else None
-
-
-def _canonical_query(query: str, keeps_sessions: bool) -> str:
-    pieces = [piece for piece in query.split("&") if piece and not _is_noise(piece, keeps_sessions)]
-    return _normalize_escapes("&".join(pieces), "/!$'()*+,;=:@?&")
 
 
 def names_sessions(hrefs: Sequence[str]) -> bool:

@@ -427,5 +427,11 @@ def run_crawl(crawls: CrawlService, indexes: IndexService, jobs: Jobs, assignmen
         if not assignment.leads:
             indexes.embed_waiting(hands, assignment.should_stop)
             return Outcome({}, "")
-        status, result, message = crawls.run(assignment, hands, make_embedding_reporter(assignment, hands))
+        status, result, message = crawls.run(
+            assignment.job,
+            hands,
+            should_stop=assignment.should_stop,
+            log=assignment.log,
+            on_progress=make_embedding_reporter(assignment, hands),
+        )
     return Outcome(result, message, with_errors=status == "completed_with_errors")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from workbench.crawling.messages import describe_held_removals, describe_progress, describe_result
@@ -34,14 +34,13 @@ from workbench.types import (
     Source,
     Value,
     as_integer,
-    as_object,
-    as_text_or_none,
     as_texts,
 )
 
 if TYPE_CHECKING:
     from workbench.crawling.egress import Guard
     from workbench.crawling.preview import DryRun, WebPage
+    from workbench.crawling.site import Site
     from workbench.ingestion.incoming import IngestItem
     from workbench.ingestion.pipeline import AfterWrite
 
@@ -53,23 +52,6 @@ PAGE_OUTCOMES = (
 )  # fmt: skip
 READ_OUTCOMES = ("added", "changed", "unchanged", "duplicate")  # outcomes of pages with text
 REPORTED_OUTCOMES = ("added", "changed", "unchanged", "removed", "failed")
-
-
-class RunningCrawl(Protocol):
-    """A crawl job that a worker runs, as passed to ``CrawlService.run``."""
-
-    @property
-    def job(self) -> Job:
-        """The job."""
-        ...
-
-    def should_stop(self) -> bool:
-        """Return whether to stop now."""
-        ...
-
-    def log(self, message: str, level: str = "info") -> None:
-        """Add a line to the job's log."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,17 +135,6 @@ def count_pages(rows: Sequence[PageCount]) -> CrawlCounts:
     )
 
 
-def group_pages(pages: Iterable[CrawlPage]) -> list[PageCount]:
-    """Count pages by state and outcome."""
-    groups: dict[tuple[str, str | None], list[CrawlPage]] = {}
-    for page in pages:
-        groups.setdefault((page.state, page.outcome), []).append(page)
-    return [
-        PageCount(state, outcome, len(some), sum(page.passages for page in some), sum(page.size for page in some))
-        for (state, outcome), some in groups.items()
-    ]
-
-
 def make_message(job: Job, counts: CrawlCounts) -> str:
     """Return the status message of a crawl; if it is running or cancelled, computed from the counts."""
     if job.status not in ("running", "cancelled"):
@@ -194,11 +165,7 @@ def make_crawl_job(job: Job, plan: CrawlPlan, rows: Sequence[PageCount], reasons
         message=make_message(job, counts),
         error_message=job.error,
         options=dict(plan.options),
-        created_at=job.created_at,
-        started_at=job.started_at,
-        completed_at=job.completed_at,
-        updated_at=job.updated_at,
-        stalled=job.stalled,
+        **{name: getattr(job, name) for name in ("created_at", "started_at", "completed_at", "updated_at", "stalled")},
     )
 
 
@@ -209,7 +176,7 @@ MAX_NUMBERED_TITLE_CHARS = 290  # characters of a title before its number
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlTarget:
+class CrawlTarget(Value):
     """Where to store the documents of a crawl."""
 
     source: str | None = None  # id or title of a source
@@ -219,23 +186,10 @@ class CrawlTarget:
     tags: Sequence[str] = ()
     new: bool = False  # create a source even if there is one for the host
 
-    def to_json(self) -> JsonObject:
-        """Return the target as stored in its job."""
-        return {
-            "source": self.source,
-            "title": self.title,
-            "project": self.project,
-            "folder": self.folder,
-            "tags": list(self.tags),
-            "new": self.new,
-        }
-
 
 def read_target(job: Job) -> CrawlTarget:
     """Return the target stored in a job."""
-    kept = as_object(job.parameters.get("target") or {})
-    names = {name: as_text_or_none(kept.get(name)) for name in ("source", "title", "project", "folder")}
-    return CrawlTarget(**names, tags=as_texts(kept.get("tags") or []), new=bool(kept.get("new")))
+    return CrawlTarget(**cast("dict[str, Any]", job.parameters.get("target") or {}))
 
 
 def find_plan_source(sources: SourceService, plan: CrawlPlan, job: Job) -> Source:
@@ -356,21 +310,13 @@ class CrawlService:
     def dry_run(self, url: str, *, samples: int = 3, **options: object) -> DryRun:
         """Preview a crawl without storing anything: pages to fetch or skip with reasons, samples, an estimate."""
         from workbench.crawling.preview import MAX_FETCHED_PAGES, run_dry
-        from workbench.crawling.site import Site
 
         options_read = CrawlOptions.read(options)
         if type(samples) is not int or not 0 <= samples <= MAX_FETCHED_PAGES:
             raise InvalidInput(f"Invalid samples {samples!r}: use a whole number from 0 to {MAX_FETCHED_PAGES}.")
         address = self.check_url(url)
 
-        async def look() -> DryRun:
-            site = Site(self.guard(), options_read, browser_url=self._browser_url)
-            try:
-                return await run_dry(site, address, options_read, samples)
-            finally:
-                await site.close()
-
-        return _run_in_new_loop(look)
+        return self._visit(options_read, lambda site: run_dry(site, address, options_read, samples))
 
     def fetch(self, url: str) -> WebPage:
         """Return the text of one page without storing it.
@@ -381,18 +327,9 @@ class CrawlService:
             UnreadableDocument: The page has no readable text.
         """
         from workbench.crawling.preview import read_page
-        from workbench.crawling.site import Site
 
         address = self.check_url(url)
-
-        async def look() -> WebPage:
-            site = Site(self.guard(), CrawlOptions(), browser_url=self._browser_url)
-            try:
-                return await read_page(site, address)
-            finally:
-                await site.close()
-
-        return _run_in_new_loop(look)
+        return self._visit(CrawlOptions(), lambda site: read_page(site, address))
 
     def check_url(self, url: str) -> str:
         """Return the canonical form of an address.
@@ -435,8 +372,8 @@ class CrawlService:
         """
         job = self._crawl_job(job_id)
         pages = self.table.pages(job_id)
-        reasons = self.table.reasons(job_id)
-        return make_crawl_job(job, self.table.plan(job_id), group_pages(pages), reasons), pages
+        rows = [PageCount(page.state, page.outcome, 1, page.passages, page.size) for page in pages]
+        return make_crawl_job(job, self.table.plan(job_id), rows, self.table.reasons(job_id)), pages
 
     def list(
         self, *, source: str | None = None, status: str | None = None, limit: int = 20, offset: int = 0
@@ -496,13 +433,7 @@ class CrawlService:
             NotFound: No such crawl.
             Conflict: It is running, or no page failed.
         """
-        job = self._crawl_job(job_id)
-        if not job.is_finished:
-            raise Conflict(f"Crawl {job_id} is {job.status}; wait until it ends, or cancel it.")
-        if not self.table.retry_failed(job_id):
-            raise Conflict(f"Crawl {job_id} has no failed pages to retry.")
-        self._jobs.table.requeue(job_id)
-        return self.get(job_id)
+        return self._revisit(job_id, self.table.retry_failed, "failed pages to retry")
 
     def accept_removals(self, job_id: str) -> CrawlJob:
         """Revisit the pages with held removals, and remove the documents of those still gone or forbidden.
@@ -511,23 +442,33 @@ class CrawlService:
             NotFound: No such crawl.
             Conflict: It is running, or has no held removals.
         """
+        return self._revisit(job_id, self.table.accept_held, "held removals to accept")
+
+    def _revisit(self, job_id: str, queue: Callable[[str], int], pages: str) -> CrawlJob:
         job = self._crawl_job(job_id)
         if not job.is_finished:
             raise Conflict(f"Crawl {job_id} is {job.status}; wait until it ends, or cancel it.")
-        if not self.table.accept_held(job_id):
-            raise Conflict(f"Crawl {job_id} has no held removals to accept.")
+        if not queue(job_id):
+            raise Conflict(f"Crawl {job_id} has no {pages}.")
         self._jobs.table.requeue(job_id)
         return self.get(job_id)
 
     # Run a crawl in a worker
 
-    def run(self, running: RunningCrawl, hands: EmbeddingLease, on_progress: OnProgress) -> tuple[str, JsonObject, str]:
+    def run(
+        self,
+        job: Job,
+        hands: EmbeddingLease,
+        *,
+        should_stop: ShouldStop,
+        log: Callable[[str, str], None],
+        on_progress: OnProgress,
+    ) -> tuple[str, JsonObject, str]:
         """Run a crawl job and return its status, result and message.
 
         Args:
-            running: The job, with its stop signal and log.
             hands: Lets other workers help to embed its pages.
-            on_progress: Called with each ``Progress``.
+            log: Adds a line to the job's log, given (line, level).
 
         Raises:
             Cancelled: The job was asked to stop.
@@ -537,10 +478,11 @@ class CrawlService:
         check_extra("crawl")
         from workbench.crawling.crawl import Crawl
         from workbench.crawling.fetch_page import PageWriter
-        from workbench.crawling.site import Site
 
-        job_id = running.job.id
-        plan = self._plan_with_source(running.job)
+        job_id, plan = job.id, self.table.plan(job.id)
+        if not plan.source_id:
+            self.table.fills(job_id, find_plan_source(self._sources, plan, job).id)
+            plan = self.table.plan(job_id)
         index = self._corpus.index().name
 
         def ingest(
@@ -552,41 +494,41 @@ class CrawlService:
         storing = PageWriter(self.table, job_id, plan.source_id, index, ingest)
         memory = self.table.memory(plan.source_id, job_id, index)
 
-        async def crawl() -> None:
-            site = Site(self.guard(), CrawlOptions.read(plan.options), browser_url=self._browser_url)
-            try:
-                await Crawl(
-                    job_id,
-                    self.table,
-                    site,
-                    storing,
-                    memory,
-                    remove=self._remove,
-                    should_stop=running.should_stop,
-                    on_progress=on_progress,
-                    log=running.log,
-                ).run()
-            finally:
-                await site.close()
-                if site.browser_trouble:
-                    running.log(f"Some pages may need a browser: {site.browser_trouble}", "warning")
+        async def crawl(site: Site) -> None:
+            await Crawl(
+                job_id,
+                self.table,
+                site,
+                storing,
+                memory,
+                remove=self._remove,
+                should_stop=should_stop,
+                on_progress=on_progress,
+                log=log,
+            ).run()
 
         unless = (Cancelled, PartLost)  # then it will resume into the same source
         with self._sources.fill(plan.source_id, unless=unless):
             try:
-                _run_in_new_loop(crawl)
+                self._visit(CrawlOptions.read(plan.options), crawl)
             except Cancelled:
                 self._jobs.table.progress(job_id, self.get(job_id).progress)
                 raise
             return self._summarise_end(job_id)
 
-    def _plan_with_source(self, job: Job) -> CrawlPlan:
-        """Return a crawl's plan; its source is created unless it exists."""
-        plan = self.table.plan(job.id)
-        if plan.source_id:
-            return plan
-        self.table.fills(job.id, find_plan_source(self._sources, plan, job).id)
-        return self.table.plan(job.id)
+    def _visit(self, options: CrawlOptions, use: Callable[[Site], Coroutine[None, None, T]]) -> T:
+        """Use a site in a new event loop, even if the caller's thread already runs one (in a notebook)."""
+        from workbench.crawling.site import Site
+
+        async def visit() -> T:
+            site = Site(self.guard(), options, browser_url=self._browser_url)
+            try:
+                return await use(site)
+            finally:
+                await site.close()
+
+        with ThreadPoolExecutor(1, thread_name_prefix="crawl") as pool:
+            return pool.submit(copy_context().run, lambda: asyncio.run(visit())).result()
 
     def guard(self) -> Guard:
         """Return a new guard against requests to private networks, except to the allowed hosts."""
@@ -622,7 +564,7 @@ class CrawlService:
 
     def _enqueue(self, url: str, source: Source, options: CrawlOptions, target: CrawlTarget) -> CrawlJob:
         with self._jobs.table.transaction() as connection:
-            values = {"url": url, "options": options.to_dict(), "target": target.to_json()}
+            values = {"url": url, "options": options.to_dict(), "target": target.to_dict()}
             job_id = self._jobs.table.create(connection, "crawl", f"Crawl {url}", values, source_id=source.id)
             self.table.create(connection, job_id, source.id, url, options.to_dict())
         return self.get(job_id)
@@ -632,9 +574,3 @@ class CrawlService:
             self._documents.update(document_id, metadata={"gone": True})
         else:
             self._corpus.documents.delete([document_id])
-
-
-def _run_in_new_loop(start: Callable[[], Coroutine[None, None, T]]) -> T:
-    """Run a coroutine in a new event loop, even if the caller's thread already runs one (in a notebook)."""
-    with ThreadPoolExecutor(1, thread_name_prefix="crawl") as pool:
-        return pool.submit(copy_context().run, lambda: asyncio.run(start())).result()

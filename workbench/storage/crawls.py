@@ -21,11 +21,9 @@ class CrawlPlan:
     source_id: str  # "" if nothing was stored and its new source was therefore removed
     url: str
     options: Mapping[str, JsonValue]
-    seeded: bool  # whether scope and seeds are known
     seeds: Sequence[tuple[str, str, str | None]]  # (URL, origin, lastmod) from sitemaps and the like
     scope: Mapping[str, JsonValue] | None  # host and path; None before the start page was fetched
     boilerplate: Sequence[int] | None  # hashes of boilerplate lines
-    skipped: Mapping[str, int] = field(default_factory=dict[str, int])  # URLs that were not queued, by reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +132,11 @@ class PageBody:
     position: int
     url: str
     depth: int
-    parent: str | None
     title: str | None
     metadata: JsonObject
-    media_type: str | None
     document_key: str
-    final_url: str | None
     links: Sequence[str]
     body: bytes | None
-    rendered: bool
     fetched_at: datetime | None
 
 
@@ -210,12 +204,8 @@ class Crawls(Table):
             connection.execute(statement("page_expanded"), {"job_id": job_id, "position": position})
             self._insert(connection, job_id, pages)
             if seeded is not None:
-                values = {
-                    "job_id": job_id,
-                    "scope": Jsonb(dict(seeded[0])),
-                    "seeds": Jsonb([list(s) for s in seeded[1]]),
-                }
-                connection.execute(statement("crawl_seeded"), values)
+                values = {"scope": Jsonb(dict(seeded[0])), "seeds": Jsonb([list(seed) for seed in seeded[1]])}
+                connection.execute(statement("crawl_seeded"), values | {"job_id": job_id})
 
     def admit(self, job_id: str, pages: Sequence[NewPage]) -> None:
         """Queue URLs that no page links to."""

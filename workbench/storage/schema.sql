@@ -735,7 +735,6 @@ CREATE TABLE crawl_jobs (
     source_id text REFERENCES sources ON DELETE CASCADE,  -- NULL: nothing was stored, and its source is gone
     url text NOT NULL,
     options jsonb NOT NULL,
-    seeded boolean NOT NULL DEFAULT false,
     seeds jsonb NOT NULL DEFAULT '[]',  -- URLs from sitemaps, llms.txt: [[url, via, lastmod], ...]
     scope jsonb,  -- host and path of the crawl, known after the start page
     skipped jsonb NOT NULL DEFAULT '{}',  -- {reason: number of URLs without a row in crawl_pages}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import streamlit as st
 
-from workbench.app.shell.work import Destination, choose_destination
+from workbench.app.shell.work import choose_destination
 from workbench.app.state import address
 from workbench.app.state.shared import OPENING, note_change
 from workbench.app.widgets.looks import escape_markdown
@@ -24,7 +25,7 @@ from workbench.storage.crawls import CrawlPage
 from workbench.types import as_integer, as_number, time_left_text
 
 if TYPE_CHECKING:
-    from workbench.crawling.preview import DryRun, RefusedAddress, TextSample, WantedPage
+    from workbench.crawling.preview import DryRun, RefusedAddress, WantedPage
     from workbench.services.crawls import CrawlCounts, CrawlJob
     from workbench.workbench import Workbench
 
@@ -38,11 +39,6 @@ MIN_PROGRESS = 0.02  # minimum progress for an estimate of the time left
 def compute_progress(job: CrawlCounts) -> float:
     """Return the progress of a crawl, 0..1; a page that is fetched but not yet stored counts as half."""
     return (job.pages_done + job.pages_waiting / 2) / job.pages_total if job.pages_total else 0.0
-
-
-def count_fetched(job: CrawlCounts) -> int:
-    """Return the number of fetched pages, stored or not."""
-    return job.pages_done + job.pages_waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,9 @@ class CrawlBaseline:
 
     def pace(self, job: CrawlCounts, moment: datetime) -> float:
         """Return the pages fetched per minute."""
-        return (count_fetched(job) - self.fetched) / max(1.0, (moment - self.moment).total_seconds()) * 60
+        return (
+            (job.pages_done + job.pages_waiting - self.fetched) / max(1.0, (moment - self.moment).total_seconds()) * 60
+        )
 
 
 # The site as a tree of folders and pages
@@ -198,11 +196,14 @@ def _show_running(wb: Workbench, job_id: str) -> None:
 
 def _show_status(wb: Workbench, job: CrawlJob) -> None:
     moment = datetime.now(UTC)
-    look = _get_baseline(job, moment)
+    fetched = job.pages_done + job.pages_waiting
+    look = st.session_state.setdefault(f"crawl_watched_{job.id}", CrawlBaseline(moment, compute_progress(job), fetched))
     left = "" if job.is_finished else time_left_text(look.seconds_left(job, moment))
     with st.container(key="crawl_status", border=True):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(" · ".join(_list_status(job, left)), width="stretch")
+            status = job.state.capitalize()
+            message = "" if job.message.rstrip(".") in ("", status) else escape_markdown(job.message)
+            st.markdown(" · ".join(filter(None, (f"**{status}**", left, message))), width="stretch")
             _show_buttons(wb, job)
         if not job.is_finished:
             st.progress(compute_progress(job))
@@ -223,20 +224,6 @@ def _show_status(wb: Workbench, job: CrawlJob) -> None:
             st.warning(escape_markdown(job.stalled))
         if job.error_message:
             st.error(escape_markdown(job.error_message))
-
-
-def _list_status(job: CrawlJob, left: str) -> list[str]:
-    """Return the status, the time left, and the message if it adds something."""
-    status = job.state.capitalize()
-    message = "" if job.message.rstrip(".") in ("", status) else escape_markdown(job.message)
-    return [part for part in (f"**{status}**", left, message) if part]
-
-
-def _get_baseline(job: CrawlJob, moment: datetime) -> CrawlBaseline:
-    key = f"crawl_watched_{job.id}"
-    if job.is_finished:
-        st.session_state.pop(key, None)
-    return st.session_state.setdefault(key, CrawlBaseline(moment, compute_progress(job), count_fetched(job)))
 
 
 def describe_changes(job: CrawlCounts) -> str:
@@ -276,19 +263,6 @@ def _show_finished(wb: Workbench, job: CrawlJob) -> None:
     pages = wb.crawls.pages(job.id)
     st.subheader("Changes", anchor=False)
     st.markdown(describe_changes(job))
-    _show_not_fetched(job)
-    views = st.tabs(["Site", "Pages", "Log"])
-    with views[0]:
-        _show_tree(pages)
-    with views[1]:
-        rows = [_make_row(page) for page in pages]
-        show_table("crawl_pages", PAGE_COLUMNS, rows, label="Pages of the crawl", noun="pages")
-    with views[2]:
-        _show_log(wb, job.id, 500)
-
-
-def _show_not_fetched(job: CrawlJob) -> None:
-    """Show the reasons why URLs were not fetched, with counts."""
     if job.not_fetched:
         with st.expander(f"Not fetched: {sum(job.not_fetched.values()):,} URLs"):
             rows = [
@@ -296,6 +270,14 @@ def _show_not_fetched(job: CrawlJob) -> None:
                 for reason, count in job.not_fetched.items()
             ]
             show_table("crawl_not_fetched", REASON_COLUMNS, rows, label="URLs not fetched", noun="reasons")
+    views = st.tabs(["Site", "Pages", "Log"])
+    with views[0]:
+        _show_tree(pages)
+    with views[1]:
+        shown = [_make_row(page) for page in pages]
+        show_table("crawl_pages", PAGE_COLUMNS, shown, label="Pages of the crawl", noun="pages")
+    with views[2]:
+        _show_log(wb, job.id, 500)
 
 
 def _make_row(page: CrawlPage) -> dict[str, Any]:
@@ -310,10 +292,7 @@ def _make_row(page: CrawlPage) -> dict[str, Any]:
 
 
 def _show_tree(pages: Sequence[CrawlPage]) -> None:
-    counts: dict[str, int] = {}
-    for page in pages:
-        counts[page_outcome(page)] = counts.get(page_outcome(page), 0) + 1
-    st.html(render_legend(counts) + render_tree(pages))
+    st.html(render_legend(Counter(map(page_outcome, pages))) + render_tree(pages))
 
 
 def _show_log(wb: Workbench, job_id: str, limit: int = LOG_LINES) -> None:
@@ -350,9 +329,14 @@ def show_start_form(wb: Workbench) -> None:
     if (preview or go) and not url:
         st.error("Enter a start page.")
     elif preview:
-        _run_preview(wb, url, options)
+        st.session_state.pop(_PREVIEW_KEY, None)
+        with report_errors(), st.spinner("Loading preview…"):
+            st.session_state[_PREVIEW_KEY] = wb.crawls.dry_run(url, **options) | {"asked": url}
     elif go:
-        _start_crawl(wb, url, target, options)
+        with report_errors():
+            address.put(job=wb.crawls.start(url, **asdict(target), **options).id)
+            st.session_state.pop(_PREVIEW_KEY, None)
+            st.rerun()
     shown = st.session_state.get(_PREVIEW_KEY)
     if shown is not None and shown["asked"] == url:
         show_dry_run(shown)
@@ -404,19 +388,6 @@ def _show_more_options() -> dict[str, Any]:
     } | ({"rate": rate} if rate else {})
 
 
-def _run_preview(wb: Workbench, url: str, options: Mapping[str, Any]) -> None:
-    st.session_state.pop(_PREVIEW_KEY, None)
-    with report_errors(), st.spinner("Loading preview…"):
-        st.session_state[_PREVIEW_KEY] = wb.crawls.dry_run(url, **options) | {"asked": url}
-
-
-def _start_crawl(wb: Workbench, url: str, target: Destination, options: Mapping[str, Any]) -> None:
-    with report_errors():
-        address.put(job=wb.crawls.start(url, **asdict(target), **options).id)
-        st.session_state.pop(_PREVIEW_KEY, None)
-        st.rerun()
-
-
 def show_dry_run(report: DryRun) -> None:
     """Show which pages a crawl would fetch or skip, sample texts, and an estimate."""
     estimate = report["estimate"]
@@ -434,7 +405,10 @@ def show_dry_run(report: DryRun) -> None:
     ]
     samples, wanted, refused = st.tabs(names)
     with samples:
-        _show_samples(report["samples"])
+        for sample in report["samples"]:
+            title = escape_markdown(sample["title"] or sample["url"])
+            st.markdown(f"**{title}** · {sample['characters']:,} characters")
+            st.code(sample["text"][:MAX_SAMPLE_CHARS], language=None, wrap_lines=True, height=220)
     with wanted:
         columns = (Column("url", "URL"), Column("via", "Found by"), Column("depth", "Depth", "number"))
         show_table("dry_wanted", columns, _make_rows(report["would_fetch"]), label="Pages to fetch", noun="pages")
@@ -444,12 +418,6 @@ def show_dry_run(report: DryRun) -> None:
         columns = (Column("url", "URL"), Column("reason", "Reason"))
         rows = _make_rows([*report["would_not_fetch"], *report["failed"]])
         show_table("dry_refused", columns, rows, label="Not fetched", noun="pages", empty="No skipped pages.")
-
-
-def _show_samples(samples: Sequence[TextSample]) -> None:
-    for sample in samples:
-        st.markdown(f"**{escape_markdown(sample['title'] or sample['url'])}** · {sample['characters']:,} characters")
-        st.code(sample["text"][:MAX_SAMPLE_CHARS], language=None, wrap_lines=True, height=220)
 
 
 def _make_rows(entries: Sequence[WantedPage | RefusedAddress]) -> list[dict[str, object]]:

@@ -378,6 +378,7 @@ META_NAMES = {
     "dc.date": "date",
     "dcterms.date": "date",
     "last-modified": "modified",
+    "datemodified": "modified",
     "article:modified_time": "modified",
     "dcterms.modified": "modified",
     "article:published_time": "published",
@@ -945,10 +946,11 @@ def _element_text(element: HtmlElement | None) -> str:
 
 def _read_metadata(root: HtmlElement) -> dict[str, Any]:
     metadata: dict[str, Any] = {}
-    for tag in root.iterfind(".//meta"):
+    for tag in root.iter("meta", "time"):
         key = META_NAMES.get((tag.get("name") or tag.get("property") or tag.get("itemprop") or "").lower())
-        if key and tag.get("content", "").strip():
-            metadata[key] = tag.get("content").strip()
+        content = (tag.get("content") or tag.get("datetime") or "").strip()
+        if key and content:
+            metadata.setdefault(key, content)
     for link in root.iterfind(".//link"):
         if link.get("rel") == "canonical" and link.get("href"):
             metadata["canonical_url"] = link.get("href")

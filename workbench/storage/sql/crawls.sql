@@ -3,15 +3,15 @@ INSERT INTO crawl_jobs (job_id, source_id, url, options, boilerplate) VALUES (%(
     (SELECT c.boilerplate FROM crawl_jobs c JOIN jobs j ON j.id = c.job_id
      WHERE c.source_id = %(source_id)s AND c.boilerplate IS NOT NULL ORDER BY j.created_at DESC LIMIT 1))
 
--- crawl_get: the task of a crawl job, and its progress
-SELECT * FROM crawl_jobs WHERE job_id = %(job_id)s
+-- crawl_get: the task of a crawl job
+SELECT job_id, source_id, url, options, seeds, scope, boilerplate FROM crawl_jobs WHERE job_id = %(job_id)s
 
 -- crawl_source: the source that a crawl fills, if it was created again
 WITH job AS (UPDATE jobs SET source_id = %(source_id)s WHERE id = %(job_id)s)
 UPDATE crawl_jobs SET source_id = %(source_id)s WHERE job_id = %(job_id)s
 
 -- crawl_seeded: record the crawl's scope and seeds
-UPDATE crawl_jobs SET seeded = true, scope = %(scope)s, seeds = %(seeds)s WHERE job_id = %(job_id)s
+UPDATE crawl_jobs SET scope = %(scope)s, seeds = %(seeds)s WHERE job_id = %(job_id)s
 
 -- crawl_boilerplate: the boilerplate lines
 UPDATE crawl_jobs SET boilerplate = %(boilerplate)s WHERE job_id = %(job_id)s
@@ -22,8 +22,8 @@ VALUES (%(job_id)s, %(position)s, %(url)s, %(depth)s, %(parent)s, %(via)s, %(las
     CASE WHEN %(outcome)s::text IS NULL THEN 'queued' ELSE 'done' END, %(outcome)s, %(reason)s, %(outcome)s::text IS NOT NULL)
 
 -- page_frontier: the fields of every page that a crawl keeps in memory; links only if they are not yet queued
-SELECT position, url, depth, via, lastmod, state, outcome, expanded, attempts, content_hash, document_key, document_id, size,
-    body IS NOT NULL AS has_body, media_type, metadata, CASE WHEN expanded THEN '[]'::jsonb ELSE links END AS links
+SELECT position, url, depth, via, lastmod, state, outcome, expanded, attempts, content_hash, document_key, size,
+    body IS NOT NULL AS has_body, metadata, CASE WHEN expanded THEN '[]'::jsonb ELSE links END AS links
 FROM crawl_pages WHERE job_id = %(job_id)s ORDER BY position
 
 -- page_fetched: the response of a URL
@@ -101,7 +101,7 @@ SELECT reason, sum(n)::bigint AS n FROM (
 ) AS counted GROUP BY reason ORDER BY n DESC, reason
 
 -- page_body: the text of a page that waits to be stored
-SELECT position, url, depth, parent, title, metadata, media_type, document_key, final_url, links, body, rendered, fetched_at
+SELECT position, url, depth, title, metadata, document_key, links, body, fetched_at
 FROM crawl_pages WHERE job_id = %(job_id)s AND position = ANY(%(positions)s) ORDER BY position
 
 -- page_blocks: the hashes by which pages are compared

@@ -757,7 +757,7 @@ class Passage(Value):
         return Passage, tuple(getattr(self, item.name) for item in fields(self) if item.repr)
 
     def page_image(self) -> Image:
-        """Return the image of the page where the passage starts, with its lines marked; notebooks display it.
+        """Return the image of the page on which the passage starts, with its lines marked; notebooks display it.
 
         Raises:
             NotFound: The document has no page images.
@@ -788,7 +788,7 @@ class Passage(Value):
 
     @property
     def page(self) -> str:
-        """The page where it starts, counted from 1, with the printed page number if that differs: "12 (xii)"."""
+        """The page on which it starts, counted from 1, with the printed page number if that differs: "12 (xii)"."""
         page, label = self.metadata.get("page"), self.metadata.get("page_label")
         return f"{page} ({label})" if page and label else str(page or "")
 

@@ -114,7 +114,7 @@ def drop_embedding_parts(connection: Connection, ids: Sequence[int]) -> None:
     connection.execute(statement("embedding_parts_drop"), {"ids": list(ids)})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class EmbeddingLease:
     """The embedding parts of one job, as offered and taken by one holder; its process holds a lock of the same name."""
 
@@ -358,7 +358,7 @@ class JobParts(Table):
         return [(Part(row["position"], row["content"], row["items"]), row["result"]) for row in rows]
 
 
-@dataclass
+@dataclass(eq=False)
 class PartsLease:
     """The parts of one job as taken by one holder: the worker that runs the job, or a helper.
 
